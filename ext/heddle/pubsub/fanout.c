@@ -6,9 +6,9 @@
 #include <string.h>
 
 enum {
-    RECORDS_A_TICK = 1024, /* of the log, before the loop's other work has its turn */
-    CATCH_UPS_A_TICK = 256, /* subscribers, after an overrun */
-    RENEWALS = 3,           /* tries to find a generation that stays */
+    RECORDS_A_TICK = 1024, /* records of the log that are read before the loop's other work gets its turn */
+    CATCH_UPS_A_TICK = 256, /* subscribers that catch up in one tick after an overrun */
+    RENEWALS = 3,           /* attempts to read the state within one generation */
 };
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
@@ -21,7 +21,7 @@ static void free_unused(heddle_fanout *fanout)
     free(fanout);
 }
 
-/* By the garbage collector: the loop, and what subscribers belong to, may be collected before or after it. */
+/* Called by the garbage collector, before or after it has collected the loop and the records of subscribers. */
 static void release_fanout(void *data)
 {
     heddle_fanout *fanout = data;
@@ -92,7 +92,8 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
         return fanout;
     heddle_history *history = heddle_process_history();
     heddle_history_state state;
-    uint64_t head = heddle_history_head(history); /* before: what comes meanwhile is read twice, not missed */
+    /* before reading: a message that comes meanwhile is read twice, but not missed */
+    uint64_t head = heddle_history_head(history);
     int result = heddle_history_read_state(history, &state);
     if (result < 0)
         rb_syserr_fail(-result, "reading the history of messages");
@@ -125,7 +126,7 @@ heddle_fanout_counts heddle_fanout_count(const heddle_loop *loop)
 
 /* -- what the log has ---------------------------------------------------------------------------------------------- */
 
-/* All subscribers go on with what the history has, some of them in each tick. */
+/* All subscribers continue from the history's position, some of them in each tick. */
 static void begin_overrun(heddle_fanout *fanout)
 {
     for (heddle_link *link = heddle_link_first(&fanout->topics); link; link = heddle_link_after(&fanout->topics, link))
@@ -161,7 +162,9 @@ static void continue_overrun(heddle_fanout *fanout)
         heddle_fanout_wait_come_back(&fanout->wait);
 }
 
-/* Where the history has begun anew, positions from before mean nothing: everybody gets a reset. Calls no operation. */
+/*
+ * When the history has begun anew, earlier positions mean nothing: every subscriber gets a reset. Calls no operation.
+ */
 static void renew_generation(heddle_fanout *fanout)
 {
     heddle_history_state state;
@@ -177,12 +180,12 @@ static void renew_generation(heddle_fanout *fanout)
     begin_overrun(fanout);
 }
 
-/* false: what is there was overwritten. */
+/* False: the record was overwritten. */
 static bool deliver_record(heddle_fanout *fanout, const heddle_history_record *record)
 {
     char name[HEDDLE_TOPIC_LIMIT + 8];
     if (record->generation != fanout->generation)
-        renew_generation(fanout); /* if it is a newer one, all catch up, and find this record, too */
+        renew_generation(fanout); /* in a newer generation all subscribers catch up, and get this record, too */
     if (record->topic_size > HEDDLE_TOPIC_LIMIT || record->generation != fanout->generation)
         return true;
     if (!heddle_history_copy_topic(fanout->history, record, name))
@@ -215,7 +218,7 @@ static void read_log(heddle_fanout_wait *wait)
 
 /* -- subscribing --------------------------------------------------------------------------------------------------- */
 
-/* false: the position is none of this history's. */
+/* False: the position is not one of this history. */
 static bool parse_position(const heddle_fanout *fanout, heddle_position position, uint64_t *offset)
 {
     const size_t epoch = HEDDLE_EPOCH_SIZE;
@@ -231,7 +234,7 @@ static bool parse_position(const heddle_fanout *fanout, heddle_position position
     return true;
 }
 
-/* The topic's last offset, of the fan-out's generation; negative: the history can't be read. */
+/* The topic's last offset, in the fan-out's generation; negative: the history can't be read. */
 static int64_t find_offset(heddle_fanout *fanout, const char *name, size_t size)
 {
     for (int tries = 0; tries < RENEWALS; tries++) {
@@ -296,7 +299,7 @@ void heddle_unsubscribe(heddle_subscriber *subscriber)
 size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *text)
 {
     const heddle_fanout *fanout = subscriber->topic->fanout;
-    /* Before its reset has come, it has seen nothing of this generation. */
+    /* Until its reset has come, its position is not of this generation. */
     heddle_message message = {.offset = subscriber->generation == fanout->generation ? subscriber->seen : 0};
     memcpy(message.epoch, fanout->epoch, sizeof(message.epoch));
     return heddle_message_position(&message, text);

@@ -46,7 +46,7 @@ typedef struct heddle_topic heddle_topic;
 typedef struct heddle_subscriber heddle_subscriber;
 
 enum {
-    HEDDLE_PENDING_LIMIT = 1048576, /* bytes, where no option says how many */
+    HEDDLE_PENDING_LIMIT = 1048576, /* bytes of output, where no option sets the limit */
     HEDDLE_TOPIC_LIMIT = 1024,      /* bytes of a topic's name */
 };
 
@@ -61,26 +61,28 @@ typedef struct {
     void (*deliver)(heddle_subscriber *subscriber, heddle_message *message);
     /* Does more output wait for its client than is allowed? */
     bool (*is_full)(const heddle_subscriber *subscriber);
-    /* Its client is too slow: ends the connection, as WebSockets do with 1008. It gets no more messages. */
+    /*
+     * Called for a client that is too slow: ends the connection, as WebSockets do with 1008. It gets no more messages.
+     */
     void (*too_slow)(heddle_subscriber *subscriber);
-    /* The loop closes; it is unsubscribed. NULL: nothing is to be done. */
+    /* Called when the loop closes and the subscriber was unsubscribed. May be NULL. */
     void (*ended)(heddle_subscriber *subscriber);
 } heddle_subscriber_operations;
 
 struct heddle_subscriber {
-    heddle_link link;    /* among the subscribers of its topic */
+    heddle_link link;    /* in the list of its topic's subscribers */
     heddle_topic *topic; /* NULL: it is not subscribed */
     const heddle_subscriber_operations *operations;
-    uint64_t seen;  /* the offset of the last message that it was given, or need not be given */
-    uint32_t generation; /* of the history, that `seen` is of */
-    uint8_t policy; /* heddle_slow_policy */
-    bool behind;    /* it goes on with the history when its output has drained */
+    uint64_t seen;  /* the offset of the last message that was delivered, or that it does not need */
+    uint32_t generation; /* the generation of the history that `seen` belongs to */
+    uint8_t policy; /* a heddle_slow_policy */
+    bool behind;    /* it continues from the history when its output has drained */
     bool closing;   /* it was too slow */
 };
 
-/* Where a client goes on: "epoch:offset" as it has sent it. */
+/* The position from which a client continues, as the client sent it: "epoch:offset". */
 typedef struct {
-    const char *text; /* NULL: from now on */
+    const char *text; /* NULL: only new messages */
     size_t size;
 } heddle_position;
 
@@ -95,32 +97,32 @@ typedef enum {
     HEDDLE_SUBSCRIBE_FAILED, /* no memory, or another process holds the history's mutex and makes no progress */
 } heddle_subscribe_result;
 
-/* The loop's own, made if there is none. Raises. */
+/* The loop's fan-out, which is made if there is none. Raises. */
 heddle_fanout *heddle_fanout_of(heddle_loop *loop);
 
 /*
- * A position that is unknown, or after which messages are lost, brings a reset at once. The subscriber may be unsubscribed
- * again when this returns, if its operations do so.
+ * A position that is unknown, or after which messages are lost, causes a reset at once. The subscriber may be
+ * unsubscribed on return, if its operations do that.
  */
 heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscriber *subscriber, const char *topic,
                                          size_t size, heddle_position since) __attribute__((warn_unused_result));
 void heddle_unsubscribe(heddle_subscriber *subscriber);
-/* In a child process after fork, where the fan-out belongs to the parent. */
+/* In a forked child, where the fan-out belongs to the parent. */
 static inline void heddle_subscriber_abandon(heddle_subscriber *subscriber)
 {
     subscriber->topic = NULL;
 }
 
-/* The position that a new client begins with, "epoch:offset", with its NUL; how many characters. */
+/* Writes the position from which a new client continues, "epoch:offset" and a NUL; returns its length. */
 size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *text);
 
-/* The name of its topic, which is not terminated; {NULL, 0}: it is not subscribed. Valid until it unsubscribes. */
+/* The name of its topic, without a NUL; {NULL, 0}: it is not subscribed. Valid until it unsubscribes. */
 heddle_topic_name heddle_subscriber_topic(const heddle_subscriber *subscriber);
 
-/* The rest of heddle_subscriber_drained. */
+/* The slow path of heddle_subscriber_drained. */
 HEDDLE_LAST_USE void heddle_subscriber_catch_up(heddle_subscriber *subscriber);
 
-/* Its output is empty. */
+/* Must be called when its output is empty. */
 static inline HEDDLE_LAST_USE void heddle_subscriber_drained(heddle_subscriber *subscriber)
 {
     if (subscriber->behind && subscriber->topic)
@@ -128,14 +130,14 @@ static inline HEDDLE_LAST_USE void heddle_subscriber_drained(heddle_subscriber *
 }
 
 typedef struct {
-    uint64_t delivered; /* messages, once for each subscriber */
-    uint64_t dropped;   /* messages, for subscribers that were too slow */
-    uint64_t resets;    /* once for each subscriber */
+    uint64_t delivered; /* counted once for each subscriber */
+    uint64_t dropped;   /* messages that subscribers did not get because they were too slow */
+    uint64_t resets;    /* counted once for each subscriber */
     uint64_t closed;    /* subscribers that were too slow */
     size_t subscribers, topics;
 } heddle_fanout_counts;
 
-/* All zero where the loop has no fan-out: none is made, so that any thread with the GVL may ask. */
+/* All zero when the loop has no fan-out, and none is made: any thread with the GVL may call it. */
 heddle_fanout_counts heddle_fanout_count(const heddle_loop *loop);
 
 #endif

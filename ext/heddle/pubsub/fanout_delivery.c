@@ -1,4 +1,4 @@
-/* Gives messages to subscribers: what comes, and what they have missed. */
+/* Delivers messages to subscribers: new ones, and those that they have missed. */
 
 #include "pubsub/fanout_records.h"
 #include "scheduler/take_errinfo.h"
@@ -7,16 +7,15 @@
 #include <string.h>
 
 enum {
-    SHARED_MESSAGES = 64, /* of a topic, that its subscribers share when all of them catch up */
+    SHARED_MESSAGES = 64, /* messages of a topic that its subscribers share when all of them catch up */
 };
 
 /*
- * The state that a topic's subscribers share while all of them catch up. On the C stack, which keeps and pins its
- * Strings.
+ * What the subscribers of a topic share while all of them catch up. On the C stack, which keeps and pins its Strings.
  */
 struct heddle_shared_messages {
     const heddle_topic *topic;
-    uint64_t lsns[SHARED_MESSAGES]; /* each message's LSN + 1; 0: the slot is empty */
+    uint64_t lsns[SHARED_MESSAGES]; /* the LSN of each message + 1; 0: the slot is empty */
     heddle_message messages[SHARED_MESSAGES];
 };
 
@@ -49,8 +48,8 @@ void heddle_fanout_give_reset(heddle_subscriber *subscriber, uint64_t offset)
 }
 
 /*
- * true: too much output waits for its client. The policy was applied then, and the message must not be delivered; the
- * subscriber may be gone.
+ * True: too much output waits for its client. The policy was applied, and the message must not be delivered; the
+ * subscriber may be freed.
  */
 static bool is_too_slow(heddle_subscriber *subscriber, const heddle_message *message)
 {
@@ -79,8 +78,8 @@ static bool is_too_slow(heddle_subscriber *subscriber, const heddle_message *mes
 }
 
 /*
- * A subscriber that is neither behind nor in an overrun has been offered all that came before. The message's previous
- * offset says less: it is too high where the history has forgotten the topic meanwhile.
+ * A subscriber that is neither behind nor in an overrun was offered all earlier messages. The message's own previous
+ * offset is no proof: it is too high if the history has forgotten the topic meanwhile.
  */
 static void offer_message(heddle_subscriber *subscriber, heddle_message *message)
 {
@@ -113,7 +112,7 @@ static VALUE new_string(VALUE size)
     return string;
 }
 
-/* The payload as a frozen String; 0: it was overwritten, or there is no memory. */
+/* The payload as a frozen String; 0: it was overwritten, or no memory. */
 static VALUE copy_payload(const heddle_history *history, const heddle_history_record *record)
 {
     int state;
@@ -143,7 +142,7 @@ bool heddle_fanout_offer(heddle_topic *topic, const heddle_history_record *recor
     return payload != 0;
 }
 
-/* The message at an LSN: `own`, or one that others are given, too. NULL: it was overwritten. */
+/* Reads the message at an LSN into `own`, or returns a shared one. NULL: it was overwritten. */
 static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_message *own)
 {
     const heddle_fanout *fanout = topic->fanout;
@@ -160,7 +159,7 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_me
     VALUE payload = copy_payload(fanout->history, &record);
     if (!payload)
         return NULL;
-    /* A filled slot stays: all subscribers read in the same order, so the next one would miss what is replaced. */
+    /* A filled slot is kept: all subscribers read in the same order, so the next one would need what was replaced. */
     bool keep = shared && shared->lsns[slot] == 0;
     heddle_message *message = keep ? &shared->messages[slot] : own;
     *message = new_message(topic, record.offset, payload);
@@ -171,19 +170,19 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_me
 
 /* -- catching up --------------------------------------------------------------------------------------------------- */
 
-/* Positions from before mean nothing any more. */
+/* Positions of an earlier generation mean nothing any more. */
 static void renew_subscriber(heddle_subscriber *subscriber)
 {
     heddle_topic *topic = subscriber->topic;
     heddle_history_state state;
     int64_t offset = heddle_history_offset(topic->fanout->history, topic->name, topic->size, &state);
     if (offset >= 0 && state.generation != topic->fanout->generation)
-        return; /* the fan-out will hear of it, and this comes again */
+        return; /* the fan-out gets the change later, and this runs again */
     subscriber->generation = topic->fanout->generation;
     heddle_fanout_give_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
 }
 
-/* The offset after which it goes on: the last one but one where only the newest message counts. */
+/* The offset after which it continues: that of the last message but one if only the newest counts. */
 static uint64_t begin_at(const heddle_subscriber *subscriber, bool whole)
 {
     const heddle_topic *topic = subscriber->topic;
@@ -201,12 +200,12 @@ static void deliver_missed(heddle_subscriber *subscriber, bool whole)
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = begin_at(subscriber, whole), offset = since;
     int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns, &offset);
     if (count == -ESTALE)
-        return; /* a reset follows when the fan-out hears of it */
+        return; /* a reset follows when the fan-out gets the change */
     heddle_delivery delivery = {.subscriber = subscriber};
     heddle_fanout_begin_delivery(fanout, &delivery);
     for (int i = 0; i < count && delivery.subscriber; i++) {
         heddle_message own, *message = read_message(topic, lsns[i], &own);
-        /* The garbage collector may have taken it, in the allocation above. */
+        /* The garbage collector may have freed it in the allocation above. */
         if (!delivery.subscriber)
             break;
         if (!message) {
@@ -219,7 +218,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool whole)
         }
         deliver_message(subscriber, message);
     }
-    /* Also where the history can't be read, as nobody knows what is missed then. */
+    /* Also when the history can't be read, because it is unknown then what was missed. */
     if (count < 0 && delivery.subscriber)
         heddle_fanout_give_reset(delivery.subscriber, offset);
     heddle_fanout_end_delivery(fanout, &delivery);

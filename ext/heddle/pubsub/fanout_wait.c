@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 #endif
 
-/* Not part of the record, which may be gone before a message that was posted is opened. */
+/* Not part of heddle_fanout_wait, which may be freed before a posted message is opened. */
 struct heddle_fanout_message {
     heddle_loop_message base;
     heddle_fanout_wait *wait; /* NULL: closed meanwhile */
@@ -67,7 +67,7 @@ static void handle_ready(heddle_waiter *waiter, int result, uint32_t flags)
         heddle_loop_disarmed(wait->loop);
         heddle_loop_arm(wait->loop, waiter);
     }
-    /* Before: what is published while we look is another event. */
+    /* Before reading: a message that is published meanwhile is another event. */
     while (epoll_wait(wait->epoll_fd, &event, 1, 0) > 0) {
     }
     wait->fn(wait);
@@ -83,14 +83,14 @@ static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
         return -errno;
     wait->waiter = (heddle_waiter){.fn = handle_ready, .fd = wait->epoll_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
     int result = heddle_loop_arm(wait->loop, &wait->waiter);
-    if (result > 0) /* some selector says so at once instead of arming */
+    if (result > 0) /* some selectors report at once instead of arming */
         wait->waiter.fn(&wait->waiter, result, 0);
     return result < 0 ? result : 0;
 }
 
 #else
 
-/* Nothing would wake the loop: a subscriber that hears nothing must be refused. */
+/* Without this nothing would wake the loop: a subscriber that would get no messages must be rejected. */
 static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 {
     (void)wait;

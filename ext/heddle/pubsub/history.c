@@ -1,4 +1,4 @@
-/* Topics and messages of a history, as its writer sees them: under the mutex. */
+/* Writes topics and messages of a history, with the mutex held. */
 
 #include "pubsub/history_layout.h"
 
@@ -26,7 +26,7 @@ static uint32_t set_of(const heddle_history *history, const heddle_topic_hash *h
     return (uint32_t)(hash->low & (history->topic_sets - 1));
 }
 
-/* An entry of an earlier generation is as good as free. */
+/* An entry of an earlier generation counts as free. */
 static bool is_used(const heddle_history *history, const heddle_history_topic *topic)
 {
     return topic->lsn_plus_1 > history->header->state.floor_lsn && (topic->hash.low || topic->hash.high);
@@ -69,12 +69,12 @@ bool heddle_history_forgot_since(const heddle_history *history, const char *name
         return false;
     for (int i = 0; i < HEDDLE_HISTORY_WAYS; i++) {
         if (is_used(history, &set->ways[i]) && set->ways[i].published < time)
-            return false; /* the topics that were forgotten had their last messages before this one */
+            return false; /* forgotten topics had their last messages before this one */
     }
     return true;
 }
 
-/* Writes the topic's entry as it is before its next message to the journal, and which one that is. */
+/* Writes the topic's entry before its next message, and which entry it is, to the journal. */
 static void choose_entry(const heddle_history *history, const char *name, size_t size, heddle_history_journal *journal)
 {
     heddle_topic_hash hash = hash_of(history, name, size);
@@ -93,7 +93,7 @@ static void choose_entry(const heddle_history *history, const char *name, size_t
             (!is_used(history, &set->ways[i]) || set->ways[i].published < set->ways[chosen].published))
             chosen = i;
     }
-    /* The forgotten topic is another one: this one has had nothing since the topic that was forgotten before. */
+    /* The forgotten topic is another one: this one has had no message since that of the topic forgotten before. */
     journal->topic = (heddle_history_topic){.hash = hash, .offset = forgotten};
     journal->slot = number * HEDDLE_HISTORY_WAYS + (uint32_t)chosen;
     if (is_used(history, &set->ways[chosen]) && set->ways[chosen].offset > forgotten)
@@ -102,7 +102,7 @@ static void choose_entry(const heddle_history *history, const char *name, size_t
 
 /* -- messages ------------------------------------------------------------------------------------------------------ */
 
-/* The room to the next multiple of 8 is written, too. */
+/* The padding to the next multiple of 8 is written, too. */
 static void write_words(const heddle_history *history, uint64_t lsn, const void *bytes, size_t size)
 {
     for (size_t at = 0; at < size; at += 8) {

@@ -32,7 +32,7 @@ typedef struct {
     heddle_shared_memory memory;
     heddle_history_header *header; /* NULL: closed */
     char *log;
-    /* Copies: another process can write the whole mapping, and must not make this one read beyond it. */
+    /* Copies: another process can overwrite the mapping, and must not make this one read beyond it. */
     uint64_t log_size;
     uint32_t topic_sets;
     int wake_fd; /* an eventfd that all processes have; -1: none */
@@ -40,28 +40,28 @@ typedef struct {
 
 typedef struct {
     size_t log_size;   /* bytes, a power of two */
-    uint32_t topics;   /* a power of two; those that were published to longest ago are forgotten first */
-    uint32_t messages; /* of a topic, that can be replayed */
-    int64_t age;       /* of a message that can be replayed, ns */
+    uint32_t topics;   /* a power of two; of more topics, those without messages for the longest time are forgotten */
+    uint32_t messages; /* messages of a topic that can be replayed */
+    int64_t age;       /* the age of a message that can be replayed, ns */
 } heddle_history_limits;
 
-/* Fields that change under the mutex, beside the log and the topics. */
+/* Fields that change under the mutex, besides the log and the topics. */
 typedef struct {
     char epoch[HEDDLE_EPOCH_SIZE + 4]; /* with its NUL */
-    uint64_t count;        /* the offset of the last message, whatever its topic */
-    uint64_t floor_lsn;    /* records before it are of an earlier generation */
-    uint64_t floor_offset; /* nothing is known of what was published up to this offset */
-    uint32_t generation;   /* rises when all subscribers need a reset */
-    uint32_t follows;      /* a backend gives the offsets */
+    uint64_t count;        /* the offset of the last message of any topic */
+    uint64_t floor_lsn;    /* records before it belong to an earlier generation */
+    uint64_t floor_offset; /* messages up to this offset are unknown */
+    uint32_t generation;   /* increased when all subscribers need a reset */
+    uint32_t follows;      /* a backend assigns the offsets */
 } heddle_history_state;
 
 /* A record of the log, without its bytes. */
 typedef struct {
     uint64_t lsn;
-    uint64_t next; /* LSN of the record after it */
+    uint64_t next; /* LSN of the next record */
     uint64_t offset;
-    uint64_t previous;        /* LSN + 1 of the topic's record before it; 0: none is known */
-    uint64_t previous_offset; /* the topic has no messages between this offset and its own */
+    uint64_t previous;        /* LSN + 1 of the topic's previous record; 0: unknown */
+    uint64_t previous_offset; /* the topic has no messages between this offset and the record's own */
     int64_t published; /* CLOCK_MONOTONIC, ns */
     uint32_t topic_size, data_size;
     uint32_t generation;
@@ -69,61 +69,61 @@ typedef struct {
 
 /* 0 or -errno. */
 int heddle_history_create(heddle_history *history, const heddle_history_limits *limits);
-/* Takes both descriptors, which are closed on failure, too. -EPROTO: of another version. */
+/* Takes over both descriptors, which are closed on failure, too. -EPROTO: of another version. */
 int heddle_history_open(heddle_history *history, int memory_fd, int wake_fd);
 void heddle_history_close(heddle_history *history); /* idempotent */
 
-/* 0; -ETIMEDOUT: another process holds the mutex and does not go on. */
+/* 0; -ETIMEDOUT: another process holds the mutex and makes no progress. */
 int heddle_history_read_state(heddle_history *history, heddle_history_state *state);
 uint32_t heddle_history_generation(const heddle_history *history);
-/* The size of the largest message, its topic included. */
+/* The size of the largest message, including its topic. */
 size_t heddle_history_most(const heddle_history *history);
 
 /*
- * Appends a message and wakes the processes that read. Its offset; -EMSGSIZE: it is larger than heddle_history_most;
- * -EPERM: this history follows a backend; -ETIMEDOUT. `state`: after it.
+ * Appends a message and wakes the processes that read. Returns its offset; -EMSGSIZE: it is larger than
+ * heddle_history_most; -EPERM: this history follows a backend; -ETIMEDOUT. `state`: after it.
  */
 int64_t heddle_history_publish(heddle_history *history, const char *topic, size_t topic_size, const char *data,
                                size_t data_size, heddle_history_state *state);
 /*
- * From now on the history follows a backend of this epoch, whose messages up to `offset` it does not have: subscribers
- * get a reset. Nothing changes when it has the epoch and that message already. 0 or -ETIMEDOUT.
+ * From now on the history follows a backend with this epoch, whose messages up to `offset` it does not have:
+ * subscribers get a reset. Nothing changes when it has that epoch and that message already. 0 or -ETIMEDOUT.
  */
 int heddle_history_begin(heddle_history *history, const char *epoch, uint64_t offset);
 /*
- * Appends the message that a backend has given this offset. 1; 0: it is there already; -ESTALE: of another epoch, or the
- * history follows no backend; -ERANGE: messages before it are missing; -EMSGSIZE; -ETIMEDOUT.
+ * Appends a message to which the backend has assigned this offset. 1; 0: it is there already; -ESTALE: of another
+ * epoch, or the history follows no backend; -ERANGE: earlier messages are missing; -EMSGSIZE; -ETIMEDOUT.
  */
 int heddle_history_append(heddle_history *history, const char *epoch, uint64_t offset, const char *topic,
                           size_t topic_size, const char *data, size_t data_size);
-/* Makes all processes that read look at the log. */
+/* Makes all processes read the log. */
 void heddle_history_wake(const heddle_history *history);
 
-/* Where the next record will be. */
+/* The LSN of the next record. */
 uint64_t heddle_history_head(const heddle_history *history);
-/* 1: there is a record at this LSN or after it; 0: none yet; -ENODATA: it has been overwritten. */
+/* 1: there is a record at this LSN or after it; 0: none yet; -ENODATA: it was overwritten. */
 int heddle_history_look(const heddle_history *history, uint64_t lsn, heddle_history_record *record);
-/* Copies what a record has, topic_size or data_size bytes. false: it was overwritten meanwhile. */
+/* Copies topic_size or data_size bytes of a record. False: it was overwritten meanwhile. */
 bool heddle_history_copy_topic(const heddle_history *history, const heddle_history_record *record, char *topic);
 bool heddle_history_copy_data(const heddle_history *history, const heddle_history_record *record, char *data);
 
-/* A hash of the topic's name that nobody outside can choose. */
+/* A hash of the topic's name, with a random key, so that clients can't cause collisions. */
 uint64_t heddle_history_hash(const heddle_history *history, const char *topic, size_t size);
 /*
- * The offset of the topic's last message, or of the last one of all where the topic is not known; -ETIMEDOUT.
- * `state`: as it was then.
+ * The offset of the topic's last message, or of the last one of all topics if this one is unknown; -ETIMEDOUT. `state`:
+ * at that time.
  */
 int64_t heddle_history_offset(heddle_history *history, const char *topic, size_t size, heddle_history_state *state);
 /*
- * The offset after which the topic's messages of the last `age` nanoseconds come. -ENODATA: some of them are gone;
- * -ETIMEDOUT. `state`: as it was then.
+ * The offset after which the topic's messages of the last `age` nanoseconds begin. -ENODATA: some of them are gone;
+ * -ETIMEDOUT. `state`: at that time.
  */
 int64_t heddle_history_offset_before(heddle_history *history, const char *topic, size_t size, int64_t age,
                                      heddle_history_state *state);
 /*
- * The LSNs of the topic's messages after the offset `since`, oldest first. How many; -ENODATA: some of them are gone, or
- * `since` was never given; -ESTALE: the history is of another generation; -ETIMEDOUT. `*offset`: the topic has nothing
- * after it.
+ * The LSNs of the topic's messages after the offset `since`, oldest first. Returns their number; -ENODATA: some of them
+ * are gone, or `since` was never assigned; -ESTALE: the history is of another generation; -ETIMEDOUT. `*offset`: the
+ * topic has no message after it.
  */
 int heddle_history_find(heddle_history *history, const char *topic, size_t size, uint32_t generation, uint64_t since,
                         uint64_t lsns[HEDDLE_HISTORY_MESSAGES], uint64_t *offset);

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_PUBSUB_HISTORY_LAYOUT_H
 #define HEDDLE_PUBSUB_HISTORY_LAYOUT_H
 
-/* The layout of a history's shared memory. Any change of it changes MAGIC. No Ruby here. */
+/* The layout of a history's shared memory. Any change of it must change MAGIC. Uses no Ruby. */
 
 #include "pubsub/history.h"
 #include "pubsub/topic_hash.h"
@@ -12,32 +12,32 @@
 
 enum {
     HEDDLE_HISTORY_WAYS = 8,    /* topics in a set of the table */
-    HEDDLE_HISTORY_PAGE = 4096, /* the header's; the table of topics begins behind it */
+    HEDDLE_HISTORY_PAGE = 4096, /* bytes of the header, behind which the table of topics begins */
 };
 
 #define HEDDLE_HISTORY_MAGIC UINT64_C(0x6865647075623032) /* "hedpub", and a version */
-#define HEDDLE_HISTORY_PADDING UINT32_MAX                 /* topic_size of what fills the end of the log */
+#define HEDDLE_HISTORY_PADDING UINT32_MAX                 /* the topic_size of the padding at the end of the log */
 #define HEDDLE_HISTORY_NO_SLOT UINT32_MAX
 
 typedef struct {
     heddle_topic_hash hash; /* 0, 0: free */
     uint64_t offset;        /* of its last message */
-    uint64_t lsn_plus_1;    /* of that message; 0: there is none */
-    int64_t published;      /* when, ns */
+    uint64_t lsn_plus_1;    /* LSN of that message; 0: there is none */
+    int64_t published;      /* when it was published, ns */
 } heddle_history_topic;
 
 typedef struct {
-    uint64_t forgotten;  /* the highest offset of topics that are not in this set any more */
-    uint64_t generation; /* of `forgotten` */
+    uint64_t forgotten;  /* the highest offset of topics that were removed from this set */
+    uint64_t generation; /* the time of `forgotten` */
     heddle_history_topic ways[HEDDLE_HISTORY_WAYS];
 } heddle_history_topic_set;
 
 /* All fields that change with a message. */
 typedef struct {
-    _Atomic uint32_t complete; /* the rest is valid */
-    uint32_t slot;             /* of the topic; HEDDLE_HISTORY_NO_SLOT: none changes */
+    _Atomic uint32_t complete; /* the other fields are valid */
+    uint32_t slot;             /* the topic's entry; HEDDLE_HISTORY_NO_SLOT: none changes */
     heddle_history_topic topic;
-    uint64_t forgotten; /* of its set */
+    uint64_t forgotten; /* … in its set */
     uint64_t head;
     heddle_history_state state;
 } heddle_history_journal;
@@ -51,16 +51,16 @@ struct heddle_history_header {
     pthread_mutex_t mutex;
     heddle_history_state state;
     heddle_history_journal journal;
-    _Alignas(64) _Atomic uint64_t head; /* bytes ever written */
-    _Alignas(64) _Atomic uint64_t tail; /* what is before it may be overwritten */
-    _Atomic uint32_t generation;        /* of the state, for those that don't have the mutex */
+    _Alignas(64) _Atomic uint64_t head; /* bytes that were ever written */
+    _Alignas(64) _Atomic uint64_t tail; /* records before it may be overwritten */
+    _Atomic uint32_t generation;        /* of the state, for readers without the mutex */
 };
 
-/* The head of a record; then the topic and the data, each filled up to a multiple of 8. */
+/* The head of a record; the topic and the data follow, each padded to a multiple of 8. */
 typedef struct {
-    uint64_t size; /* of the record with its bytes, a multiple of 8 */
+    uint64_t size; /* of the record including its bytes, a multiple of 8 */
     uint64_t offset;
-    uint64_t previous; /* LSN + 1 of the topic's message before it; 0: there is none */
+    uint64_t previous; /* LSN + 1 of the topic's previous message; 0: there is none */
     uint64_t previous_offset;
     int64_t published;
     uint32_t topic_size, data_size;
@@ -80,23 +80,23 @@ static inline uint64_t heddle_history_round_up(uint64_t size)
     return (size + 7) & ~UINT64_C(7);
 }
 
-/* Readers and the writer meet here. */
+/* Readers and the writer share this. */
 static inline _Atomic uint64_t *heddle_history_word(const heddle_history *history, uint64_t lsn)
 {
     return (_Atomic uint64_t *)(history->log + (lsn & (history->log_size - 1)));
 }
 
-/* 0 or -ETIMEDOUT. The next owner of the mutex completes what a process that has ended left in the journal. */
+/* 0 or -ETIMEDOUT. If a process has ended with the mutex, the next owner completes the change in the journal. */
 int heddle_history_lock(heddle_history *history) __attribute__((warn_unused_result));
 void heddle_history_unlock(heddle_history *history);
-/* Makes the journal's content valid, under the mutex. */
+/* Applies the journal, with the mutex held. */
 void heddle_history_commit(heddle_history *history);
 
-/* Under the mutex. NULL: it is not known. */
+/* With the mutex held. NULL: the topic is unknown. */
 const heddle_history_topic *heddle_history_find_topic(const heddle_history *history, const char *name, size_t size);
-/* Under the mutex: topics of this name that are not in the table have nothing after this offset. */
+/* With the mutex held: topics with this hash that are not in the table have no message after this offset. */
 uint64_t heddle_history_forgotten(const heddle_history *history, const char *name, size_t size);
-/* Under the mutex: did the table forget topics of this name's set that may have had messages since this time? */
+/* With the mutex held: were topics of this hash's set forgotten that may have had messages since this time? */
 bool heddle_history_forgot_since(const heddle_history *history, const char *name, size_t size, int64_t time);
 
 #endif

@@ -147,7 +147,7 @@ size_t heddle_history_most(const heddle_history *history)
 
 /* -- the mutex ----------------------------------------------------------------------------------------------------- */
 
-/* Idempotent: a process may end within it, and the next one does it again. */
+/* Idempotent: if a process ends within it, the next owner of the mutex does it again. */
 static void apply_journal(heddle_history *history)
 {
     heddle_history_header *header = history->header;
@@ -216,6 +216,6 @@ void heddle_history_wake(const heddle_history *history)
 {
     const uint64_t one = 1;
     if (history->wake_fd >= 0 && write(history->wake_fd, &one, sizeof(one)) < 0) {
-        /* The counter is full after 2^64 writes only. */
+        /* The counter is full only after 2^64 writes. */
     }
 }

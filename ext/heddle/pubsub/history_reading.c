@@ -1,4 +1,4 @@
-/* Reading a history. */
+/* Reads a history, without the mutex. */
 
 #include "pubsub/history_layout.h"
 
@@ -14,7 +14,7 @@ static void read_words(const heddle_history *history, uint64_t lsn, void *bytes,
     }
 }
 
-/* Was everything that has been read from this LSN what was written there? To be asked after reading. */
+/* Is everything that was read from this LSN on what was written there? To be called after reading. */
 static bool is_kept(const heddle_history *history, uint64_t lsn)
 {
     return atomic_load_explicit(&history->header->tail, memory_order_acquire) <= lsn;
@@ -25,7 +25,7 @@ uint64_t heddle_history_head(const heddle_history *history)
     return atomic_load_explicit(&history->header->head, memory_order_acquire);
 }
 
-/* Other processes can write the memory: what it says must lie within it. */
+/* Other processes can write the memory, so its values are checked against its bounds. */
 static bool is_sound(const heddle_history_record_head *record, uint64_t left)
 {
     return record->size <= left && record->size >= sizeof(*record) && record->topic_size <= record->size &&
@@ -86,7 +86,10 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
     return offset;
 }
 
-/* From the last message back to the one that is older than `oldest`. `*reached`: the first one that is known is not. */
+/*
+ * Walks from the last message back to the first one that is older than `oldest`. `*reached`: the first known message is
+ * not older.
+ */
 static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest, bool *reached)
 {
     int64_t offset = (int64_t)topic->offset;
@@ -103,7 +106,7 @@ static int64_t walk_back(const heddle_history *history, const heddle_history_top
         offset = (int64_t)found.previous_offset;
         lsn_plus_1 = found.previous;
     }
-    *reached = lsn_plus_1 == 0 && offset > 0; /* 0: there was no topic before it that could have been forgotten */
+    *reached = lsn_plus_1 == 0 && offset > 0; /* 0: no earlier topic could have been forgotten */
     return lsn_plus_1 == 0 ? offset : -ENODATA;
 }
 
@@ -133,7 +136,7 @@ static void reverse_lsns(uint64_t *lsns, int count)
     }
 }
 
-/* Walks from the last message back to the one after `since`. */
+/* Walks from the last message back to the first one after `since`. */
 static int collect_lsns(const heddle_history *history, const heddle_history_topic *topic, uint64_t since, uint64_t *lsns)
 {
     int64_t oldest = heddle_clock_now() - history->header->age;
@@ -165,7 +168,7 @@ int heddle_history_find(heddle_history *history, const char *name, size_t size, 
     *offset = topic ? last : state->count;
     if (generation != state->generation)
         result = -ESTALE;
-    else if (since > state->count && !state->follows) /* one that follows may be behind the one that has given it */
+    else if (since > state->count && !state->follows) /* a process may be behind the one that has sent the position */
         result = -ENODATA;
     else if (since >= last)
         result = 0;

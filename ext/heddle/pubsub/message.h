@@ -2,8 +2,8 @@
 #define HEDDLE_PUBSUB_MESSAGE_H
 
 /*
- * A message on its way to the subscribers of this loop. It is on the C stack of the function that delivers it, which
- * keeps and pins its Strings; what a subscriber needs longer it has to mark, as an output queue does.
+ * A message that is being delivered to the subscribers of this loop. It is on the C stack of the delivering function,
+ * which keeps and pins its Strings; a subscriber must mark what it keeps longer, as an output queue does.
  */
 
 #include <ruby.h>
@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 enum {
-    HEDDLE_MESSAGE_FORMS = 8, /* framings in use at the same time */
+    HEDDLE_MESSAGE_FORMS = 8, /* framings for which one message is encoded */
 };
 
 typedef struct heddle_message heddle_message;
 
-/* Encodes a message for the wire: a frozen String. It may raise NoMemoryError and nothing else. `key`: as given. */
+/* Encodes a message into a frozen String. May raise only NoMemoryError. `key`: as passed to heddle_message_encoded. */
 typedef VALUE heddle_message_encoder(heddle_message *message, VALUE key, void *context);
 
 struct heddle_message {
@@ -26,11 +26,11 @@ struct heddle_message {
     uint64_t offset;
     uint64_t previous_offset; /* the topic has no messages between this offset and its own */
     /*
-     * Messages before this one are lost, and nobody knows how many: what the client has made of them is out of date.
-     * There is no payload, and the offset is that of the last message, after which the client goes on.
+     * Messages before this one are lost, and their number is unknown: the client's state is out of date. There is no
+     * payload, and the offset is that of the last message, from which the client continues.
      */
     bool reset;
-    bool newest; /* of all topics, when it was read: subscribers need not wait for others to send with it */
+    bool newest; /* it was the last message of all topics when it was read: it can be sent at once */
     VALUE payload; /* a frozen String; nil for a reset */
     struct {
         heddle_message_encoder *encoder;
@@ -42,12 +42,12 @@ enum {
     HEDDLE_POSITION_SIZE = 36, /* "epoch:offset" with its NUL */
 };
 
-/* Writes "epoch:offset"; how many characters. */
+/* Writes "epoch:offset"; returns its length. */
 size_t heddle_message_position(const heddle_message *message, char *text);
 
 /*
- * The message as the encoder returns it: encoded once, the same frozen String for every subscriber with this key, a VALUE
- * that the caller keeps, or 0. Nothing may depend on the context, which the encoder gets, but what it needs for its work.
+ * The message as the encoder returns it: encoded once, the same frozen String for every subscriber with this key, a
+ * VALUE that the caller keeps alive, or 0. The result must not depend on `context`, which the encoder gets as a tool.
  * Add it to an output queue with heddle_output_add_string. 0 without memory.
  */
 VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, VALUE key, void *context);

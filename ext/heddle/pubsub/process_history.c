@@ -15,7 +15,7 @@ static const heddle_history_limits DEFAULTS = {
     .age = INT64_C(300000000000),
 };
 
-/* Ractors have no lock in common. */
+/* A lock for all Ractors, which no Ruby Mutex is. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static heddle_history process_history = {.memory.fd = -1, .wake_fd = -1};
 static bool there;
@@ -49,8 +49,9 @@ static uint64_t power_of_two(uint64_t least)
 /*
  * call-seq: History.open(memory, topics, messages, age) -> true or false
  *
- * Makes the process's history, with room for so many bytes and topics; both are rounded up to a power of two. +messages+ of
- * a topic can be replayed as long as they are younger than +age+ seconds. false: there is one already, which stays.
+ * Makes the process's history, with room for +memory+ bytes and +topics+ topics, both rounded up to a power of two.
+ * +messages+ of a topic can be replayed while they are younger than +age+ seconds. false: there is a history already,
+ * which is kept.
  */
 static VALUE history_open(VALUE self, VALUE memory, VALUE topics, VALUE messages, VALUE age)
 {
@@ -71,8 +72,8 @@ static VALUE history_open(VALUE self, VALUE memory, VALUE topics, VALUE messages
 /*
  * call-seq: History.adopt(memory, wake) -> true or false
  *
- * The process's history is the one that these descriptors, of .descriptors in another process, stand for; they are its own
- * from now on. false: it is of another version, or there is one already.
+ * Uses the history behind these descriptors, from .descriptors in another process, and owns them. false: it is of
+ * another version, or there is a history already.
  */
 static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
 {
@@ -94,8 +95,8 @@ static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
 /*
  * call-seq: History.descriptors -> [Integer, Integer] or nil
  *
- * Of the memory and of what wakes its readers; they close when a program is executed. nil: there is no history, or it goes
- * over a fork only.
+ * The descriptors of the memory and of the eventfd that wakes its readers; both are close-on-exec. nil: there is no
+ * history, or only forked processes share it.
  */
 static VALUE history_descriptors(VALUE self)
 {
@@ -123,7 +124,7 @@ static void check_topic(VALUE topic)
         rb_raise(rb_eArgError, "the topic has %ld bytes, but may have %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
 }
 
-/* Raises where a call has failed. */
+/* Raises the error of a failed call. */
 static void check_result(int64_t result, long data_size)
 {
     if (result == -EMSGSIZE)
@@ -136,8 +137,8 @@ static void check_result(int64_t result, long data_size)
 /*
  * call-seq: History.publish(topic, data) -> String
  *
- * Appends a message; its position. Raises ArgumentError when it is too large, Errno::ETIMEDOUT when another process holds
- * the history and does not go on, and Errno::EPERM when it follows a backend.
+ * Appends a message and returns its position. Raises ArgumentError when it is too large, Errno::ETIMEDOUT when another
+ * process holds the history and makes no progress, and Errno::EPERM when it follows a backend.
  */
 static VALUE history_publish(VALUE self, VALUE topic, VALUE data)
 {
@@ -158,7 +159,7 @@ static VALUE history_publish(VALUE self, VALUE topic, VALUE data)
 /*
  * call-seq: History.count_published(number) -> nil
  *
- * This process has published so many messages to a backend.
+ * Counts messages that this process has published to a backend.
  */
 static VALUE history_count_published(VALUE self, VALUE number)
 {
@@ -176,8 +177,8 @@ static const char *epoch_of(VALUE epoch)
 /*
  * call-seq: History.begin(epoch, offset) -> nil
  *
- * From now on the history follows a backend, whose messages up to +offset+ it does not have. All subscribers get a reset,
- * unless it has that message of that epoch.
+ * From now on the history follows a backend, whose messages up to +offset+ it does not have. All subscribers get a
+ * reset, unless the history has that message of that epoch.
  */
 static VALUE history_begin(VALUE self, VALUE epoch, VALUE offset)
 {
@@ -190,8 +191,8 @@ static VALUE history_begin(VALUE self, VALUE epoch, VALUE offset)
 /*
  * call-seq: History.append(epoch, offset, topic, data) -> Symbol
  *
- * Appends a message of the backend. :appended; :known: it is there; :stale: the history is of another epoch; :gap:
- * messages before it are missing; :too_large.
+ * Appends a message of the backend. :appended; :known: it is there already; :stale: the history is of another epoch;
+ * :gap: earlier messages are missing; :too_large.
  */
 static VALUE history_append(VALUE self, VALUE epoch, VALUE offset, VALUE topic, VALUE data)
 {
@@ -217,7 +218,7 @@ static VALUE history_append(VALUE self, VALUE epoch, VALUE offset, VALUE topic, 
 /*
  * call-seq: History.state -> [epoch, offset, follows]
  *
- * The offset is that of the last message; the last value says whether a backend gives offsets.
+ * The offset is the last message's; the last value tells whether a backend assigns the offsets.
  */
 static VALUE history_state(VALUE self)
 {
@@ -230,7 +231,7 @@ static VALUE history_state(VALUE self)
 /*
  * call-seq: History.largest -> Integer
  *
- * Bytes of the largest message with its topic.
+ * Bytes of the largest message, including its topic.
  */
 static VALUE history_largest(VALUE self)
 {
@@ -240,7 +241,7 @@ static VALUE history_largest(VALUE self)
 /*
  * call-seq: History.published -> Integer
  *
- * Messages that this process has published; a forked process begins with none.
+ * Messages that this process has published; a forked process begins with 0.
  */
 static VALUE history_published(VALUE self)
 {
@@ -255,7 +256,7 @@ static void reset_published(void)
 /*
  * call-seq: History.position(topic) -> String
  *
- * After the topic's last message.
+ * The position after the topic's last message.
  */
 static VALUE history_position(VALUE self, VALUE topic)
 {
@@ -271,7 +272,7 @@ static VALUE history_position(VALUE self, VALUE topic)
 /*
  * call-seq: History.position_before(topic, seconds) -> String or nil
  *
- * The position after which the topic's messages of the last +seconds+ come; nil: some of them are gone.
+ * The position after which the topic's messages of the last +seconds+ begin; nil: some of them are gone.
  */
 static VALUE history_position_before(VALUE self, VALUE topic, VALUE seconds)
 {

@@ -1,13 +1,13 @@
 #ifndef HEDDLE_PUBSUB_PROCESS_HISTORY_H
 #define HEDDLE_PUBSUB_PROCESS_HISTORY_H
 
-/* The history that this process publishes to and reads from, which those that it forks have, too: Heddle::PubSub::History. */
+/* The history of this process and of those that it forks: Heddle::PubSub::History. */
 
 #include "pubsub/history.h"
 
 #include <ruby.h>
 
-/* Made with the default limits if there is none. Raises. It stays as long as the process. */
+/* Made with the default limits if there is none. Raises. Exists until the process ends. */
 heddle_history *heddle_process_history(void);
 
 void Init_heddle_history(VALUE pubsub);

@@ -1,4 +1,4 @@
-/* Heddle::PubSub::Subscription: a subscriber whose messages a fiber takes. */
+/* Heddle::PubSub::Subscription: a subscriber for a fiber, which takes messages from a queue. */
 
 #include "pubsub/fanout.h"
 #include "pubsub/process_history.h"
@@ -15,16 +15,16 @@ typedef struct {
 } entry;
 
 enum {
-    ENTRY_SIZE = 96, /* bytes: the entry in an array that doubles, and the String's object */
+    ENTRY_SIZE = 96, /* bytes: an entry in an array that doubles, and the String's object */
 };
 
 typedef struct subscription {
     heddle_subscriber subscriber;
-    heddle_park *park; /* of the fiber that waits */
+    heddle_park *park; /* of the waiting fiber */
     entry *entries;
     size_t first, count, room;
-    size_t bytes; /* of the payloads, and what an entry costs for each */
-    bool lost;    /* there was no memory for a message: what is known is out of date */
+    size_t bytes; /* of the payloads, and of their entries */
+    bool lost;    /* there was no memory for a message: the subscriber's state is out of date */
 } subscription;
 
 static void mark_subscription(void *data)
@@ -127,7 +127,7 @@ static void note_end(heddle_subscriber *subscriber)
 static const heddle_subscriber_operations operations = {
     .deliver = deliver_message,
     .is_full = is_full,
-    .too_slow = note_end, /* never: it goes on with the history */
+    .too_slow = note_end, /* not called: the subscriber continues from the history */
     .ended = note_end,
 };
 
@@ -136,7 +136,7 @@ static const heddle_subscriber_operations operations = {
 /*
  * call-seq: Subscription.new(scheduler, topic, since) -> subscription
  *
- * +since+: a position, after which it goes on, or nil: from now on.
+ * +since+: a position from which it continues, or nil: only new messages.
  */
 static VALUE subscription_initialize(VALUE self, VALUE scheduler, VALUE topic, VALUE since)
 {
@@ -240,7 +240,7 @@ static VALUE subscription_take(VALUE self)
 /*
  * call-seq: position -> String or nil
  *
- * After the last message that it was given; nil: it has ended.
+ * The position after the last message that was delivered to it; nil: it has ended.
  */
 static VALUE subscription_position(VALUE self)
 {
@@ -251,7 +251,7 @@ static VALUE subscription_position(VALUE self)
 /*
  * call-seq: close -> nil
  *
- * It gets no more messages; what has come can still be taken. Idempotent.
+ * It gets no more messages; queued ones can still be taken. Idempotent.
  */
 static VALUE subscription_close(VALUE self)
 {
@@ -264,8 +264,8 @@ static VALUE subscription_close(VALUE self)
 /*
  * call-seq: Heddle::PubSub.counts(scheduler) -> Hash
  *
- * Of this loop: subscribers, topics, and since it began delivered, dropped, resets, and closed for being too slow. From
- * any thread.
+ * Counters of this loop: subscribers, topics, and since it began delivered, dropped, resets, and subscribers closed for
+ * being too slow. From any thread.
  */
 static VALUE read_counts(VALUE self, VALUE scheduler)
 {

@@ -2,8 +2,8 @@
 #define HEDDLE_PUBSUB_TOPIC_HASH_H
 
 /*
- * SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012): a topic's identity in the table of a ring. The key is
- * random, so that nobody can choose two topics that share one. No Ruby here.
+ * SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012), which identifies a topic in the table of a ring. The key is
+ * random, so that clients can't find two topics with one hash. Uses no Ruby.
  */
 
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Heads of answers and trailers become HEADERS frames. */
+/* Encodes heads of responses and trailers as HEADERS frames. */
 
 enum {
     STATUS_DIGITS = 3,
@@ -19,7 +19,7 @@ static bool is_name(const char *name, size_t size)
     return size > 0 && heddle_find_token_end(name, name + size) == name + size;
 }
 
-/* Fields that mean an HTTP/1 connection (RFC 9113, 8.2.2). */
+/* Fields about an HTTP/1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2). */
 static bool is_about_connection(const char *name, size_t size)
 {
     static const char *const names[] = {"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade"};
@@ -44,7 +44,7 @@ heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, siz
 
 /* -- encoding ------------------------------------------------------------------------------------------------------ */
 
-/* The name is in lower case then. */
+/* The name must be in lower case. */
 bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field)
 {
     heddle_h2_workspace *workspace = session->workspace;
@@ -141,7 +141,7 @@ static const char *next_text(const char **at, uint32_t *size)
     return text;
 }
 
-/* HPACK's table depends on the order in which blocks are sent, so trailers are encoded only behind the body. */
+/* HPACK's table depends on the order in which blocks are sent, so trailers are encoded when the body was sent. */
 static bool encode_trailers(heddle_h2_session *session, const heddle_h2_stream *stream)
 {
     const char *at = stream->trailers.bytes, *end = at + stream->trailers.size;

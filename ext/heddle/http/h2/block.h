@@ -1,7 +1,7 @@
 #ifndef HEDDLE_H2_BLOCK_H
 #define HEDDLE_H2_BLOCK_H
 
-/* A header block on its way to a request or an answer: its fields are checked one by one, and then together. */
+/* A header block while it becomes a request or a response: each field is checked alone, and then all together. */
 
 #include "http/controls.h"
 #include "http/h2/session_state.h"
@@ -12,18 +12,18 @@ typedef enum {
     HEDDLE_H2_AUTHORITY,
     HEDDLE_H2_PATH,
     HEDDLE_H2_PROTOCOL,
-    HEDDLE_H2_STATUS, /* of an answer, which has no other */
+    HEDDLE_H2_STATUS, /* the only one of a response */
     HEDDLE_H2_PSEUDO_FIELDS,
 } heddle_h2_pseudo;
 
 struct heddle_h2_block {
     const heddle_h2_limits *limits;
-    heddle_bytes *bytes;   /* what slices are of */
+    heddle_bytes *bytes;   /* the bytes of the slices */
     heddle_field *fields;
     uint32_t field_count, line_count, crumbs;
-    uint64_t list_size;    /* as RFC 9113, 6.5.2 counts it */
-    bool response;         /* of an answer; else of a request */
-    bool trailers;         /* of a request's no field is kept */
+    uint64_t list_size;    /* as counted by RFC 9113, 6.5.2 */
+    bool response;         /* a response's block, otherwise a request's */
+    bool trailers;         /* of a request's trailers no field is kept */
     bool malformed, too_large, no_memory;
     bool has_pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_slice pseudo[HEDDLE_H2_PSEUDO_FIELDS];
@@ -36,7 +36,7 @@ void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *fie
 
 typedef enum {
     HEDDLE_H2_ACCEPTED,
-    HEDDLE_H2_REJECTED,   /* to be answered with the rejection's status */
+    HEDDLE_H2_REJECTED,   /* the response has the rejection's status */
     HEDDLE_H2_MALFORMED, /* a stream error */
 } heddle_h2_block_result;
 

@@ -27,7 +27,7 @@ static bool is_lower_token(const char *name, uint32_t size)
     return size > 0;
 }
 
-/* Without control characters, and without blanks around it. */
+/* No control characters, and no blanks at either end. */
 static bool is_value(const char *value, uint32_t size)
 {
     if (size == 0)
@@ -98,7 +98,7 @@ static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field
         heddle_controls_note(&block->controls, block->bytes->bytes, kept);
 }
 
-/* Each field counts, whether it is a few bytes or a reference of one (RFC 9113, 10.5.1). */
+/* Each field counts, even if it is a one-byte reference (RFC 9113, 10.5.1). */
 static bool count_field(heddle_h2_block *block, const heddle_hpack_field *field, bool is_crumb)
 {
     const heddle_h2_limits *limits = block->limits;

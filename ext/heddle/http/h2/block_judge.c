@@ -47,7 +47,7 @@ static bool is_scheme(const char *text, uint32_t size)
     return size > 0;
 }
 
-/* Which pseudo-header fields there must and must not be. */
+/* Checks which pseudo-header fields are there and which are missing. */
 static bool judge_pseudo(const heddle_h2_block *block, heddle_method method)
 {
     bool has_url = block->has_pseudo[HEDDLE_H2_SCHEME] && block->has_pseudo[HEDDLE_H2_PATH];
@@ -73,7 +73,7 @@ static bool same_host(const heddle_h2_block *block, heddle_slice a, heddle_slice
     return true;
 }
 
-/* :authority and Host say the same, or one of them is left out; the application finds Host in any case. */
+/* :authority and Host must be equal, or one of them is missing; the application gets Host in any case. */
 static bool judge_authority(heddle_h2_block *block, heddle_request_head *head)
 {
     const heddle_controls *controls = &block->controls;
@@ -105,7 +105,7 @@ static bool judge_target(const heddle_h2_block *block, heddle_request_head *head
         return false;
     head->target = target;
     heddle_method method = head->method_id;
-    if (has_path && method == HEDDLE_CONNECT) /* an extended one, which has a URL like any other request */
+    if (has_path && method == HEDDLE_CONNECT) /* an extended CONNECT, which has a URL as any other request */
         head->method_id = HEDDLE_GET;
     heddle_rejection unused;
     bool fits = heddle_target_split(head, block->bytes->bytes, &unused) == 0;
@@ -126,7 +126,7 @@ static bool judge_length(const heddle_h2_block *block, bool ended, heddle_reques
     return true;
 }
 
-/* RFC 9113, 8.2.3: the application gets one cookie field. */
+/* RFC 9113, 8.2.3: joins the cookie fields, so that the application gets one. */
 static void join_crumbs(heddle_h2_block *block)
 {
     heddle_slice joined = {(uint32_t)block->bytes->size, 0};
@@ -134,7 +134,7 @@ static void join_crumbs(heddle_h2_block *block)
     heddle_field *first = NULL;
     if (block->crumbs < 2)
         return;
-    /* The crumbs are among the bytes that grow. */
+    /* The crumbs are slices of the bytes that grow. */
     if (!heddle_bytes_reserve(block->bytes, block->bytes->size + block->crumbs * 2)) {
         block->no_memory = true;
         return;

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_H2_BYTES_H
 #define HEDDLE_H2_BYTES_H
 
-/* Bytes in memory that grows. Those before `start` are taken already. All zero is an empty one. */
+/* Bytes in memory that grows. Those before `start` were taken. All zero: empty. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ typedef struct {
     size_t start, size, room;
 } heddle_bytes;
 
-/* Makes room for so many more bytes behind `size`. False: there is no memory, and nothing has changed. */
+/* Makes room for so many more bytes behind `size`. False: no memory, and nothing has changed. */
 static inline bool heddle_bytes_reserve(heddle_bytes *bytes, size_t more)
 {
     if (bytes->room - bytes->size >= more)
@@ -52,7 +52,7 @@ static inline size_t heddle_bytes_left(const heddle_bytes *bytes)
     return bytes->size - bytes->start;
 }
 
-/* Empties it; memory beyond `keep` bytes is given back. */
+/* Empties it and frees memory beyond `keep` bytes. */
 static inline void heddle_bytes_reset(heddle_bytes *bytes, size_t keep)
 {
     bytes->start = bytes->size = 0;

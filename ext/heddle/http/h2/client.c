@@ -2,7 +2,7 @@
 #include "http/h2/block.h"
 #include "http/text.h"
 
-/* The client's side: requests are begun, answers read, and what the server says of its end is obeyed. */
+/* The client's side of a session: begins requests, reads responses, and handles the server's GOAWAY. */
 
 enum {
     STATUS_DIGITS = 3,
@@ -10,7 +10,7 @@ enum {
     FIRST_FINAL_STATUS = 200,
     NO_CONTENT = 204,
     NOT_MODIFIED = 304,
-    INTERIM_LIMIT = 32, /* heads before the final one */
+    INTERIM_LIMIT = 32, /* interim heads before the final one */
 };
 
 heddle_h2_limits heddle_h2_client_limits(void)
@@ -18,14 +18,14 @@ heddle_h2_limits heddle_h2_client_limits(void)
     heddle_h2_limits limits = heddle_h2_default_limits();
     limits.max_streams = 128;
     limits.stream_window = 512 << 10;
-    /* So much that streams that nobody reads never hold up the others: each has a window of its own. */
+    /* So large that unread streams never block others: each stream has its own window. */
     limits.connection_window = 128 * (512 << 10);
     limits.header_limit = 65536;
     limits.header_count = 256;
     limits.crumb_count = 0;
     limits.keep_underscores = true;
     limits.continuations = 8;
-    limits.fields_a_feed = UINT32_MAX; /* it has no other connections to take turns with */
+    limits.fields_a_feed = UINT32_MAX; /* there are no other connections that need a turn */
     limits.reset_burst = 1000;
     limits.reset_rate = 100;
     limits.stream_output = 128 << 10;
@@ -72,7 +72,7 @@ bool heddle_h2_may_open(const heddle_h2_session *session)
     return !heddle_h2_is_leaving(session) && session->stream_count < heddle_h2_stream_limit(session);
 }
 
-/* Fields of HTTP/2 itself come first. */
+/* Pseudo-header fields come first. */
 static size_t count_pseudo(const heddle_h2_field *fields, size_t count)
 {
     size_t pseudo = 0;
@@ -124,7 +124,7 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
     }
     if (!stream || !encode_request(session, fields, pseudo, count) || !heddle_h2_write_block(session, stream, end)) {
         if (stream)
-            stream->held = false; /* the caller learns it from the result */
+            stream->held = false; /* the caller learns of it by the result */
         heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
         result = HEDDLE_H2_GONE;
     } else {
@@ -155,7 +155,7 @@ static int read_status(const heddle_h2_block *block)
     return status >= 100 && status != SWITCHING_PROTOCOLS ? status : -1;
 }
 
-/* How much DATA may follow; -1: it is not said, -2: the fields contradict each other or the end of the stream. */
+/* How many bytes of DATA may follow; -1: unknown, -2: the fields contradict each other or the end of the stream. */
 static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {
     const heddle_controls *controls = &block->controls;
@@ -167,7 +167,7 @@ static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block
     return controls->other_length || length < 0 || (ended && length > 0) ? -2 : length;
 }
 
-/* The violation in a head; NULL: none. */
+/* Checks a head and returns the violation; NULL: none. */
 static const char *judge_head(heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {
     if (status < 0)
@@ -216,7 +216,8 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
 /* -- the server's end ---------------------------------------------------------------------------------------------- */
 
 /*
- * RFC 9113, 6.8: requests above the last stream were not looked at, and may be sent again elsewhere, or over HTTP/1.1.
+ * RFC 9113, 6.8: requests above the last stream were not processed, and may be sent again on another connection, or
+ * over HTTP/1.1.
  */
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload)
 {
@@ -225,7 +226,7 @@ void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload)
                                                                                          : HEDDLE_H2_REFUSED_STREAM;
     session->goaway = true;
     for (uint32_t i = session->stream_count; i > 0; i--) {
-        if (i > session->stream_count) /* on_reset has released others */
+        if (i > session->stream_count) /* on_reset may have released other streams */
             continue;
         heddle_h2_stream *stream = session->streams[i - 1];
         if (stream->id <= last)

@@ -18,7 +18,7 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
         {HEDDLE_H2_SET_MAX_HEADER_LIST_SIZE, limits->header_limit},
         {HEDDLE_H2_SET_HEADER_TABLE_SIZE, limits->header_table_size},
         {HEDDLE_H2_SET_NO_RFC7540_PRIORITIES, 1},
-        {HEDDLE_H2_SET_ENABLE_CONNECT_PROTOCOL, 1}, /* the last one, which may be left out */
+        {HEDDLE_H2_SET_ENABLE_CONNECT_PROTOCOL, 1}, /* the last one, which is optional */
     };
     unsigned count = sizeof(settings) / sizeof(*settings) - !limits->connect_protocol;
     const heddle_h2_setting_value of_client[] = {
@@ -38,7 +38,7 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
     return more == 0 || heddle_h2_write_window_update(&session->output, 0, more);
 }
 
-/* RFC 9113, 6.9.2: windows in use change by the difference, and may become less than nothing. */
+/* RFC 9113, 6.9.2: windows in use change by the difference, and may become negative. */
 static bool change_windows(heddle_h2_session *session, uint32_t window)
 {
     int64_t difference = (int64_t)window - session->peer_window;
@@ -59,7 +59,7 @@ static heddle_h2_error take_setting(heddle_h2_session *session, unsigned id, uin
     case HEDDLE_H2_SET_HEADER_TABLE_SIZE:
         heddle_hpack_encoder_limit(&session->encoder, value);
         return HEDDLE_H2_NO_ERROR;
-    case HEDDLE_H2_SET_ENABLE_PUSH: /* a server never sets it (RFC 9113, 6.5.2) */
+    case HEDDLE_H2_SET_ENABLE_PUSH: /* a server must not set it (RFC 9113, 6.5.2) */
         return value <= (session->is_client ? 0 : 1) ? HEDDLE_H2_NO_ERROR : HEDDLE_H2_PROTOCOL_ERROR;
     case HEDDLE_H2_SET_MAX_CONCURRENT_STREAMS:
         session->peer_streams = value;
@@ -71,7 +71,7 @@ static heddle_h2_error take_setting(heddle_h2_session *session, unsigned id, uin
         if (value > HEDDLE_H2_LARGEST_WINDOW || !change_windows(session, value))
             return HEDDLE_H2_FLOW_CONTROL_ERROR;
         return HEDDLE_H2_NO_ERROR;
-    case HEDDLE_H2_SET_MAX_FRAME_SIZE: /* larger frames than the least are never sent */
+    case HEDDLE_H2_SET_MAX_FRAME_SIZE: /* Heddle never sends frames larger than the minimum */
         if (value < HEDDLE_H2_FRAME_SIZE || value > HEDDLE_H2_LARGEST_FRAME_SIZE)
             return HEDDLE_H2_PROTOCOL_ERROR;
         return HEDDLE_H2_NO_ERROR;
@@ -80,7 +80,7 @@ static heddle_h2_error take_setting(heddle_h2_session *session, unsigned id, uin
     }
 }
 
-/* Counts an answer that the client has not fetched yet. */
+/* Counts an answer to SETTINGS or PING that the client has not received yet. */
 static bool count_answer(heddle_h2_session *session)
 {
     if (++session->answers <= session->limits->control_answers)
@@ -168,7 +168,7 @@ void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint3
     }
 }
 
-/* Gives credit back in pieces that are worth a frame. */
+/* Announces credit when there is enough for a frame. */
 static bool update_window(heddle_h2_session *session, uint32_t id, uint32_t *credit, int64_t *window, uint32_t full)
 {
     if (*credit < full / 2 || *credit == 0)
@@ -180,7 +180,7 @@ static bool update_window(heddle_h2_session *session, uint32_t id, uint32_t *cre
     return heddle_h2_write_window_update(&session->output, id, increment);
 }
 
-/* So much for the connection's window, and so much for the stream's. */
+/* Adds to the credit of the connection's window, and of the stream's. */
 static void add_credit(heddle_h2_session *session, uint32_t shared, heddle_h2_stream *stream, uint32_t own)
 {
     const heddle_h2_limits *limits = session->limits;
@@ -229,21 +229,18 @@ void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, siz
 
 /* -- priorities ---------------------------------------------------------------------------------------------------- */
 
-/*
- * RFC 9113, 5.3.2: the scheme of RFC 7540 is not used, and its clients keep to its one rule that can be broken: no
- * stream depends on itself.
- */
+/* RFC 9113, 5.3.2: the priorities of RFC 7540 are ignored. Of its rules one is checked: no stream depends on itself. */
 void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint8_t *payload)
 {
     if (heddle_h2_get_31(payload) != id)
         return;
-    if (heddle_h2_stream_state(session, id) == HEDDLE_H2_IDLE) /* which can't be reset */
+    if (heddle_h2_stream_state(session, id) == HEDDLE_H2_IDLE) /* an idle stream can't be reset */
         heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a stream depends on itself");
     else
         heddle_h2_fail_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR);
 }
 
-/* For a stream that has not begun. */
+/* Keeps the priority of a stream that has not begun. */
 static void keep_priority(heddle_h2_session *session, uint32_t id, uint8_t urgency, bool incremental)
 {
     if (!heddle_h2_allocate_schedule(session)) {
@@ -263,7 +260,8 @@ static void keep_priority(heddle_h2_session *session, uint32_t id, uint8_t urgen
 void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size)
 {
     uint32_t id = heddle_h2_get_31(payload);
-    if (id % 2 == 0 || session->is_client) { /* nothing was pushed, and servers send none (RFC 9218, 7.1) */
+    /* nothing was pushed, and servers send no PRIORITY_UPDATE (RFC 9218, 7.1) */
+    if (id % 2 == 0 || session->is_client) {
         heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a PRIORITY_UPDATE of no request");
         return;
     }

@@ -1,13 +1,13 @@
 #ifndef HEDDLE_H2_FRAME_H
 #define HEDDLE_H2_FRAME_H
 
-/* Frames of HTTP/2 (RFC 9113, 4 and 6; RFC 9218, 7.1), for servers and clients. No Ruby here. */
+/* Frames of HTTP/2 (RFC 9113, 4 and 6; RFC 9218, 7.1), for servers and clients. Uses no Ruby. */
 
 #include "http/h2/bytes.h"
 
 enum {
     HEDDLE_H2_HEADER_SIZE = 9,
-    HEDDLE_H2_FRAME_SIZE = 16384,             /* of a payload, unless SETTINGS say more */
+    HEDDLE_H2_FRAME_SIZE = 16384,             /* bytes of a payload, unless SETTINGS allow more */
     HEDDLE_H2_LARGEST_FRAME_SIZE = (1 << 24) - 1,
     HEDDLE_H2_DEFAULT_WINDOW = 65535,
     HEDDLE_H2_LARGEST_WINDOW = INT32_MAX,
@@ -71,7 +71,7 @@ typedef enum {
 } heddle_h2_setting;
 
 typedef struct {
-    uint32_t length; /* of the payload */
+    uint32_t length; /* bytes of the payload */
     uint8_t type, flags;
     uint32_t stream;
 } heddle_h2_frame;
@@ -81,16 +81,17 @@ typedef struct {
 /* Reads frames from bytes that come in pieces of any size. All zero before the first frame. Keeps no payload. */
 typedef struct {
     heddle_h2_frame frame;
-    uint32_t left;                         /* of the payload */
+    uint32_t left;                         /* bytes of the payload that are still to come */
     uint8_t header[HEDDLE_H2_HEADER_SIZE];
-    uint8_t header_size;                   /* how much of it has come; all of it: the payload is being read */
+    /* bytes of the frame's header that came; if all, the payload is being read */
+    uint8_t header_size;
 } heddle_h2_reader;
 
 typedef enum {
-    HEDDLE_H2_INCOMPLETE, /* all bytes are used up */
-    HEDDLE_H2_BEGIN,      /* reader->frame has a new frame's header */
+    HEDDLE_H2_INCOMPLETE, /* all bytes were used */
+    HEDDLE_H2_BEGIN,      /* reader->frame is a new frame's header */
     HEDDLE_H2_PIECE,      /* the piece is part of its payload */
-    HEDDLE_H2_LAST_PIECE, /* the same, and the rest of it, which may be empty */
+    HEDDLE_H2_LAST_PIECE, /* the piece is the rest of its payload, and may be empty */
 } heddle_h2_reading;
 
 typedef struct {
@@ -98,7 +99,7 @@ typedef struct {
     uint32_t size;
 } heddle_h2_piece;
 
-/* Takes bytes from `*at` on. Each frame is one BEGIN, any number of pieces, and one LAST_PIECE. */
+/* Reads bytes from `*at` on. Each frame is one BEGIN, any number of PIECEs, and one LAST_PIECE. */
 heddle_h2_reading heddle_h2_read(heddle_h2_reader *reader, const uint8_t **at, const uint8_t *end,
                                  heddle_h2_piece *piece);
 
@@ -115,12 +116,12 @@ static inline uint32_t heddle_h2_get_31(const uint8_t *at)
 
 /* -- writing ------------------------------------------------------------------------------------------------------- */
 
-/* A frame's header; where its end is. */
+/* Writes a frame's header; returns its end. */
 uint8_t *heddle_h2_put_header(uint8_t *to, uint32_t length, heddle_h2_type type, uint8_t flags, uint32_t stream);
-/* A whole GOAWAY frame without debug data, which needs no memory. */
+/* Writes a whole GOAWAY frame without debug data; needs no memory. */
 void heddle_h2_put_goaway(uint8_t to[HEDDLE_H2_GOAWAY_SIZE], uint32_t last_stream, heddle_h2_error error);
 
-/* These add a frame to `to`. False: there is no memory, and nothing was added. */
+/* These functions add a frame to `to`. False: no memory, and nothing was added. */
 bool heddle_h2_write_goaway(heddle_bytes *to, uint32_t last_stream, heddle_h2_error error, const char *reason);
 bool heddle_h2_write_rst_stream(heddle_bytes *to, uint32_t stream, heddle_h2_error error);
 bool heddle_h2_write_window_update(heddle_bytes *to, uint32_t stream, uint32_t increment);
@@ -133,7 +134,7 @@ typedef struct {
 
 bool heddle_h2_write_settings(heddle_bytes *to, uint8_t flags, const heddle_h2_setting_value *settings,
                               unsigned count);
-/* A header block in HEADERS and, where it is longer than a frame may be, CONTINUATION frames. */
+/* A header block in HEADERS and, if it is longer than a frame may be, CONTINUATION frames. */
 bool heddle_h2_write_headers(heddle_bytes *to, uint32_t stream, bool end_stream, const char *block, size_t size,
                              uint32_t frame_size);
 

@@ -1,14 +1,14 @@
 #include "http/h2/session_state.h"
 
-/* Rate limits and time limits of a client. */
+/* Rate limits and time limits for a client. */
 
 enum {
     SECOND = 1000000000,
-    A_STREAM = 10,           /* more of these for each stream */
+    A_STREAM = 10,           /* tokens that each stream adds */
     A_DATA_FRAME = 4,        /* WINDOW_UPDATEs for each DATA frame that we sent */
-    OVERHEAD_RATIO = 8,      /* bytes received for each that was worth something */
-    CHECKS = 4,              /* of progress in each write_timeout */
-    REST_AFTER = 2,          /* seconds without streams */
+    OVERHEAD_RATIO = 8,      /* received bytes for each byte of payload */
+    CHECKS = 4,              /* checks of the progress in each write_timeout */
+    REST_AFTER = 2,          /* seconds without streams before memory is freed */
 };
 
 heddle_h2_limits heddle_h2_default_limits(void)
@@ -85,7 +85,7 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
     case HEDDLE_H2_DATA:
         return frame->length > 0 || frame->flags & HEDDLE_H2_END_STREAM || heddle_h2_count_control(session);
     case HEDDLE_H2_HEADERS:
-    case HEDDLE_H2_CONTINUATION: /* have limits of their own */
+    case HEDDLE_H2_CONTINUATION: /* these have limits of their own */
     case HEDDLE_H2_RST_STREAM:
         return true;
     case HEDDLE_H2_PRIORITY:
@@ -132,7 +132,7 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
     return deadline;
 }
 
-/* Has less left in the last write_timeout than its rate? Starts the next span. */
+/* Was less output sent in the last write_timeout than the rate demands? Then begins the next time span. */
 static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *progress)
 {
     const heddle_h2_limits *limits = session->limits;
@@ -145,8 +145,8 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 }
 
 /*
- * Output that can't leave is judged by how much of it did, never by the last WINDOW_UPDATE: a byte now and then keeps
- * nothing alive. A stream that waits for its turn has not stalled; that is the connection's matter.
+ * A client that takes output too slowly is judged by the bytes that were sent, not by its last WINDOW_UPDATE: a byte
+ * now and then is not enough. A stream that waits for its turn has not stalled; then the connection's limit applies.
  */
 static void check_progress(heddle_h2_session *session)
 {
@@ -157,7 +157,7 @@ static void check_progress(heddle_h2_session *session)
         return;
     }
     for (uint32_t i = session->stream_count; i > 0 && heddle_h2_is_open(session); i--) {
-        if (i > session->stream_count) /* on_reset has released others */
+        if (i > session->stream_count) /* on_reset may have released other streams */
             continue;
         heddle_h2_stream *stream = session->streams[i - 1];
         if (stream->queued > 0 && !stream->listed && has_stalled(session, &stream->progress))
@@ -212,7 +212,7 @@ void heddle_h2_drain(heddle_h2_session *session, int64_t now)
     heddle_h2_leave(session);
 }
 
-/* The second GOAWAY once its time has come; the end once no stream is left. */
+/* Sends the second GOAWAY when it is time, and ends the connection when no stream is left. */
 void heddle_h2_finish_drain(heddle_h2_session *session)
 {
     if (!heddle_h2_is_open(session))

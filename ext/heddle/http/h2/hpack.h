@@ -2,53 +2,53 @@
 #define HEDDLE_H2_HPACK_H
 
 /*
- * HPACK (RFC 7541), for servers and clients. No Ruby here. A decoder or encoder that is all zero knows nothing yet;
- * start it with its limit. Memory for an empty dynamic table: none.
+ * HPACK (RFC 7541), for servers and clients. Uses no Ruby. Start a decoder or encoder, which must be all zero, with its
+ * limit. An empty dynamic table takes no memory.
  */
 
 #include "http/h2/bytes.h"
 
 enum {
-    HEDDLE_HPACK_DEFAULT_SIZE = 4096, /* of a dynamic table (RFC 9113, 6.5.2) */
-    HEDDLE_HPACK_OVERHEAD = 32,       /* octets that a field counts beside its name and value (RFC 7541, 4.1) */
+    HEDDLE_HPACK_DEFAULT_SIZE = 4096, /* bytes of a dynamic table (RFC 9113, 6.5.2) */
+    HEDDLE_HPACK_OVERHEAD = 32,       /* octets that a field counts besides its name and value (RFC 7541, 4.1) */
     HEDDLE_HPACK_SEEN = 16,
 };
 
 /* -- Huffman code -------------------------------------------------------------------------------------------------- */
 
-/* The size of the text once encoded. */
+/* The size of the text when encoded. */
 size_t heddle_huffman_size(const char *text, size_t size);
 /* Encodes into `to`, which has room for heddle_huffman_size bytes. */
 void heddle_huffman_encode(const char *text, size_t size, uint8_t *to);
-/* Room that decoding so many bytes needs at most. */
+/* The largest size of the text that so many bytes can encode. */
 static inline size_t heddle_huffman_room(size_t size)
 {
     return size * 8 / 5 + 1;
 }
-/* The size of the text, or -1: it is not encoded as RFC 7541, 5.2 says. */
+/* The size of the text, or -1: the bytes violate RFC 7541, 5.2. */
 int64_t heddle_huffman_decode(const uint8_t *bytes, size_t size, char *to);
 
 /* -- dynamic table ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t name_size, value_size;
-    uint32_t hash; /* of name and value; only an encoder's entries have it */
+    uint32_t hash; /* of name and value; only in an encoder's entries */
     char bytes[];  /* the name, then the value */
 } heddle_hpack_entry;
 
 typedef struct {
-    heddle_hpack_entry **entries; /* a ring; `newest` is the place of the one with the lowest index */
+    heddle_hpack_entry **entries; /* a ring; `newest` is the position of the entry with the lowest index */
     uint32_t room, newest, count;
-    uint32_t size, limit; /* octets, as RFC 7541, 4.1 counts them */
+    uint32_t size, limit; /* octets, as counted by RFC 7541, 4.1 */
 } heddle_hpack_table;
 
-/* The entry at a distance from the newest one, which is less than `count`. */
+/* The entry at this distance from the newest one, which must be less than `count`. */
 static inline heddle_hpack_entry *heddle_hpack_table_at(const heddle_hpack_table *table, uint32_t distance)
 {
     return table->entries[(table->newest - distance) & (table->room - 1)];
 }
 
-/* Evicts what does not fit; an entry larger than the table empties it. False: there is no memory. */
+/* Evicts entries for which there is no room; an entry larger than the table empties it. False: no memory. */
 bool heddle_hpack_table_insert(heddle_hpack_table *table, const char *name, size_t name_size, const char *value,
                                size_t value_size, uint32_t hash);
 void heddle_hpack_table_resize(heddle_hpack_table *table, uint32_t limit);
@@ -58,12 +58,12 @@ void heddle_hpack_table_free(heddle_hpack_table *table);
 
 typedef struct {
     heddle_hpack_table table;
-    uint32_t limit;    /* what SETTINGS_HEADER_TABLE_SIZE allows */
-    bool update_due;   /* the limit has become less than the table's: the next block starts by saying so */
+    uint32_t limit;    /* the value of SETTINGS_HEADER_TABLE_SIZE */
+    bool update_due;   /* the limit was lowered below the table's size: the next block must begin with an update */
 } heddle_hpack_decoder;
 
 void heddle_hpack_decoder_start(heddle_hpack_decoder *decoder, uint32_t limit);
-/* The peer has acknowledged this SETTINGS_HEADER_TABLE_SIZE. */
+/* Called when the peer has acknowledged this SETTINGS_HEADER_TABLE_SIZE. */
 void heddle_hpack_decoder_limit(heddle_hpack_decoder *decoder, uint32_t limit);
 void heddle_hpack_decoder_free(heddle_hpack_decoder *decoder);
 
@@ -71,13 +71,13 @@ void heddle_hpack_decoder_free(heddle_hpack_decoder *decoder);
 typedef struct {
     const char *name, *value;
     uint32_t name_size, value_size;
-    bool never_indexed; /* and so must never be when it is sent on */
+    bool never_indexed; /* must not be indexed when it is sent on */
 } heddle_hpack_field;
 
-/* A complete header block (RFC 9113, 4.3) while it is decoded. */
+/* A complete header block (RFC 9113, 4.3) that is being decoded. */
 typedef struct {
     heddle_hpack_decoder *decoder;
-    heddle_bytes *scratch; /* for what lies nowhere else; shared by all blocks of a thread */
+    heddle_bytes *scratch; /* for decoded strings and copies; shared by all blocks of a thread */
     const uint8_t *at, *end;
     bool has_fields;
 } heddle_hpack_block;
@@ -85,8 +85,8 @@ typedef struct {
 typedef enum {
     HEDDLE_HPACK_FIELD,
     HEDDLE_HPACK_END,
-    HEDDLE_HPACK_MALFORMED, /* a connection error: the table is no longer the peer's */
-    HEDDLE_HPACK_NO_MEMORY, /* the same */
+    HEDDLE_HPACK_MALFORMED, /* a connection error: the table differs from the peer's */
+    HEDDLE_HPACK_NO_MEMORY, /* a connection error, too */
 } heddle_hpack_result;
 
 heddle_hpack_block heddle_hpack_block_start(heddle_hpack_decoder *decoder, heddle_bytes *scratch, const void *bytes,
@@ -97,23 +97,23 @@ heddle_hpack_result heddle_hpack_block_next(heddle_hpack_block *block, heddle_hp
 
 typedef struct {
     heddle_hpack_table table;
-    uint32_t limit;        /* for the next block */
-    uint32_t lowest_limit; /* since the last block, which the next one says (RFC 7541, 4.2) */
+    uint32_t limit;        /* from the next block on */
+    uint32_t lowest_limit; /* the lowest limit since the last block, which the next one announces (RFC 7541, 4.2) */
     bool limit_changed;
     uint8_t seen_next;
-    uint32_t seen[HEDDLE_HPACK_SEEN]; /* hashes of fields that were sent in full: one that comes again is indexed */
+    uint32_t seen[HEDDLE_HPACK_SEEN]; /* hashes of fields that were sent in full: a field that comes again is indexed */
 } heddle_hpack_encoder;
 
 void heddle_hpack_encoder_start(heddle_hpack_encoder *encoder);
 /* The peer's SETTINGS_HEADER_TABLE_SIZE; more than the default is not used. */
 void heddle_hpack_encoder_limit(heddle_hpack_encoder *encoder, uint32_t limit);
-/* Frees the table; the next block says so. For connections that rest. */
+/* Frees the table of an idle connection; the next block announces that. */
 void heddle_hpack_encoder_rest(heddle_hpack_encoder *encoder);
 void heddle_hpack_encoder_free(heddle_hpack_encoder *encoder);
 
-/* Before the first field of a block. False, here and below: there is no memory, and the connection is to end. */
+/* Called before the first field of a block. False, here and below: no memory, and the connection must end. */
 bool heddle_hpack_encode_start(heddle_hpack_encoder *encoder, heddle_bytes *to);
-/* The name in lower case. Values of `set-cookie`, `authorization` and the like are never indexed. */
+/* The name must be in lower case. Values of `set-cookie`, `authorization` and the like are never indexed. */
 bool heddle_hpack_encode(heddle_hpack_encoder *encoder, heddle_bytes *to, const char *name, size_t name_size,
                          const char *value, size_t value_size);
 

@@ -11,7 +11,7 @@ enum {
 };
 
 enum {
-    LARGEST_SHIFT = 28, /* of an integer's last byte: 32 bits at most */
+    LARGEST_SHIFT = 28, /* the shift of an integer's last byte: 32 bits at most */
 };
 
 void heddle_hpack_decoder_start(heddle_hpack_decoder *decoder, uint32_t limit)
@@ -59,7 +59,7 @@ static bool read_integer(heddle_hpack_block *block, unsigned prefix_bits, uint32
     return false;
 }
 
-/* RFC 7541, 5.2. Text that is not Huffman-coded stays where it is. */
+/* RFC 7541, 5.2. Text without Huffman coding is not copied. */
 static heddle_hpack_result read_string(heddle_hpack_block *block, const char **text, uint32_t *size)
 {
     uint32_t length;
@@ -82,7 +82,7 @@ static heddle_hpack_result read_string(heddle_hpack_block *block, const char **t
     return HEDDLE_HPACK_FIELD;
 }
 
-/* Name and value of an index (RFC 7541, 2.3.3). */
+/* The name and value at an index (RFC 7541, 2.3.3). */
 static bool find_indexed(const heddle_hpack_block *block, uint32_t index, heddle_hpack_field *field)
 {
     if (index == 0)
@@ -101,7 +101,7 @@ static bool find_indexed(const heddle_hpack_block *block, uint32_t index, heddle
     return true;
 }
 
-/* Inserting the field may evict the entry that its name is of. */
+/* Copies the name: inserting the field may evict the entry that has it. */
 static void keep_name(heddle_hpack_block *block, heddle_hpack_field *field)
 {
     char *copy = block->scratch->bytes + block->scratch->size;
@@ -119,7 +119,9 @@ static heddle_hpack_result read_literal(heddle_hpack_block *block, uint8_t first
     if (index > 0 && !find_indexed(block, index, field))
         return HEDDLE_HPACK_MALFORMED;
 
-    /* Both strings and a copy of the name fit, so that the first does not move when the second is read. */
+    /*
+     * Reserves room for both strings and a copy of the name, so that the first does not move when the second is read.
+     */
     block->scratch->size = 0;
     size_t name_room = index > HEDDLE_HPACK_STATIC_COUNT ? field->name_size : 0;
     if (!heddle_bytes_reserve(block->scratch, name_room + heddle_huffman_room((size_t)(block->end - block->at)) + 1))
@@ -140,7 +142,7 @@ static heddle_hpack_result read_literal(heddle_hpack_block *block, uint8_t first
     return HEDDLE_HPACK_FIELD;
 }
 
-/* RFC 7541, 4.2: updates stand before the first field. */
+/* RFC 7541, 4.2: updates must come before the first field. */
 static bool read_size_update(heddle_hpack_block *block)
 {
     uint32_t size;

@@ -1,4 +1,4 @@
-/* Writes header blocks (RFC 7541). */
+/* Encodes header blocks (RFC 7541). */
 
 #include "http/h2/hpack.h"
 #include "http/h2/tables.h"
@@ -11,7 +11,7 @@ enum {
     NEVER_INDEXED = 0x10,
     HUFFMAN = 0x80,
     LONGEST_INTEGER = 10,
-    LARGEST_INDEXED = 128, /* bytes of a value */
+    LARGEST_INDEXED = 128, /* bytes of a value that is indexed */
 };
 
 void heddle_hpack_encoder_start(heddle_hpack_encoder *encoder)
@@ -110,7 +110,7 @@ static uint64_t hash_bytes(uint64_t hash, const char *text, size_t size)
     return mix_word(hash, heddle_eight(text + size - sizeof(uint64_t)));
 }
 
-/* The first index with that name, or 0. */
+/* The lowest index with that name, or 0. */
 static uint32_t find_static_name(const char *name, size_t size)
 {
     if (size > HEDDLE_HPACK_LONGEST_STATIC_NAME)
@@ -124,7 +124,7 @@ static uint32_t find_static_name(const char *name, size_t size)
     return 0;
 }
 
-/* The index of name and value, given the first one with the name; or 0. */
+/* The index of name and value, given the lowest one with the name; or 0. */
 static uint32_t find_static_value(uint32_t first, const char *value, size_t size)
 {
     const heddle_hpack_static_entry *entry = &heddle_hpack_static_table[first];
@@ -151,7 +151,7 @@ static uint32_t find_dynamic(const heddle_hpack_table *table, uint32_t hash, con
     return 0;
 }
 
-/* Notes a field that is sent in full. True: it was so lately, too, and is worth an entry. */
+/* Notes a field that is sent in full. True: it was sent lately, too, and is worth an entry. */
 static bool note_seen(heddle_hpack_encoder *encoder, uint32_t hash)
 {
     for (unsigned i = 0; i < HEDDLE_HPACK_SEEN; i++) {
@@ -162,7 +162,10 @@ static bool note_seen(heddle_hpack_encoder *encoder, uint32_t hash)
     return false;
 }
 
-/* Guessing such a value byte by byte would show in the sizes of what is sent (RFC 7541, 7.1). */
+/*
+ * If such a value were indexed, the size of later blocks would tell an attacker whether a guess is right (RFC 7541,
+ * 7.1).
+ */
 static bool is_sensitive(const char *name, size_t size)
 {
     switch (size) {

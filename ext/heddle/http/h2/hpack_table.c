@@ -1,4 +1,4 @@
-/* The dynamic table of either direction (RFC 7541, section 2.3.2). */
+/* The dynamic table of a decoder or an encoder (RFC 7541, section 2.3.2). */
 
 #include "http/h2/hpack.h"
 
@@ -30,7 +30,7 @@ static bool grow_ring(heddle_hpack_table *table)
     free(table->entries);
     table->entries = entries;
     table->room = room;
-    table->newest = table->count - 1; /* wraps where there is none */
+    table->newest = table->count - 1; /* wraps around in an empty table */
     return true;
 }
 

@@ -13,7 +13,7 @@ size_t heddle_huffman_size(const char *text, size_t size)
 
 void heddle_huffman_encode(const char *text, size_t size, uint8_t *to)
 {
-    uint64_t pending = 0; /* the lowest `count` bits, fewer than 8 between symbols */
+    uint64_t pending = 0; /* its lowest `count` bits are pending, fewer than 8 between symbols */
     unsigned count = 0;
     for (size_t i = 0; i < size; i++) {
         heddle_huffman_code code = heddle_huffman_codes[(uint8_t)text[i]];
@@ -24,7 +24,7 @@ void heddle_huffman_encode(const char *text, size_t size, uint8_t *to)
             *to++ = (uint8_t)(pending >> count);
         }
     }
-    if (count > 0) /* filled up with the first bits of the end-of-string symbol: ones */
+    if (count > 0) /* filled with the first bits of the end-of-string symbol: ones */
         *to = (uint8_t)(pending << (8 - count) | 0xFF >> count);
 }
 

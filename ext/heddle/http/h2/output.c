@@ -1,15 +1,15 @@
 #include "http/h2/session_state.h"
 
 /*
- * The output: whole frames in `output`, in the order in which they were made, and bodies that wait for the
- * client's windows and for their turn (RFC 9218). A body's DATA frames are made when they are pulled, never before, so
- * that a more urgent stream has to wait for what the owner has pulled alone.
+ * The output of a session: frames in `output`, in order, and bodies that wait for the client's windows and for their
+ * turn (RFC 9218). DATA frames are made only when they are pulled, so that a more urgent stream waits for no more than
+ * what the owner has pulled.
  */
 
 enum {
     CHECKS = 4,
-    CROWDED = 1000000000, /* ns, before streams have no more than their share: a client may be about to read */
-    SMALLEST_PIECE = 1024, /* a frame at the end of the room is not cut to less, unless that is all there is */
+    CROWDED = 1000000000, /* ns, before streams are held to their shares: a client may be about to read */
+    SMALLEST_PIECE = 1024, /* a frame is not cut to less, unless that is all there is */
 };
 
 void heddle_h2_note_output(heddle_h2_session *session)
@@ -29,7 +29,7 @@ static heddle_h2_list *list_of(heddle_h2_session *session, const heddle_h2_strea
     return (stream->incremental ? schedule->incremental : schedule->sequential) + stream->urgency;
 }
 
-/* Streams that are sent one after the other stand in the order of their ids, those that share in the order of turns. */
+/* Streams that are sent one after another are listed by id; incremental ones in the order of their turns. */
 static void link_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_list *list = list_of(session, stream);
@@ -63,12 +63,12 @@ void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
     } else {
         unlink_stream(session, stream);
         session->listed_count--;
-        stream->progress.since += session->now - stream->listed_at; /* waiting for others is no stall */
+        stream->progress.since += session->now - stream->listed_at; /* waiting for other streams is no stall */
     }
     stream->listed = can_send;
 }
 
-/* The stream whose turn it is: the most urgent; of these one that shares and one that does not in turn. */
+/* The stream to send now: of the most urgent ones, an incremental and another one in turn. */
 static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 {
     heddle_h2_schedule *schedule = session->schedule;
@@ -87,7 +87,7 @@ static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 
 /* -- bodies -------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of all bodies that the session has copied. */
+/* The bytes of all bodies that the session has copied. */
 static size_t count_kept(const heddle_h2_session *session)
 {
     return session->queued - session->lent;
@@ -119,7 +119,9 @@ size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *
     size_t room = stream->queued < limits->stream_output ? limits->stream_output - stream->queued : 0;
     size_t kept = count_kept(session);
     size_t shared = kept < limits->connection_output ? limits->connection_output - kept : 0;
-    /* A stream without any may always have a frame's worth: else those that wait could wait for each other. */
+    /*
+     * A stream without queued bytes may always queue a frame's worth: otherwise waiting streams could block each other.
+     */
     if (shared < HEDDLE_H2_FRAME_SIZE && stream->queued == 0)
         shared = HEDDLE_H2_FRAME_SIZE;
     return room < shared ? room : shared;
@@ -275,7 +277,7 @@ static size_t pick_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* One DATA frame; 0: it is better not cut to the room. */
+/* Writes one DATA frame; 0: the room is too small to cut a frame for it. */
 static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t *to, size_t room)
 {
     size_t wanted = pick_least(pick_least(stream->queued, HEDDLE_H2_FRAME_SIZE),
@@ -294,7 +296,7 @@ static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, ui
     session->data_frames++;
     session->payload += size;
     stream->progress.bytes += size;
-    if (stream->incremental) { /* behind the others that share */
+    if (stream->incremental) { /* to the end of the incremental streams */
         unlink_stream(session, stream);
         link_stream(session, stream);
     }
@@ -310,7 +312,7 @@ static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, ui
 
 /* -- pulling ------------------------------------------------------------------------------------------------------- */
 
-/* As many whole frames as fit. */
+/* Writes as many whole frames as fit. */
 static size_t pull_output(heddle_h2_session *session, uint8_t *to, size_t room)
 {
     heddle_bytes *output = &session->output;

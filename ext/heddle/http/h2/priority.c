@@ -2,8 +2,8 @@
 #include "http/text.h"
 
 /*
- * A dictionary of structured fields (RFC 9651), of which only two keys mean something: `u`, a digit, and `i`, a
- * boolean. A member that is none of these is passed over.
+ * A dictionary of structured fields (RFC 9651), of which two keys are known: `u`, a digit, and `i`, a boolean. Other
+ * members are skipped.
  */
 void heddle_h2_parse_priority(const char *text, size_t size, uint8_t *urgency, bool *incremental)
 {
@@ -26,7 +26,7 @@ void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream
 {
     heddle_h2_enter(session);
     bool listed = stream->listed;
-    if (listed) { /* moves to the end of its new list */
+    if (listed) { /* moved to the end of its new list */
         int64_t window = stream->send_window;
         stream->send_window = 0;
         heddle_h2_list_stream(session, stream);

@@ -1,12 +1,15 @@
 #include "http/h2/block.h"
 
-/* Header blocks become requests, answers or trailers. Each is decoded to its end: the next one depends on it. */
+/*
+ * Makes requests, responses or trailers of header blocks. Each block is decoded to its end, because the next one
+ * depends on it.
+ */
 
 enum { FIRST_ROOM = 1024 };
 
 static bool prepare_fields(heddle_h2_workspace *workspace, const heddle_h2_limits *limits)
 {
-    uint32_t room = limits->header_count + limits->crumb_count + 1; /* and Host */
+    uint32_t room = limits->header_count + limits->crumb_count + 1; /* … and Host */
     if (!heddle_bytes_reserve(&workspace->head, FIRST_ROOM))
         return false;
     if (workspace->field_room >= room)
@@ -53,7 +56,7 @@ static void take_trailers(heddle_h2_session *session, uint32_t id, const heddle_
         heddle_h2_end_request(session, stream);
 }
 
-/* A PRIORITY_UPDATE that came before the request counts more than its field (RFC 9218, 7.1). */
+/* A PRIORITY_UPDATE that came before the request replaces its Priority field (RFC 9218, 7.1). */
 static void set_priority(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_block *block)
 {
     stream->urgency = block->urgency;
@@ -132,7 +135,8 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
         heddle_h2_take_response(session, answered, &block);
     else if (!is_new)
         take_trailers(session, id, &block);
-    else if (session->drain_stage == HEDDLE_H2_DRAINING) /* the client knows that nobody looks at it */
+    /* after GOAWAY the client knows that the request is not processed */
+    else if (session->drain_stage == HEDDLE_H2_DRAINING)
         heddle_h2_remember(session, id, HEDDLE_H2_RESET_BY_US);
     else
         take_request(session, id, &block);

@@ -1,6 +1,6 @@
 #include "http/h2/session_state.h"
 
-/* Reads frames: what each may be in which place (RFC 9113, 4 to 6), and where its payload goes. */
+/* Reads frames: checks which may come where (RFC 9113, 4 to 6), and handles their payload. */
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const cha
     session->reason = reason;
     heddle_h2_note_output(session);
     heddle_h2_write_goaway(&session->output, session->last_processed, error, reason);
-    /* on_reset may release streams: the last is found anew each time. */
+    /* on_reset may release streams: the last one is looked up again each time. */
     for (uint32_t i = session->stream_count; i > 0; i--) {
         if (i > session->stream_count)
             continue;
@@ -114,7 +114,7 @@ void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error er
 
 /* -- frames on streams --------------------------------------------------------------------------------------------- */
 
-/* How a frame on this stream is treated. Fails the connection where the frame must not be. */
+/* Decides how a frame on this stream is handled. Fails the connection if the frame is not allowed. */
 static uint8_t judge_stream(heddle_h2_session *session, uint32_t id, heddle_h2_event event)
 {
     uint8_t verdict = heddle_h2_transitions[heddle_h2_stream_state(session, id)][event];
@@ -153,7 +153,7 @@ static void begin_data(heddle_h2_session *session, const heddle_h2_frame *frame)
     session->data_left = frame->length;
 }
 
-/* RFC 9113, 6.1: the first byte says how much of the end is padding, which counts as DATA and as consumed. */
+/* RFC 9113, 6.1: the first byte is the size of the padding at the end, which counts as DATA and as consumed. */
 static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_piece *piece)
 {
     if (session->padding_known || piece->size == 0)
@@ -170,7 +170,7 @@ static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, h
     return heddle_h2_is_open(session);
 }
 
-/* They count against the connection's window, though nobody wants them. */
+/* Counts bytes against the connection's window that are discarded. */
 static void skip_data(heddle_h2_session *session, uint32_t size)
 {
     uint32_t part = size < session->data_left ? size : session->data_left;
@@ -183,7 +183,7 @@ static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool la
     uint32_t id = session->reader.frame.stream;
     bool end = last && session->reader.frame.flags & HEDDLE_H2_END_STREAM;
     heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
-    if (!stream || !heddle_h2_state_receives(stream->state)) { /* it has ended in the middle of this frame */
+    if (!stream || !heddle_h2_state_receives(stream->state)) { /* the stream has ended within this frame */
         skip_data(session, piece.size);
         return;
     }
@@ -233,7 +233,7 @@ static void begin_headers(heddle_h2_session *session, const heddle_h2_frame *fra
     session->block_since = session->now;
 }
 
-/* Adds a frame's part to the header block; the last part makes it complete. */
+/* Adds a part of a frame to the header block; the last part completes it. */
 static void take_fragment(heddle_h2_session *session, const uint8_t *bytes, uint32_t size)
 {
     size_t limit = (size_t)session->limits->header_limit * 2;
@@ -255,7 +255,7 @@ static void take_fragment(heddle_h2_session *session, const uint8_t *bytes, uint
     session->block_stream = 0;
 }
 
-/* RFC 9113, 6.2: padding and the priority of RFC 7540 stand around the fragment. */
+/* RFC 9113, 6.2: padding and the priority of RFC 7540 surround the fragment. */
 static void take_headers(heddle_h2_session *session, const uint8_t *bytes, uint32_t size)
 {
     uint8_t flags = session->reader.frame.flags;
@@ -291,10 +291,10 @@ typedef enum {
     ANYWHERE,
 } frame_place;
 
-/* Types that are known: where they stand, and the sizes that they can have. */
+/* The known types: on which streams they may come, and their sizes. */
 static const struct {
     uint8_t place;
-    bool stream_error; /* a wrong size is the stream's matter (RFC 9113, 6.3) */
+    bool stream_error; /* a wrong size is a stream error (RFC 9113, 6.3) */
     uint32_t least, most;
 } frame_rules[] = {
     [HEDDLE_H2_DATA] = {ON_STREAM, false, 0, HEDDLE_H2_FRAME_SIZE},
@@ -310,7 +310,7 @@ static const struct {
     [HEDDLE_H2_PRIORITY_UPDATE] = {ON_CONNECTION, false, 4, HEDDLE_H2_FRAME_SIZE},
 };
 
-/* False: the frame is an error, or its payload means nothing. */
+/* False: the frame is an error, or its payload is ignored. */
 static bool check_frame(heddle_h2_session *session, const heddle_h2_frame *frame)
 {
     if (frame->length > HEDDLE_H2_FRAME_SIZE) {
@@ -417,7 +417,7 @@ static void take_frame(heddle_h2_session *session, const uint8_t *payload, uint3
     case HEDDLE_H2_PRIORITY_UPDATE:
         heddle_h2_take_priority_update(session, payload, size);
         break;
-    case HEDDLE_H2_GOAWAY: /* a client's: it opens no more streams, and closes when it has its answers */
+    case HEDDLE_H2_GOAWAY: /* the client opens no more streams, and closes when it has its responses */
         if (session->is_client)
             heddle_h2_take_goaway(session, payload);
         break;
@@ -462,7 +462,7 @@ bool heddle_h2_fed_enough(const heddle_h2_session *session)
     return session->fed_streams >= session->limits->streams_a_feed || session->fed_fields >= session->limits->fields_a_feed;
 }
 
-/* A client that fetches no answers gets no more of them; neither does one that keeps others waiting. */
+/* False for a client that receives no answers, and for one whose output blocks others. */
 static bool wants_more(const heddle_h2_session *session)
 {
     return heddle_bytes_left(&session->output) <= HEDDLE_H2_PAUSE_OUTPUT &&

@@ -9,16 +9,19 @@
 
 /* -- states of a stream (RFC 9113, 5.1) ---------------------------------------------------------------------------- */
 
-/* How a closed stream was closed decides what a late frame on it means, so there are several words for that. */
+/*
+ * The states of a stream. The meaning of a late frame depends on how its stream was closed, so there are several closed
+ * states.
+ */
 typedef enum {
     HEDDLE_H2_IDLE,
     HEDDLE_H2_OPEN,
-    HEDDLE_H2_HALF_CLOSED_LOCAL,  /* the answer is sent, the request still comes */
+    HEDDLE_H2_HALF_CLOSED_LOCAL,  /* the response was sent, the request is incomplete */
     HEDDLE_H2_HALF_CLOSED_REMOTE, /* the request is complete */
-    HEDDLE_H2_ENDED,              /* both are */
+    HEDDLE_H2_ENDED,              /* request and response are complete */
     HEDDLE_H2_RESET_BY_US,
     HEDDLE_H2_RESET_BY_PEER,
-    HEDDLE_H2_FORGOTTEN,          /* closed so long ago that nobody knows how, or never used */
+    HEDDLE_H2_FORGOTTEN,          /* closed so long ago that the way is unknown, or never used */
     HEDDLE_H2_STATES,
 } heddle_h2_state;
 
@@ -39,7 +42,7 @@ enum {
     HEDDLE_H2_CLOSED_STREAM,     /* a stream error STREAM_CLOSED */
     HEDDLE_H2_CLOSED_CONNECTION, /* a connection error STREAM_CLOSED */
     HEDDLE_H2_WRONG,             /* a connection error PROTOCOL_ERROR */
-    HEDDLE_H2_IMPOSSIBLE,        /* the session never does that */
+    HEDDLE_H2_IMPOSSIBLE,        /* the session never does this */
 };
 
 extern const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS];
@@ -66,30 +69,30 @@ typedef struct heddle_h2_block heddle_h2_block;
 enum {
     HEDDLE_H2_URGENCIES = 8,
     HEDDLE_H2_DEFAULT_URGENCY = 3,
-    HEDDLE_H2_REMEMBERED = 64, /* streams that were closed last, at most */
+    HEDDLE_H2_REMEMBERED = 64, /* closed streams that are remembered, at most */
     HEDDLE_H2_FIRST_REMEMBERED = 8,
     HEDDLE_H2_EARLY_PRIORITIES = 8, /* PRIORITY_UPDATEs that came before their streams */
-    HEDDLE_H2_PAUSE_OUTPUT = 65536, /* with more than that in heads and control frames, nothing more is read */
+    HEDDLE_H2_PAUSE_OUTPUT = 65536, /* with more bytes than this in heads and control frames, nothing more is read */
 };
 
-/* Tokens that come back with time. */
+/* A token bucket. */
 typedef struct {
     int64_t at;
     uint32_t used;
 } heddle_h2_bucket;
 
-/* How much of some output has left since when. */
+/* How many bytes of some output were sent since a time. */
 typedef struct {
     int64_t since;
     uint64_t bytes;
 } heddle_h2_progress;
 
-/* Part of a body that waits. */
+/* A waiting part of a body. */
 typedef struct heddle_h2_segment {
     struct heddle_h2_segment *next;
-    const char *bytes; /* `own`, or what is lent */
+    const char *bytes; /* `own`, or the lent bytes */
     size_t size;
-    void (*end_loan)(void *loan); /* NULL: nobody waits for the end of a loan */
+    void (*end_loan)(void *loan); /* NULL: nothing needs the end of the loan */
     void *loan;
     char own[];
 } heddle_h2_segment;
@@ -98,7 +101,7 @@ typedef struct {
     heddle_h2_stream *first, *last;
 } heddle_h2_list;
 
-/* Why on_window is to be called. */
+/* Why on_window will be called. */
 typedef enum {
     HEDDLE_H2_WAITS_FOR_NOTHING,
     HEDDLE_H2_WAITS_FOR_ROOM,
@@ -107,30 +110,31 @@ typedef enum {
 
 struct heddle_h2_stream {
     void *owner;
-    heddle_h2_stream *next, *previous; /* of those with the same urgency that can send; `next`: of the dead */
+    /* in the list of streams with the same urgency that can send; `next` also in the list of the dead */
+    heddle_h2_stream *next, *previous;
     uint32_t id;
     uint8_t state;       /* heddle_h2_state */
     uint8_t urgency;
     uint8_t waits;       /* heddle_h2_wait */
     bool incremental;
-    bool held;           /* by the owner */
-    bool listed;         /* among those that can send */
-    bool head_written, finished; /* by the owner */
-    bool rejected;       /* its body is not delivered */
-    bool answered;       /* a client's: the final head has come */
-    bool expects_body;   /* a client's: not for HEAD */
-    uint8_t interims;    /* a client's: heads before the final one */
+    bool held;           /* the owner uses it */
+    bool listed;         /* it is in the list of streams that can send */
+    bool head_written, finished; /* set by the owner */
+    bool rejected;       /* its body is discarded */
+    bool answered;       /* on the client: the final head has come */
+    bool expects_body;   /* on the client: not for HEAD */
+    uint8_t interims;    /* on the client: the number of heads before the final one */
     bool has_trailers;
     bool tunnel;         /* see heddle_h2_begin_tunnel */
     int64_t send_window, receive_window;
-    uint32_t credit;     /* consumed, not yet announced by WINDOW_UPDATE */
+    uint32_t credit;     /* consumed, and not announced by WINDOW_UPDATE yet */
     uint32_t unconsumed; /* delivered, and not consumed */
-    uint32_t kept;       /* of these: credited to the connection's window */
-    int64_t body_left;   /* of what content-length says; -1: it says nothing */
+    uint32_t kept;       /* … of which so many were credited to the connection's window */
+    int64_t body_left;   /* of what content-length says; -1: there is none */
     uint64_t body_size;  /* so far */
     heddle_h2_segment *first, *last;
     size_t queued;       /* bytes of the segments */
-    heddle_bytes trailers; /* name, value, name … each behind its size */
+    heddle_bytes trailers; /* name, value, name … each after its size */
     int64_t listed_at;
     heddle_h2_progress progress;
 };
@@ -144,11 +148,11 @@ typedef enum {
 
 typedef enum {
     HEDDLE_H2_NOT_DRAINING,
-    HEDDLE_H2_DRAIN_ANNOUNCED, /* the first GOAWAY is sent: new streams still count */
-    HEDDLE_H2_DRAINING,        /* the second is */
+    HEDDLE_H2_DRAIN_ANNOUNCED, /* the first GOAWAY was sent: new streams still count */
+    HEDDLE_H2_DRAINING,        /* the second was sent */
 } heddle_h2_drain_stage;
 
-/* In which order streams are sent (RFC 9218). A connection needs it while it has streams. */
+/* The order in which streams are sent (RFC 9218). A connection has one while it has streams. */
 typedef struct {
     heddle_h2_list sequential[HEDDLE_H2_URGENCIES], incremental[HEDDLE_H2_URGENCIES];
     uint8_t incremental_turn; /* a bit for each urgency: is an incremental stream next? */
@@ -157,7 +161,7 @@ typedef struct {
     uint32_t early_streams[HEDDLE_H2_EARLY_PRIORITIES];
 } heddle_h2_schedule;
 
-/* A stream that was closed lately. */
+/* A stream that was closed recently. */
 typedef struct {
     uint32_t id;
     uint8_t state;
@@ -168,29 +172,29 @@ struct heddle_h2_session {
     const heddle_h2_limits *limits;
     heddle_h2_workspace *workspace;
     void *owner;
-    int64_t now; /* of the call under way */
+    int64_t now; /* the time of the current call */
 
     heddle_h2_reader reader;
     uint8_t stage, drain_stage;
-    uint8_t preface_size; /* how much of it has come */
+    uint8_t preface_size; /* bytes of the preface that came */
     bool settings_acknowledged;
     bool is_client;
-    bool goaway;          /* a client's: the server takes no further request */
-    uint32_t peer_streams; /* a client's: SETTINGS_MAX_CONCURRENT_STREAMS */
+    bool goaway;          /* on the client: the server takes no further request */
+    uint32_t peer_streams; /* on the client: SETTINGS_MAX_CONCURRENT_STREAMS */
     const char *reason;   /* of the last error */
-    uint8_t depth;        /* of calls into the session: the dead are freed at the end of the outermost */
+    uint8_t depth;        /* nested calls into the session: dead streams are freed at the end of the outermost */
 
-    /* The frame that is being read. */
-    heddle_bytes gathered; /* its payload, where it came in pieces */
-    bool skipped;          /* nobody wants its payload */
+    /* The frame that is being read. `gathered`: its payload, if it came in pieces */
+    heddle_bytes gathered; /* its payload, if it came in pieces */
+    bool skipped;          /* its payload is discarded */
     bool padding_known;
-    uint32_t data_left;    /* of DATA without its padding */
+    uint32_t data_left;    /* bytes of DATA without its padding */
 
     /* The header block that is being read. */
     heddle_bytes block;
     uint32_t block_stream; /* 0: none */
     bool block_ends_stream;
-    uint8_t block_verdict; /* what becomes of it: HEDDLE_H2_OPEN …, or IGNORE, or CLOSED_STREAM */
+    uint8_t block_verdict; /* how it is handled: HEDDLE_H2_OPEN …, or IGNORE, or CLOSED_STREAM */
     bool block_self_dependent;
     uint32_t block_continuations;
     int64_t block_since;
@@ -201,8 +205,8 @@ struct heddle_h2_session {
     heddle_h2_stream **streams; /* by id */
     uint32_t stream_count, stream_room;
     heddle_h2_stream *dead;
-    uint32_t last_stream;    /* the highest that the client has opened */
-    uint32_t last_processed; /* the highest that the owner has seen */
+    uint32_t last_stream;    /* the highest one that the client has opened */
+    uint32_t last_processed; /* the highest one that the owner has seen */
     uint32_t fed_streams, fed_fields; /* in the last feed */
     heddle_h2_schedule *schedule;  /* NULL: there are no streams */
     heddle_h2_closed_stream *remembered; /* a ring; NULL: none */
@@ -212,22 +216,22 @@ struct heddle_h2_session {
     uint32_t credit;
     uint32_t peer_window; /* SETTINGS_INITIAL_WINDOW_SIZE */
 
-    heddle_bytes output; /* whole frames but DATA, in their order */
-    uint32_t answers;    /* in there, to PING and SETTINGS */
+    heddle_bytes output; /* whole frames other than DATA, in order */
+    uint32_t answers;    /* how many of them answer PING and SETTINGS */
     uint32_t listed_count;
-    size_t queued;       /* of all streams */
+    size_t queued;       /* bytes of all streams */
     int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
-    size_t lent;         /* of that, what heddle_h2_lend_until was given: no memory of the session's */
+    size_t lent;         /* … of `queued`, bytes given to heddle_h2_lend_until, which take no memory of the session's */
 
     heddle_h2_bucket resets, rejections, controls;
     uint64_t opened, data_frames, window_updates, priorities;
-    uint64_t received, payload; /* bytes of frames, and those that were worth something */
+    uint64_t received, payload; /* bytes of frames, and of the payload in them that counts */
 
     heddle_h2_progress progress;
     int64_t check_at, idle_since, drain_at;
 };
 
-/* A row for each stage, a bit for each one that may follow it. */
+/* One row for each stage, one bit for each that may follow. */
 static inline void heddle_h2_enter_stage(heddle_h2_session *session, heddle_h2_stage stage)
 {
     static const uint8_t allowed[] = {
@@ -249,28 +253,28 @@ static inline void heddle_h2_enter_drain(heddle_h2_session *session, heddle_h2_d
 /* -- streams.c ----------------------------------------------------------------------------------------------------- */
 
 heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32_t id);
-/* The state of any stream, known or not. */
+/* The state of any stream, also of one without a record. */
 heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id);
 heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id);
-/* Moves the stream to its next state; one that is closed and that nobody holds is gone at the end of the call. */
+/* Moves the stream to its next state; a closed stream without an owner is freed at the end of the call. */
 void heddle_h2_move_stream(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_event event);
 void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state state);
-/* RST_STREAM, and on_reset if there is such a stream. */
+/* Sends RST_STREAM, and calls on_reset if there is such a stream. */
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error);
 void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
-/* Too many streams are in progress. The client may send the request again. */
+/* Rejects a stream because too many are in progress. The client may send the request again. */
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
-/* The request is complete. */
+/* Called when the request is complete. */
 void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_free_stream(heddle_h2_stream *stream);
-/* There will be streams soon. False: there is no memory. */
+/* Allocates the schedule before streams are added. False: no memory. */
 bool heddle_h2_allocate_schedule(heddle_h2_session *session);
-/* Has it memory that it can do without while it rests? */
+/* Has it memory that it does not need while it is idle? */
 bool heddle_h2_can_rest(const heddle_h2_session *session);
-/* Gives it back. How streams were closed is forgotten. */
+/* Frees that memory. How streams were closed is forgotten. */
 void heddle_h2_rest(heddle_h2_session *session);
 
-/* Around everything that the owner calls. */
+/* Surrounds every function that the owner calls. */
 static inline void heddle_h2_enter(heddle_h2_session *session)
 {
     session->depth++;
@@ -279,10 +283,10 @@ void heddle_h2_leave(heddle_h2_session *session);
 
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
-/* NULL: there is no memory. */
+/* NULL: no memory. */
 heddle_h2_session *heddle_h2_session_make(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                           heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client);
-/* A connection error: GOAWAY, and the end of all streams. */
+/* Ends the session by a connection error: sends GOAWAY, and ends all streams. */
 void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason);
 
 static inline bool heddle_h2_is_open(const heddle_h2_session *session)
@@ -299,17 +303,17 @@ void heddle_h2_take_ping(heddle_h2_session *session, const heddle_h2_frame *fram
 void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint32_t increment);
 void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint8_t *payload);
 void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size);
-/* Gives the client what was consumed, or never kept. */
+/* Announces bytes that were consumed, or never kept, to the client's windows. */
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 
 /* -- request.c ----------------------------------------------------------------------------------------------------- */
 
-/* A complete header block. */
+/* Handles a complete header block. */
 void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size_t size);
 
 /* -- client.c ------------------------------------------------------------------------------------------------------ */
 
-/* An answer's head, or its trailers. */
+/* Handles a response's head, or its trailers. */
 void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_block *block);
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload);
 /* As heddle_h2_fail_stream, with a reason for the owner. */
@@ -317,14 +321,14 @@ void heddle_h2_reject_stream(heddle_h2_session *session, uint32_t id, heddle_h2_
 
 /* -- priority.c ---------------------------------------------------------------------------------------------------- */
 
-/* Parses a Priority field or a PRIORITY_UPDATE (RFC 9218, 4); absent parameters stay as they are. */
+/* Parses a Priority field or a PRIORITY_UPDATE (RFC 9218, 4); absent parameters keep their values. */
 void heddle_h2_parse_priority(const char *text, size_t size, uint8_t *urgency, bool *incremental);
 
 /* -- output.c ------------------------------------------------------------------------------------------------------ */
 
-/* To be called before something is added to `output`. */
+/* Must be called before something is added to `output`. */
 void heddle_h2_note_output(heddle_h2_session *session);
-/* Lists or unlists the stream, as its window and its queue say. */
+/* Lists or unlists the stream, according to its window and its queue. */
 void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_free_segment(heddle_h2_segment *segment);
@@ -332,21 +336,21 @@ void heddle_h2_free_segment(heddle_h2_segment *segment);
 /* -- answer.c ------------------------------------------------------------------------------------------------------ */
 
 heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count);
-/* A header block is made in the workspace, between these two. False: there is no memory. */
+/* A header block is put together in the workspace between these two calls. False: no memory. */
 bool heddle_h2_start_block(heddle_h2_session *session);
 bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end);
 bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field);
 
-/* The frame after the last byte of the body. */
+/* Sends the frame after the last byte of the body. */
 void heddle_h2_send_end(heddle_h2_session *session, heddle_h2_stream *stream);
-/* END_STREAM has been sent. */
+/* Called when END_STREAM was sent. */
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream);
 
 /* -- guard.c: limits over time ------------------------------------------------------------------------------------- */
 
 /* Takes a token. False: there is none. */
 bool heddle_h2_spend(heddle_h2_bucket *bucket, int64_t now, uint32_t burst, uint32_t rate);
-/* These fail the connection where a flood is seen. */
+/* These functions fail the connection when they detect a flood. */
 bool heddle_h2_count_reset(heddle_h2_session *session);
 bool heddle_h2_count_control(heddle_h2_session *session);
 bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *frame);

@@ -49,7 +49,7 @@ heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32
     return index < session->stream_count && session->streams[index]->id == id ? session->streams[index] : NULL;
 }
 
-/* Without memory the oldest stream is forgotten a little earlier. */
+/* Without memory the oldest stream is forgotten earlier. */
 static void grow_memory(heddle_h2_session *session)
 {
     unsigned room = session->remembered_room ? session->remembered_room * 2 : HEDDLE_H2_FIRST_REMEMBERED;
@@ -80,7 +80,7 @@ void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state
 
 heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id)
 {
-    /* Streams of even numbers are the server's, which pushes nothing. */
+    /* Streams with even numbers would be pushed by the server, which pushes none. */
     if (id > session->last_stream || id % 2 == 0)
         return HEDDLE_H2_IDLE;
     const heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
@@ -102,7 +102,7 @@ bool heddle_h2_allocate_schedule(heddle_h2_session *session)
     return session->schedule != NULL;
 }
 
-/* It is kept while it has the priority of a stream that has not begun (PRIORITY_UPDATE came first). */
+/* Keeps it while it has the priority of a stream that has not begun (PRIORITY_UPDATE came first). */
 static void free_schedule(heddle_h2_session *session)
 {
     for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
@@ -118,7 +118,7 @@ bool heddle_h2_can_rest(const heddle_h2_session *session)
     return session->stream_room > 0 && session->stream_count == 0 && heddle_h2_is_open(session);
 }
 
-/* The decoder's table stays: only the client can empty it. */
+/* The decoder's table is kept: only the client can empty it. */
 void heddle_h2_rest(heddle_h2_session *session)
 {
     free(session->remembered);
@@ -146,7 +146,7 @@ heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id)
     if (!stream)
         return NULL;
     uint32_t window = session->limits->stream_window;
-    /* Until the client has seen our SETTINGS it may take the default for granted. */
+    /* Until the client has received our SETTINGS it may assume the default. */
     if (!session->settings_acknowledged && window < HEDDLE_H2_DEFAULT_WINDOW)
         window = HEDDLE_H2_DEFAULT_WINDOW;
     stream->id = id;
@@ -155,7 +155,7 @@ heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id)
     stream->send_window = session->peer_window;
     stream->receive_window = window;
     stream->body_left = -1;
-    session->streams[session->stream_count++] = stream; /* ids only grow */
+    session->streams[session->stream_count++] = stream; /* at the end, because ids only grow */
     session->opened++;
     return stream;
 }
@@ -171,7 +171,7 @@ void heddle_h2_free_stream(heddle_h2_stream *stream)
     free(stream);
 }
 
-/* A closed stream that nobody holds any more leaves the table. */
+/* Removes a closed stream without an owner from the table. */
 static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     if (!heddle_h2_state_is_closed(stream->state) || stream->held)
@@ -228,7 +228,7 @@ void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream)
 
 /* -- early ends ---------------------------------------------------------------------------------------------------- */
 
-/* The stream may be gone afterwards, but not before the outermost call ends. */
+/* The stream may have no owner afterwards, but is not freed before the outermost call ends. */
 static void report_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
 {
     if (stream->held)
@@ -312,7 +312,7 @@ void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream)
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_END);
-    /* The client may save the rest of its request (RFC 9113, 8.1). */
+    /* Tells the client that it need not send the rest of its request (RFC 9113, 8.1). */
     if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL && !stream->tunnel && !session->is_client) {
         send_reset(session, stream->id, HEDDLE_H2_NO_ERROR);
         heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
@@ -336,7 +336,7 @@ void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, 
 {
     if (heddle_h2_state_is_closed(stream->state))
         return;
-    /* Browsers remember an RST_STREAM after a close handshake, and come back over HTTP/1.1 from then on. */
+    /* After RST_STREAM at the end of a close handshake, browsers use HTTP/1.1 for later connections. */
     if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL)
         heddle_h2_reset(session, stream, HEDDLE_H2_NO_ERROR);
     else if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_REMOTE && stream->queued == 0 && !stream->finished)

@@ -3,8 +3,8 @@
 
 /*
  * The carrier of a WebSocket: the connection of an HTTP/1.1 request after its upgrade (h1_carrier.c), or a stream of
- * HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations, with the GVL and while it is held; none raises
- * but wait_for_room. The carrier calls heddle_websocket_feed, _handle_drained, _handle_deadline and _break_off.
+ * HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations, with the GVL and while it is held; only
+ * wait_for_room raises. The carrier calls heddle_websocket_feed, _handle_drained, _handle_deadline and _break_off.
  */
 
 #include <ruby.h>
@@ -16,29 +16,34 @@ typedef struct heddle_websocket heddle_websocket;
 
 typedef struct {
     /*
-     * Queues bytes, and a String behind them unless that is 0; a long String is frozen. They leave at the latest in the
-     * loop's next tick. false: no memory, and the output ends within a frame. On any thread.
+     * Queues bytes, and a String after them unless that is 0; a long String must be frozen. They are sent in the loop's
+     * next tick at the latest. False: no memory, and the output ends within a frame. On any thread.
      */
     bool (*write)(heddle_websocket *socket, const char *bytes, size_t size, VALUE string);
-    /* Sends a frame at once, as far as that is possible, and queues the rest. false: broken, or no memory. In the loop. */
+    /* Sends as much of a frame as possible at once, and queues the rest. False: broken, or no memory. In the loop. */
     bool (*send)(heddle_websocket *socket, VALUE frame);
-    /* Bytes that are queued. On any thread. */
+    /* The number of queued bytes. On any thread. */
     size_t (*pending)(const heddle_websocket *socket);
     /* Is that more than `limit`, or than the carrier allows? On any thread. */
     bool (*is_full)(const heddle_websocket *socket, uint64_t limit);
-    /* Sends what can be sent now. 0: nothing is pending; -EAGAIN: some is; others: the carrier is broken. */
+    /* Sends as much as possible now. 0: nothing is queued any more; -EAGAIN: some is; others: the carrier is broken. */
     int (*flush)(heddle_websocket *socket);
-    /* Reads until there is no input, the session is no longer open, or heddle_websocket_must_pause: then it is paused. */
+    /*
+     * Reads until there is no input, the session is no longer open, or heddle_websocket_must_pause: then it is paused.
+     */
     void (*read)(heddle_websocket *socket);
-    /* The last frame is queued: sends the rest, ends the output, and throws input away until the client has ended. */
+    /*
+     * Called when the last frame is queued: sends the rest, ends the output, and discards input until the client has
+     * ended.
+     */
     void (*end)(heddle_websocket *socket);
-    /* Nothing more is sent or read; `abrupt`: the client is to see that something is missing. */
+    /* Ends sending and reading; `abrupt`: in a way that shows the client that frames are missing. */
     void (*break_off)(heddle_websocket *socket, bool abrupt);
-    /* Lets the carrier go: calls heddle_websocket_release. */
+    /* Ends the carrier, which calls heddle_websocket_release. */
     void (*close)(heddle_websocket *socket);
     /* Calls heddle_websocket_handle_deadline at this time, ns; < 0: never. */
     void (*set_deadline)(heddle_websocket *socket, int64_t at);
-    /* The fiber waits until some output has left. false: the carrier is gone. Raises interrupts. */
+    /* Lets the calling fiber wait until some output was sent. False: the carrier is gone. Raises interrupts. */
     bool (*wait_for_room)(heddle_websocket *socket);
     /* Wakes that fiber. */
     void (*wake_writer)(heddle_websocket *socket);

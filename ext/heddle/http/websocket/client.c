@@ -1,4 +1,4 @@
-/* Heddle::HTTP::WebSocket::Client: what a handler sees of its socket. */
+/* Heddle::HTTP::WebSocket::Client: the Ruby object of a socket, for its handler. */
 
 #include "http/exchange_ruby.h"
 #include "http/h1_server.h"
@@ -11,7 +11,7 @@
 
 static VALUE client_class;
 static ID id_call, id_ended, id_request_id;
-static ID callback_ids[HEDDLE_WEBSOCKET_CALLBACKS]; /* by the number of the bit */
+static ID callback_ids[HEDDLE_WEBSOCKET_CALLBACKS]; /* index: the number of the callback's bit */
 
 static const uint32_t NO_SLOT = UINT32_MAX;
 
@@ -115,7 +115,7 @@ VALUE heddle_websocket_message_string(heddle_websocket_message *message)
     const char *bytes = message->bytes + message->topic_size;
     long size = (long)(message->size - message->topic_size);
     VALUE string = message->text ? rb_utf8_str_new(bytes, size) : rb_str_new(bytes, size);
-    if (message->text) /* checked when it came */
+    if (message->text) /* was checked when it came */
         ENC_CODERANGE_SET(string, rb_enc_str_asciionly_p(string) ? ENC_CODERANGE_7BIT : ENC_CODERANGE_VALID);
     if (message->published)
         string = rb_assoc_new(rb_utf8_str_new(message->bytes, message->topic_size), string);
@@ -152,7 +152,7 @@ VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t call
     VALUE data = message ? heddle_websocket_message_string(message) : Qnil;
     if (callback == HEDDLE_WEBSOCKET_ON_RESET)
         data = heddle_websocket_take_reset(socket);
-    if (callback == HEDDLE_WEBSOCKET_ON_RESET && NIL_P(data)) /* the subscription is gone meanwhile */
+    if (callback == HEDDLE_WEBSOCKET_ON_RESET && NIL_P(data)) /* the subscription is gone by now */
         return Qnil;
     if (callback == HEDDLE_WEBSOCKET_ON_CLOSE) {
         heddle_websocket_keep_end(socket, client);
@@ -180,7 +180,7 @@ enum {
     LABEL_TARGET = 200, /* bytes of a target that are kept for the log */
 };
 
-/* "target\0client\0proxy\0request id": what the log says of the socket when it has ended, in one String. */
+/* "target\0client\0proxy\0request id" in one String: for the log line at the socket's end. */
 static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
 {
     const heddle_exchange *request = handle->exchange;
@@ -228,10 +228,10 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
 /*
  * call-seq: open_websocket(handler, caller, logged, early, deflate) -> Heddle::HTTP::WebSocket::Client
  *
- * The head of the response, with the status 101, or 200 over HTTP/2, is written: from here on the connection or the stream
- * is a WebSocket. `caller` is called with the handler, the name of a callback, the client and the message or nil; where it
- * is `logged`, `caller.ended` is called once with what there is to be said of the socket, see summarize_socket. `early`: frames
- * that came with the request over HTTP/2, a String or nil. `deflate`: permessage-deflate was negotiated.
+ * Called when the head of the response was written, with the status 101, or 200 over HTTP/2: makes the connection or
+ * the stream a WebSocket. `caller` is called with the handler, the name of a callback, the client and the message or
+ * nil; if it is `logged`, `caller.ended` is called once with the facts for the log, see summarize_socket. `early`:
+ * frames that came with the request over HTTP/2, a String or nil. `deflate`: permessage-deflate was negotiated.
  */
 static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE deflate,
                             const heddle_websocket_carrier *carrier)

@@ -5,15 +5,15 @@
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 
-static ID as_ids[HEDDLE_WEBSOCKET_FORMS], slow_ids[3]; /* by heddle_websocket_form and heddle_slow_policy */
+static ID as_ids[HEDDLE_WEBSOCKET_FORMS], slow_ids[3]; /* index: heddle_websocket_form and heddle_slow_policy */
 
-/* NULL: it is closed, or this is a child process. */
+/* NULL: it is closed, or this is a forked child. */
 static heddle_websocket *session_of(VALUE self)
 {
     return heddle_websocket_handle_of(self)->session;
 }
 
-/* A child process must not write to its parent's sockets; a closed one takes nothing. */
+/* NULL for a closed socket, and in a forked child, which must not write to its parent's sockets. */
 static heddle_websocket *open_session(VALUE self)
 {
     heddle_websocket *socket = session_of(self);
@@ -32,9 +32,9 @@ static VALUE text_of(VALUE string)
 /*
  * call-seq: write(data) -> true or false
  *
- * Sends a message: text, or binary where the String's encoding is BINARY. It never waits: what the client has not taken
- * yet counts in #pending, and when that is more than websocket_output_limit, the socket is closed with 1008. false: the
- * socket is closed. From any thread.
+ * Sends a message: text, or binary if the String's encoding is BINARY. It never waits: bytes that the client has not
+ * taken yet count in #pending, and when that is more than websocket_output_limit, the socket is closed with 1008.
+ * false: the socket is closed. From any thread.
  */
 static VALUE client_write(VALUE self, VALUE data)
 {
@@ -44,7 +44,8 @@ static VALUE client_write(VALUE self, VALUE data)
         data = text_of(data);
     if (RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED)
         data = rb_str_new_frozen(data);
-    heddle_websocket *socket = open_session(self); /* the conversions may have run other code */
+    /* the conversions may have run other code, so this comes after them */
+    heddle_websocket *socket = open_session(self);
     if (!socket)
         return Qfalse;
     heddle_websocket_hold(socket);
@@ -57,7 +58,7 @@ static VALUE client_write(VALUE self, VALUE data)
 /*
  * call-seq: close(code = 1000, reason = "") -> nil
  *
- * Begins the close handshake: what was written leaves first, and no message comes any more. Idempotent. From any
+ * Begins the close handshake: queued messages are sent first, and no message is received any more. Idempotent. From any
  * thread. Raises ArgumentError for a code that RFC 6455 (section 7.4) does not allow to send, and a reason above 123
  * bytes.
  */
@@ -84,7 +85,8 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
     return Qnil;
 }
 
-/* call-seq: pending -> Integer
+/*
+ *  call-seq: pending -> Integer
  *
  * Bytes that were written and that the client's kernel has not taken yet; 0 when the socket is closed.
  */
@@ -100,7 +102,7 @@ static VALUE client_open_p(VALUE self)
     return open_session(self) ? Qtrue : Qfalse;
 }
 
-/* The object that the request was upgraded with. */
+/* The object to which the request was upgraded. */
 static VALUE client_handler(VALUE self)
 {
     return heddle_websocket_handle_of(self)->handler;
@@ -109,8 +111,8 @@ static VALUE client_handler(VALUE self)
 /*
  * call-seq: close_code -> Integer or nil
  *
- * How the socket has ended, from on_close on: the client's code, or ours where it said nothing; 1005: its close frame
- * had none; 1006: it left without a close frame.
+ * From on_close on, the code with which the socket has ended: the client's, or ours if it sent none; 1005: its close
+ * frame had no code; 1006: it left without a close frame.
  */
 static VALUE client_close_code(VALUE self)
 {
@@ -135,7 +137,10 @@ static unsigned choose_symbol(VALUE symbol, const ID *ids, unsigned count, const
     rb_raise(rb_eArgError, "%s is %+" PRIsVALUE ", but must be one of %s", what, symbol, known);
 }
 
-/* An interned String, which stays where it is, is the same for all sockets that send the same bytes. */
+/*
+ * Raises unless it is an interned String. Interned Strings never move, and are one object for all sockets that send the
+ * same bytes.
+ */
 static void check_envelope(VALUE envelope, heddle_websocket_form form)
 {
     bool needed = form == HEDDLE_WEBSOCKET_AS_CABLE || form == HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE;
@@ -146,8 +151,8 @@ static void check_envelope(VALUE envelope, heddle_websocket_form form)
 /*
  * call-seq: subscribe_to(topic, since, as, slow, envelope) -> String, false or nil
  *
- * See Client#subscribe. The position that the client goes on from; false: the client knows that messages are lost; nil: the
- * socket is closed.
+ * See Client#subscribe. Returns the position from which the client continues; false: messages are lost, and the client
+ * was told so; nil: the socket is closed.
  */
 static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow, VALUE envelope)
 {
@@ -176,7 +181,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     if (subscription && subscription->subscriber.topic)
         size = heddle_subscriber_position(&subscription->subscriber, text);
     heddle_websocket_leave(socket);
-    RB_OBJ_WRITTEN(self, Qundef, envelope); /* now that the subscription has it: until here the stack keeps it */
+    RB_OBJ_WRITTEN(self, Qundef, envelope); /* until the subscription has it, the stack keeps it alive */
     RB_GC_GUARD(envelope);
     RB_GC_GUARD(since);
     if (result == HEDDLE_TOPIC_TOO_LONG)
@@ -201,7 +206,7 @@ static VALUE client_unsubscribe_from(VALUE self, VALUE topic, VALUE envelope)
 /*
  * call-seq: write_frame(frame) -> true or false
  *
- * Sends a frame that Codec.frame has made without a mask. false: the socket is closed. In the loop.
+ * Sends a frame of Codec.frame without a mask. false: the socket is closed. In the loop.
  */
 static VALUE client_write_frame(VALUE self, VALUE frame)
 {
@@ -224,8 +229,8 @@ static VALUE client_write_frame(VALUE self, VALUE frame)
 /*
  * call-seq: farewell = frame
  *
- * A frame that Codec.frame has made without a mask: the client gets it before the close frame when the server stops, or
- * its worker is replaced.
+ * A frame of Codec.frame without a mask, which is sent before the close frame when the server stops, or its worker is
+ * replaced.
  */
 static VALUE client_set_farewell(VALUE self, VALUE frame)
 {
@@ -238,7 +243,7 @@ static VALUE client_set_farewell(VALUE self, VALUE frame)
 /*
  * call-seq: wake -> nil
  *
- * The handler's on_wake is called soon, once, after the messages that have come before. In the loop.
+ * The handler's on_wake is called soon, once, after the messages that came before. In the loop.
  */
 static VALUE client_wake(VALUE self)
 {
@@ -255,7 +260,7 @@ static VALUE client_wake(VALUE self)
 /*
  * call-seq: prepare(scheduler) -> nil
  *
- * Callbacks run on other threads than the loop's: what they subscribe to has to be there.
+ * Makes the loop's fan-out, for callbacks on threads other than the loop's, which subscribe to it.
  */
 static VALUE websocket_prepare(VALUE self, VALUE scheduler)
 {
@@ -294,7 +299,7 @@ static heddle_websocket *own_session(VALUE self)
 /*
  * call-seq: receive(timeout = nil) -> String or nil
  *
- * The next message; waits for it. nil: the socket is closed. Raises IO::TimeoutError after so many seconds.
+ * Waits for the next message. nil: the socket is closed. Raises IO::TimeoutError after +timeout+ seconds.
  */
 static VALUE client_receive(int argc, VALUE *argv, VALUE self)
 {
@@ -331,7 +336,7 @@ static VALUE client_receive(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: drain(most) -> true or false
  *
- * Waits until no more than +most+ bytes are pending. false: the socket is closed.
+ * Waits until at most +most+ bytes are pending. false: the socket is closed.
  */
 static VALUE client_drain(VALUE self, VALUE most)
 {

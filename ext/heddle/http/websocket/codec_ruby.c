@@ -1,4 +1,7 @@
-/* Heddle::HTTP::WebSocket::Codec: the frames of a WebSocket's client (RFC 6455), for code that reads and writes itself. */
+/*
+ * Heddle::HTTP::WebSocket::Codec: the frames of a WebSocket client (RFC 6455), for code that does its own reading and
+ * writing.
+ */
 
 #include "http/websocket/session.h"
 
@@ -86,15 +89,15 @@ static VALUE make_event(codec_record *codec, heddle_websocket_event event)
 /*
  * call-seq: read(bytes) -> Array of Arrays
  *
- * What these bytes complete: [:message, String], [:ping, String], [:pong, String], [:close, code, reason], or
- * [:failure, code, reason], after which nothing is read.
+ * The events that these bytes complete: [:message, String], [:ping, String], [:pong, String], [:close, code, reason],
+ * or [:failure, code, reason], after which nothing is read.
  */
 static VALUE codec_read(VALUE self, VALUE bytes)
 {
     codec_record *codec = codec_of(self);
     VALUE events = rb_ary_new();
     StringValue(bytes);
-    bytes = rb_str_new(RSTRING_PTR(bytes), RSTRING_LEN(bytes)); /* our own, which nobody changes */
+    bytes = rb_str_new(RSTRING_PTR(bytes), RSTRING_LEN(bytes)); /* a copy: the reader unmasks in place */
     for (size_t at = 0, size = (size_t)RSTRING_LEN(bytes), used;; at += used) {
         heddle_websocket_event event =
             heddle_websocket_read(&codec->reader, &codec->limits, RSTRING_PTR(bytes) + at, size - at, &used);
@@ -112,7 +115,7 @@ static VALUE codec_read(VALUE self, VALUE bytes)
 /*
  * call-seq: Codec.frame(opcode, payload, mask) -> String
  *
- * A whole message or control frame. `mask`: four bytes that nobody can foresee (section 5.3); nil: a server's frame.
+ * A whole message or control frame. `mask`: four unpredictable bytes (section 5.3); nil: a server's frame.
  */
 static VALUE codec_frame(VALUE class, VALUE opcode, VALUE payload, VALUE mask)
 {

@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 enum {
-    WINDOW = -15,   /* 32 KiB, and neither header nor checksum (RFC 7692, section 7.2) */
+    WINDOW = -15,   /* 32 KiB, without header and checksum (RFC 7692, section 7.2) */
     MEMORY = 8,     /* zlib's own default */
     STEP = 1 << 30, /* zlib counts in unsigned int */
     FIRST_ROOM = 512,
@@ -20,15 +20,15 @@ enum {
 static const unsigned char TAIL[] = {0x00, 0x00, 0xff, 0xff};
 
 struct heddle_deflater {
-    bool deflates, inflates; /* these are in use: */
+    bool deflates, inflates; /* which of the following are initialized */
     z_stream deflate, inflate;
 };
 
-/* A message that is inflated. */
+/* A message that is being inflated. */
 typedef struct {
     heddle_websocket_message *message;
     size_t room;
-    uint64_t most; /* bytes that it may have */
+    uint64_t most; /* the most bytes that it may have */
 } inflated;
 
 bool heddle_deflate_is_available(void)
@@ -47,7 +47,7 @@ void heddle_deflater_free(heddle_deflater *deflater)
     free(deflater);
 }
 
-/* Ready for another message; NULL: no memory. */
+/* Resets the state for another message; NULL: no memory. */
 static z_stream *reset_inflate(heddle_deflater **shared)
 {
     if (!*shared && !(*shared = calloc(1, sizeof(**shared))))
@@ -60,7 +60,7 @@ static z_stream *reset_inflate(heddle_deflater **shared)
     return deflater->inflates ? &deflater->inflate : NULL;
 }
 
-/* The fastest level: the loop does nothing else meanwhile. */
+/* The fastest level, because it blocks the loop. */
 static z_stream *reset_deflate(heddle_deflater **shared)
 {
     if (!*shared && !(*shared = calloc(1, sizeof(**shared))))
@@ -79,7 +79,7 @@ static unsigned step_of(size_t size)
     return size < STEP ? (unsigned)size : STEP;
 }
 
-/* A byte more than it may have, so that it shows when there would be more. */
+/* Makes room for one byte more than the limit, so that a longer message is noticed. */
 static bool make_room(inflated *to)
 {
     uint64_t room = to->room ? to->room * 2 : FIRST_ROOM;
@@ -96,8 +96,8 @@ static bool make_room(inflated *to)
 }
 
 /*
- * Inflates these bytes. Z_OK: all are used; Z_STREAM_END: the same, and a final block has just ended; Z_BUF_ERROR: too
- * much comes of them.
+ * Inflates these bytes. Z_OK: all were used; Z_STREAM_END: all were used, and a final block has just ended;
+ * Z_BUF_ERROR: the result is too long.
  */
 static int inflate_bytes(z_stream *stream, inflated *to, const char *bytes, size_t size)
 {
@@ -128,7 +128,7 @@ static int inflate_bytes(z_stream *stream, inflated *to, const char *bytes, size
     }
 }
 
-/* A compressed message ends with a block (RFC 7692, section 7.2.1). */
+/* A compressed message must end with a block (RFC 7692, section 7.2.1). */
 static int inflate_message(z_stream *stream, inflated *to, const heddle_websocket_message *from)
 {
     int result = inflate_bytes(stream, to, from->bytes, from->size);
@@ -197,7 +197,7 @@ size_t heddle_websocket_deflate(heddle_deflater **deflater, const char *bytes, s
     stream->avail_in = (unsigned)size;
     stream->next_out = (unsigned char *)to;
     stream->avail_out = (unsigned)size;
-    /* Room that is left says that all of it was written. */
+    /* Room that is left proves that all of it was written. */
     if (deflate(stream, Z_SYNC_FLUSH) != Z_OK || stream->avail_out == 0)
         return 0;
     return size - stream->avail_out - sizeof(TAIL);
@@ -214,7 +214,7 @@ void heddle_deflater_free(heddle_deflater *deflater)
 {
 }
 
-/* Only for a socket that a process with zlib has handed off. */
+/* Without zlib this is only called for a socket that a process with zlib has handed off. */
 heddle_websocket_event heddle_websocket_inflate(heddle_deflater **deflater, heddle_websocket_reader *reader,
                                                 const heddle_websocket_limits *limits)
 {

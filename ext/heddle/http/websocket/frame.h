@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_WEBSOCKET_FRAME_H
 #define HEDDLE_HTTP_WEBSOCKET_FRAME_H
 
-/* Frames of the WebSocket protocol (RFC 6455, section 5): heads, masks and close codes. No Ruby here. */
+/* Frames of the WebSocket protocol (RFC 6455, section 5): heads, masks and close codes. Uses no Ruby. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,8 +27,8 @@ enum {
     HEDDLE_WEBSOCKET_NORMAL = 1000,
     HEDDLE_WEBSOCKET_GOING_AWAY = 1001,
     HEDDLE_WEBSOCKET_PROTOCOL_ERROR = 1002,
-    HEDDLE_WEBSOCKET_NO_STATUS = 1005, /* never sent: the close frame had no code */
-    HEDDLE_WEBSOCKET_ABNORMAL = 1006,  /* never sent: there was no close frame */
+    HEDDLE_WEBSOCKET_NO_STATUS = 1005, /* never sent: the received close frame had no code */
+    HEDDLE_WEBSOCKET_ABNORMAL = 1006,  /* never sent: no close frame was received */
     HEDDLE_WEBSOCKET_INVALID_DATA = 1007,
     HEDDLE_WEBSOCKET_POLICY = 1008,
     HEDDLE_WEBSOCKET_TOO_BIG = 1009,
@@ -47,10 +47,13 @@ bool heddle_websocket_code_is_valid(unsigned code);
 size_t heddle_websocket_write_head(char *bytes, heddle_websocket_opcode opcode, bool compressed, uint64_t size,
                                    const uint8_t *mask);
 
-/* Masks or unmasks in place; `offset`: where in the frame's payload these bytes begin. */
+/* Masks or unmasks in place; `offset`: the position of these bytes in the frame's payload. */
 void heddle_websocket_mask(char *bytes, size_t size, const uint8_t *mask, uint64_t offset);
 
-/* The payload of a close frame, at most HEDDLE_WEBSOCKET_CONTROL bytes; a long reason is cut between two characters. */
+/*
+ * Writes the payload of a close frame, at most HEDDLE_WEBSOCKET_CONTROL bytes; a long reason is cut between two
+ * characters.
+ */
 size_t heddle_websocket_write_close(char *bytes, unsigned code, const char *reason, size_t reason_size);
 
 #endif

@@ -1,4 +1,4 @@
-/* The connection of an HTTP/1.1 request as the carrier of a WebSocket: its protocol after the upgrade. */
+/* A connection as the carrier of a WebSocket: its protocol after the upgrade of an HTTP/1.1 request. */
 
 #include "http/websocket/session.h"
 
@@ -6,12 +6,12 @@
 #include <string.h>
 
 enum {
-    READS = 16, /* of the scratch's size in a row: then others have their turn */
+    READS = 16, /* reads of the scratch buffer's size in a row: then other connections get their turn */
 };
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Keeps what the handler's backlog leaves no room for. */
+/* Feeds received bytes, and keeps those for which the handler's queue has no room. */
 static void feed_scratch(heddle_websocket *socket, char *bytes, size_t size)
 {
     heddle_connection *connection = socket->work.connection;
@@ -58,7 +58,7 @@ static void read_input(heddle_websocket *socket)
             connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
             return;
         }
-        if (bytes <= 0) { /* the end without a close frame is none in order */
+        if (bytes <= 0) { /* the end without a close frame is an error */
             heddle_websocket_break_off(socket);
             return;
         }
@@ -80,7 +80,7 @@ static bool write_output(heddle_websocket *socket, const char *bytes, size_t siz
     return true;
 }
 
-/* For a socket that reads, a broadcast is one system call: nothing is copied, queued or looked at again. */
+/* If the client reads fast enough, a broadcast is one system call for each socket: nothing is copied or queued. */
 static bool send_frame(heddle_websocket *socket, VALUE frame)
 {
     heddle_connection *connection = socket->work.connection;
@@ -112,7 +112,7 @@ static int flush_output(heddle_websocket *socket)
     heddle_connection *connection = socket->work.connection;
     int result = heddle_connection_flush(connection);
     if (result == 0)
-        heddle_output_clear(&connection->output); /* an idle socket keeps no memory for output */
+        heddle_output_clear(&connection->output); /* an idle socket keeps no output buffer */
     return result;
 }
 
@@ -129,8 +129,9 @@ static void wake_writer(heddle_websocket *socket)
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
 /*
- * After our last frame. A socket that is closed with unread input resets the connection, and the reset can overtake
- * that frame: so the output ends first, and the input when the client has ended, too.
+ * Reads and discards input after our last frame. A socket that is closed with unread input resets the connection, and
+ * the reset can overtake that frame. So the output ends first, and the connection when the client has ended its side,
+ * too.
  */
 static void discard_input(heddle_websocket *socket)
 {
@@ -281,7 +282,7 @@ static void abandon_socket(heddle_connection *connection)
 
 const heddle_protocol heddle_websocket_protocol = {
     .name = "WebSocket",
-    .stays = true, /* its handler is this process's */
+    .stays = true, /* its handler is in this process */
     .begin = begin_socket,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,

@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A fiber that waits for room, on that fiber's stack. */
+/* A fiber that waits for room; the record is on that fiber's stack. */
 typedef struct {
     heddle_park park;
-    heddle_websocket_stream *stream; /* NULL: it is gone */
+    heddle_websocket_stream *stream; /* NULL: the stream has ended */
 } writer;
 
 struct heddle_websocket_stream {
     heddle_h2_tunnel tunnel;
     heddle_websocket *socket;
     writer *writer;
-    char *input; /* from malloc: what has come and waits, not consumed: the stream's window bounds it */
+    char *input; /* from malloc: received bytes that wait and are not consumed: the stream's window bounds them */
     size_t start, end, room;
-    size_t counted; /* of `input`, in the server's memory of what waits */
+    size_t counted; /* bytes of `input` that are counted in the server's memory for waiting requests */
     bool ended;  /* the client has sent END_STREAM */
     bool abrupt;
 };
@@ -38,12 +38,13 @@ static void drop_input(heddle_websocket_stream *stream)
     stream->start = stream->end = stream->room = 0;
 }
 
-/* false: no memory. */
+/* False: no memory. */
 static bool keep_input(heddle_websocket_stream *stream, const char *bytes, size_t size)
 {
     if (stream->room - stream->end < size) {
         size_t kept = stream->end - stream->start;
-        size_t room = kept + (size > kept ? size : kept); /* small frames are not copied again and again */
+        /* doubles, so that small frames are not copied again and again */
+        size_t room = kept + (size > kept ? size : kept);
         char *input = malloc(room);
         if (!input)
             return false;
@@ -78,7 +79,7 @@ static void feed_input(heddle_websocket *socket)
         }
         size_t used = heddle_websocket_feed(socket, stream->input + stream->start, stream->end - stream->start);
         if (socket->state > HEDDLE_WEBSOCKET_CLOSING)
-            break; /* what it has not used is dropped */
+            break; /* unused bytes are discarded */
         stream->start += used;
         heddle_h2_tunnel_consume(&stream->tunnel, used);
     }
@@ -94,10 +95,10 @@ static void read_input(heddle_websocket *socket)
     if (socket->paused)
         return;
     if (stream->ended && socket->state <= HEDDLE_WEBSOCKET_CLOSING)
-        heddle_websocket_break_off(socket); /* the end without a close frame is none in order */
+        heddle_websocket_break_off(socket); /* the end without a close frame is an error */
 }
 
-/* Of an open socket. */
+/* Feeds an open socket. */
 static void take_frames(heddle_websocket *socket, char *bytes, size_t size)
 {
     heddle_websocket_stream *stream = socket->stream;
@@ -179,7 +180,7 @@ static bool is_full(const heddle_websocket *socket, uint64_t limit)
     return heddle_h2_tunnel_is_full(&socket->stream->tunnel, limit);
 }
 
-/* Bytes that the client's windows hold back stay, whatever the kernel would take. */
+/* Bytes stay queued while the client's windows are closed, even if the kernel has room. */
 static int flush_stream(heddle_websocket *socket)
 {
     int result = heddle_h2_flush(socket->stream->tunnel.server);
@@ -224,7 +225,7 @@ static void wake_writer(heddle_websocket *socket)
 
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
-/* All output has left: the client has a while for its own end. */
+/* All output was sent: gives the client time to end its side. */
 static void begin_to_linger(heddle_websocket *socket)
 {
     if (socket->stream->ended || socket->engine->linger_timeout == 0) {
@@ -360,7 +361,7 @@ void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange 
     heddle_connection *connection = exchange->work.connection;
     heddle_h2_server *server = heddle_h2_server_of(connection);
     bool ended = heddle_h2_carrier_of(exchange)->received;
-    VALUE more = heddle_exchange_take_body(exchange); /* what has come since then */
+    VALUE more = heddle_exchange_take_body(exchange); /* bytes that came meanwhile */
     bool kept = (NIL_P(early) || keep_input(stream, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
                 (NIL_P(more) || keep_input(stream, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
     heddle_engine_count_answer(socket->engine, exchange, 200);

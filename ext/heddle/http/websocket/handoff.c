@@ -1,6 +1,6 @@
 /*
- * A WebSocket goes to another process: its descriptor, and words that Ruby makes of its handler and its topics. Only one
- * that is between two messages goes: nothing is queued, half read or unsent.
+ * Hands a WebSocket off to another process: its descriptor, and a description of its handler and topics that Ruby
+ * makes. Only a socket between two messages is handed off: nothing is queued, half read or unsent.
  */
 
 #include "http/websocket/subscriptions.h"
@@ -26,9 +26,10 @@ static heddle_websocket *session_of(VALUE client)
     return heddle_websocket_handle_of(client)->session;
 }
 
-/* call-seq: movable? -> true or false
+/*
+ *  call-seq: movable? -> true or false
  *
- * Is it open, on a connection that another process could go on with?
+ * Is it open, on a connection that can be handed off?
  */
 static VALUE client_movable_p(VALUE self)
 {
@@ -42,7 +43,7 @@ static VALUE client_movable_p(VALUE self)
 /*
  * call-seq: received -> Integer or nil
  *
- * Messages that have come so far; nil: the socket can't go to another process now.
+ * The number of received messages; nil: the socket can't be handed off now.
  */
 static VALUE client_received(VALUE self)
 {
@@ -77,7 +78,7 @@ static VALUE client_deflates_p(VALUE self)
     return socket && socket->reader.allows_deflate ? Qtrue : Qfalse;
 }
 
-/* The log line of the socket's end; nil: nothing is logged. */
+/* What the log line at the socket's end needs, see label_of in client.c; nil: nothing is logged. */
 static VALUE client_label(VALUE self)
 {
     return heddle_websocket_handle_of(self)->label;
@@ -86,9 +87,9 @@ static VALUE client_label(VALUE self)
 /*
  * call-seq: hand_off(socket, words) -> :done, :full, :busy or :fixed
  *
- * Sends the socket to another process, which reads this SEQPACKET socket with Sockets#accept_handoff. Nothing is called
- * for it here any more. :full: that one has no room now. :busy: something came meanwhile. :fixed: it is not plain TCP, or
- * the words are too long.
+ * Sends the socket to another process, which reads this SEQPACKET socket with Sockets#accept_handoff. No callback is
+ * called here any more. :full: the socket has no room now. :busy: input came meanwhile. :fixed: it is not plain TCP, or
+ * the description is too long.
  */
 static VALUE client_hand_off(VALUE self, VALUE io, VALUE words)
 {
@@ -116,7 +117,10 @@ static VALUE call_load(VALUE arguments)
     return rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("load"), 1, RARRAY_AREF(arguments, 1));
 }
 
-/* Handler, caller, label, topics, and whether it has negotiated permessage-deflate; on failure a handler without callbacks. May wait. */
+/*
+ * Returns handler, caller, label, topics, and whether permessage-deflate was negotiated; on failure a handler without
+ * callbacks. May wait.
+ */
 VALUE heddle_websocket_load(heddle_service *service, VALUE words, int *state)
 {
     const heddle_engine *engine = (heddle_engine *)service;
@@ -139,10 +143,10 @@ void heddle_websocket_resume(heddle_connection *connection, VALUE loaded)
         heddle_sockets_close_connection(connection);
         return;
     }
-    socket->wanted &= (uint8_t)~HEDDLE_WEBSOCKET_ON_OPEN; /* it has been */
+    socket->wanted &= (uint8_t)~HEDDLE_WEBSOCKET_ON_OPEN; /* on_open was called in the other process */
     engine->websockets.opened--;
     socket->reader.allows_deflate = RTEST(rb_ary_entry(loaded, 4));
-    socket->depth++; /* what follows may close it */
+    socket->depth++; /* held, because resuming may close it */
     heddle_connection_start(connection, &heddle_websocket_protocol, socket);
     int state = 0;
     rb_protect(call_resume, rb_ary_new_from_args(2, client, RARRAY_AREF(loaded, 3)), &state);

@@ -6,11 +6,11 @@
 typedef enum {
     HEAD,    /* within a frame's head */
     PAYLOAD, /* within its payload */
-    BROKEN,  /* it has failed */
+    BROKEN,  /* the peer has violated the protocol */
 } stage;
 
 enum {
-    FIRST_ROOM = 512, /* bytes of a message whose frame has not come whole */
+    FIRST_ROOM = 512, /* the first room for a message whose frame is incomplete */
     DEFLATE_MARGIN = 64,
 };
 
@@ -55,7 +55,7 @@ static bool is_control(const heddle_websocket_reader *reader)
 
 /* -- heads --------------------------------------------------------------------------------------------------------- */
 
-/* How long the whole head is. */
+/* The length of the whole head. */
 static uint8_t head_length(const uint8_t *head)
 {
     uint8_t length = head[1] & 0x7f;
@@ -73,14 +73,14 @@ static uint64_t payload_size(const uint8_t *head)
     return size;
 }
 
-/* The smallest payload whose length takes as many bytes as here: it has to be the minimal number (section 5.2). */
+/* The smallest payload whose length needs as many bytes: a length must have the shortest form (section 5.2). */
 static uint64_t find_least_size(const uint8_t *head)
 {
     uint8_t length = head[1] & 0x7f;
     return length == 127 ? 65536 : length == 126 ? 126 : 0;
 }
 
-/* Parses the first two bytes. WANTS_MORE: nothing wrong. */
+/* Checks the first two bytes. WANTS_MORE: they are valid. */
 static heddle_websocket_event judge_first_bytes(heddle_websocket_reader *reader)
 {
     const uint8_t *head = reader->head;
@@ -128,15 +128,15 @@ static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
 }
 
 /*
- * Bytes that the message may have on the wire. Data that can't be compressed gets a little longer (RFC 1951, section
- * 3.2.4).
+ * The most bytes that the message may have when compressed. Incompressible data becomes a little longer (RFC 1951,
+ * section 3.2.4).
  */
 static uint64_t limit_wire_bytes(const heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
     return reader->message->compressed ? limits->message + (limits->message >> 10) + DEFLATE_MARGIN : limits->message;
 }
 
-/* The head is complete. WANTS_MORE: nothing wrong. */
+/* Begins a frame when its head is complete. WANTS_MORE: the head is valid. */
 static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
     uint64_t size = payload_size(reader->head);
@@ -162,7 +162,7 @@ static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const
     return HEDDLE_WEBSOCKET_WANTS_MORE;
 }
 
-/* Returns how many bytes were used; *event is WANTS_MORE unless something is wrong. */
+/* Returns how many bytes were used; *event is WANTS_MORE unless there is an event. */
 static size_t take_head(heddle_websocket_reader *reader, const heddle_websocket_limits *limits, const char *bytes,
                         size_t size, heddle_websocket_event *event)
 {
@@ -188,7 +188,7 @@ static bool make_room(heddle_websocket_reader *reader, size_t size)
     heddle_websocket_message *message = reader->message;
     if (reader->room - message->size >= size)
         return true;
-    /* Announced bytes that have not come yet take no memory. */
+    /* Memory is allocated only for bytes that came, not for announced ones. */
     size_t room = message->size + size;
     if (size < reader->left || !reader->final) {
         size_t doubled = reader->room ? reader->room * 2 : FIRST_ROOM;
@@ -259,7 +259,7 @@ static heddle_websocket_event end_frame(heddle_websocket_reader *reader)
     }
 }
 
-/* The same as take_head. */
+/* As take_head. */
 static size_t take_payload(heddle_websocket_reader *reader, char *bytes, size_t size, heddle_websocket_event *event)
 {
     size_t used = reader->left < size ? (size_t)reader->left : size;

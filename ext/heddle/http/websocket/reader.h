@@ -2,8 +2,8 @@
 #define HEDDLE_HTTP_WEBSOCKET_READER_H
 
 /*
- * The receiving side of a WebSocket: bytes become messages and control frames (RFC 6455, section 5), as strictly as the
- * RFC allows, and within limits. It fails at the first byte that can't be right. No I/O and no Ruby here.
+ * The receiving side of a WebSocket: makes messages and control frames of bytes (RFC 6455, section 5), as strictly as
+ * the RFC allows, and within limits. It fails at the first invalid byte. Does no I/O and uses no Ruby.
  */
 
 #include "http/websocket/frame.h"
@@ -14,10 +14,10 @@ typedef struct heddle_websocket_message heddle_websocket_message;
 struct heddle_websocket_message {
     heddle_websocket_message *next; /* its owner's */
     size_t size;
-    bool text;       /* UTF-8, checked unless compressed */
+    bool text;       /* UTF-8, which was checked unless it is compressed */
     bool compressed; /* the payload is deflated (RFC 7692) */
-    bool published;  /* of a topic, whose name comes before the payload … */
-    uint32_t topic_size; /* … and has so many bytes, which count in `size` */
+    bool published;  /* a topic's message, with the topic's name before the payload … */
+    uint32_t topic_size; /* … of so many bytes, which count in `size` */
     char bytes[];
 };
 
@@ -27,12 +27,12 @@ typedef struct {
 } heddle_websocket_limits;
 
 typedef enum {
-    HEDDLE_WEBSOCKET_WANTS_MORE, /* all bytes are used */
+    HEDDLE_WEBSOCKET_WANTS_MORE, /* all bytes were used */
     HEDDLE_WEBSOCKET_HAS_MESSAGE, /* heddle_websocket_take_message returns it */
     HEDDLE_WEBSOCKET_HAS_PING,   /* `control`, `control_size` */
     HEDDLE_WEBSOCKET_HAS_PONG,   /* the same */
-    HEDDLE_WEBSOCKET_HAS_CLOSE,  /* `code`; its reason are `control_size` − 2 bytes of `control`, from the third on */
-    HEDDLE_WEBSOCKET_FAILED,     /* `code` and `failure`: what the peer did wrong. Nothing more is read */
+    HEDDLE_WEBSOCKET_HAS_CLOSE,  /* `code`; the reason is `control_size` − 2 bytes of `control`, from the third on */
+    HEDDLE_WEBSOCKET_FAILED,     /* `code` and `failure`: the peer's violation. Nothing more is read */
     HEDDLE_WEBSOCKET_NO_MEMORY,
 } heddle_websocket_event;
 
@@ -40,9 +40,9 @@ typedef struct {
     uint8_t stage;        /* of reader.c */
     uint8_t opcode;       /* of the frame */
     bool final;           /* the frame is the last one of its message */
-    bool from_client;     /* frames must be masked; else they must not be */
+    bool from_client;     /* frames must be masked; otherwise they must not be */
     bool allows_deflate;  /* permessage-deflate was negotiated */
-    uint8_t head_size;    /* bytes of `head` that have come … */
+    uint8_t head_size;    /* bytes of `head` that came … */
     uint8_t head_needed;  /* … of so many */
     uint8_t control_size;
     uint8_t mask[4];
@@ -50,10 +50,10 @@ typedef struct {
     uint16_t code;
     uint8_t head[HEDDLE_WEBSOCKET_HEAD];
     uint32_t fragments;   /* of the message so far */
-    uint64_t size, left;  /* bytes of the frame's payload, and of those that are still to come */
+    uint64_t size, left;  /* bytes of the frame's payload, and of its rest that is still to come */
     size_t room;          /* of `message` */
-    heddle_websocket_message *message; /* the one that is received */
-    bool in_message;      /* a frame of it has come, and not the last one */
+    heddle_websocket_message *message; /* the message that is being received */
+    bool in_message;      /* a frame of it has come, but not the last one */
     char control[HEDDLE_WEBSOCKET_CONTROL];
     const char *failure;
 } heddle_websocket_reader;
@@ -65,12 +65,12 @@ void heddle_websocket_reader_start(heddle_websocket_reader *reader, bool from_cl
  */
 heddle_websocket_event heddle_websocket_read(heddle_websocket_reader *reader, const heddle_websocket_limits *limits,
                                              char *bytes, size_t size, size_t *used);
-/* After HEDDLE_WEBSOCKET_HAS_MESSAGE, once: it is the caller's. */
+/* After HEDDLE_WEBSOCKET_HAS_MESSAGE, once: the caller owns the message. */
 heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader *reader);
-/* Nothing more is read: the close frame gets this code and reason, a literal. FAILED. */
+/* Fails the reader: nothing more is read, and the close frame gets this code and reason, a literal. Returns FAILED. */
 heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *reader, unsigned code,
                                                     const char *failure);
-/* Frees the message that is incomplete. */
+/* Frees an incomplete message. */
 void heddle_websocket_reader_end(heddle_websocket_reader *reader);
 
 #endif

@@ -1,4 +1,4 @@
-/* Frames of a WebSocket into the output of its carrier. */
+/* Writes frames of a WebSocket into the output of its carrier. */
 
 #include "http/websocket/session.h"
 
@@ -32,14 +32,17 @@ bool heddle_websocket_check_pace(heddle_websocket *socket)
     if (!heddle_websocket_exceeds_output(socket))
         return true;
     if (!heddle_websocket_is_in_loop(socket)) {
-        /* Only the loop can ask the kernel. A thread that is far ahead of it ends the socket: what is refused is lost. */
+        /*
+         * Only the loop can flush. If another thread has queued far too much, its message is dropped and the socket
+         * ends.
+         */
         bool far_ahead = heddle_websocket_pending(socket) / 4 > socket->engine->websockets.output_limit;
         socket->overflowed = true;
         socket->overrun |= far_ahead;
         heddle_connection_flush_later(socket->work.connection);
         return !far_ahead;
     }
-    int result = socket->carrier->flush(socket); /* the kernel may not have been asked yet */
+    int result = socket->carrier->flush(socket); /* the kernel may have room for it */
     if (result != 0 && result != -EAGAIN)
         heddle_websocket_break_off(socket);
     if (!heddle_websocket_exceeds_output(socket))
@@ -74,7 +77,7 @@ bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame, bool at_
     return true;
 }
 
-/* The size of its frame; 0: it is to be sent as it is, or the carrier was broken off for lack of memory. */
+/* Returns the size of the frame; 0: it must be sent uncompressed, or the carrier was broken off for lack of memory. */
 static size_t write_deflated(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *bytes, size_t size)
 {
     char head[HEDDLE_WEBSOCKET_HEAD];
@@ -107,7 +110,7 @@ bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opc
     if (socket->state != HEDDLE_WEBSOCKET_OPEN)
         return false;
     if (!sent && !socket->carrier->write(socket, head, used, string)) {
-        heddle_websocket_break_off(socket); /* no memory, and half a frame is none */
+        heddle_websocket_break_off(socket); /* no memory, and the output ends within a frame */
         return false;
     }
     heddle_websocket_count_sent(socket, size);

@@ -1,4 +1,4 @@
-/* The states of a WebSocket, and what comes from its client. */
+/* The states of a WebSocket, and its client's messages. */
 
 #include "http/websocket/session.h"
 
@@ -55,7 +55,7 @@ static void count_end(heddle_websocket *socket)
     socket->engine->websockets.closes[heddle_websocket_code_slot(socket->code)]++;
 }
 
-/* No more frames are read or written: the handler learns it, after the messages that have come before. */
+/* Ends sending and receiving of frames. on_close is called after the messages that came before. */
 static void end_frames(heddle_websocket *socket, heddle_websocket_state state, unsigned code)
 {
     if (socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
@@ -112,7 +112,7 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
         return;
     }
     enter_state(socket, HEDDLE_WEBSOCKET_CLOSING);
-    socket->breathes |= socket->paused; /* its close frame is behind messages that nobody is going to see */
+    socket->breathes |= socket->paused; /* the close frame is queued behind messages of which the handler gets none */
     socket->paused = false;
     heddle_websocket_due_in(socket, socket->breathes ? 0 : heddle_websocket_closing_time(socket));
 }
@@ -135,12 +135,12 @@ void heddle_websocket_fail(heddle_websocket *socket, unsigned code, const char *
         begin_leaving(socket, code);
 }
 
-/* The client's close frame: it is answered with its own code (RFC 6455, section 5.5.1). */
+/* Answers the client's close frame with its own code (RFC 6455, section 5.5.1). */
 static void answer_close(heddle_websocket *socket)
 {
     bool ours = socket->state == HEDDLE_WEBSOCKET_CLOSING;
     unsigned code = socket->reader.code;
-    socket->code = 0; /* what the client has said counts, if we began, too */
+    socket->code = 0; /* the client's code is reported, even if we sent the first close frame */
     if (!ours && !send_close(socket, code, NULL, 0))
         heddle_websocket_break_off(socket);
     else
@@ -156,7 +156,7 @@ static void handle_message(heddle_websocket *socket)
         heddle_websocket_count_received(socket, message->size);
         heddle_websocket_deliver(socket, message);
     } else {
-        free(message); /* it is closed already, as far as the handler knows */
+        free(message); /* the handler knows already that it is closed */
     }
 }
 
@@ -169,7 +169,7 @@ static void handle_ping(heddle_websocket *socket)
         heddle_websocket_break_off(socket);
 }
 
-/* Input of a socket that closes is thrown away. */
+/* Input of a socket that closes is discarded. */
 bool heddle_websocket_must_pause(const heddle_websocket *socket)
 {
     return socket->state == HEDDLE_WEBSOCKET_OPEN && heddle_websocket_is_full(socket);
@@ -183,7 +183,7 @@ size_t heddle_websocket_feed(heddle_websocket *socket, char *bytes, size_t size)
         heddle_websocket_event event = heddle_websocket_read(&socket->reader, &socket->engine->websockets.limits,
                                                              bytes + used, size - used, &step);
         used += step;
-        /* A socket that closes throws its messages away. */
+        /* A socket that closes discards its messages. */
         if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && socket->reader.message->compressed &&
             socket->state == HEDDLE_WEBSOCKET_OPEN)
             event = heddle_websocket_inflate(&socket->engine->websockets.deflater, &socket->reader,
@@ -247,11 +247,11 @@ void heddle_websocket_leave(heddle_websocket *socket)
     if (--socket->depth > 0 || socket->running)
         return;
     if (connection && !heddle_websocket_is_in_loop(socket))
-        return; /* the loop comes by: what was done has queued output */
+        return; /* another thread has called this: its output wakes the loop, which does the rest */
     if (!connection)
         heddle_websocket_free(socket);
     else if (heddle_websocket_has_work(socket) && !socket->work.list)
-        /* on_close is called, however many messages wait. */
+        /* on_close is queued first, however many items wait. */
         heddle_sockets_queue(connection->sockets, &socket->work, socket->due & HEDDLE_WEBSOCKET_ON_CLOSE);
     else if (socket->state == HEDDLE_WEBSOCKET_OVER && !socket->work.list)
         socket->carrier->close(socket);
@@ -274,7 +274,7 @@ void heddle_websocket_release(heddle_websocket *socket)
     heddle_websocket_free_subscriptions(socket);
     heddle_websocket_part(socket, abandoned);
     if (!socket->running && socket->depth == 0)
-        heddle_websocket_free(socket); /* else by the last one that uses it */
+        heddle_websocket_free(socket); /* otherwise by the last function that uses it */
 }
 
 void heddle_websocket_abandon(heddle_websocket *socket)

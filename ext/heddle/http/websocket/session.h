@@ -29,12 +29,13 @@ typedef struct heddle_websocket_stream heddle_websocket_stream;
 
 typedef enum {
     HEDDLE_WEBSOCKET_OPEN,
-    HEDDLE_WEBSOCKET_CLOSING, /* our close frame is queued or sent, and the peer's is awaited */
-    HEDDLE_WEBSOCKET_LEAVING, /* no more frames: the output leaves, then FIN; input is thrown away up to the peer's FIN */
-    HEDDLE_WEBSOCKET_OVER,    /* the transport is of no use: the connection is closed after the last callback */
+    HEDDLE_WEBSOCKET_CLOSING, /* our close frame is queued or sent, and the peer's has not come */
+    /* no more frames: the rest of the output is sent, then FIN; input is discarded up to the peer's FIN */
+    HEDDLE_WEBSOCKET_LEAVING,
+    HEDDLE_WEBSOCKET_OVER,    /* the carrier can't be used any more: it is closed after the last callback */
 } heddle_websocket_state;
 
-/* A row for each state, a bit for each state that may follow it. */
+/* One row for each state, one bit for each that may follow. */
 static inline bool heddle_websocket_may_enter(uint8_t from, uint8_t to)
 {
     static const uint8_t allowed[] = {
@@ -47,7 +48,7 @@ static inline bool heddle_websocket_may_enter(uint8_t from, uint8_t to)
     return allowed[from] >> to & 1;
 }
 
-/* The callbacks of a handler. Bits of `wanted` and `due`; messages are due where the list has some. */
+/* The callbacks of a handler. Bits of `wanted` and `due`; on_message is due while there are messages. */
 enum {
     HEDDLE_WEBSOCKET_ON_OPEN = 1,
     HEDDLE_WEBSOCKET_ON_MESSAGE = 2,
@@ -55,19 +56,19 @@ enum {
     HEDDLE_WEBSOCKET_ON_SHUTDOWN = 8,
     HEDDLE_WEBSOCKET_ON_CLOSE = 16,
     HEDDLE_WEBSOCKET_ON_RESET = 32,
-    HEDDLE_WEBSOCKET_ON_PUBLICATION = 64, /* a message of a topic, among those of the client */
-    HEDDLE_WEBSOCKET_ON_WAKE = 128,       /* the handler has asked for it */
+    HEDDLE_WEBSOCKET_ON_PUBLICATION = 64, /* a topic's message, queued among the client's */
+    HEDDLE_WEBSOCKET_ON_WAKE = 128,       /* called because the handler asked for it */
     HEDDLE_WEBSOCKET_CALLBACKS = 8,
 };
 
-/* A fiber that waits for a message, on that fiber's stack. */
+/* A fiber that waits for a message; the record is on that fiber's stack. */
 typedef struct {
     heddle_park park;
-    heddle_websocket *session; /* NULL: it is gone */
+    heddle_websocket *session; /* NULL: the session has ended */
     int64_t deadline;
 } heddle_websocket_wait;
 
-/* Messages, and the bytes of their payloads. */
+/* The number of messages, and the bytes of their payloads. */
 typedef struct {
     int64_t since; /* CLOCK_MONOTONIC, ns */
     uint64_t received, received_bytes, sent, sent_bytes;
@@ -77,33 +78,34 @@ struct heddle_websocket {
     heddle_work work;
     heddle_engine *engine;
     const heddle_websocket_carrier *carrier;
-    heddle_websocket_stream *stream; /* of the HTTP/2 carrier; else NULL */
-    heddle_websocket_handle *handle; /* the C part of its Client; NULL: that is gone */
-    uint8_t state;              /* heddle_websocket_state */
-    uint8_t wanted;             /* the callbacks that the handler has */
-    uint8_t due;                /* those that it is to be called for */
-    uint8_t calling;            /* the one that runs */
-    uint8_t depth;              /* of calls that use the record: it lives until the last one leaves */
-    bool running;               /* a runner has it */
-    bool paused;                /* enough waits for the handler: nothing is read */
-    bool breathes;              /* much has come at once: it reads on after others had their turn */
-    bool pinged;                /* `pinged_at` says when, and nothing has come since */
-    bool overflowed;            /* another thread has found too much output: the loop looks */
-    bool overrun;               /* … and was refused a message: the loop closes the socket */
-    bool retires;               /* the server stops: it is closed at `retires_at` */
-    bool stalls;                /* … and no ping was sent: the output is full, and has not moved */
-    bool lingers;               /* LEAVING: everything is sent, FIN included */
-    uint16_t code;              /* how it ended; 0: not yet */
+    heddle_websocket_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
+    heddle_websocket_handle *handle; /* the C part of its Client; NULL: there is none any more */
+    uint8_t state;              /* a heddle_websocket_state */
+    uint8_t wanted;             /* the callbacks that the handler defines */
+    uint8_t due;                /* the callbacks that must be called */
+    uint8_t calling;            /* the callback that runs */
+    uint8_t depth;              /* nested calls that use the record: it is freed after the last one */
+    bool running;               /* a runner serves it */
+    bool paused;                /* enough messages wait for the handler: nothing is read */
+    /* much input came at once: it continues reading after other connections had their turn */
+    bool breathes;
+    bool pinged;                /* a ping was sent at `pinged_at`, and no input came since */
+    bool overflowed;            /* another thread has found too much output: the loop checks it */
+    bool overrun;               /* … and dropped a message: the loop closes the socket */
+    bool retires;               /* the server stops: the socket is closed at `retires_at` */
+    bool stalls;                /* … and no ping was sent, because the output is full and was not taken */
+    bool lingers;               /* LEAVING: all output was sent, including FIN */
+    uint16_t code;              /* the close code; 0: not closed yet */
     uint32_t slot;              /* of its Client in the engine's list */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
     heddle_websocket_wait *wait;
     heddle_websocket_subscription *subscriptions;
-    int64_t heard;              /* when something came, coarsely: ns */
+    int64_t heard;              /* when input came last, from the coarse clock: ns */
     int64_t pinged_at, retires_at;
-    size_t unsent;              /* what would be pending if nothing had left since the last look */
-    uint64_t lingered;          /* bytes that were thrown away */
+    size_t unsent;              /* the value that `pending` would have if nothing had been sent since the last check */
+    uint64_t lingered;          /* discarded bytes */
     heddle_websocket_traffic traffic;
     heddle_websocket_reader reader;
 };
@@ -125,40 +127,40 @@ static inline heddle_websocket *heddle_websocket_of_work(const heddle_work *work
 
 /* NULL without memory. */
 heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_websocket_carrier *carrier);
-/* Frees one that no connection has had yet, or has any more. */
+/* Frees a session that has no connection yet, or no longer. */
 void heddle_websocket_free(heddle_websocket *socket);
 /*
- * Between the two the record lives, and no connection is closed by what is called. Leaving does what is due then:
- * queues its work, sets its time limit, closes its connection.
+ * A held record is not freed, and no call closes its connection, until heddle_websocket_leave, which then queues its
+ * work, sets its time limit, or closes its connection.
  */
 static inline void heddle_websocket_hold(heddle_websocket *socket)
 {
     socket->depth++;
 }
 HEDDLE_LAST_USE void heddle_websocket_leave(heddle_websocket *socket);
-/* Reads on after a pause. Held. */
+/* Continues reading after a pause. Held. */
 void heddle_websocket_read_on(heddle_websocket *socket);
-/* Begins the close handshake, where the socket is open. Held. On any thread. */
+/* Begins the close handshake if the socket is open. Held. On any thread. */
 void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size);
-/* Ends the socket with a close frame that no answer is awaited for. Held. */
+/* Ends the socket with a close frame, without waiting for an answer. Held. */
 void heddle_websocket_fail(heddle_websocket *socket, unsigned code, const char *reason);
-/* The output is empty after a flush: tells the handler and the subscriptions. Held. */
+/* Called when a flush has emptied the output: calls the handler and the subscriptions. Held. */
 void heddle_websocket_handle_drained(heddle_websocket *socket);
-/* Another process has it from here on: the connection is about to be detached, and the handler is not called. */
+/* Called when another process has got it: the connection is about to be detached, and no callback is called. */
 void heddle_websocket_leave_process(heddle_websocket *socket);
-/* Its carrier is of no use. Held. */
+/* Ends a socket whose carrier can't be used any more. Held. */
 void heddle_websocket_break_off(heddle_websocket *socket);
-/* The same, and the client is to see that it is cut off. */
+/* The same, in a way that shows the client that frames are missing. */
 void heddle_websocket_cut_off(heddle_websocket *socket);
-/* The carrier has it from now on. */
+/* Begins the session on its carrier. */
 HEDDLE_LAST_USE void heddle_websocket_begin(heddle_websocket *socket, heddle_connection *connection);
-/* The carrier is gone, and with it the socket, unless it is held or runs. */
+/* Called when the carrier has ended: frees the session, unless it is held or served. */
 HEDDLE_LAST_USE void heddle_websocket_release(heddle_websocket *socket);
-/* A child process: its fibers are gone. */
+/* In a forked child, where its fibers do not exist. */
 void heddle_websocket_abandon(heddle_websocket *socket);
-/* Does the handler have to catch up before more is read? */
+/* Must the handler catch up before more is read? */
 bool heddle_websocket_must_pause(const heddle_websocket *socket);
-/* Returns how many bytes were used: all, unless it must pause, or no more frames are read. Held. */
+/* Reads bytes and returns how many were used: all, unless it must pause, or no more frames are read. Held. */
 size_t heddle_websocket_feed(heddle_websocket *socket, char *bytes, size_t size);
 
 /* Is this the thread of its loop? */
@@ -166,46 +168,46 @@ static inline bool heddle_websocket_is_in_loop(const heddle_websocket *socket)
 {
     return socket->work.connection->sockets->loop->thread == rb_thread_current();
 }
-/* A message was received or sent. */
+/* Counts a received or sent message. */
 void heddle_websocket_count_received(heddle_websocket *socket, uint64_t bytes);
 void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes);
 
 /* -- time_limits.c ------------------------------------------------------------------------------------------------- */
 
-/* The next time at which an open socket has to do something. Held. */
+/* Sets the time at which an open socket must do something next. Held. */
 void heddle_websocket_set_deadline(heddle_websocket *socket);
 void heddle_websocket_due_in(heddle_websocket *socket, int64_t duration);
-/* How long the client has for its side. A server that stops does not wait for one that is gone. */
+/* How long the client has to close its side; shorter when the server stops. */
 int64_t heddle_websocket_closing_time(const heddle_websocket *socket);
-/* The deadline has passed. Held. */
+/* Handles the deadline's passing. Held. */
 void heddle_websocket_handle_deadline(heddle_websocket *socket);
-/* The server stops, and on_shutdown is not due yet. */
+/* Does the server stop, and is on_shutdown not due yet? */
 bool heddle_websocket_has_to_retire(const heddle_websocket *socket);
-/* Begins its end, some time from now. */
+/* Schedules the socket's end, some time from now. */
 HEDDLE_LAST_USE void heddle_websocket_retire(heddle_websocket *socket);
 
 /* -- sending.c ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes that have not left; 0 where the carrier is gone. */
+/* The bytes that were not sent yet; 0 when the carrier has ended. */
 size_t heddle_websocket_pending(const heddle_websocket *socket);
 /* Is that more than its limits allow? */
 bool heddle_websocket_exceeds_output(const heddle_websocket *socket);
-/* Queues a short frame. false: no memory. Held. On any thread. */
+/* Queues a short frame. False: no memory. Held. On any thread. */
 bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
                                    size_t size);
-/* Closes the socket if more output waits than may. false: it does. Held. */
+/* Closes the socket if too much output waits. False: it was closed. Held. */
 bool heddle_websocket_check_pace(heddle_websocket *socket);
 /*
- * Queues a message; a long String must be frozen. false: the socket is not open, or was just closed because its reader
+ * Queues a message; a long String must be frozen. False: the socket is not open, or was just closed because its client
  * is too slow. Held. On any thread.
  */
 bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string);
 
-/* The loop judges what another thread has found, after a flush. Held. */
+/* Called in the loop: checks the output that another thread has found too large, after a flush. Held. */
 void heddle_websocket_check_overflow(heddle_websocket *socket);
 /*
- * The same for a frame that is encoded already. `at_once`, in the loop: no other is about to follow. false: no memory, or
- * the carrier is broken.
+ * Sends a frame that is encoded already. `at_once`, in the loop: no other frame follows soon. False: no memory, or the
+ * carrier is broken.
  */
 bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame, bool at_once);
 /* Closes a socket whose client reads too slowly. Held. */
@@ -213,32 +215,32 @@ void heddle_websocket_end_slow(heddle_websocket *socket);
 
 /* -- subscriptions.c ----------------------------------------------------------------------------------------------- */
 
-/* Nothing more is delivered. Held. */
+/* Ends the delivery of topics. Held. */
 void heddle_websocket_end_subscriptions(heddle_websocket *socket);
-/* The same, and frees them. */
+/* The same, and frees the subscriptions. */
 void heddle_websocket_free_subscriptions(heddle_websocket *socket);
-/* In a child process. */
+/* In a forked child. */
 void heddle_websocket_abandon_subscriptions(heddle_websocket *socket);
-/* The output is empty: what the client was too slow for comes. Held. */
+/* Called when the output is empty: delivers the messages that the client was too slow for. Held. */
 void heddle_websocket_catch_up(heddle_websocket *socket);
-/* The number of topics with lost messages for which on_reset has not been called yet. */
+/* The number of topics with lost messages for which on_reset was not called yet. */
 unsigned heddle_websocket_count_resets(const heddle_websocket *socket);
 /* A topic that lost messages, a String, once; nil: none. */
 VALUE heddle_websocket_take_reset(heddle_websocket *socket);
-/* Marks what the subscriptions are encoded with. */
+/* Marks the envelopes of the subscriptions. */
 void heddle_websocket_mark_subscriptions(const heddle_websocket *socket);
 
 /* -- work.c -------------------------------------------------------------------------------------------------------- */
 
-/* The handler is to be called for this. Held. */
+/* Makes a callback due. Held. */
 void heddle_websocket_note_due(heddle_websocket *socket, uint8_t callback);
-/* A message is complete: it is the handler's. Held. */
+/* Queues a complete message for the handler. Held. */
 void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message *message);
-/* Enough waits for the handler. */
+/* Do enough messages wait for the handler? */
 bool heddle_websocket_is_full(const heddle_websocket *socket);
-/* Is there something to call the handler for? */
+/* Is a callback due? */
 bool heddle_websocket_has_work(const heddle_websocket *socket);
-/* The next message, which is the caller's; NULL: there is none. Held. */
+/* The next message, which the caller owns; NULL: there is none. Held. */
 heddle_websocket_message *heddle_websocket_take(heddle_websocket *socket);
 void heddle_websocket_drop_messages(heddle_websocket *socket);
 /* Wakes the fiber that waits for a message. */
@@ -249,34 +251,34 @@ void heddle_websocket_wake(heddle_websocket *socket);
 struct heddle_websocket_handle {
     heddle_websocket *session; /* NULL: it is closed */
     VALUE handler, caller;
-    VALUE reason; /* of the close frame: a String, or nil */
+    VALUE reason; /* the close frame's: a String, or nil */
     VALUE label;  /* for the log: a String, see label_of in client.c; nil: nothing is logged */
     VALUE farewell; /* a frame that is sent before the close frame when the server stops; nil: none */
     uint16_t code;
 };
 
 heddle_websocket_handle *heddle_websocket_handle_of(VALUE client);
-/* As a String, or [topic, payload]; the message is gone. */
+/* The message as a String, or as [topic, payload]; frees the message. */
 VALUE heddle_websocket_message_string(heddle_websocket_message *message);
-/* How the socket has ended is kept for the Client. */
+/* Copies the close code and reason to the Client. */
 void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client);
-/* A new session, and its Client; nil, and NULL: there is no memory. `label`: see Client#label. */
+/* Makes a session and its Client; nil, and NULL: no memory. `label`: see Client#label. */
 VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier, VALUE handler,
                                   VALUE caller, VALUE label, heddle_websocket **session);
-/* The Client of this one. */
+/* The Client of this session. */
 VALUE heddle_websocket_client(const heddle_websocket *socket);
-/* The session ends: its Client stays with whoever holds it. Without Ruby's memory when `abandoned`. */
+/*
+ * Separates the session from its Client, which keeps existing as a Ruby object. Uses no Ruby memory when `abandoned`.
+ */
 void heddle_websocket_part(heddle_websocket *socket, bool abandoned);
-/* Calls the handler for one thing that is due. */
+/* Calls one callback of the handler. */
 VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback, heddle_websocket_message *message);
 
 /* -- h2_carrier.c -------------------------------------------------------------------------------------------------- */
 
-/* Gives the socket what it needs for that. false: no memory. */
+/* Allocates the record that a stream needs. False: no memory. */
 bool heddle_websocket_prepare_stream(heddle_websocket *socket);
-/*
- * The exchange is over, and its stream carries the socket. `early`: frames that have come, a String or nil.
- */
+/* Ends the exchange; its stream carries the socket. `early`: frames that came before, a String or nil. */
 HEDDLE_LAST_USE void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange *exchange, VALUE early);
 
 void Init_heddle_websocket(VALUE http);

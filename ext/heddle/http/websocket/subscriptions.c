@@ -17,7 +17,7 @@ static VALUE join_frame(heddle_websocket_opcode opcode, bool compressed, const c
     return rb_obj_freeze(frame);
 }
 
-/* `deflater`: NULL for sockets that have not negotiated it. */
+/* `deflater`: NULL for sockets without permessage-deflate. */
 static VALUE make_frame(heddle_websocket_opcode opcode, const char *bytes, size_t size, heddle_deflater **deflater)
 {
     if (!deflater || size < HEDDLE_DEFLATE_LEAST || size > HEDDLE_DEFLATE_MOST)
@@ -48,7 +48,10 @@ static VALUE make_binary(const heddle_message *message, VALUE envelope, heddle_d
                       deflater);
 }
 
-/* A string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD, as everything but ASCII around them. */
+/*
+ * A string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD, as do other characters beyond ASCII
+ * near them.
+ */
 static void add_json(VALUE json, const char *bytes, size_t size)
 {
     bool valid = is_utf8(bytes, size);
@@ -94,7 +97,7 @@ static VALUE make_json(const heddle_message *message, VALUE envelope, heddle_def
 
 static const char ENVELOPE_END[] = ",\"message\":";
 
-/* {"identifier":…,"message":…}, and where it stands, for clients that resume. */
+/* {"identifier":…,"message":…}, with the position for clients that resume. */
 static VALUE make_cable_frame(const heddle_message *message, VALUE envelope, bool extended, heddle_deflater **deflater)
 {
     const char *bytes = message->reset ? NULL : RSTRING_PTR(message->payload);
@@ -105,7 +108,7 @@ static VALUE make_cable_frame(const heddle_message *message, VALUE envelope, boo
         rb_str_cat_cstr(json, ",\"type\":\"reject_history\"");
     } else {
         rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope));
-        if (is_utf8(bytes, size)) /* else it is no JSON */
+        if (is_utf8(bytes, size)) /* otherwise it is not JSON */
             rb_str_cat(json, bytes, (long)size);
         else
             rb_str_cat_cstr(json, "null");
@@ -131,7 +134,7 @@ static VALUE make_extended(const heddle_message *message, VALUE envelope, heddle
     return make_cable_frame(message, envelope, true, deflater);
 }
 
-/* A message keeps what an encoder has made of it: so there is one for each form on the wire. */
+/* A message keeps what an encoder has made of it, so there is one encoder for each form. */
 #define DEFINE_ENCODERS(form)                                                                                          \
     static VALUE encode_##form(heddle_message *message, VALUE envelope, void *context)                                 \
     {                                                                                                                  \
@@ -148,7 +151,7 @@ DEFINE_ENCODERS(json)
 DEFINE_ENCODERS(cable)
 DEFINE_ENCODERS(extended)
 
-/* By whether the message is to be deflated. */
+/* index: is the message to be deflated? */
 static heddle_message_encoder *const encoders[][2] = {
     [HEDDLE_WEBSOCKET_AS_TEXT] = {encode_text, deflate_text},
     [HEDDLE_WEBSOCKET_AS_BINARY] = {encode_binary, deflate_binary},
@@ -174,7 +177,7 @@ static heddle_websocket_subscription *subscription_of(const heddle_subscriber *s
     return HEDDLE_CONTAINER_OF(subscriber, heddle_websocket_subscription, subscriber);
 }
 
-/* The message waits with those of the client. false: no memory. */
+/* Queues the message among those of the client. False: no memory. */
 static bool queue_publication(heddle_websocket *socket, const heddle_message *message)
 {
     size_t payload = (size_t)RSTRING_LEN(message->payload);
@@ -197,7 +200,7 @@ static bool send_encoded(const heddle_websocket_subscription *subscription, hedd
     return frame && heddle_websocket_send_frame(subscription->socket, frame, message->newest);
 }
 
-/* Has the protocol no word for it? */
+/* Can the form not tell the client of a reset, so that the handler is called? */
 static bool tells_handler_of_reset(uint8_t form)
 {
     return form != HEDDLE_WEBSOCKET_AS_JSON && form != HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE;
@@ -221,7 +224,8 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         delivered = send_encoded(subscription, message);
     }
     if (!delivered)
-        heddle_websocket_break_off(socket); /* gone, or no memory: a message must not be missing without a word */
+        /* the session has ended, or no memory: a message must not be lost silently */
+        heddle_websocket_break_off(socket);
     heddle_websocket_leave(socket);
 }
 
@@ -231,7 +235,7 @@ static bool is_full(const heddle_subscriber *subscriber)
     if (subscription_of(subscriber)->form == HEDDLE_WEBSOCKET_TO_HANDLER)
         return socket->waiting_size > socket->engine->websockets.output_limit;
     if (heddle_websocket_exceeds_output(socket))
-        socket->carrier->flush(socket); /* the kernel may not have been asked yet; a failure comes as an event */
+        socket->carrier->flush(socket); /* the kernel may have room; a failure comes as an event */
     return heddle_websocket_exceeds_output(socket);
 }
 
@@ -324,7 +328,7 @@ void heddle_websocket_abandon_subscriptions(heddle_websocket *socket)
 
 void heddle_websocket_catch_up(heddle_websocket *socket)
 {
-    /* A delivery then never takes a subscription off the list. */
+    /* Not removed from the list, so that a delivery never frees a subscription. */
     for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
         heddle_subscriber_drained(&one->subscriber);
 }

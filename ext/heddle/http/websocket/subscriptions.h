@@ -6,33 +6,33 @@
 #include "http/websocket/session.h"
 #include "pubsub/fanout.h"
 
-/* How a message looks on the wire. */
+/* The form of a message in a frame. */
 typedef enum {
-    HEDDLE_WEBSOCKET_AS_TEXT,   /* the payload; binary where it is not UTF-8 */
+    HEDDLE_WEBSOCKET_AS_TEXT,   /* the payload; a binary frame if it is not UTF-8 */
     HEDDLE_WEBSOCKET_AS_BINARY, /* the payload */
     HEDDLE_WEBSOCKET_AS_JSON,   /* text: an object with topic, position, and data or reset */
-    /* Text for a client of Action Cable: the payload is JSON. The envelope is how it begins, up to the payload. */
+    /* Text for a client of Action Cable: the payload is JSON. The envelope is the text before the payload. */
     HEDDLE_WEBSOCKET_AS_CABLE,
     HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE, /* the same with stream_id, epoch and offset; a reset is a rejected history */
-    HEDDLE_WEBSOCKET_TO_HANDLER,        /* nothing: on_publication is called */
+    HEDDLE_WEBSOCKET_TO_HANDLER,        /* no frame: on_publication is called */
     HEDDLE_WEBSOCKET_FORMS,
 } heddle_websocket_form;
 
 struct heddle_websocket_subscription {
     heddle_subscriber subscriber;
     heddle_websocket *socket;
-    heddle_websocket_subscription *next; /* of the socket's */
+    heddle_websocket_subscription *next; /* in the socket's list */
     uint8_t form;                        /* heddle_websocket_form */
-    bool reset;                          /* the handler has to know: messages are lost */
-    bool was_reset;                      /* the client knows */
+    bool reset;                          /* messages are lost, and the handler was not called yet */
+    bool was_reset;                      /* the client was told of a reset */
     VALUE envelope; /* an interned String, marked by the Client; nil: the form has none */
     uint32_t size;
     char name[]; /* of the topic */
 };
 
-/* All are called in the loop, or on another thread that has the GVL once the loop has a fan-out. Held. */
+/* All are called in the loop, or, once the loop has a fan-out, on another thread that has the GVL. Held. */
 
-/* A topic of a socket, and the form of its messages. A topic may be there once for each envelope. */
+/* A topic of a socket, and the form of its messages. A socket may have a topic once for each envelope. */
 typedef struct {
     const char *name; /* of the topic */
     size_t size;
@@ -41,13 +41,13 @@ typedef struct {
     heddle_slow_policy policy;
 } heddle_websocket_topic;
 
-/* NULL: the name is not subscribed with this envelope. */
+/* NULL: the topic is not subscribed with this envelope. */
 heddle_websocket_subscription *heddle_websocket_find_subscription(const heddle_websocket *socket, const char *name,
                                                                   size_t size, VALUE envelope);
-/* In place of an earlier one of this topic with this envelope. */
+/* Replaces an earlier subscription of this topic with this envelope. */
 heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, heddle_fanout *fanout,
                                                    const heddle_websocket_topic *topic, heddle_position since);
-/* false: it was none. */
+/* False: there was no such subscription. */
 bool heddle_websocket_unsubscribe(heddle_websocket *socket, const char *name, size_t size, VALUE envelope);
 
 #endif

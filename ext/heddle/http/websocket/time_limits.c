@@ -1,4 +1,6 @@
-/* When an open WebSocket pings its client, gives it up, or closes as the server stops. */
+/*
+ * The time limits of an open WebSocket: when it pings its client, gives up on it, or closes because the server stops.
+ */
 
 #include "http/websocket/session.h"
 
@@ -14,12 +16,12 @@ int64_t heddle_websocket_closing_time(const heddle_websocket *socket)
     return stops ? engine->linger_timeout : engine->websockets.timeout;
 }
 
-/* The next time at which an open socket has to do something. */
+/* Sets the time at which an open socket must do something next. */
 void heddle_websocket_set_deadline(heddle_websocket *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
     int64_t deadline = -1;
-    if (socket->breathes) /* its turn comes first */
+    if (socket->breathes) /* its turn to read comes first */
         deadline = heddle_clock_coarse();
     else if (socket->pinged)
         deadline = heddle_add_duration(socket->pinged_at, all->timeout);
@@ -30,7 +32,7 @@ void heddle_websocket_set_deadline(heddle_websocket *socket)
     socket->carrier->set_deadline(socket, deadline);
 }
 
-/* Has the kernel taken something since the last look? A full one does when the client has. */
+/* Has the kernel taken output since the last check? A full send buffer means that the client has. */
 static bool has_output_moved(heddle_websocket *socket, size_t pending)
 {
     bool moved = pending < socket->unsent;
@@ -42,7 +44,7 @@ static void send_ping(heddle_websocket *socket, bool full)
 {
     socket->pinged = true;
     socket->pinged_at = heddle_clock_coarse();
-    socket->stalls = full; /* a ping would wait behind it: that has to move instead */
+    socket->stalls = full; /* a ping would be queued behind the output, so that has to move instead */
     if (!full && !heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PING, NULL, 0))
         heddle_websocket_break_off(socket);
 }
@@ -53,7 +55,8 @@ static void handle_time_when_open(heddle_websocket *socket)
     int64_t now = heddle_clock_coarse();
     bool notified = !((socket->due | socket->calling) & HEDDLE_WEBSOCKET_ON_SHUTDOWN);
     if (socket->retires && socket->retires_at <= now && !notified) {
-        socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK); /* what the handler has to say comes first */
+        /* the handler's messages of on_shutdown come first */
+        socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK);
     } else if (socket->retires && socket->retires_at <= now) {
         if (socket->handle && !NIL_P(socket->handle->farewell) &&
             !heddle_websocket_send_frame(socket, socket->handle->farewell, false))
@@ -64,7 +67,7 @@ static void handle_time_when_open(heddle_websocket *socket)
     size_t pending = heddle_websocket_pending(socket);
     bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
     bool moved = has_output_moved(socket, pending) && (full || socket->stalls);
-    if (socket->paused || moved) /* we don't read, and nothing is known of the client; or it reads */
+    if (socket->paused || moved) /* paused: unread input says nothing about the client; moved: the client reads */
         socket->heard = now;
     if (socket->pinged && socket->heard >= socket->pinged_at)
         socket->pinged = socket->stalls = false;
@@ -105,13 +108,14 @@ bool heddle_websocket_has_to_retire(const heddle_websocket *socket)
     return socket->engine->draining && socket->state == HEDDLE_WEBSOCKET_OPEN && !socket->retires;
 }
 
-/* Clients come back at once: so they don't leave all at once. */
+/* Clients reconnect at once, so the sockets are closed over some time. */
 void heddle_websocket_retire(heddle_websocket *socket)
 {
     heddle_websockets *all = &socket->engine->websockets;
     heddle_websocket_hold(socket);
     socket->retires = true;
-    uint64_t share = (uint64_t)(all->retired++) * UINT64_C(0x9e3779b97f4a7c15) >> 32; /* evenly, in no order */
+    /* evenly distributed, in no order */
+    uint64_t share = (uint64_t)(all->retired++) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     int64_t wait = (int64_t)((double)share / 4294967296.0 * (double)all->retire_time);
     socket->retires_at = heddle_add_duration(heddle_clock_coarse(), wait);
     heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_SHUTDOWN);

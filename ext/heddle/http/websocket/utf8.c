@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* ASCII at the beginning, in words of eight bytes. */
+/* Skips ASCII at the beginning, in words of eight bytes. */
 static size_t skip_ascii(const char *bytes, size_t size)
 {
     size_t used = 0;
@@ -17,8 +17,8 @@ static size_t skip_ascii(const char *bytes, size_t size)
 }
 
 /*
- * The first byte of a character of several (RFC 3629, section 4). The second byte's range leaves out overlong forms,
- * surrogates and what is above U+10FFFF.
+ * Begins a character of several bytes (RFC 3629, section 4). The range of the second byte excludes overlong forms,
+ * surrogates and everything above U+10FFFF.
  */
 static bool begin_character(heddle_utf8 *utf8, uint8_t byte)
 {

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_WEBSOCKET_UTF8_H
 #define HEDDLE_HTTP_WEBSOCKET_UTF8_H
 
-/* Checks UTF-8 (RFC 3629) that comes in pieces: a piece may end within a character. No Ruby here. */
+/* Checks UTF-8 (RFC 3629) that comes in pieces: a piece may end within a character. Uses no Ruby. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,11 +9,11 @@
 
 /* All zero between two characters. */
 typedef struct {
-    uint8_t missing;        /* bytes of the character that are still to come */
-    uint8_t lowest, highest; /* what the next of them may be */
+    uint8_t missing;        /* bytes of the current character that are still to come */
+    uint8_t lowest, highest; /* the range of the next one */
 } heddle_utf8;
 
-/* false: these bytes can't be part of any UTF-8 text, whatever follows. */
+/* False: no text with these bytes is UTF-8. */
 bool heddle_utf8_check(heddle_utf8 *utf8, const char *bytes, size_t size);
 
 static inline bool heddle_utf8_is_complete(const heddle_utf8 *utf8)

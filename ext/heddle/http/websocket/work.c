@@ -1,11 +1,11 @@
-/* A WebSocket as a work item: what is due to its handler. */
+/* A WebSocket as a work item: the callbacks of its handler that are due. */
 
 #include "http/websocket/session.h"
 
 #include <stdlib.h>
 
 enum {
-    WAITING_SIZE = 65536, /* bytes of messages that may wait for the handler before the client has to … */
+    WAITING_SIZE = 65536, /* bytes of messages that may wait for the handler before reading pauses … */
     WAITING_COUNT = 128,  /* … and messages */
 };
 
@@ -13,7 +13,7 @@ enum {
 
 void heddle_websocket_note_due(heddle_websocket *socket, uint8_t callback)
 {
-    /* A handler without on_close still needs the runner that ends the socket. */
+    /* Without an on_close of the handler, too, a runner has to end the socket. */
     if (socket->wanted & callback || callback == HEDDLE_WEBSOCKET_ON_CLOSE)
         socket->due |= callback;
 }
@@ -77,7 +77,7 @@ static VALUE create_object(heddle_work *work)
     return heddle_websocket_client(socket);
 }
 
-/* One thing, so that the sockets of others have their turn. */
+/* Calls one callback, so that other sockets get their turn. */
 static VALUE serve_socket(heddle_work *work, VALUE client)
 {
     heddle_websocket *socket = heddle_websocket_of_work(work);
@@ -98,7 +98,7 @@ static VALUE serve_socket(heddle_work *work, VALUE client)
     else if (socket->due & HEDDLE_WEBSOCKET_ON_CLOSE)
         next = HEDDLE_WEBSOCKET_ON_CLOSE;
     else
-        return Qnil; /* another fiber has received the message */
+        return Qnil; /* another fiber has taken the message */
     socket->due &= (uint8_t)~next;
     socket->calling = next;
     if (next == HEDDLE_WEBSOCKET_ON_RESET && heddle_websocket_count_resets(socket) > 1)
@@ -124,7 +124,7 @@ static void note_served(heddle_work *work, VALUE client)
 static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_websocket *socket = heddle_websocket_of_work(work);
-    if (why == HEDDLE_QUEUE_ENDS) { /* nobody serves anything any more */
+    if (why == HEDDLE_QUEUE_ENDS) { /* the sockets are being closed */
         heddle_sockets_close_connection(work->connection);
         return;
     }
