@@ -53,11 +53,11 @@ module Heddle
       end
 
       # @param connection [Object] a connection of pg, trilogy or mysql2, or anything else
-      # @return [Module, nil] what knows its state: `open?`, `clean` and `recover`, each given the connection; nil for
-      #   anything that is not a connection of these drivers
+      # @return [Module, nil] what knows its state: `open?`, `alive?`, `clean` and `recover`, each given the connection;
+      #   nil for anything that is not a connection of these drivers
       def driver(connection)
-        found = connection.class.ancestors.find { |ancestor| DRIVERS.key?(ancestor.name) }
-        const_get(DRIVERS[found.name]) if found
+        driver = DRIVERS[connection.class.name] || inherited_driver(connection.class)
+        const_get(driver) if driver
       end
 
       # Runs the block for so many seconds at most, in a loop or in a thread without one.
@@ -76,6 +76,11 @@ module Heddle
       end
 
       private
+
+      def inherited_driver(type)
+        found = type.ancestors.find { |ancestor| DRIVERS.key?(ancestor.name) }
+        DRIVERS[found.name] if found
+      end
 
       # Its adapters are loaded when the application first needs them.
       def install_active_record

@@ -62,6 +62,19 @@ class OverviewTest < Minitest::Test
     refute_includes text, "GET /c"
   end
 
+  def test_pools_are_listed_as_far_as_their_library_counts
+    counted = { pool: "things\e[31m", library: "heddle", limit: 5, size: 3, busy: 2, idle: 1, waiting: 4, waits: 9,
+                wait_seconds: 1.5, timeouts: 2 }
+    shared = { pool: "shared", library: "heddle", limit: 3, limit_total: 3, size_total: 2, size: 1, busy: 1, idle: 0,
+               waiting: 0 }
+    text = draw(worker(pools: [counted]), worker(1, pools: [shared]), columns: 200)
+
+    assert_includes text, "pools\n     0  2 of 3 in use, limit 5, 4 wait; waited 9 times, 1.5 s together, 2 in vain  " \
+                          "things?[31m (heddle)\n"
+    assert_includes text, "\n     1  1 of 1 in use, limit 3; all workers 2 of 3, 0 wait  shared (heddle)"
+    refute_match(/^pools$/, draw(worker(pools: [])))
+  end
+
   def test_the_last_minute_of_a_loop_is_a_row_of_blocks
     draw(worker(loops: [part(*[0.4] * 4, 12.0, 0.0, 0.0, 0.0, *[300.0] * 4)]), columns: 260)
     row = @lines.find { |line| line.include?("█") && line.start_with?("  0") }

@@ -81,6 +81,60 @@ class PoolPostgresqlTest < Minitest::Test
     end
   end
 
+  def test_those_that_the_server_closed_while_they_were_idle_are_not_handed_out
+    in_loop do
+      database = Heddle::Pool.new(limit: 3) { connect }
+      all = Array.new(3) { database.acquire }
+      all.each { |pg| database.release(pg) }
+      admin = connect
+      all.each { |pg| admin.exec_params("SELECT pg_terminate_backend($1, 5000)", [pg.backend_pid]) }
+      admin.close
+
+      assert_equal(%w[1 1 1], Array.new(3) { database.with { |pg| pg.exec("SELECT 1").getvalue(0, 0) } })
+      assert_equal 3, database.stats[:closed][:broken]
+      database.close
+    end
+  end
+
+  def test_where_the_server_refuses_more_the_tasks_share_what_there_is
+    with_role(limit: 2) do |role|
+      in_loop do
+        database = Heddle::Pool.new(limit: 5, retry_after: 60) { @server.connect(role) }
+        most = 0
+        answers = Heddle.map(1..20) do |number|
+          database.with do |pg|
+            most = [most, database.busy].max
+            pg.exec("SELECT #{number}, pg_sleep(0.001)").getvalue(0, 0).to_i
+          end
+        end
+
+        assert_equal [(1..20).to_a, 2], [answers, most]
+        database.close
+      end
+    end
+  end
+
+  def test_where_the_server_lets_the_user_in_no_more_the_tasks_share_what_there_is
+    with_role(limit: -1) do |role, admin|
+      in_loop do
+        database = Heddle::Pool.new(limit: 5, retry_after: 0) { @server.connect(role) }
+        database.with do
+          admin.exec("ALTER ROLE #{role} NOLOGIN")
+          error = assert_raises(PG::ConnectionBad) { @server.connect(role) }
+          assert_match(/not permitted to log in/, error.message)
+        end
+        served = Heddle.map(1..5) { |number| database.with { |pg| pg.exec("SELECT #{number}").getvalue(0, 0).to_i } }
+
+        assert_equal [(1..5).to_a, 1], [served, database.size]
+        admin.exec("ALTER ROLE #{role} LOGIN")
+        Heddle.map(1..5) { database.with { |pg| pg.exec("SELECT pg_sleep(0.001)") } }
+
+        assert_operator database.size, :>, 1
+        database.close
+      end
+    end
+  end
+
   def test_a_task_that_is_cancelled_in_a_query_leaves_nothing_behind
     in_loop do
       database = pool(limit: 1)
@@ -95,5 +149,18 @@ class PoolPostgresqlTest < Minitest::Test
       assert_equal [1, 0], [database.size, database.busy]
       database.close
     end
+  end
+
+  private
+
+  # @param limit [Integer] of its connections; -1: none
+  # @yield [role, admin] a user that is no superuser, and the connection that made it
+  def with_role(limit:)
+    admin = connect
+    admin.exec("CREATE ROLE guest LOGIN CONNECTION LIMIT #{limit}")
+    yield "guest", admin
+  ensure
+    admin&.exec("DROP ROLE IF EXISTS guest")
+    admin&.close
   end
 end

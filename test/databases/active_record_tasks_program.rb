@@ -55,5 +55,20 @@ Heddle.run do
   end
   seen[:nested_took] = now - began
   seen[:pools] = Heddle::Databases::Pools.all
+
+  # Tasks that wait, none of them within a task that has a connection: how often one looks for leases, and at how many.
+  looks = Hash.new(0)
+  leases = Heddle::Databases::NestedLeases.singleton_class
+  looking = TracePoint.new(:call) { |point| looks[point.method_id] += 1 if point.defined_class == leases }
+  looking.enable { Heddle.map(1..20) { ACCESS.value("SELECT pg_sleep(0.001)") } }
+  seen[:looks] = looks.values_at(:check, :lease)
+
+  # The application has chosen threads.
+  ActiveRecord.async_query_executor = :global_thread_pool
+  ACCESS.connect
+  ActiveRecord::Base.asynchronous_queries_tracker.start_session
+  seen[:in_threads] = Number.where(id: 1).load_async.to_a.map(&:id)
+  ActiveRecord::Base.asynchronous_queries_tracker.finalize_session
+  seen[:threads_tasks] = ActiveRecord.global_thread_pool_async_query_executor.scheduled_task_count
 end
 puts JSON.generate(seen)

@@ -40,6 +40,17 @@ class ActiveRecordTasksTest < Minitest::Test
     assert_operator seen["nested_took"], :<, 4, "the time limit for a check-out is 5 s"
   end
 
+  def test_a_task_that_waits_looks_at_one_connection_where_none_is_held_around_it
+    times, leases = seen["looks"]
+
+    assert_operator times, :>, 0
+    assert_equal times, leases
+  end
+
+  def test_an_application_that_chose_threads_keeps_them
+    assert_equal [[1], 1], seen.values_at("in_threads", "threads_tasks")
+  end
+
   def test_the_pool_is_among_those_that_are_told_of
     pool, = seen["pools"]
 

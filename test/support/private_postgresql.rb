@@ -15,6 +15,11 @@ class PrivatePostgresql < PrivateServer
       folders.find { |folder| %w[postgres initdb].all? { |name| File.executable?(File.join(folder, name)) } }
     end
 
+    # @return [Array<String>] what makes a command one of another user: PostgreSQL refuses to run as root
+    def unprivileged
+      Process.uid.zero? ? %w[setpriv --reuid=postgres --regid=postgres --clear-groups] : []
+    end
+
     # @return [PrivatePostgresql] one for all tests of this process, stopped after the last one
     def shared
       @shared ||= new.tap { |server| Minitest.after_run { server.stop } }
@@ -38,7 +43,7 @@ class PrivatePostgresql < PrivateServer
   def url(database = "postgres") = "postgresql:///#{database}?host=#{folder}&user=#{USER}"
 
   # @return [PG::Connection]
-  def connect = PG.connect(host: folder, dbname: "postgres", user: USER)
+  def connect(user = USER) = PG.connect(host: folder, dbname: "postgres", user:)
 
   # Ends the connections of an application.
   # @param application [String]
@@ -72,10 +77,7 @@ class PrivatePostgresql < PrivateServer
     end
   end
 
-  # PostgreSQL refuses to run as root.
-  def unprivileged
-    Process.uid.zero? ? %w[setpriv --reuid=postgres --regid=postgres --clear-groups] : []
-  end
+  def unprivileged = self.class.unprivileged
 
   def make(initdb, folder)
     File.chown(Etc.getpwnam("postgres").uid, nil, folder) if Process.uid.zero?

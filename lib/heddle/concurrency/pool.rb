@@ -2,6 +2,7 @@
 
 require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/pool/held"
+require "heddle/concurrency/pool/holders"
 require "heddle/concurrency/pool/limit"
 require "heddle/concurrency/pool/nesting"
 require "heddle/concurrency/pool/sharing"
@@ -128,7 +129,7 @@ module Heddle
         yield resource
       rescue StandardError
         fit = false
-        fit = healthy?(resource) if ready?(resource)
+        fit = healthy?(resource) if alive?(resource) && ready?(resource)
         raise
       rescue Exception
         fit = false
@@ -251,6 +252,7 @@ module Heddle
       @share = Pool.sharing&.open(@name, @total) if @total
       @idle = [] # the one used last is the last, and taken first: so the others get old, and the pool shrinks
       @busy = {}.compare_by_identity
+      @holders = Holders.new
       @waiters = []
       @creating = 0
       @not_before = @looking = @yielded = nil
@@ -267,7 +269,7 @@ module Heddle
       slot ||= await(deadline, place)
       slot.place = place
       scheduler = Fiber.current_scheduler
-      slot.occupy(now, scheduler)
+      @holders.add(slot.occupy(now, scheduler))
       @upkeep.used(scheduler)
       slot
     end

@@ -57,6 +57,16 @@ module Heddle
         # @return [Boolean] whether nobody waits for an answer
         def quiet?(connection) = !connection.heddle_asking?
 
+        # Asks the socket, not the server.
+        #
+        # @param connection [::Mysql2::Client] an idle one
+        # @return [Boolean] false where the server has closed it, or is about to
+        def alive?(connection)
+          IO.for_fd(connection.socket, autoclose: false).wait_readable(0).nil?
+        rescue ::Mysql2::Error
+          false
+        end
+
         # @param connection [::Mysql2::Client]
         # @return [Boolean] whether the connection can be given to somebody else
         def clean(connection) = !connection.closed?

@@ -45,12 +45,11 @@ module Heddle
           return if connections.empty? || connections.size < pool.size || !Task.current&.parent
 
           waiter = Pool::Waiter.new(nil) # a backtrace is expensive, and said only in the error
-          leases = connections.map { |one| lease(one) }
-          return unless leases.all? { |lease| lease.fiber && waiter.blocks?(lease) }
+          return unless connections.all? { |one| (lease = lease(one)).fiber && waiter.blocks?(lease) }
 
-          raise Pool::NestedCheckout, "all #{leases.size} connections of the pool #{pool.db_config.name} are held by " \
-                                      "tasks that wait for the task that asks for one at #{place}, so none " \
-                                      "will ever come back. The first waits at #{waits_at(leases.first.fiber)}. " \
+          raise Pool::NestedCheckout, "all #{connections.size} connections of the pool #{pool.db_config.name} are held " \
+                                      "by tasks that wait for the task that asks for one at #{place}, so none " \
+                                      "will ever come back. The first waits at #{waits_at(connections.first.owner)}. " \
                                       "Ask outside the transaction, or make the pool larger"
         end
 

@@ -24,6 +24,17 @@ module Heddle
 
         alias quiet? settled?
 
+        # Asks the socket, not the server.
+        #
+        # @param connection [PG::Connection] an idle one
+        # @return [Boolean] false where the server has closed it
+        def alive?(connection)
+          2.times { connection.consume_input } # the server may have said why: only then comes the end
+          true
+        rescue ::PG::Error
+          false
+        end
+
         # Cancels the query that is under way and reads what is left of its result. When the server does not confirm
         # in time, the connection is closed.
         #

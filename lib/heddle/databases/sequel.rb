@@ -28,7 +28,8 @@ module Heddle
         end
       end
 
-      # Extends a pool: a connection that was closed when its query was abandoned is replaced and not checked out.
+      # Extends a pool: a connection that was closed, when its query was abandoned or by the server, is replaced and not
+      # checked out.
       module ConnectionPool
         private
 
@@ -82,21 +83,17 @@ module Heddle
         end
 
         # @param connection [Object]
-        # @return [Boolean] whether it is open and nothing is under way
+        # @return [Boolean] whether it is open, here and on the server, and nothing is under way
         def fit?(connection)
-          return Postgresql.settle(connection) if postgresql?(connection)
+          return Postgresql.alive?(connection) && Postgresql.settle(connection) if postgresql?(connection)
 
-          !connection.respond_to?(:closed?) || !connection.closed?
+          driver = Databases.driver(connection) or return !connection.respond_to?(:closed?) || !connection.closed?
+          driver.alive?(connection)
         end
 
         private
 
-        def postgresql?(connection)
-          return false unless defined?(::PG::Connection) && connection.is_a?(::PG::Connection)
-
-          Databases.driver(connection)
-          true
-        end
+        def postgresql?(connection) = defined?(::PG::Connection) && connection.is_a?(::PG::Connection)
       end
     end
   end

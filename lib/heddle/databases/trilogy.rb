@@ -52,6 +52,16 @@ module Heddle
         # @return [Boolean] whether nobody waits for an answer
         def quiet?(connection) = !connection.heddle_asking?
 
+        # Asks the socket, not the server.
+        #
+        # @param connection [::Trilogy] an idle one
+        # @return [Boolean] false where the server has closed it
+        def alive?(connection)
+          connection.check
+        rescue ::Trilogy::Error
+          false
+        end
+
         # @param connection [::Trilogy]
         # @return [Boolean] whether the connection can be given to somebody else
         def clean(connection)

@@ -12,6 +12,7 @@ class PoolHeldTest < Minitest::Test
     def clean(_connection) = true
     def recover(_connection) = false
     def open?(_connection) = true
+    def alive?(_connection) = true
   end
 
   # A pool whose time the test moves on.

@@ -104,4 +104,30 @@ class PoolNestingTest < Minitest::Test
       assert_equal 20, asked
     end
   end
+
+  def test_one_that_no_task_with_one_waits_for_is_compared_with_none
+    in_loop do
+      things = pool(3)
+      gate = Heddle::Promise.new
+      asked = 0
+      asking = TracePoint.new(:call) { |point| asked += 1 if point.method_id == :blocks? }
+      tasks = asking.enable { Array.new(23) { Heddle.async { things.with { gate.wait } } }.tap { turns } }
+      assert_equal [3, 20], [things.busy, things.waiting]
+      gate.resolve
+      tasks.each(&:wait)
+
+      assert_equal 0, asked
+    end
+  end
+
+  def test_one_taken_in_the_block_of_an_enumerator_is_its_tasks
+    in_loop do
+      things = pool(1)
+      rows = Enumerator.new { |row| things.with { row << 1 } }
+      rows.next
+      assert_raises(Heddle::Pool::NestedCheckout) { Heddle.scope { |scope| scope.async { things.with { flunk } } } }
+      assert_raises(StopIteration) { rows.next }
+      assert_equal [0, :served], [things.busy, Heddle.scope { |scope| scope.async { things.with { :served } }.value }]
+    end
+  end
 end

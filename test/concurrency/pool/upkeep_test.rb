@@ -104,6 +104,24 @@ class PoolUpkeepTest < Minitest::Test
     assert_equal 0, pool.size
   end
 
+  def test_a_task_waits_for_five_seconds_where_nobody_says_otherwise
+    in_loop do
+      pool = StillPool.new(limit: 1) { Object.new }
+      seconds = nil
+      waiting = TracePoint.new(:call) do |point|
+        seconds = point.binding.local_variable_get(:timeout) if point.self.is_a?(Heddle::Pool::Waiter) &&
+                                                                point.method_id == :wait
+      end
+      pool.with do
+        task = waiting.enable { Heddle.async { pool.with { flunk } }.tap { turns } }
+        task.cancel
+        task.wait
+      end
+
+      assert_equal 5, seconds
+    end
+  end
+
   def test_resets_what_comes_back_and_closes_it_where_that_fails
     in_loop do
       reset = 0

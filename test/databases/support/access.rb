@@ -2,7 +2,7 @@
 
 # Loaded by programs that tests start: one connection at most to a database, by the library and the driver that the
 # arguments name. ARGV: pool, active_record or sequel; pg, trilogy or mysql2; PostgreSQL's URL or MariaDB's socket; how
-# many connections.
+# many connections. HEDDLE_RECORD_OPTIONS: more of Active Record's URL.
 
 require "heddle"
 
@@ -41,9 +41,9 @@ module ActiveRecordAccess
   def self.connect
     require "active_record"
     ActiveSupport::IsolatedExecutionState.isolation_level = :fiber
-    ActiveRecord::Base.establish_connection(
-      DRIVER == "pg" ? "#{SERVER}&pool=#{LIMIT}" : { adapter: DRIVER, socket: SERVER, username: "root", pool: LIMIT }
-    )
+    options = { adapter: DRIVER, socket: SERVER, username: "root", pool: LIMIT }
+    options = "#{SERVER}&pool=#{LIMIT}#{ENV.fetch("HEDDLE_RECORD_OPTIONS", "")}" if DRIVER == "pg"
+    ActiveRecord::Base.establish_connection(options)
   end
 
   def self.value(sql) = ActiveRecord::Base.with_connection { |connection| connection.select_value(sql) }
@@ -85,8 +85,11 @@ module Observer
           else
             "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%#{mark}%' AND ID <> CONNECTION_ID()"
           end
-    Integer(DRIVER == "pg" ? @connection.exec(sql).getvalue(0, 0) : @connection.query(sql).first.first)
+    Integer(ask(sql))
   end
+
+  # @return the first value of the first row, if there is one
+  def self.ask(sql) = DRIVER == "pg" ? @connection.exec(sql).getvalue(0, 0) : @connection.query(sql)&.first&.first
 end
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -25,12 +25,14 @@ module DatabasePrograms
     end
   end
 
+  # @param server [String, nil] PostgreSQL's URL or MariaDB's socket; nil: of the servers that tests share
   # @return [Hash] what the program printed in its last line
-  def database_program(name, library, driver, limit:, env: {})
+  def database_program(name, library, driver, limit:, env: {}, server: nil)
     need_gem LIBRARIES[library] if LIBRARIES[library]
     need_gem driver
     program = "load(#{File.join(FOLDER, "#{name}.rb").inspect})"
-    output, status = unprotected_program(program, library, driver, address(driver), limit.to_s, env:)
+    server ||= address(driver)
+    output, status = unprotected_program(program, library, driver, server, limit.to_s, env:)
 
     assert_predicate status, :success?, output
     JSON.parse(output.lines.last)

@@ -85,7 +85,7 @@ module Heddle
 
     # @return [NestedCheckout, nil]
     def nesting_error(waiter)
-      return if size + @creating < @limit.most || @creating.positive?
+      return if size + @creating < @limit.most || @creating.positive? || !waiter.inside_holder?(@holders)
 
       slots = @busy.values
       stuck = Nesting.stuck(waiter, @waiters, slots)
@@ -165,7 +165,8 @@ module Heddle
         @busy[slot.resource] = slot
         fit = false
         begin
-          fit = slot.retire_at > now && (now - slot.since < @check_after || healthy?(slot.resource))
+          fit = slot.retire_at > now && alive?(slot.resource) &&
+                (now - slot.since < @check_after || healthy?(slot.resource))
           return slot if fit
         ensure
           discard_unfit(slot) unless fit # also when cancelled amid the check
@@ -185,11 +186,15 @@ module Heddle
     end
 
     def returned(slot)
+      @holders.remove(slot) if slot.fiber
       held = now - slot.since
       @statistics.held_seconds += held
       @came_back = true
       @limit.returned(held) unless @waiters.empty? # else nobody looks, and forgets it again
     end
+
+    # Has the server of a database not closed it?
+    def alive?(resource) = @driver.nil? || @driver.alive?(resource)
 
     # Connections of databases may come back in a transaction, or with a query under way.
     def ready?(resource) = @driver.nil? || @driver.clean(resource)
@@ -228,11 +233,7 @@ module Heddle
 
     # Makes what is missing to the minimum. A resource that can't be made now is tried again at the next look.
     def refill
-      until @closed || size + @creating >= @min || @share&.take == false
-        slot = make
-        @busy[slot.resource] = slot.occupy(now, nil)
-        release(slot.resource)
-      end
+      release(busy_again(make).resource) until @closed || size + @creating >= @min || @share&.take == false
     rescue StandardError
       nil
     end

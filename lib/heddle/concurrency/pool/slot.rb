@@ -19,6 +19,10 @@ module Heddle
       # @return [Concurrency::Frame, nil] what ran in that fiber when it got it
       attr_reader :frame
 
+      # @return [Fiber, nil] that of the task in which it was given out, where it is another one: the block of an
+      #   Enumerator has a fiber of its own
+      attr_reader :task_fiber
+
       # @return [Thread::Backtrace::Location, nil] the line that asked for it
       attr_accessor :place
 
@@ -41,14 +45,18 @@ module Heddle
       def occupy(now, scheduler)
         @since = now
         @fiber = Fiber.current
-        @frame = (Concurrency::Context.of(scheduler).task&.innermost if scheduler.is_a?(Scheduler))
+        task = (Concurrency::Context.of(scheduler).task if scheduler.is_a?(Scheduler))
+        return self unless task
+
+        @frame = task.innermost
+        @task_fiber = task.fiber unless task.fiber.equal?(@fiber)
         self
       end
 
       # Nobody has it.
       def vacate(now)
         @since = now
-        @fiber = @frame = @place = nil
+        @fiber = @task_fiber = @frame = @place = nil
         @block = @reported = @unused = false
       end
     end

@@ -24,27 +24,44 @@ module Heddle
         refuse
       end
 
+      # Does its own fiber, or a task that can't go on before this one has ended, have any?
+      #
+      # @param holders [Holders]
+      def inside_holder?(holders)
+        return true if holders.include?(@fiber)
+
+        each_around { |owner| return true if holders.include?(owner.fiber) }
+        false
+      end
+
       # Is the slot given back only after this waiter has been served? Its own fiber has it, or a task that can't go on
       # before this one has ended.
       #
       # @param slot [Slot]
       def blocks?(slot)
         return true if slot.fiber.equal?(@fiber)
-        return false unless slot.block && slot.frame && @task
+        return false unless slot.block && slot.frame
 
         holder = slot.frame.task
-        child = @task
-        while (scope = child.parent) && !scope.background_child?(child)
-          owner = scope.task
+        each_around do |owner, scope, child|
           return inside?(scope, slot.frame) || child.awaited_by?(slot.fiber) if owner.equal?(holder)
-          break unless owner.is_a?(Task)
-
-          child = owner
         end
         false
       end
 
       private
+
+      # The tasks around its own, from the inside, each with its scope and the task in that scope.
+      def each_around
+        child = @task
+        while child && (scope = child.parent) && !scope.background_child?(child)
+          owner = scope.task
+          break unless owner.is_a?(Task)
+
+          yield owner, scope, child
+          child = owner
+        end
+      end
 
       # A scope that was opened after the slot was taken ends before the slot is given back.
       def inside?(scope, frame)

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Pool
+    # How many resources of a pool each fiber has. Thousands of tasks may wait for a hundred connections: whether one of
+    # them is nested in a task that has some must not cost a look at each connection.
+    class Holders
+      def initialize
+        @counts = Hash.new(0).compare_by_identity
+      end
+
+      # @param fiber [Fiber]
+      def include?(fiber) = @counts.key?(fiber)
+
+      # @param slot [Slot] one that was given out
+      def add(slot)
+        @counts[slot.fiber] += 1
+        @counts[slot.task_fiber] += 1 if slot.task_fiber
+      end
+
+      # @param slot [Slot] one that has come back
+      def remove(slot)
+        decrement(slot.fiber)
+        decrement(slot.task_fiber) if slot.task_fiber
+      end
+
+      private
+
+      def decrement(fiber)
+        left = @counts[fiber] - 1
+        left.zero? ? @counts.delete(fiber) : @counts[fiber] = left
+      end
+    end
+  end
+end
