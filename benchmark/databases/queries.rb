@@ -42,6 +42,13 @@ module Bench
         "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query #{text} AND pid <> pg_backend_pid()"
       end
 
+      # @return [String] how many connections the database has, with that of {Servers}
+      def count_connections(database)
+        return "SELECT count(*) FROM information_schema.PROCESSLIST WHERE USER <> 'system user'" if database == :mariadb
+
+        "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+      end
+
       # @return [Integer] the result of {sleep}
       def slept(database) = database == :mariadb ? 0 : 1
     end

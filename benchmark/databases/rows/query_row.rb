@@ -6,7 +6,8 @@ module Bench
       # A row with a database of its own.
       class QueryRow < Row
         WARM_UP = 0.2 # seconds
-        private_constant :WARM_UP
+        LONGEST_WARM_UP = 5
+        private_constant :WARM_UP, :LONGEST_WARM_UP
 
         # @return [Symbol]
         def database = :postgresql
@@ -51,11 +52,19 @@ module Bench
           raise "a query answered #{answer} instead of #{expected}" unless answer == expected
         end
 
-        # Opens all connections: each has a query at the same time.
-        def warm_up(contestant, connections)
+        # Opens all connections: each has a query at the same time, a longer one where some were opened too late for it.
+        # A pool that opens one after the other would otherwise be measured with fewer than the others.
+        def warm_up(contestant, connections, seconds = WARM_UP)
           check_all(contestant.each((1..connections).to_a, workers: connections) do
-            check_answer(contestant.query(Queries.sleep(WARM_UP, database)), Queries.slept(database))
+            check_answer(contestant.query(Queries.sleep(seconds, database)), Queries.slept(database))
           end)
+          return if contestant.blocking?
+
+          open = contestant.query(Queries.count_connections(database)) - 1
+          return if open >= connections
+          raise "#{open} connections are open, not #{connections}" if seconds > LONGEST_WARM_UP
+
+          warm_up(contestant, connections, seconds * 2)
         end
       end
     end

@@ -47,8 +47,8 @@ module Heddle
           waiter = Pool::Waiter.new(nil) # a backtrace is expensive, and said only in the error
           return unless connections.all? { |one| (lease = lease(one)).fiber && waiter.blocks?(lease) }
 
-          raise Pool::NestedCheckout, "all #{connections.size} connections of the pool #{pool.db_config.name} are held " \
-                                      "by tasks that wait for the task that asks for one at #{place}, so none " \
+          raise Pool::NestedCheckout, "all #{connections.size} connections of the pool #{pool.db_config.name} are " \
+                                      "held by tasks that wait for the task that asks for one at #{place}, so none " \
                                       "will ever come back. The first waits at #{waits_at(connections.first.owner)}. " \
                                       "Ask outside the transaction, or make the pool larger"
         end

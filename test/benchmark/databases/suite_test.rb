@@ -8,6 +8,31 @@ require_relative "../support/suite_promises"
 class DatabasesBenchmarkSuiteTest < Minitest::Test
   include SuitePromises
 
+  # Answers like a pool that opens one connection after the other.
+  class SlowPool
+    attr_reader :asked
+
+    # @param open [Array<Integer>] connections after each warm-up
+    def initialize(*open)
+      @open = open
+      @asked = []
+    end
+
+    def blocking? = false
+
+    def each(items, workers:, &)
+      items.first(workers).each(&)
+      []
+    end
+
+    def query(sql)
+      return @open.shift if sql.include?("count(*)")
+
+      @asked << sql
+      1
+    end
+  end
+
   def setup
     @suite = Bench::Suite.load("databases")
   end
@@ -79,6 +104,15 @@ class DatabasesBenchmarkSuiteTest < Minitest::Test
     [web, crowd, abandoned].each { |row| assert_complete row, "heddle-ar" }
     assert_equal 0, crowd.set("heddle-ar").median(:errors)
     assert_operator abandoned.set("heddle-ar").median(:gone_ms), :<, 2_000, "else nothing was cancelled"
+  end
+
+  def test_a_pool_that_opens_one_connection_after_the_other_is_warmed_up_until_all_are_open
+    pool = SlowPool.new(2, 4)
+    @suite.row("delay-0").send(:warm_up, pool, 3)
+
+    assert_equal({ "SELECT 1 FROM pg_sleep(0.2)" => 3, "SELECT 1 FROM pg_sleep(0.4)" => 3 }, pool.asked.tally)
+    error = assert_raises(RuntimeError) { @suite.row("delay-0").send(:warm_up, SlowPool.new(*[3] * 9), 3) }
+    assert_equal "2 connections are open, not 3", error.message
   end
 
   private
