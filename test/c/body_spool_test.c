@@ -77,10 +77,10 @@ static heddle_body_spool *new_spool(void)
 static void fill(heddle_body_spool *spool, size_t size, char with)
 {
     size_t room;
-    char *memory = heddle_body_spool_room(spool, size, &room);
+    char *memory = heddle_body_spool_make_room(spool, size, &room);
     CHECK(memory && room >= size);
     memset(memory, with, size);
-    heddle_body_spool_added(spool, size);
+    heddle_body_spool_count_added(spool, size);
 }
 
 /* The writer's thread may still be on its way. */
@@ -349,7 +349,7 @@ static void a_child_has_no_spare_files(void)
 static size_t room_for(heddle_body_spool *spool, uint64_t expected)
 {
     size_t room = 0;
-    CHECK(heddle_body_spool_room(spool, expected, &room));
+    CHECK(heddle_body_spool_make_room(spool, expected, &room));
     return room;
 }
 
@@ -375,7 +375,7 @@ static void one_of_unknown_length_has_a_larger_buffer_once_it_is_large(void)
     heddle_body_spool *spool = new_spool();
     CHECK_EQUAL(HEDDLE_SPOOL_BUFFER, room_for(spool, HEDDLE_SPOOL_UNKNOWN));
     for (int i = 0; i < 2; i++) {
-        heddle_body_spool_added(spool, room_for(spool, HEDDLE_SPOOL_UNKNOWN));
+        heddle_body_spool_count_added(spool, room_for(spool, HEDDLE_SPOOL_UNKNOWN));
         CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000000));
         await_message();
     }

@@ -118,7 +118,7 @@ static void fill(heddle_connection *connection, uint16_t size)
     if (size)
         memset(connection->input, size & 0xff, size);
     connection->input_start = 0;
-    connection->input_end = connection->input_room = size;
+    connection->input_end = connection->input_capacity = size;
     connection->secure = size % 2;
     connection->remote.port = size;
 }

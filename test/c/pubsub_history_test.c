@@ -44,7 +44,7 @@ static bool holds(uint64_t lsn, const char *data)
 {
     heddle_history_record record;
     char found[256];
-    return heddle_history_look(&history, lsn, &record) == 1 && record.lsn == lsn &&
+    return heddle_history_check_record(&history, lsn, &record) == 1 && record.lsn == lsn &&
            record.data_size == strlen(data) && heddle_history_copy_data(&history, &record, found) &&
            memcmp(found, data, strlen(data)) == 0;
 }
@@ -114,11 +114,11 @@ static void what_was_overwritten_is_gone_and_is_noticed(void)
     open_history(64, 100);
     publish("a", "one");
     CHECK_EQUAL(1, find("a", 0, lsns, &offset));
-    CHECK_EQUAL(1, heddle_history_look(&history, lsns[0], &record));
+    CHECK_EQUAL(1, heddle_history_check_record(&history, lsns[0], &record));
     for (int i = 0; i < 10; i++)
         CHECK_EQUAL(i + 2, heddle_history_publish(&history, "b", 1, large, sizeof(large), &state));
     CHECK(!heddle_history_copy_data(&history, &record, large));
-    CHECK_EQUAL(-ENODATA, heddle_history_look(&history, lsns[0], &record));
+    CHECK_EQUAL(-ENODATA, heddle_history_check_record(&history, lsns[0], &record));
     CHECK_EQUAL(-ENODATA, find("a", 0, lsns, &offset));
     CHECK_EQUAL(0, find("a", 1, lsns, &offset));
     heddle_history_close(&history);
@@ -135,11 +135,11 @@ static void a_reader_follows_over_the_end_of_the_log(void)
         size_t size = (size_t)snprintf(text, sizeof(text), "%d%*s", i, i % 40, "");
         CHECK_EQUAL(i + 1, heddle_history_publish(&history, "a", 1, text, size, &state));
         heddle_history_record record;
-        CHECK_EQUAL(1, heddle_history_look(&history, lsn, &record));
+        CHECK_EQUAL(1, heddle_history_check_record(&history, lsn, &record));
         CHECK_EQUAL(size, record.data_size);
         CHECK(heddle_history_copy_data(&history, &record, found) && memcmp(found, text, size) == 0);
         lsn = record.next;
-        CHECK_EQUAL(0, heddle_history_look(&history, lsn, &record));
+        CHECK_EQUAL(0, heddle_history_check_record(&history, lsn, &record));
     }
     heddle_history_close(&history);
 }
@@ -246,7 +246,7 @@ static void a_message_that_is_too_large_is_refused(void)
     heddle_history_state state;
     open_history(64, 100);
     CHECK_EQUAL(-EMSGSIZE, heddle_history_publish(&history, "a", 1, large, sizeof(large), &state));
-    CHECK_EQUAL(1, heddle_history_publish(&history, "a", 1, large, heddle_history_most(&history) - 1, &state));
+    CHECK_EQUAL(1, heddle_history_publish(&history, "a", 1, large, heddle_history_largest_message(&history) - 1, &state));
     heddle_history_close(&history);
 }
 
@@ -373,7 +373,7 @@ static void readers_and_writers_meet(void)
     while (seen[0] + seen[1] + seen[2] + lost < (uint64_t)WRITERS * MESSAGES) {
         heddle_history_record record;
         char topic[8], data[256], expected[256];
-        int result = heddle_history_look(&history, lsn, &record);
+        int result = heddle_history_check_record(&history, lsn, &record);
         if (result == 0)
             continue;
         if (result == 1)

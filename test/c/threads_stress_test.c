@@ -285,7 +285,7 @@ static void loops_threads_and_the_watch_agree(void)
     struct sigaction action = {.sa_handler = ignore};
     sigaction(SIGVTALRM, &action, NULL);
     heddle_threads_setup();
-    CHECK_EQUAL(0, heddle_watch_want(HEDDLE_WATCH_PREEMPT | HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF, &settings));
+    CHECK_EQUAL(0, heddle_watch_set_purposes(HEDDLE_WATCH_PREEMPT | HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF, &settings));
     for (int i = 0; i < LOOPS; i++) {
         loops[i].random = (unsigned)i + 1;
         pthread_mutex_init(&loops[i].mutex, NULL);
@@ -308,7 +308,7 @@ static void loops_threads_and_the_watch_agree(void)
         heddle_threads_leave(joined[i]);
     for (int i = 0; i < started; i++)
         pthread_join(offload_threads[i], NULL);
-    heddle_watch_want(0, NULL);
+    heddle_watch_set_purposes(0, NULL);
     CHECK_EQUAL(0, heddle_threads_count().threads);
 }
 

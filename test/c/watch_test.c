@@ -78,7 +78,7 @@ static void start(void)
     clock_time = 1000000000;
     heartbeat = heddle_heartbeat_acquire(&heartbeat, 1);
     heartbeat->cpu_clock = CPU_CLOCK;
-    CHECK_EQUAL(0, heddle_watch_want(HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF, &settings));
+    CHECK_EQUAL(0, heddle_watch_set_purposes(HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF, &settings));
     wait_for_look();
 }
 
@@ -87,7 +87,7 @@ static void finish(void)
     /* From here on the thread does not sleep: it looks on until it is told to end. */
     ending = true;
     sem_post(&wakes);
-    heddle_watch_want(0, NULL);
+    heddle_watch_set_purposes(0, NULL);
     ending = false;
     heddle_heartbeat_release(heartbeat);
 }

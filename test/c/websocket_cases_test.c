@@ -1,4 +1,4 @@
-/* sources: http/websocket/reader.c http/websocket/frame.c http/websocket/utf8.c http/websocket/deflate.c */
+/* sources: http/websocket/frame_reader.c http/websocket/frame_writer.c http/websocket/utf8.c http/websocket/deflate.c */
 /* link: -DHEDDLE_ZLIB=1 -lz */
 
 /* Every case of test/http/web_socket/cases.txt, in one piece, in pieces of 7 bytes, and byte by byte. */

@@ -104,7 +104,7 @@ class InitFromPumaTest < Minitest::Test
     hooks.run(:on_restart)
 
     assert_equal [:fork, 7, :booted, :restart], $heddle_test
-    assert_equal({ 6 => "its block uses name of Puma's file", 7 => "there is no hook at that step" }, left(report))
+    assert_equal({ 6 => "its block uses name, which only Puma's file defines", 7 => "there is no hook at that step" }, left(report))
   end
 
   def test_variables_that_heddle_reads_are_not_frozen_into_the_file
@@ -301,7 +301,7 @@ class InitFromPumaTest < Minitest::Test
   def test_a_block_that_calls_a_method_of_the_file_stays_behind
     report = carry_over("def nap = sleep(1)\non_worker_boot { nap }\n")
 
-    assert_match(/uses nap of Puma's file/, left(report)[2])
+    assert_match(/uses nap, which only Puma's file defines/, left(report)[2])
   end
 
   # What applications that have been deployed for years say.

@@ -1,4 +1,4 @@
-/* sources: http/websocket/reader.c http/websocket/frame.c http/websocket/utf8.c http/websocket/deflate.c -DHEDDLE_ZLIB=1 -lz */
+/* sources: http/websocket/frame_reader.c http/websocket/frame_writer.c http/websocket/utf8.c http/websocket/deflate.c -DHEDDLE_ZLIB=1 -lz */
 
 /*
  * Frames of a WebSocket's client: any bytes give the same messages and the same end however they are cut, within the

@@ -247,7 +247,7 @@ static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(
         waiter->park.timed_out = true;
         heddle_park_wake(&waiter->park);
     } else if (waiter->timeout > 0) {
-        heddle_park_until(&waiter->park, heddle_deadline_after(waiter->timeout));
+        heddle_park_set_deadline(&waiter->park, heddle_deadline_after(waiter->timeout));
     }
     rb_protect(wait_until_served, (VALUE)waiter, &state);
     heddle_park_leave(&waiter->park);

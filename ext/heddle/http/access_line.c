@@ -126,7 +126,7 @@ static void put_protocol(line *line, const answer *answer)
 }
 
 /* 21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1 over HTTP/2, TLSv1.3 */
-static VALUE text_line(const answer *answer)
+static VALUE make_text_line(const answer *answer)
 {
     const heddle_exchange *exchange = answer->exchange;
     heddle_slice method = exchange->head.method, target = exchange->head.target;
@@ -158,7 +158,7 @@ static VALUE text_line(const answer *answer)
 /* -- JSON (RFC 8259) --------------------------------------------------------------------------------------------- */
 
 /* The size of the well-formed UTF-8 sequence at this place (RFC 3629, 4); 0: there is none. */
-static size_t utf8_sequence(const uint8_t *at, size_t left)
+static size_t measure_utf8(const uint8_t *at, size_t left)
 {
     uint8_t first = at[0], least = 0x80, most = 0xbf;
     size_t size;
@@ -199,7 +199,7 @@ static void put_json(line *line, const char *bytes, size_t size)
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
     put_text(line, "\"");
     while (at < end) {
-        size_t length = utf8_sequence(at, (size_t)(end - at));
+        size_t length = measure_utf8(at, (size_t)(end - at));
         if (length == 0) {
             put_bytes(line, "\xef\xbf\xbd", 3);
             at++;
@@ -245,7 +245,7 @@ static size_t field_size(const heddle_exchange *exchange, heddle_field_id id)
     return field ? limit_size(field->value.size, VALUE_SIZE) : 0;
 }
 
-static VALUE json_line(const answer *answer)
+static VALUE make_json_line(const answer *answer)
 {
     const heddle_exchange *exchange = answer->exchange;
     heddle_slice method = exchange->head.method, target = exchange->head.target;
@@ -317,7 +317,7 @@ static void put_clf_field(line *line, const heddle_exchange *exchange, heddle_fi
 }
 
 /* 127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 */
-static VALUE clf_line(const answer *answer, bool combined)
+static VALUE make_clf_line(const answer *answer, bool combined)
 {
     const heddle_exchange *exchange = answer->exchange;
     heddle_slice method = exchange->head.method, target = exchange->head.target;
@@ -347,17 +347,17 @@ static VALUE clf_line(const answer *answer, bool combined)
 
 /* ---------------------------------------------------------------------------------------------------------------- */
 
-static VALUE in_format(int format, const answer *answer)
+static VALUE make_formatted_line(int format, const answer *answer)
 {
     switch (format) {
     case JSON:
-        return json_line(answer);
+        return make_json_line(answer);
     case COMMON:
-        return clf_line(answer, false);
+        return make_clf_line(answer, false);
     case COMBINED:
-        return clf_line(answer, true);
+        return make_clf_line(answer, true);
     default:
-        return text_line(answer);
+        return make_text_line(answer);
     }
 }
 
@@ -385,7 +385,7 @@ static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int sta
         StringValueCStr(answer.remark);
     if (!NIL_P(id))
         StringValue(answer.id);
-    VALUE result = in_format(NUM2INT(format), &answer);
+    VALUE result = make_formatted_line(NUM2INT(format), &answer);
     RB_GC_GUARD(time);
     RB_GC_GUARD(object);
     return result;
@@ -397,18 +397,18 @@ static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int sta
  * The line with its line end. `time`: now, in the form that the format needs (JSON has its own); `id`: of the request,
  * or nil; `status`: an Integer, or nil for none; `sent`: bytes of content; `remark`: a text that is added, or nil.
  */
-static VALUE line_with(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id, VALUE status, VALUE sent,
+static VALUE access_line_line(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id, VALUE status, VALUE sent,
                        VALUE remark)
 {
     return make_line(format, time, object, id, NIL_P(status) ? 0 : NUM2INT(status), NUM2ULL(sent), remark);
 }
 
 /*
- * call-seq: AccessLine.of_plain(format, time, exchange, id) -> String or nil
+ * call-seq: AccessLine.access_line_of_plain(format, time, exchange, id) -> String or nil
  *
  * The same for a response that C has sent completely; nil when it is of another kind.
  */
-static VALUE of_plain(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id)
+static VALUE access_line_of_plain(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     if (!handle->status)
@@ -423,6 +423,6 @@ void Init_heddle_access_line(VALUE http)
     rb_define_const(module, "JSON", INT2FIX(JSON));
     rb_define_const(module, "COMMON", INT2FIX(COMMON));
     rb_define_const(module, "COMBINED", INT2FIX(COMBINED));
-    rb_define_singleton_method(module, "line", line_with, 7);
-    rb_define_singleton_method(module, "of_plain", of_plain, 4);
+    rb_define_singleton_method(module, "line", access_line_line, 7);
+    rb_define_singleton_method(module, "access_line_of_plain", access_line_of_plain, 4);
 }

@@ -41,7 +41,7 @@ static const char token_bytes[256] = {
 };
 
 /* An empty name is no token. */
-static bool lower_token(char *lower, const char *name, size_t size)
+static bool copy_lower_token(char *lower, const char *name, size_t size)
 {
     bool good = size > 0;
     for (size_t i = 0; i < size; i++) {
@@ -84,7 +84,7 @@ typedef struct {
 } list;
 
 /* Empty elements are skipped. */
-static bool next_element(list *list)
+static bool take_element(list *list)
 {
     while (list->at < list->end) {
         const char *start = list->at, *comma = memchr(start, ',', (size_t)(list->end - start));
@@ -102,7 +102,7 @@ static bool next_element(list *list)
     return false;
 }
 
-static bool element_is(const list *list, const char *word)
+static bool is_element(const list *list, const char *word)
 {
     size_t size = strlen(word);
     if (list->size != size)
@@ -139,12 +139,12 @@ static heddle_field_result take_length(heddle_answer *answer, const char *value,
 static heddle_field_result take_coding(heddle_answer *answer, const char *value, size_t size)
 {
     list codings = {.at = value, .end = value + size};
-    if (!next_element(&codings))
+    if (!take_element(&codings))
         return HEDDLE_BAD_CODING;
-    bool chunked = element_is(&codings, "chunked");
-    if (!chunked && !element_is(&codings, "identity"))
+    bool chunked = is_element(&codings, "chunked");
+    if (!chunked && !is_element(&codings, "identity"))
         return HEDDLE_BAD_CODING;
-    if (next_element(&codings) || (chunked && answer->declared_chunked))
+    if (take_element(&codings) || (chunked && answer->declared_chunked))
         return HEDDLE_BAD_CODING;
     answer->declared_chunked |= chunked;
     return HEDDLE_FIELD_TAKEN;
@@ -156,12 +156,12 @@ static heddle_field_result take_connection(heddle_answer *answer, const char *va
     if (heddle_value_is_forbidden(value, size))
         return HEDDLE_BAD_VALUE;
     list options = {.at = value, .end = value + size};
-    while (next_element(&options))
-        answer->declared_close |= element_is(&options, "close");
+    while (take_element(&options))
+        answer->declared_close |= is_element(&options, "close");
     return HEDDLE_FIELD_TAKEN;
 }
 
-/* What the server does with a field. */
+/* The server's treatment of a field. */
 typedef enum {
     PLAIN,
     DATE,
@@ -177,7 +177,7 @@ enum { LONGEST_PART = sizeof("transfer-encoding") - 1 };
 #define IS(word) (memcmp(name, word, sizeof(word) - 1) == 0)
 
 /* `name` is in lower case. */
-static part part_of(const char *name, size_t size)
+static part classify_field(const char *name, size_t size)
 {
     switch (size) {
     case 4:
@@ -251,11 +251,11 @@ static inline heddle_field_result write_field(const heddle_answer *answer, heddl
     return HEDDLE_FIELD_WRITTEN;
 }
 
-static heddle_field_result short_field(heddle_answer *answer, heddle_buffer *out, const char *name, size_t name_size,
+static heddle_field_result write_short_field(heddle_answer *answer, heddle_buffer *out, const char *name, size_t name_size,
                                        const char *value, size_t value_size)
 {
     heddle_field_result result;
-    switch (part_of(name, name_size)) {
+    switch (classify_field(name, name_size)) {
     case LENGTH:
         return take_length(answer, value, value_size);
     case CODING:
@@ -284,16 +284,16 @@ heddle_field_result heddle_answer_field(heddle_answer *answer, heddle_buffer *ou
         return HEDDLE_FIELD_TAKEN;
     if (name_size <= LONGEST_PART) {
         char lowered[LONGEST_PART];
-        if (!lower_token(lowered, name, name_size))
+        if (!copy_lower_token(lowered, name, name_size))
             return HEDDLE_BAD_NAME;
-        return short_field(answer, out, lowered, name_size, value, value_size);
+        return write_short_field(answer, out, lowered, name_size, value, value_size);
     }
     if (!is_token(name, name_size))
         return HEDDLE_BAD_NAME;
     size_t start = out->used + (answer->form == HEDDLE_AS_FIELDS ? sizeof(heddle_packed_field) : 0);
     heddle_field_result result = write_field(answer, out, name, name_size, value, value_size);
     if (result == HEDDLE_FIELD_WRITTEN && out->used <= out->room)
-        lower_token(out->bytes + start, name, name_size);
+        copy_lower_token(out->bytes + start, name, name_size);
     return result;
 }
 
@@ -310,7 +310,7 @@ bool heddle_answer_plain_name(const char *name, size_t name_size)
     if (name_size > LONGEST_PART)
         return is_token(name, name_size);
     char lowered[LONGEST_PART];
-    return lower_token(lowered, name, name_size) && part_of(lowered, name_size) == PLAIN;
+    return copy_lower_token(lowered, name, name_size) && classify_field(lowered, name_size) == PLAIN;
 }
 
 bool heddle_answer_ignores(const char *name, size_t name_size)
@@ -318,8 +318,8 @@ bool heddle_answer_ignores(const char *name, size_t name_size)
     if (is_internal(name, name_size))
         return true;
     char lowered[LONGEST_PART];
-    return name_size <= LONGEST_PART && lower_token(lowered, name, name_size) &&
-           part_of(lowered, name_size) == IGNORED;
+    return name_size <= LONGEST_PART && copy_lower_token(lowered, name, name_size) &&
+           classify_field(lowered, name_size) == IGNORED;
 }
 
 /* Does the connection become a tunnel after this response (RFC 9110, 9.3.6)? */
@@ -419,7 +419,7 @@ void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *da
     if (!answer->declared_date)
         put_date(answer, out, date, date_size);
     if (protocol_size && !answer->declared_upgrade)
-        short_field(answer, out, "upgrade", sizeof("upgrade") - 1, protocol, protocol_size);
+        write_short_field(answer, out, "upgrade", sizeof("upgrade") - 1, protocol, protocol_size);
     put_framing(answer, out);
     if (answer->declared_close || answer->until_close || answer->framing == HEDDLE_CONTENT_UNTIL_CLOSE ||
         answer->framing == HEDDLE_CONTENT_RAW)

@@ -33,7 +33,7 @@ typedef struct {
     uint32_t name_size, value_size;
 } heddle_packed_field;
 
-/* What is known of a response. The caller sets the first part, and adds the fields of the application one by one. */
+/* The facts about a response. The caller sets the first part, and adds the fields of the application one by one. */
 typedef struct {
     heddle_method request;
     heddle_head_form form;

@@ -83,7 +83,7 @@ static bool is_future_address(const char *at, const char *end)
     return at == end;
 }
 
-static const char *bracketed_end(const char *at, const char *end)
+static const char *find_bracket_end(const char *at, const char *end)
 {
     const char *bracket = memchr(at, ']', (size_t)(end - at));
     if (!bracket || !(is_ipv6(at + 1, bracket) || is_future_address(at + 1, bracket)))
@@ -91,7 +91,7 @@ static const char *bracketed_end(const char *at, const char *end)
     return bracket + 1;
 }
 
-static const char *name_end(const char *at, const char *end)
+static const char *find_name_end(const char *at, const char *end)
 {
     for (;;) {
         while (at < end && heddle_is(*at, HEDDLE_NAME))
@@ -108,7 +108,7 @@ bool heddle_authority_split(heddle_authority *authority, const char *text, size_
     *authority = (heddle_authority){0, size};
     if (size == 0)
         return true;
-    const char *at = *text == '[' ? bracketed_end(text, end) : name_end(text, end);
+    const char *at = *text == '[' ? find_bracket_end(text, end) : find_name_end(text, end);
     if (!at || at == text)
         return false;
     authority->host_size = (size_t)(at - text);

@@ -11,7 +11,7 @@ int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_
     return heddle_add_duration(heddle_add_duration(since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
 }
 
-void heddle_body_too_slow(const heddle_engine *engine, heddle_rejection *rejection)
+void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection)
 {
     heddle_reject(rejection, 408, "the body came slower than %llu bytes a second", (unsigned long long)engine->body_rate);
 }
@@ -36,7 +36,7 @@ bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange 
  * How many bytes of a body may stay in memory. Above body_buffer that is the size of an upload's buffer anyway: without
  * a file the body needs no thread switches. With body_buffer 0 every body goes to a file.
  */
-static uint64_t memory_for_body(const heddle_engine *engine)
+static uint64_t find_body_memory(const heddle_engine *engine)
 {
     uint64_t bytes = engine->body_buffer < HEDDLE_SPOOL_BUFFER ? engine->body_buffer * 4 : HEDDLE_SPOOL_LARGE_BUFFER;
     if (bytes > engine->body_disk_limit) /* the response to a body above the limit must not depend on other bodies */
@@ -47,14 +47,14 @@ static uint64_t memory_for_body(const heddle_engine *engine)
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length)
 {
     return length <= engine->body_buffer ||
-           (length <= memory_for_body(engine) && heddle_exchange_reserve(exchange, (size_t)length));
+           (length <= find_body_memory(engine) && heddle_exchange_reserve_memory(exchange, (size_t)length));
 }
 
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete)
 {
-    uint64_t size = exchange->body_size, most = complete ? size : memory_for_body(engine);
+    uint64_t size = exchange->body_size, most = complete ? size : find_body_memory(engine);
     return size <= engine->body_buffer ||
-           (size <= memory_for_body(engine) && heddle_exchange_reserve(exchange, (size_t)most));
+           (size <= find_body_memory(engine) && heddle_exchange_reserve_memory(exchange, (size_t)most));
 }
 
 /* -- the file ------------------------------------------------------------------------------------------------------ */
@@ -78,19 +78,19 @@ bool heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, h
 
 /* -- what is refused ----------------------------------------------------------------------------------------------- */
 
-const char *heddle_body_too_large(const heddle_engine *engine, heddle_rejection *rejection)
+const char *heddle_body_reject_large(const heddle_engine *engine, heddle_rejection *rejection)
 {
     heddle_reject(rejection, 413, "the body is larger than the %llu bytes that this server keeps of all bodies",
                   (unsigned long long)engine->body_disk_limit);
     return NULL;
 }
 
-const char *heddle_body_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
+const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
                                   heddle_rejection *rejection)
 {
     const heddle_body_spool *spool = exchange->spool;
     if (spool && spool->size + spool->used > engine->body_disk_limit)
-        return heddle_body_too_large(engine, rejection);
+        return heddle_body_reject_large(engine, rejection);
     if (error == ENOBUFS)
         heddle_reject(rejection, 503, "the bodies of other requests fill the %llu bytes that this server keeps of them",
                       (unsigned long long)engine->body_disk_limit);

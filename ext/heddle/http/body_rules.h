@@ -11,7 +11,7 @@
  */
 int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_t taken, int64_t last);
 /* The response to a body that missed its deadline. */
-void heddle_body_too_slow(const heddle_engine *engine, heddle_rejection *rejection);
+void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection);
 /*
  * Does the request's path match the option stream_bodies, so that the application reads the body while it is received?
  */
@@ -27,9 +27,9 @@ bool heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, h
  * The response to a body that can't be kept, and its additional field lines or NULL. `error`: an errno; ENOBUFS:
  * Heddle's own limit.
  */
-const char *heddle_body_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
+const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
                                   heddle_rejection *rejection);
 /* The same for a body that is larger than all bodies together may be. */
-const char *heddle_body_too_large(const heddle_engine *engine, heddle_rejection *rejection);
+const char *heddle_body_reject_large(const heddle_engine *engine, heddle_rejection *rejection);
 
 #endif

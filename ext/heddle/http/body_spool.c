@@ -69,7 +69,7 @@ static bool allocate_buffer(heddle_body_spool *spool, uint64_t expected)
     return spool->buffer != NULL;
 }
 
-char *heddle_body_spool_room(heddle_body_spool *spool, uint64_t expected, size_t *size)
+char *heddle_body_spool_make_room(heddle_body_spool *spool, uint64_t expected, size_t *size)
 {
     if (!spool->buffer && !allocate_buffer(spool, expected))
         return NULL;
@@ -77,7 +77,7 @@ char *heddle_body_spool_room(heddle_body_spool *spool, uint64_t expected, size_t
     return spool->buffer + spool->used;
 }
 
-void heddle_body_spool_added(heddle_body_spool *spool, size_t size)
+void heddle_body_spool_count_added(heddle_body_spool *spool, size_t size)
 {
     spool->used += size;
 }

@@ -41,7 +41,7 @@ typedef enum {
 
 typedef struct heddle_body_spool heddle_body_spool;
 
-/* What a spool's owner provides. */
+/* The functions of a spool's owner. */
 typedef struct {
     void *owner;
     /* Called on the owner's loop: the buffer was written, or that failed (`error`: an errno; else 0). */
@@ -91,9 +91,9 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
  * Returns where the next bytes must be stored, `*size` of them at most, which is 0 only when the buffer is full; NULL
  * without memory. `expected`: how many bytes are still to come.
  */
-char *heddle_body_spool_room(heddle_body_spool *spool, uint64_t expected, size_t *size);
+char *heddle_body_spool_make_room(heddle_body_spool *spool, uint64_t expected, size_t *size);
 /* So many bytes were stored there. */
-void heddle_body_spool_added(heddle_body_spool *spool, size_t size);
+void heddle_body_spool_count_added(heddle_body_spool *spool, size_t size);
 /* Stores any number of bytes in an empty buffer. False without memory. */
 bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t size);
 static inline bool heddle_body_spool_full(const heddle_body_spool *spool)

@@ -34,12 +34,12 @@ void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32
     *chunked = (heddle_chunked){.state = SIZE, .header_bytes = header_bytes, .header_lines = header_lines};
 }
 
-static int malformed_size(heddle_rejection *rejection)
+static int reject_size(heddle_rejection *rejection)
 {
     return heddle_reject(rejection, BAD_REQUEST, "a chunk's size is malformed");
 }
 
-static int digit_value(char digit)
+static int parse_digit(char digit)
 {
     return digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
 }
@@ -47,12 +47,12 @@ static int digit_value(char digit)
 static int take_size(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
     if (heddle_is(byte, HEDDLE_HEX) && chunked->digits < MOST_DIGITS) {
-        chunked->remaining = chunked->remaining << 4 | (uint64_t)digit_value(byte);
+        chunked->remaining = chunked->remaining << 4 | (uint64_t)parse_digit(byte);
         chunked->digits++;
         return 0;
     }
     if (chunked->digits == 0)
-        return malformed_size(rejection);
+        return reject_size(rejection);
     if (byte == '\r')
         chunked->state = SIZE_LINE_END;
     else if (byte == ';')
@@ -60,7 +60,7 @@ static int take_size(heddle_chunked *chunked, char byte, heddle_rejection *rejec
     else if (heddle_is_space(byte))
         chunked->state = SPACE;
     else
-        return malformed_size(rejection);
+        return reject_size(rejection);
     return 0;
 }
 
@@ -69,7 +69,7 @@ static int take_space(heddle_chunked *chunked, char byte, heddle_rejection *reje
     if (byte == ';')
         chunked->state = EXTENSION;
     else if (!heddle_is_space(byte))
-        return malformed_size(rejection);
+        return reject_size(rejection);
     return 0;
 }
 
@@ -78,7 +78,7 @@ static int take_extension(heddle_chunked *chunked, char byte, heddle_rejection *
     if (byte == '\r')
         chunked->state = SIZE_LINE_END;
     else if (heddle_is_control(byte))
-        return malformed_size(rejection);
+        return reject_size(rejection);
     return 0;
 }
 
@@ -118,7 +118,7 @@ static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_
         result = take_extension(chunked, byte, rejection);
         break;
     default:
-        return byte == '\n' ? begin_chunk(chunked, limits, rejection) : malformed_size(rejection);
+        return byte == '\n' ? begin_chunk(chunked, limits, rejection) : reject_size(rejection);
     }
     if (result == 0 && (chunked->state == SPACE || chunked->state == EXTENSION) &&
         ++chunked->extensions > limits->chunk_extension)
@@ -141,7 +141,7 @@ static int start_trailer(heddle_chunked *chunked, char byte, heddle_rejection *r
     else if (heddle_is(byte, HEDDLE_TOKEN))
         chunked->state = TRAILER_NAME;
     else
-        return heddle_field_fault(rejection, BAD_REQUEST, &byte, &byte + 1);
+        return heddle_reject_field(rejection, BAD_REQUEST, &byte, &byte + 1);
     return 0;
 }
 
@@ -154,14 +154,14 @@ static int take_trailer_name(heddle_chunked *chunked, char byte, heddle_rejectio
     else if (byte == '\r')
         return heddle_reject(rejection, BAD_REQUEST, "a header line has no colon");
     else if (!heddle_is(byte, HEDDLE_TOKEN))
-        return heddle_field_fault(rejection, BAD_REQUEST, &byte, &byte + 1);
+        return heddle_reject_field(rejection, BAD_REQUEST, &byte, &byte + 1);
     return 0;
 }
 
 static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (byte != '\n')
-        return heddle_control_fault(rejection, BAD_REQUEST, '\r');
+        return heddle_reject_control(rejection, BAD_REQUEST, '\r');
     if (++chunked->header_lines > limits->header_count) {
         return heddle_reject(rejection, HEADER_TOO_LARGE, "there are more than %u header and trailer lines",
                              limits->header_count);
@@ -196,13 +196,13 @@ static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_l
         if (byte == '\r')
             chunked->state = TRAILER_LF;
         else if (heddle_is_control(byte))
-            return heddle_control_fault(rejection, BAD_REQUEST, byte);
+            return heddle_reject_control(rejection, BAD_REQUEST, byte);
         return 0;
     case TRAILER_LF:
         return end_trailer(chunked, byte, limits, rejection);
     default:
         if (byte != '\n')
-            return heddle_control_fault(rejection, BAD_REQUEST, '\r');
+            return heddle_reject_control(rejection, BAD_REQUEST, '\r');
         chunked->state = DONE;
         chunked->done = true;
         return 0;

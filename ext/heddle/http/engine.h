@@ -53,7 +53,7 @@ struct heddle_engine {
     bool h2_over_tls, h2_over_plain; /* may a connection use HTTP/2? */
     heddle_h2_limits h2_limits; /* all zero before the first connection with HTTP/2 */
     heddle_h2_workspace h2_workspace;
-    uint64_t h2_memory; /* how much of the memory that HTTP/2 connections share is in use, see heddle_h2_hold */
+    uint64_t h2_memory; /* how much of the memory that HTTP/2 connections share is in use, see heddle_h2_count_memory */
     uint64_t h2_drawn;
     uint64_t h2_lent; /* bytes of the strings in h2_loans */
     heddle_link h2_loans; /* strings of responses that clients take slowly, see http/h2_response.c */

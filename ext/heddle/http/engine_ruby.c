@@ -275,7 +275,7 @@ static VALUE engine_share_disk(VALUE self, VALUE object, VALUE number)
     return self;
 }
 
-static VALUE counts_by_class(const uint64_t *counts)
+static VALUE make_class_counts(const uint64_t *counts)
 {
     VALUE list = rb_ary_new_capa(HEDDLE_STATUS_CLASSES);
     for (unsigned i = 0; i < HEDDLE_STATUS_CLASSES; i++)
@@ -291,13 +291,13 @@ static VALUE counts_by_class(const uint64_t *counts)
  */
 static VALUE engine_answers(VALUE self)
 {
-    return counts_by_class(engine_of(self)->answers);
+    return make_class_counts(engine_of(self)->answers);
 }
 
 /* The same for requests that were rejected before they reached the application. */
 static VALUE engine_rejections(VALUE self)
 {
-    return counts_by_class(engine_of(self)->rejections);
+    return make_class_counts(engine_of(self)->rejections);
 }
 
 /*
@@ -321,7 +321,7 @@ static VALUE engine_latency_sum(VALUE self)
     return DBL2NUM((double)engine_of(self)->latency.sum / 1e9);
 }
 
-static int slower_first(const void *one, const void *other)
+static int compare_durations(const void *one, const void *other)
 {
     int64_t taken = ((const heddle_slow *)one)->taken, others = ((const heddle_slow *)other)->taken;
     return (taken < others) - (taken > others);
@@ -341,7 +341,7 @@ static VALUE engine_slowest(VALUE self)
     heddle_slowest_expire(slowest, now);
     unsigned count = slowest->count; /* allocating objects may run other threads, which change the list */
     memcpy(list, slowest->list, count * sizeof(*list));
-    qsort(list, count, sizeof(*list), slower_first);
+    qsort(list, count, sizeof(*list), compare_durations);
     VALUE result = rb_ary_new_capa(count);
     for (unsigned i = 0; i < count; i++) {
         const heddle_slow *one = &list[i];
@@ -399,7 +399,7 @@ static VALUE engine_websockets(VALUE self)
     return result;
 }
 
-static VALUE latency_bounds(void)
+static VALUE make_latency_bounds(void)
 {
     VALUE bounds = rb_ary_new_capa(HEDDLE_LATENCY_BUCKETS);
     for (unsigned bucket = 0; bucket < HEDDLE_LATENCY_BUCKETS - 1; bucket++)
@@ -434,5 +434,5 @@ void Init_heddle_engine(VALUE http)
      * The upper bounds of the buckets in seconds. Each is at most a quarter above the one before, and the last is
      * infinite.
      */
-    rb_define_const(engine_class, "LATENCY_BOUNDS", latency_bounds());
+    rb_define_const(engine_class, "LATENCY_BOUNDS", make_latency_bounds());
 }

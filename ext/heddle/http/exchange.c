@@ -1,3 +1,5 @@
+/* The record of an exchange: made, reused, its body in memory, and its end. */
+
 #include "http/exchange.h"
 
 #include "http/engine.h"
@@ -7,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A record that an ended exchange has left, or a new one; NULL without memory. */
 static heddle_exchange *take_spare(heddle_engine *engine)
 {
     heddle_exchange *exchange = engine->spare;
@@ -35,7 +38,7 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
     heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_WAITING);
     exchange->head = *head;
     exchange->body = 0;
-    exchange->body_size = exchange->body_room = exchange->reserved = 0;
+    exchange->body_size = exchange->body_capacity = exchange->reserved_memory = 0;
     exchange->spool = NULL;
     exchange->arrived = heddle_clock_now();
     exchange->bytes = exchange->own_bytes;
@@ -54,6 +57,7 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
     return exchange;
 }
 
+/* The engine lists exchanges with a body in memory: it marks and pins their Strings. */
 static void link_body(heddle_engine *engine, heddle_exchange *exchange)
 {
     exchange->previous_body = NULL;
@@ -74,27 +78,27 @@ void heddle_exchange_drop_body(heddle_exchange *exchange)
     if (exchange->next_body)
         exchange->next_body->previous_body = exchange->previous_body;
     exchange->body = 0;
-    exchange->body_size = exchange->body_room = 0;
+    exchange->body_size = exchange->body_capacity = 0;
 }
 
-bool heddle_exchange_reserve(heddle_exchange *exchange, size_t bytes)
+bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes)
 {
-    if (bytes > exchange->reserved && !heddle_body_memory_acquire(bytes - exchange->reserved))
+    if (bytes > exchange->reserved_memory && !heddle_body_memory_acquire(bytes - exchange->reserved_memory))
         return false;
-    if (bytes < exchange->reserved)
-        heddle_body_memory_release(exchange->reserved - bytes);
-    exchange->reserved = bytes;
+    if (bytes < exchange->reserved_memory)
+        heddle_body_memory_release(exchange->reserved_memory - bytes);
+    exchange->reserved_memory = bytes;
     return true;
 }
 
-void heddle_exchange_detach(heddle_exchange *exchange)
+void heddle_exchange_drop_session(heddle_exchange *exchange)
 {
     heddle_ready_list_remove(&exchange->work);
     exchange->work.connection = NULL;
     if (exchange->state == HEDDLE_EXCHANGE_WAITING)
         heddle_exchange_free(exchange);
     else if (exchange->state == HEDDLE_EXCHANGE_RUNNING)
-        heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_DETACHED);
+        heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_WITHOUT_SESSION);
 }
 
 void heddle_exchange_free(heddle_exchange *exchange)
@@ -102,7 +106,7 @@ void heddle_exchange_free(heddle_exchange *exchange)
     heddle_engine *engine = exchange->engine;
     heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_SPARE);
     heddle_exchange_drop_body(exchange);
-    heddle_exchange_reserve(exchange, 0);
+    heddle_exchange_reserve_memory(exchange, 0);
     if (exchange->spool) {
         heddle_body_spool_close(exchange->spool);
         heddle_body_spool_release(exchange->spool);
@@ -126,7 +130,8 @@ typedef struct {
     size_t room;
 } enlargement;
 
-static VALUE enlarge_head(VALUE data)
+/* Under rb_protect: enlarging the String may raise NoMemoryError. */
+static VALUE enlarge_body(VALUE data)
 {
     enlargement *one = (enlargement *)data;
     heddle_exchange *exchange = one->exchange;
@@ -137,14 +142,14 @@ static VALUE enlarge_head(VALUE data)
     return exchange->body;
 }
 
-char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size)
+char *heddle_exchange_make_body_room(heddle_exchange *exchange, size_t size)
 {
-    if (exchange->body_room - exchange->body_size < size) {
-        enlargement one = {.exchange = exchange, .room = exchange->body_room * 2};
+    if (exchange->body_capacity - exchange->body_size < size) {
+        enlargement one = {.exchange = exchange, .room = exchange->body_capacity * 2};
         if (one.room < exchange->body_size + size)
             one.room = exchange->body_size + size;
         int state = 0;
-        VALUE body = rb_protect(enlarge_head, (VALUE)&one, &state);
+        VALUE body = rb_protect(enlarge_body, (VALUE)&one, &state);
         if (state) {
             heddle_take_errinfo();
             return NULL;
@@ -152,7 +157,7 @@ char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size)
         if (!exchange->body)
             link_body(exchange->engine, exchange);
         exchange->body = body;
-        exchange->body_room = one.room;
+        exchange->body_capacity = one.room;
     }
     return RSTRING_PTR(exchange->body) + exchange->body_size;
 }

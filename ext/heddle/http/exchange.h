@@ -72,9 +72,9 @@ struct heddle_exchange {
     heddle_request_head head;
     char *bytes;     /* the bytes of which the head has slices */
     VALUE body;      /* 0: no body in memory; marked and pinned by the engine */
-    size_t body_size, body_room;
+    size_t body_size, body_capacity;
     /* bytes of a body above body_buffer, counted by heddle_body_memory_acquire until the exchange ends */
-    size_t reserved;
+    size_t reserved_memory;
     heddle_body_spool *spool; /* the body, if it is in a file; or NULL */
     heddle_exchange *next_body, *previous_body; /* in the list of exchanges with `body` */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
@@ -92,7 +92,7 @@ static inline void heddle_exchange_enter(heddle_exchange *exchange, heddle_excha
 /* Does a runner own it, with or without the session? */
 static inline bool heddle_exchange_is_running(const heddle_exchange *exchange)
 {
-    return exchange->state == HEDDLE_EXCHANGE_RUNNING || exchange->state == HEDDLE_EXCHANGE_DETACHED;
+    return exchange->state == HEDDLE_EXCHANGE_RUNNING || exchange->state == HEDDLE_EXCHANGE_WITHOUT_SESSION;
 }
 
 /* Makes an exchange of this connection, with a copy of the head; NULL without memory. */
@@ -108,7 +108,7 @@ void heddle_exchange_disconnected(heddle_exchange *exchange);
  * Separates the exchange from its session: takes it out of the queue, and frees it unless a runner owns it; then it is
  * freed when the application has returned.
  */
-void heddle_exchange_detach(heddle_exchange *exchange);
+void heddle_exchange_drop_session(heddle_exchange *exchange);
 
 static inline heddle_exchange *heddle_exchange_of_work(heddle_work *work)
 {
@@ -116,12 +116,12 @@ static inline heddle_exchange *heddle_exchange_of_work(heddle_work *work)
 }
 
 /* Makes room for so many more bytes of the body and returns where they go; NULL without memory. */
-char *heddle_exchange_body_room(heddle_exchange *exchange, size_t size);
+char *heddle_exchange_make_body_room(heddle_exchange *exchange, size_t size);
 /*
- * Sets `reserved`, the bytes of this body that count against the memory for bodies. False: all bodies of this process
+ * Sets `reserved_memory`, the bytes of this body that count against the memory for bodies. False: all bodies of this process
  * together would have too many.
  */
-bool heddle_exchange_reserve(heddle_exchange *exchange, size_t bytes);
+bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes);
 /* The part of the body in memory, or nil; removes it from the exchange. */
 VALUE heddle_exchange_take_body(heddle_exchange *exchange);
 /* Removes the body from memory. */

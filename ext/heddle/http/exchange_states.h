@@ -23,7 +23,7 @@ typedef enum {
     HEDDLE_EXCHANGE_SPARE,
     HEDDLE_EXCHANGE_WAITING,  /* its body is received, or it waits for a runner: the session owns it */
     HEDDLE_EXCHANGE_RUNNING,  /* the runner owns it, and the session knows it */
-    HEDDLE_EXCHANGE_DETACHED, /* the runner alone knows it */
+    HEDDLE_EXCHANGE_WITHOUT_SESSION, /* the runner alone knows it */
 } heddle_exchange_state;
 
 /* A row for each state, a bit for each state that may follow it. */
@@ -33,13 +33,13 @@ static inline bool heddle_exchange_may_enter(uint8_t from, uint8_t to)
         SPARE = 1 << HEDDLE_EXCHANGE_SPARE,
         WAITING = 1 << HEDDLE_EXCHANGE_WAITING,
         RUNNING = 1 << HEDDLE_EXCHANGE_RUNNING,
-        DETACHED = 1 << HEDDLE_EXCHANGE_DETACHED,
+        DETACHED = 1 << HEDDLE_EXCHANGE_WITHOUT_SESSION,
     };
     static const uint8_t allowed[] = {
         [HEDDLE_EXCHANGE_SPARE] = WAITING,
         [HEDDLE_EXCHANGE_WAITING] = RUNNING | SPARE,
         [HEDDLE_EXCHANGE_RUNNING] = WAITING | DETACHED | SPARE,
-        [HEDDLE_EXCHANGE_DETACHED] = SPARE,
+        [HEDDLE_EXCHANGE_WITHOUT_SESSION] = SPARE,
     };
     return allowed[from] >> to & 1;
 }

@@ -8,7 +8,7 @@ enum {
 };
 
 /* Up to its CR LF: the bytes that follow must not influence the message. */
-static const char *line_end(const char *line, const char *end)
+static const char *find_line_end(const char *line, const char *end)
 {
     for (const char *at = line; end - at >= 2; at++) {
         at = memchr(at, '\r', (size_t)(end - at - 1));
@@ -20,13 +20,13 @@ static const char *line_end(const char *line, const char *end)
     return end;
 }
 
-static int fold_fault(heddle_rejection *rejection, int status)
+static int reject_fold(heddle_rejection *rejection, int status)
 {
     return heddle_reject(rejection, status,
                          "a header line starts with white space (obs-fold): put the header on one line");
 }
 
-int heddle_control_fault(heddle_rejection *rejection, int status, char character)
+int heddle_reject_control(heddle_rejection *rejection, int status, char character)
 {
     if (character == '\n')
         return heddle_reject(rejection, status, "a line ends with LF alone: every line ends with CR LF");
@@ -36,14 +36,14 @@ int heddle_control_fault(heddle_rejection *rejection, int status, char character
                          status == BAD_REQUEST ? "request" : "response");
 }
 
-int heddle_field_fault(heddle_rejection *rejection, int status, const char *line, const char *end)
+int heddle_reject_field(heddle_rejection *rejection, int status, const char *line, const char *end)
 {
-    const char *stop = line_end(line, end);
+    const char *stop = find_line_end(line, end);
     if (line < stop && heddle_is_space(*line))
-        return fold_fault(rejection, status);
+        return reject_fold(rejection, status);
     const char *control = heddle_find_control(line, stop);
     if (control < stop)
-        return heddle_control_fault(rejection, status, *control);
+        return heddle_reject_control(rejection, status, *control);
     size_t size = (size_t)(stop - line);
     if (!memchr(line, ':', size) && stop < end)
         return heddle_reject(rejection, status, "a header line has no colon");
@@ -57,7 +57,7 @@ int heddle_field_fault(heddle_rejection *rejection, int status, const char *line
     return heddle_reject(rejection, status, "a header name has characters that are not allowed");
 }
 
-static int target_fault(heddle_rejection *rejection, const char *target, const char *end)
+static int reject_target(heddle_rejection *rejection, const char *target, const char *end)
 {
     if (memchr(target, '#', (size_t)(end - target))) {
         return heddle_reject(rejection, BAD_REQUEST,
@@ -72,7 +72,7 @@ static bool is_version(const char *text, size_t size)
            heddle_is(text[7], HEDDLE_DIGIT);
 }
 
-static int version_fault(heddle_rejection *rejection, const char *version, const char *end)
+static int reject_version(heddle_rejection *rejection, const char *version, const char *end)
 {
     if (is_version(version, (size_t)(end - version))) {
         return heddle_reject(rejection, VERSION_NOT_SUPPORTED,
@@ -81,18 +81,18 @@ static int version_fault(heddle_rejection *rejection, const char *version, const
     return heddle_reject(rejection, BAD_REQUEST, "the HTTP version is malformed: HTTP/1.1 would be right");
 }
 
-static int shape_fault(heddle_rejection *rejection)
+static int reject_shape(heddle_rejection *rejection)
 {
     return heddle_reject(rejection, BAD_REQUEST, "the request line is not `method target HTTP/1.1`");
 }
 
-int heddle_request_line_fault(heddle_rejection *rejection, const char *line, const char *end)
+int heddle_reject_request_line(heddle_rejection *rejection, const char *line, const char *end)
 {
-    const char *stop = line_end(line, end);
+    const char *stop = find_line_end(line, end);
     bool whole = stop < end;
     const char *control = heddle_find_control(line, stop);
     if (control < stop)
-        return heddle_control_fault(rejection, BAD_REQUEST, *control);
+        return heddle_reject_control(rejection, BAD_REQUEST, *control);
 
     const char *spaces[3] = {NULL, NULL, NULL};
     const char *at = line;
@@ -101,7 +101,7 @@ int heddle_request_line_fault(heddle_rejection *rejection, const char *line, con
         at = spaces[i] ? spaces[i] + 1 : NULL;
     }
     if (whole && (!spaces[1] || spaces[2]))
-        return shape_fault(rejection);
+        return reject_shape(rejection);
 
     const char *method_end = spaces[0] ? spaces[0] : stop;
     if (method_end == line || heddle_find_token_end(line, method_end) < method_end) {
@@ -110,11 +110,11 @@ int heddle_request_line_fault(heddle_rejection *rejection, const char *line, con
                                    : "this is no HTTP request: the method is not a token");
     }
     if (!spaces[0])
-        return shape_fault(rejection);
+        return reject_shape(rejection);
     const char *target = spaces[0] + 1, *target_end = spaces[1] ? spaces[1] : stop;
     if (target == target_end || heddle_find_target_end(target, target_end) < target_end)
-        return target_fault(rejection, target, target_end);
+        return reject_target(rejection, target, target_end);
     if (!spaces[1] || spaces[2])
-        return shape_fault(rejection);
-    return version_fault(rejection, spaces[1] + 1, stop);
+        return reject_shape(rejection);
+    return reject_version(rejection, spaces[1] + 1, stop);
 }

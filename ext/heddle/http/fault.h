@@ -6,12 +6,12 @@
 #include "http/rejection.h"
 
 /* A field line, from its start to `end`, which may be far behind it or within it. */
-int heddle_field_fault(heddle_rejection *rejection, int status, const char *line, const char *end);
+int heddle_reject_field(heddle_rejection *rejection, int status, const char *line, const char *end);
 
 /* A request line. */
-int heddle_request_line_fault(heddle_rejection *rejection, const char *line, const char *end);
+int heddle_reject_request_line(heddle_rejection *rejection, const char *line, const char *end);
 
 /* For a control character; `next` is the character after a CR. */
-int heddle_control_fault(heddle_rejection *rejection, int status, char character);
+int heddle_reject_control(heddle_rejection *rejection, int status, char character);
 
 #endif

@@ -5,7 +5,7 @@
 
 #ifdef __SSE2__
 /* Compares these bytes with the name, in any case. */
-static inline unsigned same_letters(__m128i bytes, const char *name)
+static inline unsigned compare_letters(__m128i bytes, const char *name)
 {
     __m128i wanted = _mm_loadu_si128((const __m128i *)name);
     __m128i letters = _mm_cmpgt_epi8(wanted, _mm_set1_epi8('a' - 1));
@@ -17,7 +17,7 @@ static inline unsigned same_letters(__m128i bytes, const char *name)
  * Recognizes a known name by two loads. HEDDLE_FIELD_OTHER decides nothing: it is another name, or malformed, or there
  * are too few bytes.
  */
-static inline unsigned known_name(const char *name, const char *end, size_t *size)
+static inline unsigned find_known_name(const char *name, const char *end, size_t *size)
 {
     if (end - name < 32)
         return HEDDLE_FIELD_OTHER;
@@ -32,7 +32,7 @@ static inline unsigned known_name(const char *name, const char *end, size_t *siz
         return HEDDLE_FIELD_OTHER;
     unsigned id = heddle_field_candidate(name, *size);
     const char *wanted = heddle_known_names[id].name;
-    unsigned same = same_letters(low, wanted) | same_letters(high, wanted + 16) << 16;
+    unsigned same = compare_letters(low, wanted) | compare_letters(high, wanted + 16) << 16;
     return heddle_known_names[id].size == *size && !(~same & ((1u << *size) - 1)) ? id : HEDDLE_FIELD_OTHER;
 }
 #endif
@@ -41,7 +41,7 @@ static inline unsigned known_name(const char *name, const char *end, size_t *siz
 static inline unsigned read_name(const char *name, const char *end, size_t *size)
 {
 #ifdef __SSE2__
-    unsigned id = known_name(name, end, size);
+    unsigned id = find_known_name(name, end, size);
     if (id != HEDDLE_FIELD_OTHER)
         return id;
 #endif

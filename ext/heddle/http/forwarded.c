@@ -17,7 +17,7 @@ static bool is_blank(char byte)
 }
 
 /* The last element of a list that is http or https; `before` if there is none. */
-static heddle_scheme last_of(const char *at, const char *end, heddle_scheme before)
+static heddle_scheme find_last_scheme(const char *at, const char *end, heddle_scheme before)
 {
     while (at < end) {
         const char *start = at;
@@ -171,10 +171,10 @@ heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const cha
             malformed |= !read_forwarded((rest){value, end}, (forwarded_fields){.scheme = &forwarded});
             break;
         case HEDDLE_FIELD_X_FORWARDED_PROTO:
-            proto = last_of(value, end, proto);
+            proto = find_last_scheme(value, end, proto);
             break;
         case HEDDLE_FIELD_X_FORWARDED_SCHEME:
-            scheme = last_of(value, end, scheme);
+            scheme = find_last_scheme(value, end, scheme);
             break;
         default:
             break;

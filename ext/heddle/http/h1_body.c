@@ -17,7 +17,7 @@ int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1
     return heddle_body_deadline(engine, h1->since, h1->taken, heddle_clock_coarse());
 }
 
-void heddle_h1_body_waits(heddle_connection *connection)
+void heddle_h1_await_body(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -37,7 +37,7 @@ void heddle_h1_body_waits(heddle_connection *connection)
 static heddle_h1_progress reject_too_large(heddle_connection *connection)
 {
     heddle_rejection rejection;
-    heddle_h1_reject(connection, &rejection, heddle_body_too_large(heddle_h1_engine(connection), &rejection));
+    heddle_h1_reject(connection, &rejection, heddle_body_reject_large(heddle_h1_engine(connection), &rejection));
     return HEDDLE_H1_ENDED;
 }
 
@@ -46,7 +46,7 @@ static heddle_h1_progress reject_unwritten(heddle_connection *connection, int er
 {
     heddle_rejection rejection;
     const char *retry_after =
-        heddle_body_rejection(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange, error, &rejection);
+        heddle_body_make_rejection(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange, error, &rejection);
     heddle_h1_reject(connection, &rejection, retry_after);
     return HEDDLE_H1_ENDED;
 }
@@ -64,12 +64,12 @@ static bool send_continue(heddle_connection *connection)
     return result == 0 || result == -EAGAIN;
 }
 
-static void body_written(void *owner, int error);
+static void handle_written(void *owner, int error);
 
 static bool begin_to_spool(heddle_connection *connection)
 {
     return heddle_body_begin_spool(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange,
-                                   connection->sockets->loop, connection, body_written);
+                                   connection->sockets->loop, connection, handle_written);
 }
 
 heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun)
@@ -93,7 +93,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     if (spools && !heddle_body_disk_has_room((uint64_t)length, engine->body_disk_limit))
         return reject_unwritten(connection, ENOBUFS);
     bool goes_on = spools ? begin_to_spool(connection)
-                         : length < 0 || heddle_exchange_body_room(exchange, (size_t)length);
+                         : length < 0 || heddle_exchange_make_body_room(exchange, (size_t)length);
     /* Not when the client has begun to send the body (RFC 9110, section 10.1.1). */
     if (goes_on && h1->expects && !begun)
         goes_on = send_continue(connection);
@@ -120,7 +120,7 @@ static heddle_h1_progress write_buffer(heddle_connection *connection)
     return HEDDLE_H1_WRITES;
 }
 
-static void body_written(void *owner, int error)
+static void handle_written(void *owner, int error)
 {
     heddle_connection *connection = owner;
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -143,7 +143,7 @@ static heddle_h1_progress move_to_file(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
-    heddle_exchange_reserve(exchange, 0); /* the spool counts its own buffer */
+    heddle_exchange_reserve_memory(exchange, 0); /* the spool counts its own buffer */
     if (!begin_to_spool(connection) ||
         !heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size)) {
         heddle_h1_close(connection);
@@ -175,14 +175,14 @@ static heddle_h1_progress proceed_reading(heddle_connection *connection)
 
 /* -- its bytes ---------------------------------------------------------------------------------------------------- */
 
-char *heddle_h1_body_room(heddle_connection *connection, size_t *size)
+char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (!h1->exchange->spool) {
         *size = (size_t)h1->left;
-        return heddle_exchange_body_room(h1->exchange, *size);
+        return heddle_exchange_make_body_room(h1->exchange, *size);
     }
-    char *room = heddle_body_spool_room(h1->exchange->spool, (uint64_t)h1->left, size);
+    char *room = heddle_body_spool_make_room(h1->exchange->spool, (uint64_t)h1->left, size);
     if ((int64_t)*size > h1->left)
         *size = (size_t)h1->left;
     return room;
@@ -195,7 +195,7 @@ static heddle_h1_progress take_length(heddle_connection *connection, const char 
     *used = (int64_t)size < h1->left ? size : (size_t)h1->left;
     if (h1->stage == HEDDLE_H1_BODY) {
         size_t space;
-        char *room = heddle_h1_body_room(connection, &space);
+        char *room = heddle_h1_find_body_room(connection, &space);
         if (!room) {
             heddle_h1_close(connection);
             return HEDDLE_H1_ENDED;
@@ -205,7 +205,7 @@ static heddle_h1_progress take_length(heddle_connection *connection, const char 
         if (room != bytes)
             memcpy(room, bytes, *used);
         if (exchange->spool)
-            heddle_body_spool_added(exchange->spool, *used);
+            heddle_body_spool_count_added(exchange->spool, *used);
         else
             exchange->body_size += *used;
     }
@@ -222,9 +222,9 @@ static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t 
     if (h1->stage != HEDDLE_H1_BODY)
         return bytes; /* discarded bytes are decoded in place */
     if (!h1->exchange->spool)
-        return heddle_exchange_body_room(h1->exchange, *size);
+        return heddle_exchange_make_body_room(h1->exchange, *size);
     size_t space;
-    char *room = heddle_body_spool_room(h1->exchange->spool, HEDDLE_SPOOL_UNKNOWN, &space);
+    char *room = heddle_body_spool_make_room(h1->exchange->spool, HEDDLE_SPOOL_UNKNOWN, &space);
     if (*size > space)
         *size = space;
     return room;
@@ -246,7 +246,7 @@ static heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes
         if (h1->stage == HEDDLE_H1_BODY)
             heddle_h1_reject(connection, &rejection, NULL);
         else
-            heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
+            heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_ENDED;
     }
     *used = (size_t)result;
@@ -256,11 +256,11 @@ static heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes
         if (h1->taken <= engine->body_buffer)
             return HEDDLE_H1_MORE;
         /* too many bytes to read only for keeping the connection */
-        heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
+        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_ENDED;
     }
     if (h1->exchange->spool)
-        heddle_body_spool_added(h1->exchange->spool, length);
+        heddle_body_spool_count_added(h1->exchange->spool, length);
     else
         h1->exchange->body_size += length;
     return HEDDLE_H1_MORE;

@@ -37,7 +37,7 @@ static events *events_at(const heddle_subscriber *subscriber)
 }
 
 /* Ends the stream in a way that its client can see, because it missed events. The record is freed. */
-static void cut_off(heddle_connection *connection)
+static void reset_stream(heddle_connection *connection)
 {
     heddle_transport_will_reset(&connection->transport);
     heddle_sockets_close_connection(connection);
@@ -57,11 +57,11 @@ static bool add_content(events *events, const char *bytes, size_t size)
 }
 
 /* Sends queued output in the next tick at the latest. */
-static HEDDLE_LAST_USE void send_soon(events *events, bool added)
+static HEDDLE_LAST_USE void schedule_output(events *events, bool added)
 {
     heddle_connection *connection = events->connection;
     if (!added) {
-        cut_off(connection);
+        reset_stream(connection);
     } else if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
         heddle_connection_flush_later(connection);
     } else {
@@ -87,7 +87,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         heddle_sockets_close_connection(connection);
     } else if (!string || sent < RSTRING_LEN(string)) {
         heddle_output *output = &connection->output;
-        send_soon(events, string && (message->reset || heddle_output_add_bytes(output, events->lines, events->lines_size)) &&
+        schedule_output(events, string && (message->reset || heddle_output_add_bytes(output, events->lines, events->lines_size)) &&
                               heddle_output_add_string(output, string, (size_t)sent));
     }
 }
@@ -99,7 +99,7 @@ static bool is_full(const heddle_subscriber *subscriber)
 
 static void end_slow(heddle_subscriber *subscriber)
 {
-    cut_off(events_at(subscriber)->connection);
+    reset_stream(events_at(subscriber)->connection);
 }
 
 static const heddle_subscriber_operations subscriber_operations = {
@@ -169,11 +169,11 @@ static void handle_deadline(heddle_connection *connection)
     heddle_connection_set_deadline(connection, heddle_add_duration(now, HEDDLE_EVENTS_COMMENT));
     if (connection->output.size) {
         if (timeout >= 0 && heddle_add_duration(events->progress, timeout) <= now)
-            cut_off(connection);
+            reset_stream(connection);
         return;
     }
     if (!add_content(events, ":\n\n", 3)) {
-        cut_off(connection);
+        reset_stream(connection);
         return;
     }
     heddle_connection_has_output(connection);
@@ -198,7 +198,7 @@ static void end_events(heddle_connection *connection)
     bool added = add_content(events, text, heddle_events_farewell(text, sizeof(text))) &&
                  (!events->chunked || heddle_output_add_bytes(&connection->output, "0\r\n\r\n", 5));
     if (!added) {
-        cut_off(connection);
+        reset_stream(connection);
         return;
     }
     heddle_connection_has_output(connection);
@@ -282,7 +282,7 @@ static const heddle_protocol protocol = {
 };
 
 /* With room for so many bytes of lines. NULL: no memory. */
-static events *new_events(heddle_connection *connection, size_t room, heddle_slow_policy policy, bool chunked)
+static events *allocate_events(heddle_connection *connection, size_t room, heddle_slow_policy policy, bool chunked)
 {
     events *events = calloc(1, sizeof(*events) + room);
     if (!events)
@@ -319,9 +319,9 @@ void heddle_events_resume(heddle_connection *connection, VALUE words)
         rb_set_errinfo(Qnil);
     events *events = state || !read_words(words, &head)
                          ? NULL
-                         : new_events(connection, head.lines_size, head.policy, head.chunked);
+                         : allocate_events(connection, head.lines_size, head.policy, head.chunked);
     if (!events) {
-        cut_off(connection);
+        reset_stream(connection);
         return;
     }
     const char *topic = RSTRING_PTR(words) + sizeof(head) + head.lines_size, *position = topic + head.topic_size;
@@ -336,7 +336,7 @@ void heddle_events_resume(heddle_connection *connection, VALUE words)
     RB_GC_GUARD(words);
     heddle_connection *alive = heddle_sockets_at(sockets, identity);
     if (alive && result != HEDDLE_SUBSCRIBED)
-        cut_off(alive);
+        reset_stream(alive);
     else if (alive && sockets->draining)
         end_events(alive);
 }
@@ -346,7 +346,7 @@ void heddle_events_resume(heddle_connection *connection, VALUE words)
 static events *make_events(heddle_connection *connection, const heddle_events_wish *wish, bool chunked)
 {
     size_t size = (size_t)RSTRING_LEN(wish->lines);
-    events *events = new_events(connection, size ? size + EVENTS_CHUNK : 0, wish->policy, chunked);
+    events *events = allocate_events(connection, size ? size + EVENTS_CHUNK : 0, wish->policy, chunked);
     if (!events)
         rb_memerror();
     size_t head = size && chunked ? heddle_chunk_head(events->lines, size) : 0;
@@ -363,9 +363,9 @@ static void change_protocol(heddle_exchange_handle *handle, heddle_connection *c
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_engine_count_answer(handle->engine, h1->exchange, status);
-    heddle_exchange_detach(h1->exchange);
+    heddle_exchange_drop_session(h1->exchange);
     h1->exchange = NULL;
-    heddle_connection_part(connection);
+    heddle_connection_drop_handle(connection);
     heddle_connection_end_work(connection);
     heddle_connection_start(connection, &protocol, events);
 }
@@ -395,13 +395,13 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     if (!heddle_sockets_at(sockets, identity))
         return Qtrue; /* it was closed, because it had missed events */
     if (result != HEDDLE_SUBSCRIBED) {
-        cut_off(connection);
+        reset_stream(connection);
         return Qtrue;
     }
     char id[64];
     if (added && NIL_P(wish.since))
         added = add_content(events, id, heddle_events_first_id(&events->subscriber, id, sizeof(id)));
-    send_soon(events, added);
+    schedule_output(events, added);
     /* Connections that existed when the server began to stop got connection: close. */
     if ((sockets->draining || handle->engine->draining) && heddle_sockets_at(sockets, identity))
         end_events(connection);

@@ -25,7 +25,7 @@ static VALUE exchange_expects_p(VALUE self)
     return h1_of(self)->expects ? Qtrue : Qfalse;
 }
 
-/* The client need not be told any more. */
+/* The client no longer needs to get it. */
 static VALUE exchange_expected(VALUE self)
 {
     h1_of(self)->expects = false;
@@ -42,7 +42,7 @@ static VALUE exchange_buffered_p(VALUE self)
 static VALUE exchange_discardable_p(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    return heddle_h1_discardable(handle->engine, heddle_h1_of(heddle_exchange_open(handle))) ? Qtrue : Qfalse;
+    return heddle_h1_may_discard_body(handle->engine, heddle_h1_of(heddle_exchange_open(handle))) ? Qtrue : Qfalse;
 }
 
 static VALUE take_length(heddle_connection *connection, heddle_h1 *h1)
@@ -108,7 +108,7 @@ static VALUE exchange_fill(VALUE self, VALUE seconds)
         heddle_h1 *h1 = heddle_h1_of(connection);
         if (h1->ended)
             return Qnil;
-        char *room = heddle_connection_room(connection, HEDDLE_SCRATCH);
+        char *room = heddle_connection_make_room(connection, HEDDLE_SCRATCH);
         if (!room)
             rb_memerror();
         ssize_t bytes = heddle_connection_receive(connection, room, HEDDLE_SCRATCH);
@@ -126,7 +126,7 @@ static VALUE exchange_fill(VALUE self, VALUE seconds)
             heddle_exchange_raise_gone("the connection broke", (int)-bytes);
         if (deadline < 0 && timeout >= 0)
             deadline = heddle_deadline_after(timeout);
-        heddle_connection_await(connection, HEDDLE_READING, deadline, "the client sent nothing in time");
+        heddle_connection_wait_or_raise(connection, HEDDLE_READING, deadline, "the client sent nothing in time");
     }
 }
 
@@ -145,7 +145,7 @@ static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
     /* Sent at once, while a failure can be raised in the caller; responses to pipelined requests are sent together. */
     if (!heddle_connection_buffered(connection))
         heddle_h1_flush(connection);
-    heddle_h1_answered(connection, RTEST(reusable), NUM2INT(status));
+    heddle_h1_complete_response(connection, RTEST(reusable), NUM2INT(status));
     return Qnil;
 }
 
@@ -169,7 +169,7 @@ static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
         heddle_sockets_close_connection(connection);
         return Qfalse;
     }
-    heddle_h1_rejected(connection, rejection.status);
+    heddle_h1_complete_rejection(connection, rejection.status);
     return Qtrue;
 }
 

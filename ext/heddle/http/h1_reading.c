@@ -140,7 +140,7 @@ static void apply_progress(heddle_connection *connection, heddle_h1_progress res
     if (result == HEDDLE_H1_SERVE)
         heddle_h1_serve(connection, false);
     else if (result == HEDDLE_H1_DROPPED)
-        heddle_h1_after_output(connection, HEDDLE_H1_THEN_IDLE);
+        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_IDLE);
 }
 
 /* Empty lines before a request are ignored (RFC 9112, section 2.2). */
@@ -153,7 +153,7 @@ bool heddle_h1_has_begun(const heddle_connection *connection)
     return false;
 }
 
-static void reject_cut(heddle_connection *connection, const char *what)
+static void reject_truncated(heddle_connection *connection, const char *what)
 {
     heddle_rejection rejection;
     heddle_reject(&rejection, 400, "%s", what);
@@ -167,31 +167,31 @@ static void wait_for_more(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_DISCARD) {
-        heddle_h1_body_waits(connection);
+        heddle_h1_await_body(connection);
     } else if (h1->stage == HEDDLE_H1_IDLE && heddle_connection_buffered(connection)) {
         heddle_h1_enter(h1, HEDDLE_H1_HEAD);
-        heddle_h1_due_in(connection, engine->head_timeout);
+        heddle_h1_set_time_limit(connection, engine->head_timeout);
     } else if (h1->stage == HEDDLE_H1_IDLE) {
         if (sockets->draining) {
             heddle_h1_close(connection);
             return;
         }
-        heddle_h1_due_in(connection, engine->idle_timeout);
+        heddle_h1_set_time_limit(connection, engine->idle_timeout);
     }
     sockets->set.operations->want(&sockets->set, connection, HEDDLE_READING);
     heddle_connection_leave_at_rest(connection);
 }
 
-static void end_of_input(heddle_connection *connection)
+static void handle_input_end(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->ended = true;
     if (h1->stage == HEDDLE_H1_BODY)
-        reject_cut(connection, "the request's body ended before it was complete");
+        reject_truncated(connection, "the request's body ended before it was complete");
     else if (h1->stage != HEDDLE_H1_DISCARD && heddle_h1_has_begun(connection))
-        reject_cut(connection, "the request ended in its head");
+        reject_truncated(connection, "the request ended in its head");
     else
-        heddle_h1_after_output(connection, HEDDLE_H1_THEN_CLOSE);
+        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_CLOSE);
 }
 
 /*
@@ -209,13 +209,13 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (heddle_connection_buffered(connection)) {
         *into = INTO_INPUT;
-        char *room = heddle_connection_room(connection, 1024);
-        *size = connection->input_room - connection->input_end;
+        char *room = heddle_connection_make_room(connection, 1024);
+        *size = connection->input_capacity - connection->input_end;
         return room;
     }
     if (h1->stage == HEDDLE_H1_BODY && h1->left > 0) {
         *into = INTO_BODY;
-        return heddle_h1_body_room(connection, size);
+        return heddle_h1_find_body_room(connection, size);
     }
     *into = INTO_SCRATCH;
     *size = h1->stage == HEDDLE_H1_IDLE ? FIRST_READ : HEDDLE_SCRATCH;
@@ -227,7 +227,7 @@ static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t 
 {
     if (size == 0)
         return true;
-    char *room = heddle_connection_room(connection, size);
+    char *room = heddle_connection_make_room(connection, size);
     if (!room)
         return false;
     memcpy(room, bytes, size);
@@ -236,7 +236,7 @@ static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t 
 }
 
 /* Reads until a request is complete, or no more bytes are here. */
-void heddle_h1_read_on(heddle_connection *connection)
+void heddle_h1_read_input(heddle_connection *connection)
 {
     for (;;) {
         destination into;
@@ -253,7 +253,7 @@ void heddle_h1_read_on(heddle_connection *connection)
         }
         if (bytes <= 0) {
             if (bytes == 0)
-                end_of_input(connection);
+                handle_input_end(connection);
             else
                 heddle_h1_close(connection);
             return;
@@ -297,7 +297,7 @@ void heddle_h1_take_buffered(heddle_connection *connection)
             return;
         }
     }
-    heddle_h1_read_on(connection);
+    heddle_h1_read_input(connection);
 }
 
 /*

@@ -22,7 +22,7 @@ static void copy_body(heddle_buffer *out, VALUE body)
 }
 
 /* Queues the rest: `sent` bytes of the head and the content were sent. */
-static void put_aside(heddle_connection *connection, const char *head, size_t head_size, VALUE body, size_t sent)
+static void queue_rest(heddle_connection *connection, const char *head, size_t head_size, VALUE body, size_t sent)
 {
     heddle_output *output = &connection->output;
     bool added = sent >= head_size || heddle_output_add_bytes(output, head + sent, head_size - sent);
@@ -69,7 +69,7 @@ static void send_answer(heddle_exchange_handle *handle, const char *head, size_t
             heddle_exchange_writable(handle); /* raises */
         }
     }
-    put_aside(connection, head, head_size, body, sent < 0 ? 0 : (size_t)sent);
+    queue_rest(connection, head, head_size, body, sent < 0 ? 0 : (size_t)sent);
 }
 
 bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body, int64_t size,
@@ -86,7 +86,7 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
         .minor = request->minor,
         .status = status,
         .keep_alive = request->keep_alive && !engine->draining &&
-                      heddle_h1_discardable(engine, heddle_h1_of(connection)),
+                      heddle_h1_may_discard_body(engine, heddle_h1_of(connection)),
         .length = request->method_id == HEDDLE_HEAD ? -1 : size,
     };
     heddle_buffer *out = &engine->out;
@@ -116,6 +116,6 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
         heddle_h1_drain(handle, 0);
         heddle_exchange_writable(handle);
     }
-    heddle_h1_answered(heddle_exchange_connection(handle), head.keep_alive, head.status);
+    heddle_h1_complete_response(heddle_exchange_connection(handle), head.keep_alive, head.status);
     return true;
 }

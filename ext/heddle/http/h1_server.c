@@ -14,7 +14,7 @@ void heddle_h1_close(heddle_connection *connection)
     heddle_sockets_close_idle(connection);
 }
 
-void heddle_h1_due_in(heddle_connection *connection, int64_t duration)
+void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration)
 {
     heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), duration));
 }
@@ -57,7 +57,7 @@ static void begin_to_linger(heddle_connection *connection)
     heddle_h1_enter(h1, HEDDLE_H1_LINGER);
     h1->taken = 0;
     heddle_connection_drop_input(connection);
-    heddle_h1_due_in(connection, engine->linger_timeout);
+    heddle_h1_set_time_limit(connection, engine->linger_timeout);
     begin_linger(connection);
 }
 
@@ -85,7 +85,7 @@ static void proceed_session(heddle_connection *connection)
     }
 }
 
-void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next)
+void heddle_h1_schedule_next(heddle_connection *connection, heddle_h1_next next)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->next = next;
@@ -94,7 +94,7 @@ void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next)
         proceed_session(connection);
     } else if (result == -EAGAIN) {
         heddle_h1_enter(h1, HEDDLE_H1_SENDING);
-        heddle_h1_due_in(connection, heddle_h1_engine(connection)->write_timeout);
+        heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
     } else {
         heddle_h1_close(connection);
     }
@@ -109,7 +109,7 @@ static void send_more(heddle_connection *connection)
     else if (result != -EAGAIN)
         heddle_h1_close(connection);
     else if (connection->output.size < before)
-        heddle_h1_due_in(connection, heddle_h1_engine(connection)->write_timeout);
+        heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
 }
 
 /* -- refusing ---------------------------------------------------------------------------------------------------- */
@@ -132,12 +132,12 @@ void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rej
     heddle_h1 *h1 = heddle_h1_of(connection);
     bool content = !h1->exchange || h1->exchange->head.method_id != HEDDLE_HEAD;
     if (h1->exchange)
-        heddle_exchange_detach(h1->exchange);
+        heddle_exchange_drop_session(h1->exchange);
     h1->exchange = NULL;
     if (!heddle_engine_count_rejection(connection, rejection))
         return;
     if (heddle_h1_add_rejection(connection, rejection, content, retry_after))
-        heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
+        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_LINGER);
     else
         heddle_h1_close(connection);
 }
@@ -153,7 +153,7 @@ static void reject_late_head(heddle_connection *connection)
 static void reject_slow_body(heddle_connection *connection)
 {
     heddle_rejection rejection;
-    heddle_body_too_slow(heddle_h1_engine(connection), &rejection);
+    heddle_body_reject_slow(heddle_h1_engine(connection), &rejection);
     heddle_h1_reject(connection, &rejection, NULL);
 }
 
@@ -172,7 +172,7 @@ static bool flush_earlier_output(heddle_connection *connection)
  * Has the client left, as far as can be known? A client that has ended its side of the connection and still reads looks
  * like one that has closed its socket.
  */
-static bool has_left(const heddle_connection *connection)
+static bool has_client_left(const heddle_connection *connection)
 {
     char byte;
     if (heddle_transport_has(&connection->transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))
@@ -185,16 +185,16 @@ bool heddle_h1_watch_disconnect(heddle_exchange *exchange)
 {
     heddle_connection *connection = exchange->work.connection;
     connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
-    return has_left(connection);
+    return has_client_left(connection);
 }
 
 /* Handles an event while a request waits for its runner, or has one. */
 static void continue_exchange(heddle_connection *connection, uint8_t ready)
 {
     heddle_exchange *exchange = heddle_h1_of(connection)->exchange;
-    if (exchange->handle && exchange->handle->on_disconnect && has_left(connection))
+    if (exchange->handle && exchange->handle->on_disconnect && has_client_left(connection))
         heddle_exchange_disconnected(exchange);
-    heddle_connection_go_on(connection, ready);
+    heddle_connection_handle_busy_event(connection, ready);
     if (heddle_rounds_have_listed(connection->sockets, &heddle_h1_of(connection)->exchange->work))
         heddle_connection_leave_at_rest(connection);
 }
@@ -212,7 +212,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     case HEDDLE_H1_BODY:
     case HEDDLE_H1_DISCARD:
         if (flush_earlier_output(connection))
-            heddle_h1_read_on(connection);
+            heddle_h1_read_input(connection);
         else
             heddle_h1_close(connection);
         break;
@@ -257,7 +257,7 @@ static void handle_deadline(heddle_connection *connection)
             heddle_admission_reject_late(connection->sockets, &h1->exchange->work);
         break;
     case HEDDLE_H1_DISCARD:
-        heddle_h1_after_output(connection, HEDDLE_H1_THEN_LINGER);
+        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_LINGER);
         break;
     case HEDDLE_H1_WRITING: /* the client is not to blame */
         break;
@@ -271,7 +271,7 @@ static void handle_deadline(heddle_connection *connection)
     }
 }
 
-static void next_request(heddle_connection *connection)
+static void begin_next_request(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (heddle_h1_take_pipelined(connection))
@@ -280,14 +280,14 @@ static void next_request(heddle_connection *connection)
         if (connection->output.size) /* responses must not wait for the body of a pipelined request */
             heddle_connection_flush_later(connection);
         if (h1->stage == HEDDLE_H1_BODY)
-            heddle_h1_read_on(connection);
+            heddle_h1_read_input(connection);
         return;
     }
-    heddle_h1_after_output(connection, HEDDLE_H1_THEN_IDLE);
+    heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_IDLE);
 }
 
 /* Is there input that will never be read? An event of it may not have come yet. */
-static bool has_unread(heddle_connection *connection)
+static bool has_unread_input(heddle_connection *connection)
 {
     if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection))
         return true;
@@ -301,10 +301,10 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_h1_enter(h1, HEDDLE_H1_IDLE);
     if (!reusable) {
-        bool lingers = !h1->ended && (h1->persists || has_unread(connection));
-        heddle_h1_after_output(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
+        bool lingers = !h1->ended && (h1->persists || has_unread_input(connection));
+        heddle_h1_schedule_next(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
     } else if (h1->received) {
-        next_request(connection);
+        begin_next_request(connection);
     } else {
         heddle_connection_flush_later(connection);
         h1->pipelined = 0;
@@ -361,7 +361,7 @@ static void release_session(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->exchange)
-        heddle_exchange_detach(h1->exchange);
+        heddle_exchange_drop_session(h1->exchange);
     free(h1);
 }
 
@@ -372,22 +372,22 @@ static void abandon_session(heddle_connection *connection)
         h1->exchange->work.connection = NULL;
 }
 
-bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1)
+bool heddle_h1_may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
 {
     return h1->received || (!h1->expects && h1->left <= (int64_t)engine->body_buffer && engine->body_buffer > 0);
 }
 
-void heddle_h1_answered(heddle_connection *connection, bool reusable, int status)
+void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
     heddle_engine_count_answer(engine, h1->exchange, status);
     /* Also while the server stops: the last response has promised that the connection stays open. */
-    reusable = reusable && !connection->error && heddle_h1_discardable(engine, h1);
-    heddle_exchange_detach(h1->exchange);
+    reusable = reusable && !connection->error && heddle_h1_may_discard_body(engine, h1);
+    heddle_exchange_drop_session(h1->exchange);
     h1->exchange = NULL;
-    heddle_connection_part(connection);
+    heddle_connection_drop_handle(connection);
     heddle_connection_end_work(connection);
     finish_exchange(connection, reusable);
 }
@@ -396,17 +396,17 @@ void heddle_h1_change_protocol(heddle_connection *connection, const heddle_proto
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_engine_count_answer(heddle_h1_engine(connection), h1->exchange, 101);
-    heddle_exchange_detach(h1->exchange);
+    heddle_exchange_drop_session(h1->exchange);
     h1->exchange = NULL;
-    heddle_connection_part(connection);
+    heddle_connection_drop_handle(connection);
     heddle_connection_end_work(connection);
     heddle_connection_start(connection, protocol, session);
 }
 
-void heddle_h1_rejected(heddle_connection *connection, int status)
+void heddle_h1_complete_rejection(heddle_connection *connection, int status)
 {
     heddle_h1_of(connection)->received = false; /* in every state: the client still sends */
-    heddle_h1_answered(connection, false, status);
+    heddle_h1_complete_response(connection, false, status);
 }
 
 const heddle_protocol heddle_h1_protocol = {

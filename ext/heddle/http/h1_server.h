@@ -68,9 +68,9 @@ HEDDLE_LAST_USE void heddle_h1_begin_rejecting(heddle_connection *connection, in
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
 /* Is the unread rest of the body small enough to be read, so that the connection can be kept open? */
-bool heddle_h1_discardable(const heddle_engine *engine, const heddle_h1 *h1);
+bool heddle_h1_may_discard_body(const heddle_engine *engine, const heddle_h1 *h1);
 /* The response is complete or queued: the connection leaves its runner. */
-HEDDLE_LAST_USE void heddle_h1_answered(heddle_connection *connection, bool reusable, int status);
+HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*
  * The head of a response that changes the protocol was written: the connection leaves its runner and changes to this
  * protocol.
@@ -78,7 +78,7 @@ HEDDLE_LAST_USE void heddle_h1_answered(heddle_connection *connection, bool reus
 HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,
                                                void *session);
 /* The same, and the connection lingers, so that the client gets the response although it still sends. */
-HEDDLE_LAST_USE void heddle_h1_rejected(heddle_connection *connection, int status);
+HEDDLE_LAST_USE void heddle_h1_complete_rejection(heddle_connection *connection, int status);
 /* `watch_disconnect` of the exchange's operations. */
 bool heddle_h1_watch_disconnect(heddle_exchange *exchange);
 

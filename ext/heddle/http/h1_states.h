@@ -58,16 +58,16 @@ typedef enum {
 heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
 heddle_h1_progress heddle_h1_take_body(heddle_connection *connection, char *bytes, size_t size, size_t *used);
 /* Where the next bytes of a body of known length are received, `*size` of them; NULL without memory. */
-char *heddle_h1_body_room(heddle_connection *connection, size_t *size);
+char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
 /* No bytes of the body are here now: sets the deadline for the next ones. */
-void heddle_h1_body_waits(heddle_connection *connection);
+void heddle_h1_await_body(heddle_connection *connection);
 /* The deadline of the body if no more of it comes. */
 int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1);
 
 /* -- h1_reading.c ----------------------------------------------------------------------------------------------- */
 
 /* Reads until a request is complete, or no more bytes are here. */
-HEDDLE_LAST_USE void heddle_h1_read_on(heddle_connection *connection);
+HEDDLE_LAST_USE void heddle_h1_read_input(heddle_connection *connection);
 /* The same, after parsing the bytes that were received earlier. */
 HEDDLE_LAST_USE void heddle_h1_take_buffered(heddle_connection *connection);
 /*
@@ -84,9 +84,9 @@ bool heddle_h1_has_begun(const heddle_connection *connection);
 
 HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
 /* Sets the session's deadline, in ns from now. */
-void heddle_h1_due_in(heddle_connection *connection, int64_t duration);
+void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration);
 /* Does `next` as soon as all output is sent. */
-HEDDLE_LAST_USE void heddle_h1_after_output(heddle_connection *connection, heddle_h1_next next);
+HEDDLE_LAST_USE void heddle_h1_schedule_next(heddle_connection *connection, heddle_h1_next next);
 /* Sends a response to a request that does not reach the application, and closes. `retry_after`: a value, or NULL. */
 HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection,
                                       const char *retry_after);

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void body_written(void *owner, int error);
+static void handle_written(void *owner, int error);
 
 static heddle_engine *engine_of(const heddle_h2_carrier *carrier)
 {
@@ -21,7 +21,7 @@ static void reject_body(heddle_h2_carrier *carrier, int error)
 {
     heddle_exchange *exchange = carrier->exchange;
     heddle_rejection rejection;
-    const char *retry_after = heddle_body_rejection(engine_of(carrier), exchange, error, &rejection);
+    const char *retry_after = heddle_body_make_rejection(engine_of(carrier), exchange, error, &rejection);
     exchange->operations->reject(exchange, &rejection, retry_after);
 }
 
@@ -33,7 +33,7 @@ static void reject_too_large(heddle_h2_carrier *carrier)
     heddle_reject(&rejection, 413, "the body is larger than %llu bytes",
                   (unsigned long long)engine_of(carrier)->limits.body);
     if (heddle_exchange_is_running(exchange))
-        heddle_h2_cut_off(carrier);
+        heddle_h2_reset_exchange(carrier);
     else
         exchange->operations->reject(exchange, &rejection, NULL);
 }
@@ -45,7 +45,7 @@ static bool is_writing(const heddle_exchange *exchange)
 
 /* -- how long it may take ------------------------------------------------------------------------------------------ */
 
-static int64_t body_deadline(const heddle_h2_carrier *carrier)
+static int64_t find_deadline(const heddle_h2_carrier *carrier)
 {
     return heddle_body_deadline(engine_of(carrier), carrier->since, carrier->taken, carrier->last_data);
 }
@@ -54,7 +54,7 @@ static void check_rate(heddle_due *due)
 {
     heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
     heddle_exchange *exchange = carrier->exchange;
-    int64_t now = heddle_clock_coarse(), deadline = body_deadline(carrier);
+    int64_t now = heddle_clock_coarse(), deadline = find_deadline(carrier);
     if (is_writing(exchange)) /* the client is not to blame */
         deadline = heddle_add_duration(now, engine_of(carrier)->body_grace);
     if (deadline > now) {
@@ -62,7 +62,7 @@ static void check_rate(heddle_due *due)
         return;
     }
     heddle_rejection rejection;
-    heddle_body_too_slow(engine_of(carrier), &rejection);
+    heddle_body_reject_slow(engine_of(carrier), &rejection);
     exchange->operations->reject(exchange, &rejection, NULL);
 }
 
@@ -70,7 +70,7 @@ void heddle_h2_begin_body(heddle_h2_carrier *carrier)
 {
     carrier->since = carrier->last_data = heddle_clock_coarse();
     carrier->due.passed = check_rate;
-    heddle_due_set(carrier->server->connection->sockets, &carrier->due, body_deadline(carrier));
+    heddle_due_set(carrier->server->connection->sockets, &carrier->due, find_deadline(carrier));
 }
 
 /* -- where it is kept ---------------------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ void heddle_h2_begin_body(heddle_h2_carrier *carrier)
 /* False: no memory. */
 static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t size)
 {
-    char *room = heddle_exchange_body_room(exchange, size);
+    char *room = heddle_exchange_make_body_room(exchange, size);
     if (!room)
         return false;
     memcpy(room, bytes, size);
@@ -92,13 +92,13 @@ static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t si
     size_t used = 0;
     while (used < size && !heddle_body_spool_full(spool)) {
         size_t space;
-        char *room = heddle_body_spool_room(spool, HEDDLE_SPOOL_UNKNOWN, &space);
+        char *room = heddle_body_spool_make_room(spool, HEDDLE_SPOOL_UNKNOWN, &space);
         if (!room)
             break;
         if (space > size - used)
             space = size - used;
         memcpy(room, bytes + used, space);
-        heddle_body_spool_added(spool, space);
+        heddle_body_spool_count_added(spool, space);
         used += space;
     }
     return used;
@@ -146,7 +146,7 @@ static bool is_settled(const heddle_exchange *exchange)
     return !exchange->spool || (!is_writing(exchange) && !exchange->spool->used && !exchange->body_size);
 }
 
-static void body_written(void *owner, int error)
+static void handle_written(void *owner, int error)
 {
     heddle_h2_carrier *carrier = owner;
     heddle_h2_server *server = carrier->server;
@@ -166,11 +166,11 @@ static HEDDLE_FATE move_to_file(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
     heddle_loop *loop = carrier->server->connection->sockets->loop;
-    heddle_exchange_reserve(exchange, 0);
+    heddle_exchange_reserve_memory(exchange, 0);
     carrier->server->body_memory -= carrier->body_memory;
-    heddle_h2_hold(carrier->server, -(ssize_t)carrier->body_memory);
+    heddle_h2_count_memory(carrier->server, -(ssize_t)carrier->body_memory);
     carrier->body_memory = 0;
-    if (!heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, body_written)) {
+    if (!heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, handle_written)) {
         reject_body(carrier, ENOMEM);
         return HEDDLE_GONE;
     }
@@ -211,7 +211,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     }
     carrier->body_memory += size;
     carrier->server->body_memory += size;
-    heddle_h2_hold(carrier->server, (ssize_t)size);
+    heddle_h2_count_memory(carrier->server, (ssize_t)size);
     /* The client's windows do not bound bytes that were credited. */
     if (carrier->server->body_memory > engine_of(carrier)->h2_limits.connection_window ||
         heddle_h2_holds_too_much_data(carrier->server) ||

@@ -17,7 +17,7 @@ enum {
     CONNECTION_SHARE = 114688, /* bytes, besides body_buffer; the same as in Heddle::Server::ConnectionLimit */
 };
 
-void heddle_h2_hold(heddle_h2_server *server, ssize_t change)
+void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change)
 {
     heddle_engine *engine = heddle_engine_of_connection(server->connection);
     size_t share = CONNECTION_SHARE + engine->body_buffer;
@@ -77,7 +77,7 @@ void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
         heddle_park_wake(&carrier->waits[direction]->park);
     }
     server->body_memory -= carrier->body_memory;
-    heddle_h2_hold(server, -(ssize_t)(carrier->body_memory + carrier->head_memory));
+    heddle_h2_count_memory(server, -(ssize_t)(carrier->body_memory + carrier->head_memory));
     heddle_link_remove(&carrier->link);
     heddle_due_remove(server->connection->sockets, &carrier->due);
     unlist_waiting(carrier);
@@ -94,17 +94,17 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
     bool running = heddle_exchange_is_running(exchange);
     heddle_h2_release(server->session, carrier->stream);
     heddle_h2_free_carrier(carrier);
-    heddle_exchange_detach(exchange);
+    heddle_exchange_drop_session(exchange);
     if (running)
         heddle_connection_end_work(server->connection);
 }
 
-void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier)
+void heddle_h2_transfer_stream(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
     heddle_exchange *exchange = carrier->exchange;
     heddle_h2_free_carrier(carrier);
-    heddle_exchange_detach(exchange);
+    heddle_exchange_drop_session(exchange);
     heddle_connection_end_work(server->connection);
 }
 
@@ -157,11 +157,11 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     heddle_last_use(heddle_h2_queue_next(server));
 }
 
-void heddle_h2_exchange_taken(heddle_exchange *exchange)
+void heddle_h2_note_taken(heddle_exchange *exchange)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
-    heddle_h2_hold(server, -(ssize_t)carrier->head_memory);
+    heddle_h2_count_memory(server, -(ssize_t)carrier->head_memory);
     carrier->head_memory = 0;
     if (server->queued == carrier)
         server->queued = NULL;
@@ -203,7 +203,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     carrier->streams = !request->ended && (tunnels || heddle_body_is_streamed(engine, exchange));
     exchange->carrier = carrier;
     carrier->head_memory = sizeof(*carrier) + sizeof(*exchange) + request->size;
-    heddle_h2_hold(server, (ssize_t)carrier->head_memory);
+    heddle_h2_count_memory(server, (ssize_t)carrier->head_memory);
     heddle_h2_set_owner(stream, carrier);
     heddle_link_push_first(&server->carriers, &carrier->link);
     if (request->head.expects_continue)
@@ -251,7 +251,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
     heddle_h2_end_body(carrier);
 }
 
-void heddle_h2_give_up(heddle_h2_carrier *carrier)
+void heddle_h2_end_carrier(heddle_h2_carrier *carrier)
 {
     carrier->gone = true;
     if (!heddle_exchange_is_running(carrier->exchange)) { /* freed when the outermost call has left the session */
@@ -263,10 +263,10 @@ void heddle_h2_give_up(heddle_h2_carrier *carrier)
     heddle_exchange_disconnected(carrier->exchange);
 }
 
-void heddle_h2_cut_off(heddle_h2_carrier *carrier)
+void heddle_h2_reset_exchange(heddle_h2_carrier *carrier)
 {
     heddle_h2_reset(carrier->server->session, carrier->stream, HEDDLE_H2_CANCEL);
-    heddle_h2_give_up(carrier);
+    heddle_h2_end_carrier(carrier);
 }
 
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
@@ -277,7 +277,7 @@ static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
     if (tunnel && !tunnel->closing)
         tunnel->operations->handle_reset(tunnel);
     else if (carrier && !tunnel)
-        heddle_h2_give_up(carrier);
+        heddle_h2_end_carrier(carrier);
     else if (!tunnel)
         heddle_h2_release(session, stream);
 }

@@ -28,7 +28,7 @@ static events *events_at(const heddle_subscriber *subscriber)
 }
 
 /* Ends the stream in a way that its client can see, because it missed events. */
-static HEDDLE_LAST_USE void cut_off(events *events)
+static HEDDLE_LAST_USE void reset_stream(events *events)
 {
     heddle_h2_tunnel_close(&events->tunnel, true);
 }
@@ -47,7 +47,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
     size_t lines = message->reset ? 0 : events->lines_size;
     if (!string || !heddle_h2_tunnel_write(&events->tunnel, events->lines, lines, RSTRING_PTR(string),
                                            (size_t)RSTRING_LEN(string)))
-        cut_off(events);
+        reset_stream(events);
 }
 
 static bool is_full(const heddle_subscriber *subscriber)
@@ -57,7 +57,7 @@ static bool is_full(const heddle_subscriber *subscriber)
 
 static void end_slow(heddle_subscriber *subscriber)
 {
-    cut_off(events_at(subscriber));
+    reset_stream(events_at(subscriber));
 }
 
 static const heddle_subscriber_operations subscriber_operations = {
@@ -105,7 +105,7 @@ static void send_comment(heddle_due *due)
     events *events = events_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due));
     set_comment_time(events);
     if (heddle_h2_unsent(events->tunnel.stream) == 0 && !add_content(events, ":\n\n", 3))
-        cut_off(events);
+        reset_stream(events);
 }
 
 static bool has_to_retire(const heddle_h2_tunnel *tunnel)
@@ -123,7 +123,7 @@ static void end_events(heddle_h2_tunnel *tunnel)
     if (add_content(events, text, heddle_events_farewell(text, sizeof(text))))
         heddle_h2_tunnel_finish(tunnel);
     else
-        cut_off(events);
+        reset_stream(events);
 }
 
 static void release_events(heddle_h2_tunnel *tunnel)
@@ -178,7 +178,7 @@ static void begin_events(events *events, heddle_fanout *fanout, const heddle_eve
     if (added && result == HEDDLE_SUBSCRIBED && NIL_P(wish->since))
         added = add_content(events, id, heddle_events_first_id(&events->subscriber, id, sizeof(id)));
     if (!added || result != HEDDLE_SUBSCRIBED)
-        cut_off(events);
+        reset_stream(events);
     else
         set_comment_time(events);
 }

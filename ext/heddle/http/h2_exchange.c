@@ -35,7 +35,7 @@ static VALUE wait_in_park(VALUE data)
 {
     heddle_h2_wait *wait = (heddle_h2_wait *)data;
     wait->carrier->waits[wait->direction] = wait;
-    heddle_park_until(&wait->park, wait->deadline);
+    heddle_park_set_deadline(&wait->park, wait->deadline);
     heddle_park_wait(&wait->park);
     return Qnil;
 }
@@ -179,7 +179,7 @@ static VALUE exchange_write(VALUE self, VALUE string)
         if (taken > 0) /* credit may make room at once */
             heddle_last_use(heddle_h2_send(carrier->server));
         else if (heddle_h2_is_stuck(carrier->server))
-            heddle_h2_cut_off(carrier);
+            heddle_h2_reset_exchange(carrier);
         else if (heddle_h2_may_write(carrier->stream))
             wait_for(carrier, HEDDLE_WRITING, -1); /* the session has the time limit for a client that takes nothing */
         else if (find_writable(handle)) /* the wait would never end if the stream has ended within this write */
@@ -243,7 +243,7 @@ static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 }
 
 /* Resets the stream, so that the client sees an incomplete response. */
-static void cut_off(heddle_exchange *exchange)
+static void reset_stream(heddle_exchange *exchange)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
@@ -263,7 +263,7 @@ static VALUE exchange_close(VALUE self)
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     if (heddle_exchange_connection(handle)) {
         heddle_connection_check_thread(heddle_exchange_connection(handle));
-        cut_off(handle->exchange);
+        reset_stream(handle->exchange);
     }
     return Qnil;
 }
@@ -344,9 +344,9 @@ const heddle_exchange_operations heddle_h2_exchange_operations = {
     .respond = respond_plain,
     .write_piece = write_piece,
     .watch_disconnect = watch_disconnect,
-    .taken = heddle_h2_exchange_taken,
+    .taken = heddle_h2_note_taken,
     .reject = reject_exchange,
-    .abandon = cut_off,
+    .abandon = reset_stream,
 };
 
 void Init_heddle_h2_exchange(VALUE h2)

@@ -59,7 +59,7 @@ static bool pull_frames(heddle_h2_server *server)
     return true;
 }
 
-static int64_t later_by(int64_t duration)
+static int64_t add_time(int64_t duration)
 {
     return duration < 0 ? INT64_MAX : heddle_add_duration(heddle_clock_coarse(), duration);
 }
@@ -74,11 +74,11 @@ static int flush_output(heddle_h2_server *server)
     if (result == 0)
         server->write_deadline = INT64_MAX;
     else if (connection->output.size < before || server->write_deadline == INT64_MAX)
-        server->write_deadline = later_by(timeout);
+        server->write_deadline = add_time(timeout);
     return result;
 }
 
-static void want_input(heddle_connection *connection)
+static void request_input(heddle_connection *connection)
 {
     connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
 }
@@ -92,7 +92,7 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_transport *transport = &connection->transport;
-    heddle_transport_acquire_wire(transport); /* never opened again */
+    heddle_transport_lock_wire(transport); /* never opened again */
     if (server->ended || engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
@@ -100,7 +100,7 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
     server->lingers = true;
     heddle_connection_drop_input(connection);
     heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), engine->linger_timeout));
-    want_input(connection);
+    request_input(connection);
     return HEDDLE_ALIVE;
 }
 
@@ -115,7 +115,7 @@ static void discard_input(heddle_h2_server *server)
         server->lingered += bytes > 0 ? (uint64_t)bytes : 0;
     } while (bytes > 0 && server->lingered < limit && ++reads < READS);
     if (bytes == -EAGAIN)
-        want_input(connection);
+        request_input(connection);
     else if (bytes > 0 && server->lingered < limit)
         heddle_input_turns_wait(connection);
     else
@@ -145,13 +145,13 @@ static HEDDLE_FATE cut_off_writers(heddle_h2_server *server)
     server->depth++;
     for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier)) {
         if (is_waiting_writer(carrier))
-            heddle_h2_cut_off(carrier);
+            heddle_h2_reset_exchange(carrier);
     }
     return heddle_h2_leave_session(server) ? heddle_h2_send(server) : HEDDLE_GONE;
 }
 
 /* Decides the next step when nothing more can be done now. */
-static HEDDLE_FATE settle_next(heddle_h2_server *server)
+static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     if (server->lingers)
@@ -164,7 +164,7 @@ static HEDDLE_FATE settle_next(heddle_h2_server *server)
         heddle_connection_flush_later(connection);
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
-        server->write_deadline = later_by(heddle_engine_of_connection(connection)->write_timeout);
+        server->write_deadline = add_time(heddle_engine_of_connection(connection)->write_timeout);
     if (connection->output.size && server->write_deadline < deadline)
         deadline = server->write_deadline;
     heddle_connection_set_deadline(connection, deadline == INT64_MAX ? -1 : deadline);
@@ -194,17 +194,17 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
         if (!now && pulled && connection->output.size < HEDDLE_H2_AT_ONCE && !heddle_h2_is_closing(server->session) && !server->ended) {
             if (connection->output.size)
                 heddle_connection_flush_later(connection);
-            return settle_next(server);
+            return decide_next_step(server);
         }
         int result = pulled ? flush_output(server) : -ENOMEM;
         if (result == -EAGAIN)
-            return settle_next(server);
+            return decide_next_step(server);
         if (result != 0) {
             heddle_sockets_close_connection(connection);
             return HEDDLE_GONE;
         }
         if (!heddle_h2_has_output(server->session))
-            return settle_next(server);
+            return decide_next_step(server);
     }
 }
 
@@ -239,7 +239,7 @@ static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, siz
     if (buffered) {
         heddle_connection_use_input(connection, used);
     } else if (used < size) {
-        char *room = heddle_connection_room(connection, size - used);
+        char *room = heddle_connection_make_room(connection, size - used);
         if (!room) {
             heddle_sockets_close_connection(connection);
             return HEDDLE_GONE;
@@ -269,7 +269,7 @@ static HEDDLE_FATE end_input(heddle_h2_server *server)
         heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);
         if (heddle_h2_is_closing(server->session)) /* those were too many resets, and all streams have ended */
             return heddle_h2_leave_session(server);
-        heddle_h2_give_up(carrier);
+        heddle_h2_end_carrier(carrier);
     }
     for (carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier))
         heddle_exchange_disconnected(carrier->exchange);
@@ -277,7 +277,7 @@ static HEDDLE_FATE end_input(heddle_h2_server *server)
 }
 
 /* Reads until no bytes are here, its turn has ended, or the session takes no more before its output is sent. */
-static void read_on(heddle_h2_server *server)
+static void read_turn(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     for (unsigned reads = 0;;) {
@@ -307,7 +307,7 @@ static void read_on(heddle_h2_server *server)
         ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
         if (bytes == -EAGAIN) {
             if (heddle_h2_send(server))
-                want_input(connection);
+                request_input(connection);
             return;
         }
         if (bytes < 0) {
@@ -329,7 +329,7 @@ static void take_turn(heddle_connection *connection)
     if (server->lingers)
         discard_input(server);
     else
-        read_on(server);
+        read_turn(server);
 }
 
 static void handle_event(heddle_connection *connection, uint8_t ready)
@@ -383,7 +383,7 @@ static void handle_flushed(heddle_connection *connection)
     if (!send_output(server, true))
         return;
     server->depth++;
-    heddle_h2_tunnels_flushed(server);
+    heddle_h2_tunnels_handle_flushed(server);
     heddle_last_use(heddle_h2_leave_session(server));
 }
 
@@ -431,7 +431,7 @@ static void release_server(heddle_connection *connection)
         heddle_h2_free_carrier(carrier);
         if (!connection->sockets->abandoned)
             heddle_exchange_disconnected(exchange);
-        heddle_exchange_detach(exchange);
+        heddle_exchange_drop_session(exchange);
     }
     server->connection = NULL;
     if (server->depth == 0)
@@ -460,7 +460,7 @@ const heddle_protocol heddle_h2_protocol = {
     .farewell = farewell,
     .farewell_size = sizeof(farewell),
     .begin = heddle_input_turns_read,
-    .read_on = take_turn,
+    .read_turn = take_turn,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .flushed = handle_flushed,

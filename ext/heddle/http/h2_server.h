@@ -131,7 +131,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier);
  * Adds `change` to the memory of waiting requests. Each connection has a share, as large as that of a connection over
  * HTTP/1.1 (ConnectionLimit in Ruby); beyond it, it uses the memory that all connections of the engine share.
  */
-void heddle_h2_hold(heddle_h2_server *server, ssize_t change);
+void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change);
 /* Is the connection beyond its share while no shared memory is left? Then its requests are rejected. */
 bool heddle_h2_holds_too_much(const heddle_h2_server *server);
 /*
@@ -152,21 +152,21 @@ HEDDLE_FATE heddle_h2_queue_next(heddle_h2_server *server);
  * Ends the exchange; its stream belongs to another record, which was set as its owner. The caller must call
  * heddle_h2_end_call.
  */
-void heddle_h2_hand_over_stream(heddle_h2_carrier *carrier);
+void heddle_h2_transfer_stream(heddle_h2_carrier *carrier);
 /* A runner has taken the exchange: `taken` of the operations. */
-void heddle_h2_exchange_taken(heddle_exchange *exchange);
+void heddle_h2_note_taken(heddle_exchange *exchange);
 
 /*
  * Its stream has ended early. A running application continues until it returns, and counts among the client's streams.
  * Other exchanges end here; call it only within a call into the session.
  */
-void heddle_h2_give_up(heddle_h2_carrier *carrier);
+void heddle_h2_end_carrier(heddle_h2_carrier *carrier);
 /* Frees the carrier; its stream, if there is one, belongs to the session alone. */
 void heddle_h2_free_carrier(heddle_h2_carrier *carrier);
 /* Frees the carrier of an exchange that is complete. The caller must call heddle_h2_send, which queues the next one. */
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
 /* Resets the stream of a running exchange: its next read or write raises ClientGone. */
-void heddle_h2_cut_off(heddle_h2_carrier *carrier);
+void heddle_h2_reset_exchange(heddle_h2_carrier *carrier);
 
 /* -- h2_body.c ------------------------------------------------------------------------------------------------------ */
 

@@ -12,7 +12,7 @@ heddle_h2_tunnel *heddle_h2_first_tunnel(const heddle_h2_server *server)
     return tunnel_at(heddle_link_first(&server->tunnels));
 }
 
-static heddle_h2_tunnel *next_tunnel(const heddle_h2_tunnel *tunnel)
+static heddle_h2_tunnel *find_next_tunnel(const heddle_h2_tunnel *tunnel)
 {
     return tunnel_at(heddle_link_after(&tunnel->server->tunnels, &tunnel->link));
 }
@@ -40,11 +40,11 @@ void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
     heddle_link_push_last(&tunnel->server->tunnels, &tunnel->link);
     heddle_h2_set_owner(tunnel->stream, &tunnel->owner);
     heddle_h2_begin_tunnel(tunnel->stream);
-    heddle_h2_hand_over_stream(carrier);
+    heddle_h2_transfer_stream(carrier);
 }
 
 /* Schedules the session's output. */
-static void send_soon(heddle_h2_tunnel *tunnel)
+static void schedule_output(heddle_h2_tunnel *tunnel)
 {
     heddle_connection_flush_later(tunnel->server->connection);
 }
@@ -57,7 +57,7 @@ bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t 
     if (!heddle_h2_write_whole(session, tunnel->stream, bytes, size, more, more_size))
         return false;
     tunnel->noted |= connection->sockets->loop->thread != rb_thread_current();
-    send_soon(tunnel);
+    schedule_output(tunnel);
     return true;
 }
 
@@ -72,20 +72,20 @@ void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size)
     if (size == 0)
         return;
     heddle_h2_consume(tunnel->server->session, tunnel->stream, size);
-    send_soon(tunnel);
+    schedule_output(tunnel);
 }
 
 void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size)
 {
     heddle_h2_keep(tunnel->server->session, tunnel->stream, size);
-    send_soon(tunnel);
+    schedule_output(tunnel);
 }
 
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel)
 {
     heddle_h2_set_now(tunnel->server->session, heddle_clock_coarse());
     heddle_h2_finish(tunnel->server->session, tunnel->stream, NULL, 0);
-    send_soon(tunnel);
+    schedule_output(tunnel);
 }
 
 static void detach_tunnel(heddle_h2_tunnel *tunnel)
@@ -103,7 +103,7 @@ void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt)
     heddle_h2_end_tunnel(session, tunnel->stream, abrupt);
     detach_tunnel(tunnel);
     heddle_h2_release(session, tunnel->stream);
-    send_soon(tunnel);
+    schedule_output(tunnel);
     tunnel->operations->release(tunnel);
 }
 
@@ -118,11 +118,11 @@ static heddle_h2_tunnel *find_noted(const heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
     while (tunnel && !tunnel->noted)
-        tunnel = next_tunnel(tunnel);
+        tunnel = find_next_tunnel(tunnel);
     return tunnel;
 }
 
-void heddle_h2_tunnels_flushed(heddle_h2_server *server)
+void heddle_h2_tunnels_handle_flushed(heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel;
     while (server->connection && (tunnel = find_noted(server))) {
@@ -135,7 +135,7 @@ static heddle_h2_tunnel *find_with_input(const heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
     while (tunnel && tunnel->input_ended)
-        tunnel = next_tunnel(tunnel);
+        tunnel = find_next_tunnel(tunnel);
     return tunnel;
 }
 
@@ -153,7 +153,7 @@ static heddle_h2_tunnel *find_to_retire(const heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
     while (tunnel && !tunnel->operations->has_to_retire(tunnel))
-        tunnel = next_tunnel(tunnel);
+        tunnel = find_next_tunnel(tunnel);
     return tunnel;
 }
 
@@ -180,6 +180,6 @@ void heddle_h2_tunnels_release(heddle_h2_server *server)
 
 void heddle_h2_tunnels_abandon(heddle_h2_server *server)
 {
-    for (heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server); tunnel; tunnel = next_tunnel(tunnel))
+    for (heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server); tunnel; tunnel = find_next_tunnel(tunnel))
         tunnel->operations->abandon(tunnel);
 }

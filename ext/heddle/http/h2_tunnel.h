@@ -74,7 +74,7 @@ heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream);
 /* NULL: there is none. */
 heddle_h2_tunnel *heddle_h2_first_tunnel(const heddle_h2_server *server);
 /* Calls `flushed` where it is wanted. */
-void heddle_h2_tunnels_flushed(heddle_h2_server *server);
+void heddle_h2_tunnels_handle_flushed(heddle_h2_server *server);
 /* The client has ended its output, on all streams. */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server);
 bool heddle_h2_tunnels_have_to_retire(const heddle_h2_server *server);

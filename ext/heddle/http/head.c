@@ -9,7 +9,7 @@ enum {
 };
 
 /* Does a limit end within the new bytes? Then the whole head must be read again. */
-static bool limits_passed(const char *bytes, uint32_t start, size_t size, size_t seen, const heddle_http_limits *limits)
+static bool passes_limits(const char *bytes, uint32_t start, size_t size, size_t seen, const heddle_http_limits *limits)
 {
     size_t line_limit = heddle_line_limit(limits), header_limit = heddle_header_limit(limits);
     size_t line_stop = start + line_limit + 2;
@@ -22,7 +22,7 @@ static bool limits_passed(const char *bytes, uint32_t start, size_t size, size_t
 }
 
 /* Has a line ended that is one too many? */
-static bool lines_passed(const heddle_field_lines *lines, uint32_t start, size_t size, size_t seen)
+static bool exceeds_lines(const heddle_field_lines *lines, uint32_t start, size_t size, size_t seen)
 {
     const char *at = lines->bytes + start, *end = lines->bytes + size;
     if (!memchr(lines->bytes + seen - 1, '\n', size - seen + 1))
@@ -37,7 +37,7 @@ static bool lines_passed(const heddle_field_lines *lines, uint32_t start, size_t
 }
 
 /* The start of the line with the byte at `at`, or the end of the search. A folded line is part of another one. */
-static size_t line_start(const heddle_field_lines *lines, size_t at, size_t stop)
+static size_t find_line_start(const heddle_field_lines *lines, size_t at, size_t stop)
 {
     const char *bytes = lines->bytes;
     while (at > stop && (bytes[at - 1] != '\n' || (lines->unfold && at < lines->end && heddle_is_space(bytes[at]))))
@@ -45,21 +45,21 @@ static size_t line_start(const heddle_field_lines *lines, size_t at, size_t stop
     return at;
 }
 
-bool heddle_head_worth_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
+bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
                                const heddle_http_limits *limits)
 {
     const char *bytes = lines.bytes, *end = bytes + size;
     lines.room = (unsigned)heddle_least(lines.room, limits->header_count);
-    if (limits_passed(bytes, start, size, seen, limits) || lines_passed(&lines, start, size, seen))
+    if (passes_limits(bytes, start, size, seen, limits) || exceeds_lines(&lines, start, size, seen))
         return true;
     lines.end = (uint32_t)size;
-    size_t nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start, line = line_start(&lines, seen, nearest);
+    size_t nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start, line = find_line_start(&lines, seen, nearest);
     if (line == nearest && line > start) {
         /* A long line needs no check while its value continues. */
         const char *control = heddle_find_control(bytes + seen - (bytes[seen - 1] == '\r'), end);
         if (control == end || (*control == '\r' && end - control == 1))
             return false;
-        line = line_start(&lines, line, start);
+        line = find_line_start(&lines, line, start);
     }
     return line == start || heddle_field_lines_read(&lines, (uint32_t)line) != HEDDLE_LINES_INCOMPLETE;
 }
@@ -79,7 +79,7 @@ int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_
         return heddle_reject(rejection, statuses->too_large, "the header lines are longer than %zu bytes together",
                              limit);
     case HEDDLE_LINES_MALFORMED:
-        return heddle_field_fault(rejection, statuses->malformed, lines->bytes + lines->line, lines->bytes + lines->end);
+        return heddle_reject_field(rejection, statuses->malformed, lines->bytes + lines->line, lines->bytes + lines->end);
     case HEDDLE_LINES_TOO_MANY:
         return heddle_reject(rejection, statuses->too_large, "the %s has more than %u header lines", statuses->message,
                              lines->room);

@@ -28,7 +28,7 @@ static inline size_t heddle_header_limit(const heddle_http_limits *limits)
  * first line; `lines` as for reading (they are read into, but mean nothing afterwards). A head that comes byte by byte
  * costs O(n): usually only the lines with new bytes are read.
  */
-bool heddle_head_worth_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
+bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
                                const heddle_http_limits *limits);
 
 typedef struct {

@@ -24,7 +24,7 @@ static VALUE text_of(const char *bytes, heddle_slice slice)
     return to_binary(bytes + slice.start, slice.size);
 }
 
-static VALUE class_named(const char *name)
+static VALUE find_class(const char *name)
 {
     return rb_const_get(h1_module, rb_intern(name)); /* loaded by autoload */
 }
@@ -129,7 +129,7 @@ static input input_of(int argc, VALUE *argv)
     return (input){RSTRING_PTR(argv[0]) + position, size - position, position, seen - position};
 }
 
-static VALUE lower_case(const char *bytes, heddle_slice name)
+static VALUE copy_lower_case(const char *bytes, heddle_slice name)
 {
     VALUE string = text_of(bytes, name);
     char *text = RSTRING_PTR(string);
@@ -167,7 +167,7 @@ VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigne
     VALUE array = rb_ary_new_capa((long)count * 2);
     for (unsigned i = 0; i < count; i++) {
         const heddle_field *field = &fields[i];
-        rb_ary_push(array, field->id == HEDDLE_FIELD_OTHER ? lower_case(bytes, field->name) : names[field->id]);
+        rb_ary_push(array, field->id == HEDDLE_FIELD_OTHER ? copy_lower_case(bytes, field->name) : names[field->id]);
         rb_ary_push(array, folded ? unfold_value(bytes, field->value) : text_of(bytes, field->value));
     }
     return array;
@@ -206,7 +206,7 @@ static VALUE request_path(const char *bytes, const heddle_request_head *head)
 
 static VALUE request_object(const char *bytes, const heddle_request_head *head, size_t position)
 {
-    VALUE object = rb_obj_alloc(class_named("RequestHead"));
+    VALUE object = rb_obj_alloc(find_class("RequestHead"));
     rb_ivar_set(object, id_method, text_of(bytes, head->method));
     rb_ivar_set(object, id_target, text_of(bytes, head->target));
     rb_ivar_set(object, id_path, request_path(bytes, head));
@@ -249,7 +249,7 @@ static VALUE parser_parse(int argc, VALUE *argv, VALUE self)
 
 VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position)
 {
-    VALUE object = rb_obj_alloc(class_named("ReceivedResponse"));
+    VALUE object = rb_obj_alloc(find_class("ReceivedResponse"));
     rb_ivar_set(object, id_status, INT2FIX(head->status));
     rb_ivar_set(object, id_reason, text_of(bytes, head->reason));
     rb_ivar_set(object, id_minor, INT2FIX(head->minor));

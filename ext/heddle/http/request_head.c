@@ -171,7 +171,7 @@ static int judge_head(heddle_request_head *head, const char *bytes, const heddle
 
 static const heddle_head_statuses statuses = {BAD_REQUEST, HEADER_TOO_LARGE, "request"};
 
-static heddle_field_lines new_lines(const heddle_request_head *head, const char *bytes,
+static heddle_field_lines start_lines(const heddle_request_head *head, const char *bytes,
                                     const heddle_http_limits *limits)
 {
     return (heddle_field_lines){.bytes = bytes, .fields = head->fields, .room = head->field_room,
@@ -190,13 +190,13 @@ static int read_head(heddle_request_head *head, const char *bytes, uint32_t star
     *head = (heddle_request_head){.fields = head->fields, .field_room = head->field_room};
     int64_t lines_start = read_request_line(head, bytes, start, line_stop);
     if (lines_start == MALFORMED)
-        return heddle_request_line_fault(rejection, bytes + start, bytes + line_stop);
+        return heddle_reject_request_line(rejection, bytes + start, bytes + line_stop);
     if (lines_start == INCOMPLETE)
         return line_stop < start + line_limit + 2 ? 0 : reject_long_line(rejection, bytes + start, line_limit);
     if (heddle_target_split(head, bytes, rejection) < 0)
         return -1;
 
-    heddle_field_lines lines = new_lines(head, bytes, limits);
+    heddle_field_lines lines = start_lines(head, bytes, limits);
     int64_t head_end = heddle_head_read_fields(&lines, (uint32_t)lines_start, size, limits, &statuses, rejection);
     if (head_end <= 0)
         return (int)head_end;
@@ -219,7 +219,7 @@ int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size
     }
     if (seen > size)
         seen = size;
-    if (seen > start && !heddle_head_worth_reading(new_lines(head, bytes, limits), start, size, seen, limits))
+    if (seen > start && !heddle_head_needs_reading(start_lines(head, bytes, limits), start, size, seen, limits))
         return 0;
     return read_head(head, bytes, start, size, limits, rejection);
 }

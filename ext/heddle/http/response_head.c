@@ -62,7 +62,7 @@ static int reject_status_line(const char *bytes, uint32_t end, heddle_rejection 
 /* -- what the head says ------------------------------------------------------------------------------------------- */
 
 /* The number of a list that may repeat it (RFC 9112, 6.3); -1: there is none, or several. */
-static int64_t repeated_length(const char *at, const char *end)
+static int64_t parse_repeated_length(const char *at, const char *end)
 {
     int64_t length = -1;
     size_t size;
@@ -82,7 +82,7 @@ static int judge_length(heddle_response_head *head, const char *bytes, const hed
     if (controls->other_length)
         return heddle_reject(rejection, BAD_GATEWAY, "the response has two different Content-Lengths");
     const char *text = bytes + controls->length.start;
-    int64_t length = repeated_length(text, text + controls->length.size);
+    int64_t length = parse_repeated_length(text, text + controls->length.size);
     if (length < 0)
         return heddle_reject(rejection, BAD_GATEWAY, "the Content-Length is not a number");
     if ((uint64_t)length > limits->body || length == INT64_MAX) {
@@ -124,7 +124,7 @@ static int judge_content(heddle_response_head *head, heddle_method request, cons
 
 /* -- the head ----------------------------------------------------------------------------------------------------- */
 
-static heddle_field_lines new_lines(const heddle_response_head *head, const char *bytes)
+static heddle_field_lines start_lines(const heddle_response_head *head, const char *bytes)
 {
     return (heddle_field_lines){.bytes = bytes, .fields = head->fields, .room = head->field_room,
                                 .keep_underscores = true, .unfold = true};
@@ -135,7 +135,7 @@ int heddle_response_head_parse(heddle_response_head *head, heddle_method request
 {
     if (seen > size)
         seen = size;
-    if (seen > 0 && !heddle_head_worth_reading(new_lines(head, bytes), 0, size, seen, limits))
+    if (seen > 0 && !heddle_head_needs_reading(start_lines(head, bytes), 0, size, seen, limits))
         return 0;
 
     size_t line_limit = heddle_line_limit(limits);
@@ -150,7 +150,7 @@ int heddle_response_head_parse(heddle_response_head *head, heddle_method request
         return heddle_reject(rejection, BAD_GATEWAY, "the status line is longer than %zu bytes", line_limit);
     }
 
-    heddle_field_lines lines = new_lines(head, bytes);
+    heddle_field_lines lines = start_lines(head, bytes);
     int64_t head_end = heddle_head_read_fields(&lines, (uint32_t)lines_start, size, limits, &statuses, rejection);
     if (head_end <= 0)
         return (int)head_end;

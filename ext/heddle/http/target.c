@@ -28,7 +28,7 @@ bool heddle_target_authority(heddle_request_head *head, const char *bytes, heddl
     return true;
 }
 
-static int path_and_query(heddle_request_head *head, const char *bytes, uint32_t start, uint32_t end)
+static int split_path_and_query(heddle_request_head *head, const char *bytes, uint32_t start, uint32_t end)
 {
     uint32_t mark = find_character(bytes, start, end, '?');
     head->path = make_slice(start, mark);
@@ -37,7 +37,7 @@ static int path_and_query(heddle_request_head *head, const char *bytes, uint32_t
 }
 
 /* host:port, of CONNECT */
-static int authority_form(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
+static int split_authority_form(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
 {
     if (!heddle_target_authority(head, bytes, head->target) || head->host.size == 0 || head->port.size == 0)
         return heddle_reject(rejection, BAD_REQUEST, "the target of CONNECT is host:port");
@@ -47,7 +47,7 @@ static int authority_form(heddle_request_head *head, const char *bytes, heddle_r
 }
 
 /* The size of "http://" or "https://" at the start of the target, in any case; 0: it has neither. */
-static uint32_t scheme_size(const char *target, uint32_t size)
+static uint32_t measure_scheme(const char *target, uint32_t size)
 {
     uint32_t name = size > 4 && (target[4] | 0x20) == 's' ? 5 : 4;
     if (size < name + 3 || !heddle_is_word(target, name, name == 5 ? "https" : "http"))
@@ -56,10 +56,10 @@ static uint32_t scheme_size(const char *target, uint32_t size)
 }
 
 /* http://host:port/path?query */
-static int absolute_form(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
+static int split_absolute_form(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
 {
     uint32_t start = head->target.start, end = start + head->target.size;
-    uint32_t scheme = scheme_size(bytes + start, head->target.size);
+    uint32_t scheme = measure_scheme(bytes + start, head->target.size);
     if (scheme == 0)
         return heddle_reject(rejection, BAD_REQUEST, "the request target is neither a path nor an http URL");
 
@@ -67,7 +67,7 @@ static int absolute_form(heddle_request_head *head, const char *bytes, heddle_re
     uint32_t mark = find_character(bytes, host, end, '?'), slash = find_character(bytes, host, mark, '/');
     if (!heddle_target_authority(head, bytes, make_slice(host, slash)) || head->host.size == 0)
         return heddle_reject(rejection, BAD_REQUEST, "the request target's host is not host[:port]");
-    path_and_query(head, bytes, slash, end);
+    split_path_and_query(head, bytes, slash, end);
     /* A URL without a path means `/`. For OPTIONS it means the whole server. */
     if (head->path.size == 0 && !(head->method_id == HEDDLE_OPTIONS && mark == end))
         head->path = make_slice(host - 1, host);
@@ -78,13 +78,13 @@ int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rej
 {
     uint32_t start = head->target.start, size = head->target.size;
     if (head->method_id == HEDDLE_CONNECT)
-        return authority_form(head, bytes, rejection);
+        return split_authority_form(head, bytes, rejection);
     if (bytes[start] == '/')
-        return path_and_query(head, bytes, start, start + size);
+        return split_path_and_query(head, bytes, start, start + size);
     if (size == 1 && bytes[start] == '*') {
         if (head->method_id != HEDDLE_OPTIONS)
             return heddle_reject(rejection, BAD_REQUEST, "the request target * is for OPTIONS alone");
-        return path_and_query(head, bytes, start, start + size);
+        return split_path_and_query(head, bytes, start, start + size);
     }
-    return absolute_form(head, bytes, rejection);
+    return split_absolute_form(head, bytes, rejection);
 }

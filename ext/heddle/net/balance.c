@@ -7,7 +7,7 @@ static heddle_balance *balance_of(heddle_sockets *sockets)
     return &sockets->balance;
 }
 
-void heddle_balance_tell_accepting(heddle_sockets *sockets)
+void heddle_balance_show_accepting(heddle_sockets *sockets)
 {
     heddle_scoreboard_slot *slot = sockets->balance.slot;
     if (slot)
@@ -28,23 +28,23 @@ void heddle_balance_try_resume(heddle_sockets *sockets)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED);
 }
 
-static void look_again_later(heddle_sockets *sockets);
+static void schedule_check(heddle_sockets *sockets);
 
-static void look_again(heddle_timer *timer)
+static void check_again(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, balance.again));
     heddle_balance_try_resume(sockets);
     /* A worker that gets stuck does not notify the others, so a paused one checks again. */
     if (sockets->paused & HEDDLE_PAUSED_LOADED)
-        look_again_later(sockets);
+        schedule_check(sockets);
 }
 
-static void look_again_later(heddle_sockets *sockets)
+static void schedule_check(heddle_sockets *sockets)
 {
     heddle_timer *timer = &sockets->balance.again;
     if (timer->slot)
         return;
-    timer->fn = look_again;
+    timer->fn = check_again;
     timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_AGAIN);
     if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
         /* without memory for a timer: accept rather than stay paused */
@@ -54,7 +54,7 @@ static void look_again_later(heddle_sockets *sockets)
 void heddle_balance_stop_accepting(heddle_sockets *sockets)
 {
     heddle_listeners_pause(sockets, HEDDLE_PAUSED_LOADED);
-    look_again_later(sockets);
+    schedule_check(sockets);
     heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 
@@ -108,7 +108,7 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
         heddle_loop_arm(sockets->loop, &balance->poked);
     }
     HEDDLE_SCOREBOARD_SET(balance->slot->reserve, sockets->reserve.rank);
-    heddle_balance_tell_accepting(sockets);
+    heddle_balance_show_accepting(sockets);
     heddle_reserve_check(sockets);
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* -- its own address --------------------------------------------------------------------------------------------- */
+/* -- the local address -------------------------------------------------------------------------------------------- */
 
 static bool is_any(const heddle_address *address)
 {
@@ -33,13 +33,13 @@ const heddle_address *heddle_connection_local(heddle_connection *connection)
     return local;
 }
 
-/* -- what was read and not used ---------------------------------------------------------------------------------- */
+/* -- unused input ---------------------------------------------------------------------------------------------- */
 
 void heddle_connection_drop_input(heddle_connection *connection)
 {
     free(connection->input);
     connection->input = NULL;
-    connection->input_start = connection->input_end = connection->input_room = 0;
+    connection->input_start = connection->input_end = connection->input_capacity = 0;
 }
 
 void heddle_connection_use_input(heddle_connection *connection, size_t size)
@@ -49,16 +49,16 @@ void heddle_connection_use_input(heddle_connection *connection, size_t size)
         heddle_connection_drop_input(connection);
 }
 
-char *heddle_connection_room(heddle_connection *connection, size_t size)
+char *heddle_connection_make_room(heddle_connection *connection, size_t size)
 {
     size_t buffered = heddle_connection_buffered(connection);
-    if (connection->input_room - connection->input_end < size && connection->input_start) {
+    if (connection->input_capacity - connection->input_end < size && connection->input_start) {
         memmove(connection->input, connection->input + connection->input_start, buffered);
         connection->input_start = 0;
         connection->input_end = (uint32_t)buffered;
     }
-    if (connection->input_room - connection->input_end < size) {
-        size_t room = connection->input_room ? connection->input_room : 1024;
+    if (connection->input_capacity - connection->input_end < size) {
+        size_t room = connection->input_capacity ? connection->input_capacity : 1024;
         while (room - buffered < size)
             room *= 2;
         if (room > UINT32_MAX)
@@ -67,7 +67,7 @@ char *heddle_connection_room(heddle_connection *connection, size_t size)
         if (!input)
             return NULL;
         connection->input = input;
-        connection->input_room = (uint32_t)room;
+        connection->input_capacity = (uint32_t)room;
     }
     return connection->input + connection->input_end;
 }
@@ -76,7 +76,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 {
     static const uint8_t pending_input = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;
     heddle_transport *transport = &connection->transport;
-    bool open = heddle_transport_acquire_wire(transport); /* receiving and sending share one TLS state */
+    bool locked = heddle_transport_lock_wire(transport); /* receiving and sending share one TLS state */
     ssize_t result = -EAGAIN;
     bool reads = heddle_transport_has(transport, pending_input) || transport->operations->pending(transport);
     if (reads) {
@@ -84,8 +84,8 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
         heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
         result = transport->operations->recv(transport, memory, size);
     }
-    if (open)
-        heddle_transport_open_wire(transport);
+    if (locked)
+        heddle_transport_unlock_wire(transport);
     if (!reads)
         return -EAGAIN;
     if (result == (ssize_t)size) {
@@ -93,11 +93,11 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     } else if (result == 0) {
         heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
         if (connection->error)
-            return -connection->error; /* the error of an earlier send, which a writer will get; no end of input */
+            return -connection->error; /* an earlier send has failed: this is no orderly end of the input */
     } else if (result == -EAGAIN) {
         if (connection->error)
             return -connection->error;
-        heddle_transport_forget(transport, pending_input);
+        heddle_transport_forget(transport, pending_input); /* recv would have reported an end or an error: all are stale */
     } else if (result < 0) {
         connection->error = (int)-result;
         heddle_transport_note(transport, HEDDLE_BROKEN);
@@ -122,7 +122,7 @@ char *heddle_connection_push_back(heddle_connection *connection, size_t size)
     free(connection->input);
     connection->input = input;
     connection->input_start = 0;
-    connection->input_end = connection->input_room = (uint32_t)(size + buffered);
+    connection->input_end = connection->input_capacity = (uint32_t)(size + buffered);
     return input;
 }
 
@@ -132,7 +132,7 @@ static VALUE wait_in_park(VALUE data)
 {
     heddle_wait *wait = (heddle_wait *)data;
     heddle_connection *connection = wait->connection;
-    heddle_park_until(&wait->park, wait->deadline);
+    heddle_park_set_deadline(&wait->park, wait->deadline);
     connection->waits[wait->direction] = wait;
     connection->sockets->set.operations->want(&connection->sockets->set, connection, wait->direction);
     heddle_park_wait(&wait->park);
@@ -162,14 +162,14 @@ heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, hed
     return wait.park.timed_out ? HEDDLE_WAIT_TIMED_OUT : HEDDLE_WAIT_READY;
 }
 
-void heddle_connection_await(heddle_connection *connection, heddle_direction direction, int64_t deadline,
-                             const char *timed_out)
+void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direction direction, int64_t deadline,
+                                     const char *timeout_message)
 {
     switch (heddle_connection_wait_for(connection, direction, deadline)) {
     case HEDDLE_WAIT_READY:
         break;
     case HEDDLE_WAIT_TIMED_OUT:
-        rb_raise(rb_eIOTimeoutError, "%s", timed_out);
+        rb_raise(rb_eIOTimeoutError, "%s", timeout_message);
     case HEDDLE_WAIT_GONE:
         rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
     }
@@ -188,7 +188,7 @@ void heddle_connection_wake(heddle_connection *connection, uint8_t ready)
     }
 }
 
-void heddle_connection_part(heddle_connection *connection)
+void heddle_connection_drop_handle(heddle_connection *connection)
 {
     if (connection->handle)
         connection->handle->connection = NULL;

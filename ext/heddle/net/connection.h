@@ -48,7 +48,7 @@ struct heddle_connection {
     heddle_handle *handle;      /* the Heddle::Net::Connection, if there is one */
     heddle_wait *waits[2];      /* the fibers that wait, by heddle_direction */
     char *input;                /* from malloc: unused input, beginning at input_start */
-    uint32_t input_start, input_end, input_room;
+    uint32_t input_start, input_end, input_capacity;
     int error;               /* errno of the first failure, because the kernel reports it only once */
     heddle_output output;    /* bytes to send */
     heddle_address remote, local;
@@ -92,7 +92,7 @@ static inline int heddle_connection_input_piece(const heddle_connection *connect
 /* Makes room in front of the unused input, which the caller fills; raises NoMemoryError. */
 char *heddle_connection_push_back(heddle_connection *connection, size_t size);
 /* Makes room for `size` bytes behind the unused input, whose address may change; NULL without memory. */
-char *heddle_connection_room(heddle_connection *connection, size_t size);
+char *heddle_connection_make_room(heddle_connection *connection, size_t size);
 void heddle_connection_drop_input(heddle_connection *connection);
 /* Removes the first `size` bytes of the unused input. */
 void heddle_connection_use_input(heddle_connection *connection, size_t size);
@@ -106,7 +106,7 @@ typedef enum {
 } heddle_wait_result;
 
 /*
- * Waits until there may be input, or room for output; `deadline` as for heddle_park_until. Raises interrupts, and
+ * Waits until there may be input, or room for output; `deadline` as for heddle_park_set_deadline. Raises interrupts, and
  * IOError when another fiber already waits in that direction.
  */
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
@@ -114,12 +114,12 @@ heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, hed
 /*
  * The same, but raises IO::TimeoutError with this message after the deadline, and IOError when the connection is gone.
  */
-void heddle_connection_await(heddle_connection *connection, heddle_direction direction, int64_t deadline,
-                             const char *timed_out);
+void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direction direction, int64_t deadline,
+                                     const char *timeout_message);
 /* Wakes the fibers that wait for one of these events. */
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
 /* Separates the connection from its Ruby object: fibers that wait for it get IOError. */
-void heddle_connection_part(heddle_connection *connection);
+void heddle_connection_drop_handle(heddle_connection *connection);
 
 /*
  * Functions that wait, for the fiber that serves the connection. `*place` is the connection, or NULL once it is gone:

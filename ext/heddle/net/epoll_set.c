@@ -66,14 +66,14 @@ static void keep_watching(heddle_socket_set *set, heddle_waiter *waiter, uint32_
     heddle_loop_arm(set->sockets->loop, waiter);
 }
 
-static void connections_ready(heddle_waiter *waiter, int result, uint32_t flags)
+static void handle_ready_connections(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_socket_set *set = (heddle_socket_set *)((char *)waiter - offsetof(heddle_socket_set, connections_waiter));
     keep_watching(set, waiter, flags);
     harvest_events(set);
 }
 
-static void listeners_ready(heddle_waiter *waiter, int result, uint32_t flags)
+static void handle_ready_listeners(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_socket_set *set = (heddle_socket_set *)((char *)waiter - offsetof(heddle_socket_set, listeners_waiter));
     keep_watching(set, waiter, flags);
@@ -105,11 +105,11 @@ static int epoll_set_open(heddle_socket_set *set)
     set->listeners_fd = epoll_create1(EPOLL_CLOEXEC);
     int result = set->connections_fd < 0 || set->listeners_fd < 0 ? -errno : 0;
     if (result == 0) {
-        set->connections_waiter = (heddle_waiter){.fn = connections_ready,
+        set->connections_waiter = (heddle_waiter){.fn = handle_ready_connections,
                                                   .fd = set->connections_fd,
                                                   .events = HEDDLE_READABLE,
                                                   .mode = HEDDLE_PERSISTENT};
-        set->listeners_waiter = (heddle_waiter){.fn = listeners_ready,
+        set->listeners_waiter = (heddle_waiter){.fn = handle_ready_listeners,
                                                 .fd = set->listeners_fd,
                                                 .events = HEDDLE_READABLE,
                                                 .mode = HEDDLE_PERSISTENT};

@@ -58,7 +58,7 @@ static uint8_t take_watch_events(heddle_connection *connection)
     return events;
 }
 
-static heddle_connection *notified_connection(heddle_link *link)
+static heddle_connection *find_notified(heddle_link *link)
 {
     return link ? HEDDLE_CONTAINER_OF(link, heddle_connection, watch_link) : NULL;
 }
@@ -76,7 +76,7 @@ void heddle_handoff_process_noted(heddle_sockets *sockets)
 {
     for (;;) {
         heddle_handoff_lock(sockets);
-        heddle_connection *connection = notified_connection(heddle_link_first(&sockets->handoff.notified));
+        heddle_connection *connection = find_notified(heddle_link_first(&sockets->handoff.notified));
         uint8_t events = connection ? take_watch_events(connection) : 0;
         heddle_handoff_unlock(sockets);
         if (!connection)
@@ -114,7 +114,7 @@ static bool is_held_back(const heddle_sockets *sockets, const heddle_connection 
     return heddle_scoreboard_holds_up(sockets->balance.scoreboard, label);
 }
 
-static void look_at_label(heddle_connection *connection)
+static void read_label(heddle_connection *connection)
 {
     uint32_t (*label)(const heddle_connection *) = connection->protocol->label;
     if (label && !atomic_load_explicit(&connection->label, memory_order_relaxed))
@@ -127,7 +127,7 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
     heddle_transport *transport = &connection->transport;
     if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_HANDOFF))
         return -EBUSY;
-    look_at_label(connection);
+    read_label(connection);
     int result = is_held_back(sockets, connection) ? -EBUSY
                                                    : heddle_connection_send(connection, sockets->handoff.socket);
     if (result < 0) {
@@ -162,7 +162,7 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
 {
     heddle_link *head = &sockets->handoff.notified;
     for (heddle_link *link = heddle_link_first(head), *next; link && *left; link = next) {
-        heddle_connection *connection = notified_connection(link);
+        heddle_connection *connection = find_notified(link);
         next = heddle_link_after(head, link);
         if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
             is_held_back(sockets, connection) || !has_sent(connection, connection->watch_events))
@@ -236,7 +236,7 @@ static void send_farewells(heddle_sockets *sockets)
 }
 
 /* Harvests the events on behalf of the loop. */
-static void listen_in(heddle_sockets *sockets, int left)
+static void harvest_for_loop(heddle_sockets *sockets, int left)
 {
     struct epoll_event events[HEDDLE_HANDOFF_BATCH];
     int count = left ? epoll_wait(sockets->set.connections_fd, events, left, 0) : 0;
@@ -282,7 +282,7 @@ static void begin_handoff(heddle_rescue *rescue)
     if (!heddle_scoreboard_others_accept(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
         return;
     pthread_mutex_lock(&sockets->handoff.lock);
-    listen_in(sockets, left);
+    harvest_for_loop(sockets, left);
     if (hand_off_notified(sockets, &left) && hand_off_ready(sockets, &sockets->ready, &left))
         hand_off_ready(sockets, &sockets->rounds.deferred, &left);
     send_farewells(sockets);

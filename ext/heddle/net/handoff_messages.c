@@ -85,7 +85,7 @@ int heddle_connection_send_session(heddle_connection *connection, int socket, co
 }
 
 /* Takes an idle connection for a drain. Other connections can still be answered here. */
-static bool claim_idle(heddle_connection *connection)
+static bool claim_idle_connection(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
            connection->transport.operations == &heddle_plain_transport && connection->protocol->is_idle(connection) && heddle_connection_hold(connection) &&
@@ -101,7 +101,7 @@ static void forget_sent(heddle_connection *connection)
 
 static int send_idle(heddle_connection *connection, int socket)
 {
-    if (!claim_idle(connection))
+    if (!claim_idle_connection(connection))
         return 0;
     int result = heddle_connection_send(connection, socket);
     if (result < 0) {

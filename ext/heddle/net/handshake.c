@@ -92,10 +92,10 @@ static void read_proxy_header(heddle_connection *connection)
     heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
     for (;;) {
         size_t had = heddle_connection_buffered(connection);
-        char *room = heddle_connection_room(connection, 256);
+        char *room = heddle_connection_make_room(connection, 256);
         if (!room)
             break;
-        ssize_t there = recv(transport->fd, room, connection->input_room - connection->input_end, MSG_PEEK | MSG_DONTWAIT);
+        ssize_t there = recv(transport->fd, room, connection->input_capacity - connection->input_end, MSG_PEEK | MSG_DONTWAIT);
         if (there < 0 && errno == EINTR)
             continue;
         if (there < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -155,7 +155,7 @@ static VALUE make_socket(VALUE data)
  * Lets Ruby's openssl continue the handshake as far as it can without waiting. A symbol: the event that it waits for;
  * the socket: complete; nil: failed.
  */
-static VALUE take_step(VALUE data)
+static VALUE step_handshake(VALUE data)
 {
     heddle_tls *tls = ((heddle_connection *)data)->transport.tls;
     return rb_funcall(tls->acceptor, id_handshake, 1, tls->socket);
@@ -201,7 +201,7 @@ static HEDDLE_LAST_USE void continue_tls(heddle_connection *connection)
     uint64_t identity = heddle_sockets_identity(sockets, connection);
     VALUE result = tls->socket ? Qnil : call_protected(make_socket, connection);
     if (result != Qundef)
-        result = call_protected(take_step, connection);
+        result = call_protected(step_handshake, connection);
     if (heddle_sockets_at(sockets, identity) != connection)
         return;
     if (result == wait_readable) {

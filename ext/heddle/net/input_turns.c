@@ -21,7 +21,7 @@ static void take_turn(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     int64_t began = heddle_clock_now();
-    connection->protocol->read_on(connection);
+    connection->protocol->read_turn(connection);
     sockets->input_turns.used += heddle_clock_now() - began;
 }
 

@@ -26,7 +26,7 @@ typedef struct {
 
 void heddle_input_turns_init(heddle_input_turns *turns);
 /*
- * Calls `read_on` of the connection's protocol, in this tick or a later one. Does nothing for a connection that waits
+ * Calls `read_turn` of the connection's protocol, in this tick or a later one. Does nothing for a connection that waits
  * already.
  */
 HEDDLE_LAST_USE void heddle_input_turns_read(heddle_connection *connection);

@@ -53,12 +53,12 @@ static void drop_listener(heddle_listener **link)
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason)
 {
     sockets->paused |= reason;
-    heddle_balance_tell_accepting(sockets);
+    heddle_balance_show_accepting(sockets);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
         disarm_listener(listener);
 }
 
-static void back_off(heddle_sockets *sockets);
+static void pause_after_failure(heddle_sockets *sockets);
 static void arm_all(heddle_sockets *sockets);
 
 void heddle_listeners_rearm(heddle_sockets *sockets)
@@ -73,7 +73,7 @@ void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason)
     if (!(sockets->paused & reason))
         return;
     sockets->paused &= (uint8_t)~reason;
-    heddle_balance_tell_accepting(sockets);
+    heddle_balance_show_accepting(sockets);
     if (!sockets->paused)
         arm_all(sockets);
 }
@@ -84,7 +84,7 @@ static void arm_all(heddle_sockets *sockets)
         if (is_closed(*link)) {
             drop_listener(link);
         } else if (arm_listener(*link) < 0) {
-            back_off(sockets);
+            pause_after_failure(sockets);
             return;
         } else {
             link = &(*link)->next;
@@ -99,7 +99,7 @@ static void resume_after_rest(heddle_timer *timer)
 }
 
 /* A listener from which accept fails stays readable: without a pause the loop would spin. */
-static void back_off(heddle_sockets *sockets)
+static void pause_after_failure(heddle_sockets *sockets)
 {
     sockets->accept_failures++;
     heddle_timer *timer = &sockets->back_off;
@@ -155,7 +155,7 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
     }
     listener->next = sockets->listeners;
     sockets->listeners = listener;
-    heddle_balance_tell_accepting(sockets);
+    heddle_balance_show_accepting(sockets);
     int result = sockets->paused ? 0 : arm_listener(listener);
     if (result < 0) {
         sockets->listeners = listener->next;
@@ -168,7 +168,7 @@ void heddle_listeners_remove_all(heddle_sockets *sockets)
 {
     while (sockets->listeners)
         drop_listener(&sockets->listeners);
-    heddle_balance_tell_accepting(sockets);
+    heddle_balance_show_accepting(sockets);
 }
 
 /* -- accepting --------------------------------------------------------------------------------------------------- */
@@ -267,7 +267,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
             return false;
         }
         if (is_exhaustion(result)) {
-            back_off(sockets);
+            pause_after_failure(sockets);
             return !sockets->paused;
         }
         if (left == 0)

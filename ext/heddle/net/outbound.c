@@ -24,27 +24,27 @@ void heddle_outbound_use_input(heddle_outbound *connection, size_t size)
         return;
     free(connection->input); /* an idle connection has no buffer */
     connection->input = NULL;
-    connection->input_start = connection->input_end = connection->input_room = 0;
+    connection->input_start = connection->input_end = connection->input_capacity = 0;
 }
 
 /* Makes room for `size` bytes behind the unused input; NULL without memory. */
 static char *make_room(heddle_outbound *connection, size_t size)
 {
     size_t buffered = heddle_outbound_buffered(connection);
-    if (connection->input_room - connection->input_end < size && connection->input_start) {
+    if (connection->input_capacity - connection->input_end < size && connection->input_start) {
         memmove(connection->input, heddle_outbound_input(connection), buffered);
         connection->input_start = 0;
         connection->input_end = buffered;
     }
-    if (connection->input_room - connection->input_end < size) {
-        size_t room = connection->input_room ? connection->input_room : LEAST_ROOM;
+    if (connection->input_capacity - connection->input_end < size) {
+        size_t room = connection->input_capacity ? connection->input_capacity : LEAST_ROOM;
         while (room - buffered < size)
             room *= 2;
         char *input = realloc(connection->input, room);
         if (!input)
             return NULL;
         connection->input = input;
-        connection->input_room = room;
+        connection->input_capacity = room;
     }
     return connection->input + connection->input_end;
 }
@@ -125,7 +125,7 @@ static int wait_until(VALUE io, int events, int64_t deadline)
     return RTEST(ready) ? NUM2INT(ready) : 0;
 }
 
-int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timed_out)
+int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timeout_message)
 {
     heddle_outbound *connection = heddle_outbound_of(object);
     int64_t deadline = connection->deadline;
@@ -134,16 +134,16 @@ int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *t
     int ready = wait_until(connection->io, events, deadline);
     heddle_outbound_of(object); /* raises if it was closed meanwhile */
     if (!ready)
-        rb_raise(rb_eIOTimeoutError, "%s", timed_out);
+        rb_raise(rb_eIOTimeoutError, "%s", timeout_message);
     RB_GC_GUARD(object);
     return ready;
 }
 
-void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *timed_out)
+void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *timeout_message)
 {
     const heddle_tls *tls = heddle_outbound_of(object)->transport.tls;
     int events = tls && tls->read_wants_room ? HEDDLE_WRITABLE : HEDDLE_READABLE;
-    heddle_outbound_await(object, events, timeout < 0 ? -1 : heddle_deadline_after(timeout), timed_out);
+    heddle_outbound_await(object, events, timeout < 0 ? -1 : heddle_deadline_after(timeout), timeout_message);
 }
 
 /* -- writing ------------------------------------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ static int gather_pieces(VALUE data, size_t sent, struct iovec *pieces)
 }
 
 /* Other fibers run during the wait: a copy can't change. */
-static VALUE frozen_copy(VALUE data)
+static VALUE copy_frozen(VALUE data)
 {
     if (!RB_TYPE_P(data, T_ARRAY))
         return rb_str_new_frozen(data);
@@ -199,7 +199,7 @@ size_t heddle_outbound_send_all(VALUE self, VALUE data, int64_t timeout, bool st
         if (result < 0 && result != -EAGAIN)
             heddle_outbound_fail(connection, result, "writing to the connection");
         if (!held)
-            data = frozen_copy(data);
+            data = copy_frozen(data);
         held = true;
         bool wants_input = connection->transport.tls && connection->transport.tls->write_wants_input;
         int events = wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE | (stop_at_input ? HEDDLE_READABLE : 0);

@@ -20,7 +20,7 @@ typedef struct {
     VALUE io;                 /* the Socket, which owns the descriptor; nil once closed */
     bool abandoned;           /* this is a forked child, and the connection is its parent's */
     char *input;              /* from malloc: unused input, beginning at input_start */
-    size_t input_start, input_end, input_room;
+    size_t input_start, input_end, input_capacity;
     uint64_t sent, received;  /* bytes of the application, without TLS's */
     int64_t deadline;         /* CLOCK_MONOTONIC ns, over all waits; < 0: none */
     heddle_address remote;
@@ -60,13 +60,13 @@ bool heddle_outbound_is_stale(heddle_outbound *connection);
  * Waits for input; `timeout` in ns, < 0: none, besides the connection's deadline. Raises IO::TimeoutError with this
  * message, IOError when the connection is closed meanwhile, and the interrupts of any wait of this fiber or thread.
  */
-void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *timed_out);
+void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *timeout_message);
 
 /*
  * Waits for one of these events, and returns those that have come. `phase`: the deadline of this step, CLOCK_MONOTONIC
  * ns, < 0: none. Raises as heddle_outbound_await_input does.
  */
-int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timed_out);
+int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timeout_message);
 
 /*
  * Sends a String or an Array of Strings; `timeout` in ns, < 0: none, is the longest time in which the peer takes

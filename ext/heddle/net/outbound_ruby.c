@@ -34,7 +34,7 @@ static void release_resources(heddle_outbound *connection)
     connection->transport.fd = -1;
     free(connection->input);
     connection->input = NULL;
-    connection->input_start = connection->input_end = connection->input_room = 0;
+    connection->input_start = connection->input_end = connection->input_capacity = 0;
     connection->io = Qnil;
 }
 
@@ -47,7 +47,7 @@ static void outbound_free(void *data)
 static size_t outbound_size(const void *data)
 {
     const heddle_outbound *connection = data;
-    return sizeof(*connection) + connection->input_room + (connection->transport.tls ? sizeof(heddle_tls) : 0);
+    return sizeof(*connection) + connection->input_capacity + (connection->transport.tls ? sizeof(heddle_tls) : 0);
 }
 
 static const rb_data_type_t outbound_type = {

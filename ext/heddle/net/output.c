@@ -24,16 +24,16 @@ enum {
 
 /* -- one attempt ------------------------------------------------------------------------------------------------- */
 
-static heddle_connection *open_connection(heddle_connection *const *place)
+static heddle_connection *find_open_connection(heddle_connection *const *place)
 {
     if (!*place)
         rb_raise(rb_eIOError, "this connection is closed, or was released with idle!");
     return *place;
 }
 
-static heddle_connection *writable_connection(heddle_connection *const *place)
+static heddle_connection *find_writable_connection(heddle_connection *const *place)
 {
-    heddle_connection *connection = open_connection(place);
+    heddle_connection *connection = find_open_connection(place);
     if (connection->waits[HEDDLE_WRITING])
         rb_raise(rb_eIOError, "another fiber is writing to this connection already");
     return connection;
@@ -51,12 +51,12 @@ static ssize_t check_result(heddle_connection *connection, ssize_t result)
 
 static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 {
-    heddle_connection *connection = open_connection(place);
+    heddle_connection *connection = find_open_connection(place);
     /* The event may have come before, and been delivered to another fiber. */
     if (heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         return;
     int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
-    heddle_connection_await(connection, HEDDLE_WRITING, deadline, "the connection's peer took nothing in time");
+    heddle_connection_wait_or_raise(connection, HEDDLE_WRITING, deadline, "the connection's peer took nothing in time");
 }
 
 /* -- strings ----------------------------------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ static void advance_output(output *output, size_t bytes)
     }
 }
 
-static size_t total_size(const struct iovec *pieces, int count)
+static size_t sum_sizes(const struct iovec *pieces, int count)
 {
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
@@ -130,7 +130,7 @@ static void hold_pieces(output *output)
 static void send_all(output *output, struct iovec *pieces, int most, int64_t timeout)
 {
     for (;;) {
-        heddle_connection *connection = open_connection(output->place);
+        heddle_connection *connection = find_open_connection(output->place);
         heddle_transport *transport = &connection->transport;
         int count = gather_pieces(output, pieces, most);
         if (count == 0)
@@ -140,7 +140,7 @@ static void send_all(output *output, struct iovec *pieces, int most, int64_t tim
         ssize_t sent = check_result(connection, transport->operations->send(transport, pieces, count));
         if (sent > 0)
             advance_output(output, (size_t)sent);
-        if (sent >= 0 && (size_t)sent == total_size(pieces, count))
+        if (sent >= 0 && (size_t)sent == sum_sizes(pieces, count))
             continue;
         hold_pieces(output);
         wait_for_room(output->place, timeout);
@@ -162,7 +162,7 @@ size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t 
 {
     output output = {.place = place, .data = data, .buffer = Qnil};
     output.count = RB_TYPE_P(data, T_ARRAY) ? RARRAY_LEN(data) : 1;
-    writable_connection(place);
+    find_writable_connection(place);
     size_t bytes = count_bytes(&output);
 
     struct iovec few[PIECES_ON_STACK];
@@ -229,13 +229,13 @@ void heddle_output_sendfile(heddle_connection *const *place, VALUE file, off_t o
 {
     file_output output = {.place = place, .fd = rb_io_descriptor(file), .offset = offset, .left = length};
     struct stat status;
-    writable_connection(place);
+    find_writable_connection(place);
     if (fstat(output.fd, &status) != 0)
         rb_sys_fail("the file to be sent");
     if (!S_ISREG(status.st_mode))
         rb_raise(rb_eArgError, "only regular files can be sent, use write for others");
     while (output.left > 0) {
-        heddle_connection *connection = open_connection(place);
+        heddle_connection *connection = find_open_connection(place);
         if (rb_io_descriptor(file) != output.fd)
             rb_raise(rb_eIOError, "the file was reopened while it was being sent");
         heddle_transport_forget(&connection->transport, HEDDLE_HAS_ROOM);

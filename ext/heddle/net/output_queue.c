@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static heddle_piece *new_piece(heddle_output *output)
+static heddle_piece *add_piece(heddle_output *output)
 {
     if (output->count == output->piece_room && output->first) {
         memmove(output->pieces, output->pieces + output->first, (output->count - output->first) * sizeof(heddle_piece));
@@ -22,7 +22,7 @@ static heddle_piece *new_piece(heddle_output *output)
 }
 
 /* Moves the unsent bytes to the front: a reader that never catches up must not make the buffer grow for ever. */
-static void close_up(heddle_output *output)
+static void compact_bytes(heddle_output *output)
 {
     size_t gone = output->used;
     for (unsigned i = output->first; i < output->count; i++) {
@@ -46,7 +46,7 @@ static void close_up(heddle_output *output)
 char *heddle_output_reserve(heddle_output *output, size_t size)
 {
     if (output->room - output->used < size)
-        close_up(output);
+        compact_bytes(output);
     if (output->room - output->used < size) {
         size_t room = output->room ? output->room * 2 : 1024;
         while (room - output->used < size)
@@ -58,7 +58,7 @@ char *heddle_output_reserve(heddle_output *output, size_t size)
         output->room = room;
     }
     heddle_piece *last = output->count > output->first ? &output->pieces[output->count - 1] : NULL;
-    if ((!last || last->string || last->end != output->used) && !new_piece(output))
+    if ((!last || last->string || last->end != output->used) && !add_piece(output))
         return NULL;
     return output->bytes + output->used;
 }
@@ -93,7 +93,7 @@ bool heddle_output_add_string(heddle_output *output, VALUE string, size_t start)
     size_t length = (size_t)RSTRING_LEN(string);
     if (length - start <= HEDDLE_OUTPUT_COPIED)
         return heddle_output_add_bytes(output, RSTRING_PTR(string) + start, length - start);
-    heddle_piece *piece = new_piece(output);
+    heddle_piece *piece = add_piece(output);
     if (!piece)
         return false;
     *piece = (heddle_piece){.string = string, .start = start, .end = length};

@@ -33,7 +33,7 @@ struct heddle_protocol {
     /* `ready`: HEDDLE_HAS_INPUT and so on, noted in the transport already. Called in every state of the connection. */
     HEDDLE_LAST_USE void (*handle_event)(heddle_connection *connection, uint8_t ready);
     /* Called for the connection's turn to read (input_turns.h). NULL: this protocol has no such turns. */
-    HEDDLE_LAST_USE void (*read_on)(heddle_connection *connection);
+    HEDDLE_LAST_USE void (*read_turn)(heddle_connection *connection);
     /* Called after output queued by heddle_connection_flush_later was offered to the kernel. May be NULL. */
     void (*flushed)(heddle_connection *connection);
     /* The time set with heddle_connection_set_deadline has passed. */
@@ -74,7 +74,7 @@ typedef enum {
     HEDDLE_NO_TLS,          /* the listener expects a TLS handshake */
 } heddle_handshake_error;
 
-/* What the connections of a Sockets are for. The C part of a Ruby object; it may live longer than that. */
+/* The purpose of the connections of a Sockets. The C part of a Ruby object; it may live longer than that. */
 typedef struct heddle_service heddle_service;
 typedef struct {
     /*

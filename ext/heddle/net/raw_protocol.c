@@ -14,7 +14,7 @@ typedef enum {
     THE_END, /* or an error */
 } prospect;
 
-/* What the next recv would return. */
+/* The result that the next recv would have. */
 static prospect probe_input(heddle_connection *connection)
 {
     char byte;
@@ -78,7 +78,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
 {
     session *raw = session_of(connection);
     if (raw->running || raw->work.list) {
-        heddle_connection_go_on(connection, ready);
+        heddle_connection_handle_busy_event(connection, ready);
         if (raw->work.list == &connection->sockets->ready)
             heddle_connection_leave_at_rest(connection);
     } else if (ready & HEDDLE_BROKEN) {
@@ -135,7 +135,7 @@ static void await_input(heddle_connection *connection)
 void heddle_raw_make_idle(heddle_connection *connection)
 {
     session *raw = session_of(connection);
-    heddle_connection_part(connection);
+    heddle_connection_drop_handle(connection);
     /* The runner that still holds this work item must not end the next one: the connection gets a new session. */
     session *fresh = malloc(sizeof(*fresh));
     if (!fresh) {

@@ -50,7 +50,7 @@ static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
     return false;
 }
 
-static void empty_held(heddle_sockets *sockets, bool (*dispose)(heddle_sockets *, heddle_work *))
+static void release_held(heddle_sockets *sockets, bool (*dispose)(heddle_sockets *, heddle_work *))
 {
     for (size_t count = sockets->reserve.held.count; count > 0; count--) {
         heddle_work *work = heddle_ready_list_take_first(&sockets->reserve.held);
@@ -69,14 +69,14 @@ static bool serve_here(heddle_sockets *sockets, heddle_work *work)
 
 /* -- stepping in and back ----------------------------------------------------------------------------------------- */
 
-static void step_in(heddle_sockets *sockets)
+static void start_serving(heddle_sockets *sockets)
 {
     sockets->reserve.serves = true;
     sockets->reserve.steps_in++;
     heddle_listeners_resume(sockets, HEDDLE_PAUSED_RESERVE);
 }
 
-static void step_back(heddle_sockets *sockets)
+static void stop_serving(heddle_sockets *sockets)
 {
     sockets->reserve.serves = false;
     heddle_listeners_pause(sockets, HEDDLE_PAUSED_RESERVE);
@@ -87,21 +87,21 @@ static void return_connections(heddle_sockets *sockets)
 {
     if (sockets->handoff.socket < 0)
         return;
-    empty_held(sockets, return_to_workers);
+    release_held(sockets, return_to_workers);
     /* connections that can't be sent now are sent at the next check */
     heddle_handoff_send_idle(sockets, sockets->handoff.socket);
 }
 
-static void look_again(heddle_timer *timer)
+static void check_again(heddle_timer *timer)
 {
     heddle_reserve_check((heddle_sockets *)((char *)timer - offsetof(heddle_sockets, reserve.again)));
 }
 
-static void look_at(heddle_sockets *sockets, int64_t time)
+static void schedule_check(heddle_sockets *sockets, int64_t time)
 {
     heddle_timer *timer = &sockets->reserve.again;
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
-    timer->fn = look_again;
+    timer->fn = check_again;
     timer->deadline = time;
     heddle_timer_heap_push(&sockets->loop->timers, timer); /* without memory the next notification does it */
 }
@@ -114,17 +114,17 @@ void heddle_reserve_check(heddle_sockets *sockets)
     int64_t now = heddle_clock_now();
     int64_t due = heddle_scoreboard_needs_reserve(sockets->balance.scoreboard, sockets->balance.slot, HEDDLE_RESERVE_PATIENCE);
     if (due <= now && !reserve->serves)
-        step_in(sockets);
+        start_serving(sockets);
     else if (due == INT64_MAX && reserve->serves)
-        step_back(sockets);
+        stop_serving(sockets);
     if (due == INT64_MAX && sockets->connections)
         return_connections(sockets);
     if (due > now && due < INT64_MAX)
-        look_at(sockets, due);
+        schedule_check(sockets, due);
     else if (reserve->serves)
-        look_at(sockets, now + HEDDLE_RESERVE_AGAIN);
+        schedule_check(sockets, now + HEDDLE_RESERVE_AGAIN);
     else if (sockets->connections)
-        look_at(sockets, now + HEDDLE_RESERVE_RETURN);
+        schedule_check(sockets, now + HEDDLE_RESERVE_RETURN);
 }
 
 void heddle_reserve_begin(heddle_sockets *sockets, uint32_t rank)
@@ -142,5 +142,5 @@ void heddle_reserve_end(heddle_sockets *sockets)
     reserve->serves = false;
     if (!heddle_loop_is_closed(sockets->loop))
         heddle_timer_heap_remove(&sockets->loop->timers, &reserve->again);
-    empty_held(sockets, serve_here);
+    release_held(sockets, serve_here);
 }

@@ -18,7 +18,7 @@ static void release_deferred(heddle_sockets *sockets)
  * Makes the loop poll at the end of this tick: only io_uring knows without a system call whether something is ready.
  * Items that are ready by then come first.
  */
-static void await_look(heddle_sockets *sockets)
+static void force_poll(heddle_sockets *sockets)
 {
     sockets->rounds.tick = sockets->loop->counts.ticks;
     sockets->loop->polled = 0;
@@ -29,7 +29,7 @@ static void defer_item(heddle_sockets *sockets, heddle_work *work)
     if (!sockets->rounds.deferred.count)
         sockets->rounds.first_turns = sockets->ready.count;
     heddle_ready_list_add(&sockets->rounds.deferred, work, false);
-    await_look(sockets);
+    force_poll(sockets);
     heddle_connection_leave_at_rest(work->connection);
 }
 
@@ -52,7 +52,7 @@ static void begin_turn(heddle_sockets *sockets, heddle_connection *connection)
     if (connection->turn_left)
         rounds->turn_began = heddle_clock_now();
     if (rounds->deferred.count)
-        await_look(sockets);
+        force_poll(sockets);
 }
 
 bool heddle_rounds_has_turn_left(const heddle_sockets *sockets, const heddle_connection *connection)

@@ -81,7 +81,7 @@ static bool is_exception(VALUE error)
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
 }
 
-static VALUE cancelled_class(void)
+static VALUE find_cancelled_class(void)
 {
     return rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
 }
@@ -94,7 +94,7 @@ static bool ends_the_loop(VALUE error)
 }
 
 /* 0 when the runner can continue, otherwise the state of an exception to raise in the loop. */
-static int settle_runner(heddle_runner *runner, int state)
+static int check_runner(heddle_runner *runner, int state)
 {
     failure one = {.runner = runner, .error = rb_errinfo()};
     int failed = 0;
@@ -131,7 +131,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     if (sockets->loop->counts.preemptions == preemptions)
         heddle_runners_adapt_batch(&sockets->runners, sockets->loop->counts.switches != switches);
     if (state)
-        state = settle_runner(runner, state);
+        state = check_runner(runner, state);
     work->operations->served(work, call.object);
     heddle_runners_end_to_serve(runner);
     runner->served = NULL;
@@ -163,7 +163,7 @@ static heddle_work *claim_work(heddle_sockets *sockets)
  * Serves the items that are ready now. Items that become ready meanwhile wait for the next tick. If serving takes long,
  * the rest waits, too, so that timers, other fibers and unread sockets get their turn.
  */
-static int serve_share(heddle_runner *runner)
+static int serve_ready_items(heddle_runner *runner)
 {
     heddle_sockets *sockets = runner->sockets;
     if (!sockets->ready.count)
@@ -205,7 +205,7 @@ static VALUE wait_for_call(VALUE data)
 {
     heddle_runner *runner = (heddle_runner *)data;
     heddle_runners_park_runner(runner);
-    heddle_park_rest(runner->park);
+    heddle_park_mark_idle(runner->park);
     heddle_park_wait(runner->park);
     return Qnil;
 }
@@ -218,7 +218,7 @@ static int wait_for_work(heddle_runner *runner)
     runner->park = &park;
     rb_protect(wait_for_call, (VALUE)runner, &state);
     if (!runner->called && !runner->sockets->abandoned)
-        heddle_runners_take_out(runner);
+        heddle_runners_remove_resting(runner);
     heddle_park_leave(&park);
     runner->park = NULL;
     if (state && is_exception(rb_errinfo())) {
@@ -243,7 +243,7 @@ static int run_runner(heddle_runner *runner)
     int state = heddle_fiber_reset(runner->fiber); /* a new fiber inherits the storage of the fiber that started it */
     while (!state) {
         note_arrival(runner);
-        state = serve_share(runner);
+        state = serve_ready_items(runner);
         if (state || runner->ending || sockets->closed)
             break;
         if (heddle_rounds_count_waiting(sockets))
@@ -288,7 +288,7 @@ static VALUE runner_cancel(VALUE self)
     if (!runner->fiber)
         return Qnil;
     runner->ending = true;
-    heddle_fiber_interrupt(runner->fiber, rb_class_new_instance(0, NULL, cancelled_class()));
+    heddle_fiber_interrupt(runner->fiber, rb_class_new_instance(0, NULL, find_cancelled_class()));
     return Qnil;
 }
 

@@ -30,7 +30,7 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner);
 
 void heddle_runners_park_runner(heddle_runner *runner);
 /* Removes a runner from the list of waiting ones, when it was woken by other code than heddle_runners_call. */
-void heddle_runners_take_out(heddle_runner *runner);
+void heddle_runners_remove_resting(heddle_runner *runner);
 void heddle_runners_begin_to_serve(heddle_runner *runner);
 void heddle_runners_end_to_serve(heddle_runner *runner);
 /* Has the last block waited? Then more runners are called at once, so that all ready items begin in the same tick. */

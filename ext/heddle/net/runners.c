@@ -16,7 +16,7 @@ void heddle_runners_park_runner(heddle_runner *runner)
     set_trim_timer(runner->sockets);
 }
 
-static heddle_runner *take_rested(heddle_runners *runners)
+static heddle_runner *take_resting_runner(heddle_runners *runners)
 {
     heddle_runner *runner = runners->resting;
     if (!runner)
@@ -28,7 +28,7 @@ static heddle_runner *take_rested(heddle_runners *runners)
     return runner;
 }
 
-void heddle_runners_take_out(heddle_runner *runner)
+void heddle_runners_remove_resting(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
     for (heddle_runner **link = &runners->resting; *link; link = &(*link)->next) {
@@ -40,10 +40,10 @@ void heddle_runners_take_out(heddle_runner *runner)
     }
 }
 
-static void dismiss_resting(heddle_sockets *sockets, size_t count)
+static void end_resting(heddle_sockets *sockets, size_t count)
 {
     while (count-- > 0 && sockets->runners.resting) {
-        heddle_runner *runner = take_rested(&sockets->runners);
+        heddle_runner *runner = take_resting_runner(&sockets->runners);
         runner->ending = true;
         heddle_park_wake(runner->park);
     }
@@ -56,7 +56,7 @@ static void trim_runners(heddle_timer *timer)
     heddle_runners *runners = &sockets->runners;
     size_t spare = runners->resting_count - HEDDLE_RUNNERS_AT_REST;
     if (runners->resting_count > HEDDLE_RUNNERS_AT_REST)
-        dismiss_resting(sockets, runners->least_resting < spare ? runners->least_resting : spare);
+        end_resting(sockets, runners->least_resting < spare ? runners->least_resting : spare);
     set_trim_timer(sockets);
 }
 
@@ -71,10 +71,10 @@ static void set_trim_timer(heddle_sockets *sockets)
     heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory the runners stay */
 }
 
-void heddle_runners_dismiss(heddle_sockets *sockets)
+void heddle_runners_end_resting(heddle_sockets *sockets)
 {
     if (!heddle_loop_is_closed(sockets->loop))
-        dismiss_resting(sockets, sockets->runners.resting_count);
+        end_resting(sockets, sockets->runners.resting_count);
 }
 
 /* -- calling one -------------------------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static VALUE start_runner(VALUE sockets)
 
 static bool call_one(heddle_sockets *sockets)
 {
-    heddle_runner *runner = take_rested(&sockets->runners);
+    heddle_runner *runner = take_resting_runner(&sockets->runners);
     if (runner) {
         runner->called = true;
         heddle_park_wake(runner->park);

@@ -53,6 +53,6 @@ bool heddle_runners_are_done(const heddle_sockets *sockets);
 /* Called when a connection has ended: wakes the fiber that waits for the last one. */
 void heddle_runners_check_end(heddle_sockets *sockets);
 /* Ends the runners that wait for work. */
-void heddle_runners_dismiss(heddle_sockets *sockets);
+void heddle_runners_end_resting(heddle_sockets *sockets);
 
 #endif

@@ -10,13 +10,13 @@
 
 static const uint64_t MAGIC = UINT64_C(0x68656464626f6172); /* "heddboar" */
 
-static void use_memory(heddle_scoreboard *scoreboard)
+static void set_memory(heddle_scoreboard *scoreboard)
 {
     scoreboard->header = scoreboard->memory.start;
     scoreboard->slots = (heddle_scoreboard_slot *)(scoreboard->header + 1);
 }
 
-static size_t size_for(uint32_t slot_count)
+static size_t compute_size(uint32_t slot_count)
 {
     return sizeof(heddle_scoreboard_header) + (size_t)slot_count * HEDDLE_SCOREBOARD_SLOT +
            HEDDLE_SHARED_POOLS * heddle_shared_pool_size(slot_count);
@@ -24,7 +24,7 @@ static size_t size_for(uint32_t slot_count)
 
 int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count)
 {
-    size_t size = size_for(slot_count);
+    size_t size = compute_size(slot_count);
     *scoreboard = (heddle_scoreboard){.poke_fd = -1};
     int result = heddle_shared_memory_create(&scoreboard->memory, "heddle-scoreboard", size);
     if (result < 0)
@@ -32,7 +32,7 @@ int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count)
 #ifdef HAVE_SYS_EVENTFD_H
     scoreboard->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 #endif
-    use_memory(scoreboard);
+    set_memory(scoreboard);
     scoreboard->slot_count = slot_count;
     scoreboard->header->version = HEDDLE_SCOREBOARD_VERSION;
     scoreboard->header->slot_size = HEDDLE_SCOREBOARD_SLOT;
@@ -47,7 +47,7 @@ static bool check_header(heddle_scoreboard *scoreboard)
     scoreboard->slot_count = header->slot_count;
     return header->magic == MAGIC && header->version == HEDDLE_SCOREBOARD_VERSION &&
            header->slot_size == HEDDLE_SCOREBOARD_SLOT &&
-           scoreboard->memory.size >= size_for(scoreboard->slot_count);
+           scoreboard->memory.size >= compute_size(scoreboard->slot_count);
 }
 
 static uint32_t count_used(const heddle_scoreboard *scoreboard)
@@ -61,7 +61,7 @@ int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int poke_fd)
     *scoreboard = (heddle_scoreboard){.poke_fd = poke_fd};
     int result = heddle_shared_memory_open(&scoreboard->memory, fd, sizeof(heddle_scoreboard_header));
     if (result == 0) {
-        use_memory(scoreboard);
+        set_memory(scoreboard);
         result = check_header(scoreboard) ? 0 : -EPROTO;
     }
     if (result < 0)

@@ -55,7 +55,7 @@ int heddle_connection_flush(heddle_connection *connection)
     heddle_transport *transport = &connection->transport;
     heddle_output *output = &connection->output;
     cancel_scheduled_flush(connection);
-    heddle_transport_acquire_wire(transport);
+    heddle_transport_lock_wire(transport);
     while (output->size) {
         struct iovec pieces[PIECES];
         int count = heddle_output_gather(output, pieces, PIECES);
@@ -76,7 +76,7 @@ int heddle_connection_flush(heddle_connection *connection)
             return -EAGAIN;
         }
     }
-    heddle_transport_open_wire(transport);
+    heddle_transport_unlock_wire(transport);
     heddle_link_remove(&connection->unsent_link);
     return 0;
 }

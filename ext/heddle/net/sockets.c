@@ -76,7 +76,7 @@ static int add_connection(heddle_sockets *sockets, heddle_connection *connection
     return 0;
 }
 
-static heddle_connection *new_connection(heddle_sockets *sockets, int fd, const heddle_address *remote,
+static heddle_connection *make_connection(heddle_sockets *sockets, int fd, const heddle_address *remote,
                                          const heddle_address *local)
 {
     heddle_connection *connection = calloc(1, connection_size(sockets));
@@ -94,7 +94,7 @@ static heddle_connection *new_connection(heddle_sockets *sockets, int fd, const 
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        const heddle_listener *listener)
 {
-    heddle_connection *connection = new_connection(sockets, fd, remote, local);
+    heddle_connection *connection = make_connection(sockets, fd, remote, local);
     if (!connection)
         return -ENOMEM;
     connection->shared = !listener;
@@ -111,8 +111,8 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
 int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                             bool secure, const char *bytes, size_t size)
 {
-    heddle_connection *connection = new_connection(sockets, fd, remote, local);
-    char *room = connection && size ? heddle_connection_room(connection, size) : NULL;
+    heddle_connection *connection = make_connection(sockets, fd, remote, local);
+    char *room = connection && size ? heddle_connection_make_room(connection, size) : NULL;
     if (!connection || (size && !room)) {
         free(connection);
         return -ENOMEM;
@@ -135,7 +135,7 @@ int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_addres
 int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                                bool secure, VALUE loaded)
 {
-    heddle_connection *connection = new_connection(sockets, fd, remote, local);
+    heddle_connection *connection = make_connection(sockets, fd, remote, local);
     if (!connection)
         return -ENOMEM;
     connection->secure = secure;
@@ -179,7 +179,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     heddle_due_remove(sockets, &connection->due);
     if (!sockets->abandoned && connection->transport.fd >= 0) /* otherwise another process has it */
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
-    heddle_connection_part(connection);
+    heddle_connection_drop_handle(connection);
     release_session(connection);
     heddle_connection_drop_input(connection);
     heddle_connection_drop_output(connection);
@@ -256,7 +256,7 @@ void heddle_connection_end_work(heddle_connection *connection)
         connection->sockets->running--;
 }
 
-void heddle_connection_go_on(heddle_connection *connection, uint8_t ready)
+void heddle_connection_handle_busy_event(heddle_connection *connection, uint8_t ready)
 {
     if ((ready & HEDDLE_HAS_ROOM) && connection->output.size)
         heddle_connection_flush(connection);
@@ -448,7 +448,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
     remove_timer(sockets, &sockets->wheel_timer);
     remove_timer(sockets, &sockets->runners.trim);
     remove_timer(sockets, &sockets->runners.retry);
-    heddle_runners_dismiss(sockets);
+    heddle_runners_end_resting(sockets);
 }
 
 size_t heddle_sockets_memory_size(const heddle_sockets *sockets)

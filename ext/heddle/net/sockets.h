@@ -143,7 +143,7 @@ void heddle_connection_begin_work(heddle_connection *connection);
 /* Called when that item is complete and the connection still exists. */
 void heddle_connection_end_work(heddle_connection *connection);
 /* Handles an event of a connection whose work item waits or runs: sends output and wakes the fibers that wait. */
-void heddle_connection_go_on(heddle_connection *connection, uint8_t ready);
+void heddle_connection_handle_busy_event(heddle_connection *connection, uint8_t ready);
 /*
  * Leaves the connection at rest, while it waits for input or a runner and no call uses it: while the loop is held up,
  * it may be handed off. The caller must not touch the connection afterwards.
@@ -205,7 +205,7 @@ void heddle_balance_leave(heddle_sockets *sockets);
 /* The same in a forked child, where the slot is the parent's. */
 void heddle_balance_abandon(heddle_sockets *sockets);
 /* Updates `accepting` on the scoreboard. */
-void heddle_balance_tell_accepting(heddle_sockets *sockets);
+void heddle_balance_show_accepting(heddle_sockets *sockets);
 /* Should another worker accept the next connection? */
 bool heddle_balance_should_defer(heddle_sockets *sockets);
 /* Then this one stops accepting for now, and notifies the others. */

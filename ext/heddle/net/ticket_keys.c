@@ -89,7 +89,7 @@ static heddle_shared_memory memory = {.fd = -1};
 static ticket_ring *ring; /* in the shared memory */
 static pid_t owner; /* the process that renews the keys */
 
-static void use_memory(void)
+static void set_memory(void)
 {
 #ifdef MADV_DONTDUMP
     madvise(memory.start, memory.size, MADV_DONTDUMP);
@@ -113,7 +113,7 @@ static int create_keys(void)
     int result = heddle_shared_memory_create(&memory, "heddle-tickets", sizeof(*ring));
     if (result < 0)
         return result;
-    use_memory();
+    set_memory();
     ring->magic = MAGIC;
     return 0;
 }
@@ -131,7 +131,7 @@ static int ensure_key(void)
 }
 
 /* NULL: there is no key. Memory that was never written must not be used as a key: it is all zeros. */
-static const ticket_key *newest_key(void)
+static const ticket_key *find_newest_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
     return count ? &ring->keys[(count - 1) % SLOTS] : NULL;
@@ -172,7 +172,7 @@ static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void
     (void)ssl;
     const ticket_key *key;
     if (sealing) {
-        key = newest_key();
+        key = find_newest_key();
         if (!key)
             return 0; /* the connection continues without a ticket */
         memcpy(name, key->name, NAME);
@@ -186,7 +186,7 @@ static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void
         return 0;
     if (library.decrypt(cipher, library.aes_256_cbc(), NULL, key->cipher, iv) != 1 || !set_mac_key(mac, key))
         return -1;
-    return key == newest_key() ? 1 : 2;
+    return key == find_newest_key() ? 1 : 2;
 }
 
 /* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static VALUE keys_adopt(VALUE self, VALUE number)
         heddle_shared_memory_close(&memory);
         return Qfalse;
     }
-    use_memory();
+    set_memory();
     rb_update_max_fd(fd);
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     return Qtrue;

@@ -201,7 +201,7 @@ enum {
 };
 
 /* After EAGAIN the same bytes must be offered again until the library has sent the record that it made of them. */
-static ssize_t get_stuck(heddle_tls *tls, const char *bytes, size_t size)
+static ssize_t keep_stuck_record(heddle_tls *tls, const char *bytes, size_t size)
 {
     if (tls->stuck)
         return -EAGAIN;
@@ -219,9 +219,9 @@ static ssize_t handle_write_error(heddle_tls *tls, int result, const char *bytes
     switch (library.get_error(tls->ssl, result)) {
     case ERROR_WANT_READ:
         tls->write_wants_input = true;
-        return get_stuck(tls, bytes, size);
+        return keep_stuck_record(tls, bytes, size);
     case ERROR_WANT_WRITE:
-        return get_stuck(tls, bytes, size);
+        return keep_stuck_record(tls, bytes, size);
     case ERROR_SYSCALL:
         tls->broken = true;
         return error ? -error : -EPIPE;
@@ -258,7 +258,7 @@ typedef struct {
     size_t offset; /* offset in the first piece */
 } place;
 
-static void advance_place(place *at, size_t bytes)
+static void advance_position(place *at, size_t bytes)
 {
     while (at->count) {
         size_t left = at->pieces->iov_len - at->offset;
@@ -277,7 +277,7 @@ static void advance_place(place *at, size_t bytes)
  * The bytes of one record, copied together where pieces are short: a record for each would cost the peer more than the
  * copy costs here.
  */
-static struct iovec next_record(const place *at)
+static struct iovec gather_record(const place *at)
 {
     static _Thread_local char gathered[RECORD];
     place from = *at;
@@ -289,7 +289,7 @@ static struct iovec next_record(const place *at)
         size_t size = left < RECORD - used ? left : RECORD - used;
         memcpy(gathered + used, (char *)from.pieces->iov_base + from.offset, size);
         used += size;
-        advance_place(&from, size);
+        advance_position(&from, size);
     }
     return (struct iovec){gathered, used};
 }
@@ -302,15 +302,15 @@ static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces,
     if (tls->broken)
         return -EPIPE;
     /* A short write must mean that the kernel takes no more: a waiting writer gets only edge-triggered events. */
-    for (advance_place(&at, 0); at.count; ) {
-        struct iovec record = next_record(&at);
+    for (advance_position(&at, 0); at.count; ) {
+        struct iovec record = gather_record(&at);
         ssize_t result = write_record(tls, record.iov_base, record.iov_len);
         if (result == -EAGAIN)
             return sent ? sent : result;
         if (result < 0)
             return result;
         sent += result;
-        advance_place(&at, (size_t)result);
+        advance_position(&at, (size_t)result);
     }
     return sent;
 }

@@ -81,16 +81,16 @@ static inline uint8_t heddle_transport_owner(const heddle_transport *transport)
     return atomic_load_explicit(&transport->owner, memory_order_acquire);
 }
 
-/* The slow path of heddle_transport_acquire_wire. */
+/* The slow path of heddle_transport_lock_wire. */
 bool heddle_transport_swap_wire(heddle_transport *transport);
 
 /* Takes the wire for the loop. True if it was OPEN: then the caller opens it again unless a frame is half sent. */
-static inline bool heddle_transport_acquire_wire(heddle_transport *transport)
+static inline bool heddle_transport_lock_wire(heddle_transport *transport)
 {
     return transport->has_farewell && heddle_transport_swap_wire(transport);
 }
 
-static inline void heddle_transport_open_wire(heddle_transport *transport)
+static inline void heddle_transport_unlock_wire(heddle_transport *transport)
 {
     if (transport->has_farewell)
         atomic_store_explicit(&transport->wire, HEDDLE_WIRE_OPEN, memory_order_release);

@@ -125,7 +125,7 @@ static void forget_calls(void)
 
 /* -- may it wait here? --------------------------------------------------------------------------------------------- */
 
-heddle_loop *heddle_offload_loop(void)
+heddle_loop *heddle_offload_find_loop(void)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
     if (NIL_P(scheduler))
@@ -137,7 +137,7 @@ heddle_loop *heddle_offload_loop(void)
     return heddle_fiber_current(loop)->calls_inline ? NULL : loop;
 }
 
-bool heddle_offload_refused(void)
+bool heddle_offload_is_refused(void)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
     heddle_loop *loop = NIL_P(scheduler) ? NULL : heddle_loop_if(scheduler);
@@ -158,7 +158,7 @@ static bool in_trap(void)
     return false;
 }
 
-bool heddle_offload_may_wait(heddle_loop *loop)
+bool heddle_offload_may_interrupt(heddle_loop *loop)
 {
     return !rb_during_gc() && !(heddle_loop_is_running(loop) && loop->fiber == rb_fiber_current()) && !in_trap();
 }
@@ -206,7 +206,7 @@ static VALUE wait_once(VALUE data)
     heddle_park_enter(self->loop, &self->park);
     self->parked = true;
     if (self->limit)
-        heddle_park_until(&self->park, heddle_deadline_after(self->limit));
+        heddle_park_set_deadline(&self->park, heddle_deadline_after(self->limit));
     if (self->uninterruptible)
         heddle_park_wait_uninterruptibly(&self->park);
     else
@@ -376,7 +376,7 @@ static bool is_interrupted(heddle_loop *loop, VALUE fiber)
 
 static bool put_off_any; /* set for good by the first postponed exception: while false, no call has to check */
 
-bool heddle_offload_postpone_due(heddle_loop *loop)
+bool heddle_offload_postpone_errors(heddle_loop *loop)
 {
     if (!is_interrupted(loop, rb_fiber_current()))
         return false;
@@ -384,11 +384,11 @@ bool heddle_offload_postpone_due(heddle_loop *loop)
     return true;
 }
 
-void heddle_offload_check(void)
+void heddle_offload_raise_postponed(void)
 {
-    heddle_loop *loop = put_off_any ? heddle_offload_loop() : NULL;
-    if (loop && heddle_offload_may_wait(loop))
-        heddle_fiber_check(loop, rb_fiber_current());
+    heddle_loop *loop = put_off_any ? heddle_offload_find_loop() : NULL;
+    if (loop && heddle_offload_may_interrupt(loop))
+        heddle_fiber_raise_pending(loop, rb_fiber_current());
 }
 
 /* The caller expects its call to return, so an exception is postponed to a later wait. Only a kill can't be. */
@@ -411,18 +411,18 @@ static void raise_closed(void)
 
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind)
 {
-    if (!heddle_offload_may_wait(loop) || heddle_must_call_in_place(loop))
+    if (!heddle_offload_may_interrupt(loop) || heddle_must_call_in_place(loop))
         return false;
     heddle_loop_open(loop);
     VALUE fiber = rb_fiber_current();
-    if (kind == HEDDLE_CALL_RETURNS && heddle_offload_postpone_due(loop)) {
+    if (kind == HEDDLE_CALL_RETURNS && heddle_offload_postpone_errors(loop)) {
         /* As in Ruby: neither run nor raised. The caller takes interrupts next, by rb_thread_check_ints. */
         job->result = NULL;
         errno = 0;
         return true;
     }
     if (kind == HEDDLE_CALL_ENDS_EARLY)
-        heddle_fiber_check(loop, fiber);
+        heddle_fiber_raise_pending(loop, fiber);
 
     call self = {.job = *job, .loop = loop, .fiber = fiber, .scheduler = loop->scheduler};
     self.message.open = receive_completion;

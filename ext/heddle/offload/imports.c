@@ -164,10 +164,10 @@ static void *call_in_place(heddle_loop *loop, heddle_function *known, timed_call
 static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
                               void *unblock_data, int flags, bool by_ruby)
 {
-    heddle_loop *loop = on ? heddle_offload_loop() : NULL;
+    heddle_loop *loop = on ? heddle_offload_find_loop() : NULL;
     if (!loop || (by_ruby && !(flags & RB_NOGVL_OFFLOAD_SAFE))) {
         /* Then Ruby must not call the scheduler's hook for the call either. */
-        if (on && (flags & RB_NOGVL_OFFLOAD_SAFE) && heddle_offload_refused())
+        if (on && (flags & RB_NOGVL_OFFLOAD_SAFE) && heddle_offload_is_refused())
             flags &= ~RB_NOGVL_OFFLOAD_SAFE;
         return rb_nogvl(function, data, unblock, unblock_data, flags);
     }
@@ -239,7 +239,7 @@ static void *ruby_with_gvl(void *(*function)(void *), void *data)
 /* Raises the fiber's own exceptions, too: a caller that repeats an interrupted call relies on that. */
 static void extension_check_ints(void)
 {
-    heddle_offload_check();
+    heddle_offload_raise_postponed();
     rb_thread_check_ints();
 }
 
@@ -279,7 +279,7 @@ static bool is_lock_without_waiting(const heddle_function *known, const void *da
  */
 static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, int events)
 {
-    heddle_loop *loop = on && events == 0 ? heddle_offload_loop() : NULL;
+    heddle_loop *loop = on && events == 0 ? heddle_offload_find_loop() : NULL;
     if (!loop)
         return rb_thread_io_blocking_call(function, data, fd, events);
     heddle_function *known = find_known_function((void *)function);

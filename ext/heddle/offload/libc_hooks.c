@@ -25,7 +25,7 @@ int ruby_thread_has_gvl_p(void); /* exported by Ruby for its own closures, but i
 static heddle_loop *current_loop(void)
 {
 #ifdef HAVE_RUBY_THREAD_HAS_GVL_P
-    return heddle_offload_on() && ruby_thread_has_gvl_p() ? heddle_offload_loop() : NULL;
+    return heddle_offload_on() && ruby_thread_has_gvl_p() ? heddle_offload_find_loop() : NULL;
 #else
     return NULL;
 #endif

@@ -58,7 +58,7 @@ _Static_assert(sizeof(image_header) == 32 && sizeof(segment) == 72 && sizeof(sec
                    sizeof(symbols_command) == 24 && sizeof(dynamic_symbols_command) == 80,
                "as they are in the file");
 
-/* What must be known before sections can be read. */
+/* Values that are needed before sections can be read. */
 typedef struct {
     uintptr_t slide; /* the difference between the addresses where it was loaded and for which it was linked */
     const segment *link_edit;

@@ -187,7 +187,7 @@ static VALUE offload_count_inline(VALUE self, VALUE scheduler, VALUE change)
 /* Is the calling fiber in such a block? */
 static VALUE offload_refused_p(VALUE self)
 {
-    return heddle_offload_refused() ? Qtrue : Qfalse;
+    return heddle_offload_is_refused() ? Qtrue : Qfalse;
 }
 
 /* -- what is known ------------------------------------------------------------------------------------------------- */

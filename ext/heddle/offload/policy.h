@@ -2,7 +2,7 @@
 #define HEDDLE_OFFLOAD_POLICY_H
 
 /*
- * What is known about each native function, which decides where it runs. The function's library decides whether an
+ * The facts about each native function, which decide where it runs. The function's library decides whether an
  * offload thread may call it at all. A function does not run in place only because it was measured to be fast: it must
  * also be on the list of quick functions, which never wait for another fiber.
  *

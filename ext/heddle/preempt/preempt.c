@@ -50,10 +50,10 @@ static VALUE make_cancelled(const char *message)
     return rb_exc_new_cstr(class, message);
 }
 
-void heddle_preempt_raise_delivered(heddle_fiber *fiber)
+void heddle_preempt_raise_delivered_error(heddle_fiber *fiber)
 {
-    VALUE exception = fiber->delivering;
-    fiber->delivering = 0;
+    VALUE exception = fiber->delivered_error;
+    fiber->delivered_error = 0;
     rb_funcall(rb_path2class("Heddle::Preemption"), id_raise_delivered, 1, exception);
 }
 
@@ -79,7 +79,7 @@ static void postpone_error(heddle_fiber *fiber, VALUE exception)
 
 static VALUE raise_delivered(VALUE fiber)
 {
-    heddle_preempt_raise_delivered((heddle_fiber *)fiber);
+    heddle_preempt_raise_delivered_error((heddle_fiber *)fiber);
     return Qnil;
 }
 
@@ -98,7 +98,7 @@ static VALUE take_back_error(heddle_fiber *fiber)
     return Qundef;
 }
 
-void heddle_preempt_take_back(heddle_fiber *fiber)
+void heddle_preempt_take_back_error(heddle_fiber *fiber)
 {
     VALUE exception = take_back_error(fiber);
     if (exception != Qundef)
@@ -106,13 +106,13 @@ void heddle_preempt_take_back(heddle_fiber *fiber)
 }
 
 /* Does Thread.handle_interrupt delay the exception that was delivered to it? */
-static bool delivery_pending(heddle_fiber *fiber)
+static bool is_delivery_masked(heddle_fiber *fiber)
 {
-    if (!fiber->delivering)
+    if (!fiber->delivered_error)
         return false;
-    VALUE pending = rb_funcall(rb_thread_current(), id_pending_interrupt, 1, rb_obj_class(fiber->delivering));
+    VALUE pending = rb_funcall(rb_thread_current(), id_pending_interrupt, 1, rb_obj_class(fiber->delivered_error));
     if (!RTEST(pending))
-        fiber->delivering = 0;
+        fiber->delivered_error = 0;
     return RTEST(pending);
 }
 
@@ -181,7 +181,7 @@ static void deliver_error(preemption *self)
 {
     volatile VALUE exception = self->exception;
     if (heddle_exception_deliver(exception)) {
-        self->owner->delivering = exception;
+        self->owner->delivered_error = exception;
         self->owner->must_raise = true;
         return;
     }
@@ -223,7 +223,7 @@ static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
         return true; /* the program, which has not run the loop yet */
-    if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->current->starter)
+    if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->current->parent_park)
         return true;
     if (!heddle_inbox_empty(&loop->inbox))
         return true;
@@ -236,7 +236,7 @@ static bool has_other_work(heddle_loop *loop)
 static bool is_exempt(heddle_loop *loop)
 {
     if (heddle_loop_is_closed(loop) || !loop->selector || heddle_loop_forked(loop) || !loop->preempt.hooked ||
-        !loop->current || loop->current == &loop->foreign || loop->current->unpreempted || loop->preempt.killed)
+        !loop->current || loop->current == &loop->implicit || loop->current->unpreempted || loop->preempt.killed)
         return true;
     if (rb_fiber_scheduler_current() != loop->scheduler) /* a blocking fiber */
         return true;
@@ -258,7 +258,7 @@ static int consider_preempting(heddle_loop *loop)
      * An exception that a mask delays belongs to the fiber: left with the thread, it would be raised in the first fiber
      * without a mask.
      */
-    preempt_fiber(loop, delivery_pending(loop->current) ? take_back_error(loop->current) : Qundef);
+    preempt_fiber(loop, is_delivery_masked(loop->current) ? take_back_error(loop->current) : Qundef);
     return HEDDLE_LOOK_LATER;
 }
 
@@ -274,9 +274,9 @@ static heddle_heartbeat *heartbeat_of(VALUE thread)
 }
 
 /* The postponed job: Ruby runs it in the thread and fiber that next takes interrupts. */
-static void look_after_loop(void *unused)
+static void examine_loop(void *unused)
 {
-    int wants = heddle_watch_wants();
+    int wants = heddle_watch_purposes();
     VALUE thread = rb_thread_current();
     if (!wants)
         return;
@@ -329,9 +329,9 @@ static void stop_preempting(VALUE unused)
     follow_gvl(0);
 }
 
-void heddle_preempt_see_to_end(void)
+void heddle_preempt_register_end(void)
 {
-    if (end_seen_to || !(heddle_watch_wants() || heddle_watch_paused()))
+    if (end_seen_to || !(heddle_watch_purposes() || heddle_watch_paused()))
         return;
     if (!RTEST(rb_funcall(rb_thread_main(), id_alive, 0))) {
         heddle_watch_pause(true); /* handlers that run later find no handler any more */
@@ -340,7 +340,7 @@ void heddle_preempt_see_to_end(void)
     end_seen_to = true;
     rb_set_end_proc(stop_preempting, Qnil);
     heddle_watch_pause(false); /* if no thread can be started now, the next loop tries again */
-    follow_gvl(heddle_watch_wants());
+    follow_gvl(heddle_watch_purposes());
 }
 
 /*
@@ -360,16 +360,16 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
                                       .collects = is_collecting,
                                       .ask = trigger_job};
     if (wants && job == POSTPONED_JOB_HANDLE_INVALID) {
-        job = rb_postponed_job_preregister(0, look_after_loop, NULL);
+        job = rb_postponed_job_preregister(0, examine_loop, NULL);
         if (job == POSTPONED_JOB_HANDLE_INVALID)
             rb_raise(rb_eRuntimeError, "preemption needs a postponed job of Ruby, but other extensions use all of them");
     }
-    int result = heddle_watch_want(wants, &settings);
+    int result = heddle_watch_set_purposes(wants, &settings);
     if (result < 0)
         rb_syserr_fail(-result, "starting the watch");
     follow_gvl(wants);
     heddle_preempting = !NIL_P(slice);
-    heddle_preempt_see_to_end();
+    heddle_preempt_register_end();
     return Qnil;
 }
 
@@ -424,10 +424,10 @@ static VALUE scheduler_without_preemption(VALUE self)
 
 static void set_hooks(void)
 {
-    heddle_hooks.prepare_preemption = heddle_preempt_see_to_end;
+    heddle_hooks.prepare_preemption = heddle_preempt_register_end;
     heddle_hooks.follow_switches = heddle_preempt_follow;
-    heddle_hooks.raise_delivered = heddle_preempt_raise_delivered;
-    heddle_hooks.take_back_delivered = heddle_preempt_take_back;
+    heddle_hooks.raise_delivered_error = heddle_preempt_raise_delivered_error;
+    heddle_hooks.take_back_error = heddle_preempt_take_back_error;
     heddle_hooks.raise_kill = heddle_preempt_raise_kill;
 }
 

@@ -79,7 +79,7 @@ static heddle_fanout *find_fanout(const heddle_loop *loop)
     return NULL;
 }
 
-static void use_state(heddle_fanout *fanout, const heddle_history_state *state)
+static void set_state(heddle_fanout *fanout, const heddle_history_state *state)
 {
     memcpy(fanout->epoch, state->epoch, sizeof(fanout->epoch));
     fanout->generation = state->generation;
@@ -106,7 +106,7 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
     fanout->loop = loop;
     fanout->history = history;
     fanout->next_lsn = head;
-    use_state(fanout, &state);
+    set_state(fanout, &state);
     result = heddle_fanout_wait_open(&fanout->wait, loop, history->wake_fd, read_log);
     if (result == -ENOSYS)
         rb_raise(rb_eNotImpError, "subscribers of Heddle::PubSub need Linux: this system has no epoll");
@@ -174,7 +174,7 @@ static void renew_generation(heddle_fanout *fanout)
         heddle_fanout_wait_come_back(&fanout->wait);
         return;
     }
-    use_state(fanout, &state);
+    set_state(fanout, &state);
     if (fanout->next_lsn < state.floor_lsn)
         fanout->next_lsn = state.floor_lsn;
     begin_overrun(fanout);
@@ -201,7 +201,7 @@ static void read_log(heddle_fanout_wait *wait)
     continue_overrun(fanout);
     for (int i = 0; i < RECORDS_A_TICK && !fanout->closed; i++) {
         heddle_history_record record;
-        int result = heddle_history_look(fanout->history, fanout->next_lsn, &record);
+        int result = heddle_history_check_record(fanout->history, fanout->next_lsn, &record);
         if (result == 0)
             return;
         if (result > 0)
@@ -266,7 +266,7 @@ heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscribe
         return HEDDLE_SUBSCRIBED;
     uint64_t at;
     if (!parse_position(fanout, since, &at)) {
-        heddle_fanout_give_reset(subscriber, (uint64_t)offset);
+        heddle_fanout_deliver_reset(subscriber, (uint64_t)offset);
     } else if (at != (uint64_t)offset) {
         subscriber->seen = at;
         heddle_fanout_catch_up(subscriber, true);

@@ -11,7 +11,7 @@ enum {
 };
 
 /*
- * What the subscribers of a topic share while all of them catch up. On the C stack, which keeps and pins its Strings.
+ * The state that the subscribers of a topic share while all of them catch up. On the C stack, which keeps and pins its Strings.
  */
 struct heddle_shared_messages {
     const heddle_topic *topic;
@@ -21,7 +21,7 @@ struct heddle_shared_messages {
 
 /* -- one message to one subscriber --------------------------------------------------------------------------------- */
 
-static heddle_message new_message(const heddle_topic *topic, uint64_t offset, VALUE payload)
+static heddle_message start_message(const heddle_topic *topic, uint64_t offset, VALUE payload)
 {
     heddle_message message = {
         .topic = topic->name, .topic_size = topic->size, .offset = offset, .payload = payload,
@@ -40,9 +40,9 @@ static HEDDLE_LAST_USE void deliver_message(heddle_subscriber *subscriber, heddl
     subscriber->operations->deliver(subscriber, message);
 }
 
-void heddle_fanout_give_reset(heddle_subscriber *subscriber, uint64_t offset)
+void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset)
 {
-    heddle_message message = new_message(subscriber->topic, offset, Qnil);
+    heddle_message message = start_message(subscriber->topic, offset, Qnil);
     message.reset = true;
     deliver_message(subscriber, &message);
 }
@@ -106,7 +106,7 @@ static void offer_to_all(heddle_topic *topic, heddle_message *message)
 
 /* -- what the history has ------------------------------------------------------------------------------------------ */
 
-static VALUE new_string(VALUE size)
+static VALUE make_string(VALUE size)
 {
     VALUE string = rb_str_new(NULL, (long)size);
     return string;
@@ -116,7 +116,7 @@ static VALUE new_string(VALUE size)
 static VALUE copy_payload(const heddle_history *history, const heddle_history_record *record)
 {
     int state;
-    VALUE string = rb_protect(new_string, (VALUE)record->data_size, &state);
+    VALUE string = rb_protect(make_string, (VALUE)record->data_size, &state);
     if (state) {
         heddle_take_errinfo();
         return 0;
@@ -131,7 +131,7 @@ bool heddle_fanout_offer(heddle_topic *topic, const heddle_history_record *recor
     topic->deliveries++;
     VALUE payload = copy_payload(topic->fanout->history, record);
     if (payload) {
-        heddle_message message = new_message(topic, record->offset, payload);
+        heddle_message message = start_message(topic, record->offset, payload);
         message.previous_offset = record->previous_offset;
         message.newest = record->next == heddle_history_head(topic->fanout->history);
         offer_to_all(topic, &message);
@@ -150,7 +150,7 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_me
     if (shared && shared->topic != topic)
         shared = NULL;
     heddle_history_record record;
-    if (heddle_history_look(fanout->history, lsn, &record) != 1 || record.lsn != lsn ||
+    if (heddle_history_check_record(fanout->history, lsn, &record) != 1 || record.lsn != lsn ||
         record.generation != fanout->generation)
         return NULL;
     size_t slot = record.offset % SHARED_MESSAGES;
@@ -162,7 +162,7 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_me
     /* A filled slot is kept: all subscribers read in the same order, so the next one would need what was replaced. */
     bool keep = shared && shared->lsns[slot] == 0;
     heddle_message *message = keep ? &shared->messages[slot] : own;
-    *message = new_message(topic, record.offset, payload);
+    *message = start_message(topic, record.offset, payload);
     if (keep)
         shared->lsns[slot] = lsn + 1;
     return message;
@@ -179,7 +179,7 @@ static void renew_subscriber(heddle_subscriber *subscriber)
     if (offset >= 0 && state.generation != topic->fanout->generation)
         return; /* the fan-out gets the change later, and this runs again */
     subscriber->generation = topic->fanout->generation;
-    heddle_fanout_give_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
+    heddle_fanout_deliver_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
 }
 
 /* The offset after which it continues: that of the last message but one if only the newest counts. */
@@ -209,7 +209,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool whole)
         if (!delivery.subscriber)
             break;
         if (!message) {
-            heddle_fanout_give_reset(subscriber, offset);
+            heddle_fanout_deliver_reset(subscriber, offset);
             break;
         }
         if (subscriber->operations->is_full(subscriber)) {
@@ -220,7 +220,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool whole)
     }
     /* Also when the history can't be read, because it is unknown then what was missed. */
     if (count < 0 && delivery.subscriber)
-        heddle_fanout_give_reset(delivery.subscriber, offset);
+        heddle_fanout_deliver_reset(delivery.subscriber, offset);
     heddle_fanout_end_delivery(fanout, &delivery);
 }
 

@@ -76,7 +76,7 @@ static inline void heddle_fanout_end_delivery(heddle_fanout *fanout, const heddl
 
 /* Delivers the record's message to the topic's subscribers. False: it was overwritten, or no memory. */
 bool heddle_fanout_offer(heddle_topic *topic, const heddle_history_record *record);
-HEDDLE_LAST_USE void heddle_fanout_give_reset(heddle_subscriber *subscriber, uint64_t offset);
+HEDDLE_LAST_USE void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset);
 /* `whole`: also to a subscriber whose policy skips to the newest message. */
 HEDDLE_LAST_USE void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool whole);
 /* At most `most` subscribers, from overrun.next on, catch up with shared messages. Returns their number. */

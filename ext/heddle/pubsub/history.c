@@ -37,7 +37,7 @@ static bool is_topic(const heddle_history *history, const heddle_history_topic *
     return topic->hash.low == hash->low && topic->hash.high == hash->high && is_used(history, topic);
 }
 
-static uint64_t forgotten_in(const heddle_history *history, const heddle_history_topic_set *set)
+static uint64_t find_forgotten_offset(const heddle_history *history, const heddle_history_topic_set *set)
 {
     const heddle_history_state *state = &history->header->state;
     bool current = set->generation == state->generation && set->forgotten > state->floor_offset;
@@ -55,17 +55,17 @@ const heddle_history_topic *heddle_history_find_topic(const heddle_history *hist
     return NULL;
 }
 
-uint64_t heddle_history_forgotten(const heddle_history *history, const char *name, size_t size)
+uint64_t heddle_history_find_forgotten(const heddle_history *history, const char *name, size_t size)
 {
     heddle_topic_hash hash = hash_of(history, name, size);
-    return forgotten_in(history, &heddle_history_sets(history)[set_of(history, &hash)]);
+    return find_forgotten_offset(history, &heddle_history_sets(history)[set_of(history, &hash)]);
 }
 
 bool heddle_history_forgot_since(const heddle_history *history, const char *name, size_t size, int64_t time)
 {
     heddle_topic_hash hash = hash_of(history, name, size);
     const heddle_history_topic_set *set = &heddle_history_sets(history)[set_of(history, &hash)];
-    if (forgotten_in(history, set) == 0)
+    if (find_forgotten_offset(history, set) == 0)
         return false;
     for (int i = 0; i < HEDDLE_HISTORY_WAYS; i++) {
         if (is_used(history, &set->ways[i]) && set->ways[i].published < time)
@@ -81,7 +81,7 @@ static void choose_entry(const heddle_history *history, const char *name, size_t
     uint32_t number = set_of(history, &hash);
     const heddle_history_topic_set *set = &heddle_history_sets(history)[number];
     int chosen = 0;
-    uint64_t forgotten = forgotten_in(history, set);
+    uint64_t forgotten = find_forgotten_offset(history, set);
     journal->forgotten = forgotten;
     for (int i = 0; i < HEDDLE_HISTORY_WAYS; i++) {
         if (is_topic(history, &set->ways[i], &hash)) {
@@ -163,7 +163,7 @@ static void write_message(heddle_history *history, uint64_t offset, const char *
 
 static bool is_too_large(const heddle_history *history, size_t topic_size, size_t data_size)
 {
-    size_t most = heddle_history_most(history);
+    size_t most = heddle_history_largest_message(history);
     return topic_size > most || data_size > most - topic_size;
 }
 

@@ -77,11 +77,11 @@ void heddle_history_close(heddle_history *history); /* idempotent */
 int heddle_history_read_state(heddle_history *history, heddle_history_state *state);
 uint32_t heddle_history_generation(const heddle_history *history);
 /* The size of the largest message, including its topic. */
-size_t heddle_history_most(const heddle_history *history);
+size_t heddle_history_largest_message(const heddle_history *history);
 
 /*
  * Appends a message and wakes the processes that read. Returns its offset; -EMSGSIZE: it is larger than
- * heddle_history_most; -EPERM: this history follows a backend; -ETIMEDOUT. `state`: after it.
+ * heddle_history_largest_message; -EPERM: this history follows a backend; -ETIMEDOUT. `state`: after it.
  */
 int64_t heddle_history_publish(heddle_history *history, const char *topic, size_t topic_size, const char *data,
                                size_t data_size, heddle_history_state *state);
@@ -102,7 +102,7 @@ void heddle_history_wake(const heddle_history *history);
 /* The LSN of the next record. */
 uint64_t heddle_history_head(const heddle_history *history);
 /* 1: there is a record at this LSN or after it; 0: none yet; -ENODATA: it was overwritten. */
-int heddle_history_look(const heddle_history *history, uint64_t lsn, heddle_history_record *record);
+int heddle_history_check_record(const heddle_history *history, uint64_t lsn, heddle_history_record *record);
 /* Copies topic_size or data_size bytes of a record. False: it was overwritten meanwhile. */
 bool heddle_history_copy_topic(const heddle_history *history, const heddle_history_record *record, char *topic);
 bool heddle_history_copy_data(const heddle_history *history, const heddle_history_record *record, char *data);

@@ -95,7 +95,7 @@ void heddle_history_commit(heddle_history *history);
 /* With the mutex held. NULL: the topic is unknown. */
 const heddle_history_topic *heddle_history_find_topic(const heddle_history *history, const char *name, size_t size);
 /* With the mutex held: topics with this hash that are not in the table have no message after this offset. */
-uint64_t heddle_history_forgotten(const heddle_history *history, const char *name, size_t size);
+uint64_t heddle_history_find_forgotten(const heddle_history *history, const char *name, size_t size);
 /* With the mutex held: were topics of this hash's set forgotten that may have had messages since this time? */
 bool heddle_history_forgot_since(const heddle_history *history, const char *name, size_t size, int64_t time);
 

@@ -140,7 +140,7 @@ void heddle_history_close(heddle_history *history)
     *history = (heddle_history){.memory.fd = -1, .wake_fd = -1};
 }
 
-size_t heddle_history_most(const heddle_history *history)
+size_t heddle_history_largest_message(const heddle_history *history)
 {
     return history->log_size / 4 - sizeof(heddle_history_record_head) - 16;
 }

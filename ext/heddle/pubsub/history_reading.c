@@ -34,7 +34,7 @@ static bool is_sound(const heddle_history_record_head *record, uint64_t left)
                record->size;
 }
 
-int heddle_history_look(const heddle_history *history, uint64_t lsn, heddle_history_record *found)
+int heddle_history_check_record(const heddle_history *history, uint64_t lsn, heddle_history_record *found)
 {
     for (;;) {
         uint64_t head = heddle_history_head(history);
@@ -97,7 +97,7 @@ static int64_t walk_back(const heddle_history *history, const heddle_history_top
     int64_t kept = heddle_clock_now() - history->header->age;
     for (uint32_t count = 0; count <= history->header->messages && lsn_plus_1 != 0; count++) {
         heddle_history_record found;
-        if (heddle_history_look(history, lsn_plus_1 - 1, &found) != 1 || found.lsn != lsn_plus_1 - 1)
+        if (heddle_history_check_record(history, lsn_plus_1 - 1, &found) != 1 || found.lsn != lsn_plus_1 - 1)
             return -ENODATA;
         if (found.published < oldest)
             return offset;
@@ -143,7 +143,7 @@ static int collect_lsns(const heddle_history *history, const heddle_history_topi
     uint64_t lsn_plus_1 = topic->lsn_plus_1;
     for (uint32_t count = 0; count < history->header->messages && count < HEDDLE_HISTORY_MESSAGES;) {
         heddle_history_record found;
-        if (lsn_plus_1 == 0 || heddle_history_look(history, lsn_plus_1 - 1, &found) != 1 || found.lsn != lsn_plus_1 - 1 ||
+        if (lsn_plus_1 == 0 || heddle_history_check_record(history, lsn_plus_1 - 1, &found) != 1 || found.lsn != lsn_plus_1 - 1 ||
             found.published < oldest)
             return -ENODATA;
         lsns[count++] = found.lsn;
@@ -164,7 +164,7 @@ int heddle_history_find(heddle_history *history, const char *name, size_t size, 
         return result;
     const heddle_history_state *state = &history->header->state;
     const heddle_history_topic *topic = heddle_history_find_topic(history, name, size);
-    uint64_t last = topic ? topic->offset : heddle_history_forgotten(history, name, size);
+    uint64_t last = topic ? topic->offset : heddle_history_find_forgotten(history, name, size);
     *offset = topic ? last : state->count;
     if (generation != state->generation)
         result = -ESTALE;

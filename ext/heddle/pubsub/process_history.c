@@ -129,7 +129,7 @@ static void check_result(int64_t result, long data_size)
 {
     if (result == -EMSGSIZE)
         rb_raise(rb_eArgError, "the message has %ld bytes, but may have %zu with its topic: see pubsub_memory",
-                 data_size, heddle_history_most(heddle_process_history()));
+                 data_size, heddle_history_largest_message(heddle_process_history()));
     if (result < 0)
         rb_syserr_fail((int)-result, "the history of messages");
 }
@@ -235,7 +235,7 @@ static VALUE history_state(VALUE self)
  */
 static VALUE history_largest(VALUE self)
 {
-    return SIZET2NUM(heddle_history_most(heddle_process_history()));
+    return SIZET2NUM(heddle_history_largest_message(heddle_process_history()));
 }
 
 /*

@@ -14,7 +14,7 @@ static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked)
     if (timeout == 0)
         heddle_park_wake(&park);
     else if (timeout > 0)
-        heddle_park_until(&park, heddle_deadline_after(timeout));
+        heddle_park_set_deadline(&park, heddle_deadline_after(timeout));
     heddle_park_wait_and_leave(&park);
     return !park.timed_out;
 }

@@ -52,7 +52,7 @@ static bool is_exception(VALUE error)
 /* A nested fiber that this fiber left by Fiber#transfer may still wait on its behalf: its park gets another owner. */
 static void release_parks(heddle_fiber *fiber)
 {
-    heddle_fiber *foreign = &fiber->loop->foreign;
+    heddle_fiber *foreign = &fiber->loop->implicit;
     while (fiber->park) {
         heddle_park *park = fiber->park;
         fiber->park = park->outer;
@@ -67,7 +67,7 @@ static void forget_fiber(heddle_fiber *fiber)
     heddle_loop *loop = fiber->loop;
     release_parks(fiber);
     heddle_fiber_drop_timeouts(fiber);
-    heddle_park *starter = heddle_fiber_acquire_starter(fiber);
+    heddle_park *starter = heddle_fiber_take_parent_park(fiber);
     if (starter && heddle_loop_is_running(loop))
         loop->switching.next_unblocked = starter; /* Ruby switches from an ended fiber to the loop */
     else if (starter)
@@ -124,7 +124,7 @@ static void end_childs_program(heddle_loop *loop, VALUE job, int state)
 static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
 {
     heddle_loop *loop = heddle_loop_of(scheduler);
-    heddle_fiber_stacks_release(loop);
+    heddle_fiber_stacks_unlock(loop);
     heddle_loop_notice_fork(loop);
     VALUE self = rb_fiber_current();
     heddle_fiber *fiber = heddle_fiber_find(loop, self);
@@ -133,9 +133,9 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (!fiber)
         return Qnil;
     loop->current = fiber;
-    loop->switching.left_to_wait = false;
-    loop->switching.arriving = NULL;
-    heddle_park_leave(&fiber->entry);
+    loop->switching.left_by_wait = false;
+    loop->switching.switching_to = NULL;
+    heddle_park_leave(&fiber->queue_park);
     VALUE job = fiber->job;
     rb_protect(call_job, job, &state);
     heddle_loop_notice_fork(loop);
@@ -152,16 +152,21 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         }
     }
     fiber = heddle_fiber_find(loop, self);
-    if (fiber && fiber->delivering && !state)
-        heddle_hooks.take_back_delivered(fiber); /* the fiber has ended: the exception can't be raised in it */
-    bool from_elsewhere = HEDDLE_SWITCH_RETURNS_STACKS && fiber && loop->switching.last_target != self && !fiber->starter;
+    if (fiber && fiber->delivered_error && !state)
+        heddle_hooks.take_back_error(fiber); /* the fiber has ended: the exception can't be raised in it */
+    /*
+     * Ruby 3.4 returns the stack of a fiber that ends by a switch to the fiber which last switched to it. If that was not
+     * the loop's fiber, the loop switches here once more (heddle_loop_switch_to_ending), and this fiber ends then.
+     */
+    bool entered_by_other = HEDDLE_SWITCH_RETURNS_STACKS && fiber &&
+                            loop->switching.last_target != self && !fiber->parent_park;
     if (fiber)
         forget_fiber(fiber);
-    if (from_elsewhere && !state && heddle_loop_is_running(loop) && !heddle_loop_forked(loop)) {
+    if (entered_by_other && !state && heddle_loop_is_running(loop) && !heddle_loop_forked(loop)) {
         loop->switching.ending = self;
         rb_protect(heddle_fiber_transfer, loop->fiber, &state);
     }
-    int interrupted = heddle_fiber_stacks_obtain(loop); /* released by the code that runs the loop */
+    int interrupted = heddle_fiber_stacks_lock(loop); /* released by the code that runs the loop */
     if (!state)
         state = interrupted;
     if (state)
@@ -183,9 +188,9 @@ static VALUE init_fiber(VALUE data)
     heddle_fiber *fiber = (heddle_fiber *)data;
     heddle_loop *loop = fiber->loop;
 
-    heddle_fiber_reserve_entry(fiber);
+    heddle_fiber_reserve_queue_park(fiber);
     fiber->fiber = rb_funcall_with_block(fiber_class, id_new, 0, NULL, loop->body);
-    fiber->entry.fiber = fiber->fiber;
+    fiber->queue_park.fiber = fiber->fiber;
     heddle_fiber_table_put(&loop->by_fiber, fiber->fiber, fiber);
     rb_gc_adjust_memory_usage(-FIBER_MEMORY);
     return Qnil;
@@ -214,7 +219,7 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
     int state = 0;
     rb_protect(init_fiber, (VALUE)fiber, &state);
     if (state) {
-        heddle_park_leave(&fiber->entry);
+        heddle_park_leave(&fiber->queue_park);
         forget_fiber(fiber);
         rb_jump_tag(state);
     }
@@ -237,7 +242,7 @@ static VALUE report_unstarted(VALUE data)
 void heddle_fiber_handle_start_failure(heddle_fiber *fiber, VALUE error)
 {
     VALUE arguments[] = {fiber->loop->scheduler, fiber->job, heddle_fiber_limit_error(error)};
-    heddle_park_leave(&fiber->entry);
+    heddle_park_leave(&fiber->queue_park);
     forget_fiber(fiber);
     report_unstarted((VALUE)arguments);
 }
@@ -245,7 +250,7 @@ void heddle_fiber_handle_start_failure(heddle_fiber *fiber, VALUE error)
 void heddle_fiber_handle_kill(heddle_fiber *fiber)
 {
     VALUE scheduler = fiber->loop->scheduler, job = fiber->job;
-    heddle_park_leave(&fiber->entry);
+    heddle_park_leave(&fiber->queue_park);
     forget_fiber(fiber);
     rb_funcall(scheduler, id_report_killed, 1, job);
 }
@@ -256,34 +261,34 @@ NORETURN(static void reject_fiber(heddle_fiber *fiber, VALUE error));
 static void reject_fiber(heddle_fiber *fiber, VALUE error)
 {
     VALUE explained = heddle_fiber_limit_error(error);
-    heddle_park_leave(&fiber->entry);
+    heddle_park_leave(&fiber->queue_park);
     forget_fiber(fiber);
     rb_exc_raise(explained);
 }
 
-static void claim_stacks(heddle_loop *loop, VALUE fiber)
+static void lock_stacks(heddle_loop *loop, VALUE fiber)
 {
-    int state = heddle_fiber_stacks_obtain(loop);
+    int state = heddle_fiber_stacks_lock(loop);
     heddle_fiber *record = state ? heddle_fiber_find(loop, fiber) : NULL;
     if (record) {
-        heddle_park_leave(&record->entry);
+        heddle_park_leave(&record->queue_park);
         forget_fiber(record);
     }
     if (state)
         rb_jump_tag(state);
 }
 
-/* Ruby allocates a fiber's stack at the first switch to it. Until its body runs, the record's `entry` is its park. */
+/* Ruby allocates a fiber's stack at the first switch to it. Until its body runs, the record's `queue_park` is its park. */
 static void switch_to_new(heddle_loop *loop, VALUE fiber)
 {
     int state = 0;
-    claim_stacks(loop, fiber);
+    lock_stacks(loop, fiber);
     rb_protect(heddle_fiber_transfer, fiber, &state);
-    heddle_fiber_stacks_release(loop);
+    heddle_fiber_stacks_unlock(loop);
     if (!state)
         return;
     heddle_fiber *record = heddle_fiber_find(loop, fiber);
-    if (record && heddle_park_entered(&record->entry) && !record->entry.put_back)
+    if (record && heddle_park_entered(&record->queue_park) && !record->queue_park.put_back)
         reject_fiber(record, heddle_take_errinfo());
     rb_jump_tag(state);
 }
@@ -292,17 +297,17 @@ typedef struct {
     heddle_park park;
     heddle_fiber *fiber;
     VALUE child;
-} starting;
+} child_start;
 
 /*
  * The starter may leave before the child has waited (an exception was raised in it): the child must not resume it then.
  */
 static VALUE end_start(VALUE data)
 {
-    starting *start = (starting *)data;
+    child_start *start = (child_start *)data;
     heddle_fiber *child = heddle_fiber_find(start->park.loop, start->child);
-    if (child && child->starter == &start->park)
-        child->starter = NULL;
+    if (child && child->parent_park == &start->park)
+        child->parent_park = NULL;
     heddle_park_leave(&start->park);
     return Qnil;
 }
@@ -319,7 +324,7 @@ static bool has_other_work(heddle_loop *loop)
  * started fibers end meanwhile: each living fiber has a stack, which takes memory and which every garbage collection
  * scans.
  */
-static void yield_to_others(starting *start)
+static void yield_to_others(child_start *start)
 {
     heddle_loop *loop = start->park.loop;
     VALUE self = start->park.fiber;
@@ -332,17 +337,17 @@ static void yield_to_others(starting *start)
 
 static VALUE start_from_park(VALUE data)
 {
-    starting *start = (starting *)data;
+    child_start *start = (child_start *)data;
     heddle_loop *loop = start->park.loop;
     VALUE fiber = start->fiber->fiber;
 
     heddle_loop_note_switch(loop);
-    start->fiber->starter = &start->park;
-    start->park.away = true;
+    start->fiber->parent_park = &start->park;
+    start->park.switched_away = true;
     heddle_park_note_target(&start->park, fiber);
     heddle_loop_advance_heartbeat(loop);
     switch_to_new(loop, fiber);
-    heddle_park_arrive(&start->park);
+    heddle_park_finish_switch(&start->park);
     RB_GC_GUARD(fiber);
     yield_to_others(start);
     return Qnil;
@@ -351,12 +356,12 @@ static VALUE start_from_park(VALUE data)
 typedef struct {
     heddle_loop *loop;
     VALUE fiber;
-} first_start;
+} loopless_start;
 
 /* Returns Qnil, or the error when the fiber got no stack. */
-static VALUE start_first(VALUE data)
+static VALUE start_without_loop(VALUE data)
 {
-    const first_start *self = (const first_start *)data;
+    const loopless_start *self = (const loopless_start *)data;
     VALUE error = heddle_starter_switch(self->loop, self->fiber);
     if (NIL_P(error))
         heddle_foreign_return(self->loop);
@@ -370,21 +375,21 @@ void heddle_fiber_start(heddle_fiber *fiber)
 
     if (heddle_loop_is_running(loop) || loop->current) {
         /* The caller waits until its child waits for the first time, or ends; then the caller runs next. */
-        starting start = {.fiber = fiber, .child = keep};
+        child_start start = {.fiber = fiber, .child = keep};
         heddle_park_enter(loop, &start.park);
         rb_ensure(start_from_park, (VALUE)&start, end_start, (VALUE)&start);
     } else {
         /* The loop does not run yet: the child's first wait switches back to here. */
         loop->fiber = rb_fiber_current();
         bool watched = heddle_hooks.is_watching() && heddle_loop_begin_watch(loop);
-        first_start start = {.loop = loop, .fiber = keep};
+        loopless_start start = {.loop = loop, .fiber = keep};
         int state = 0;
-        VALUE error = rb_protect(start_first, (VALUE)&start, &state);
+        VALUE error = rb_protect(start_without_loop, (VALUE)&start, &state);
         heddle_foreign_raise(loop, &state);
         if (watched)
             heddle_loop_end_watch(loop);
         loop->current = NULL;
-        loop->switching.arriving = NULL;
+        loop->switching.switching_to = NULL;
         if (state)
             rb_jump_tag(state);
         if (!NIL_P(error))
@@ -394,16 +399,16 @@ void heddle_fiber_start(heddle_fiber *fiber)
 }
 
 /* Returns the park of the fiber that started this one and waits for its first wait; NULL at any later call. */
-heddle_park *heddle_fiber_acquire_starter(heddle_fiber *fiber)
+heddle_park *heddle_fiber_take_parent_park(heddle_fiber *fiber)
 {
-    heddle_park *starter = fiber->starter;
-    fiber->starter = NULL;
+    heddle_park *starter = fiber->parent_park;
+    fiber->parent_park = NULL;
     return starter && heddle_park_entered(starter) ? starter : NULL;
 }
 
 void heddle_fiber_enqueue(heddle_fiber *fiber)
 {
-    heddle_park_wake(&fiber->entry);
+    heddle_park_wake(&fiber->queue_park);
 }
 
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber)
@@ -413,7 +418,7 @@ heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber)
 
 heddle_fiber *heddle_fiber_current(heddle_loop *loop)
 {
-    return loop->current ? loop->current : &loop->foreign;
+    return loop->current ? loop->current : &loop->implicit;
 }
 
 void heddle_fiber_interrupt(heddle_fiber *fiber, VALUE exception)

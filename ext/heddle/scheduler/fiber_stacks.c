@@ -50,7 +50,7 @@ static int thread_number(void)
     return identity;
 }
 
-static bool claim_stacks_for(uintptr_t who)
+static bool lock_stacks_for(uintptr_t who)
 {
     uintptr_t before = 0;
     if (!atomic_compare_exchange_strong(&holder, &before, who))
@@ -59,7 +59,7 @@ static bool claim_stacks_for(uintptr_t who)
     return true;
 }
 
-static void release_stacks(uintptr_t who)
+static void unlock_stacks(uintptr_t who)
 {
     if (atomic_load_explicit(&holder, memory_order_relaxed) != who)
         return;
@@ -72,12 +72,12 @@ static void release_stacks(uintptr_t who)
     }
 }
 
-void heddle_fiber_stacks_release(const void *loop)
+void heddle_fiber_stacks_unlock(const void *loop)
 {
-    release_stacks((uintptr_t)loop);
+    unlock_stacks((uintptr_t)loop);
 }
 
-static void wait_for(int64_t nanoseconds)
+static void wait_for_stacks(int64_t nanoseconds)
 {
     struct timespec end = heddle_clock_after(CLOCK_REALTIME, nanoseconds);
     pthread_mutex_lock(&lock);
@@ -92,7 +92,7 @@ static void wait_for(int64_t nanoseconds)
  * Releases the stacks after a collection whose end was never reported: a TracePoint in a Ractor without a loop makes
  * Ruby drop the subscription to that event.
  */
-static void look_for_end_of_collection(void)
+static void unlock_ended_collection(void)
 {
     uintptr_t who = atomic_load(&holder);
     if ((who & 1) && !rb_during_gc())
@@ -102,8 +102,8 @@ static void look_for_end_of_collection(void)
 static void *wait_until_free(void *unused)
 {
     while (atomic_load(&holder)) {
-        wait_for(LOOK);
-        look_for_end_of_collection();
+        wait_for_stacks(LOOK);
+        unlock_ended_collection();
     }
     return NULL;
 }
@@ -115,10 +115,10 @@ static VALUE wait_without_gvl(VALUE unused)
     return Qnil;
 }
 
-int heddle_fiber_stacks_obtain(const void *loop)
+int heddle_fiber_stacks_lock(const void *loop)
 {
     int state = 0;
-    while (!claim_stacks_for((uintptr_t)loop) && !state)
+    while (!lock_stacks_for((uintptr_t)loop) && !state)
         rb_protect(wait_without_gvl, Qnil, &state);
     return state;
 }
@@ -158,26 +158,26 @@ static uintptr_t collection_id(void)
     return (uintptr_t)thread_number() << 1 | 1;
 }
 
-static void claim_for_collector(void)
+static void lock_for_collector(void)
 {
     if (!atomic_load(&shared) || atomic_load(&holding_thread) == thread_number())
         return;
-    for (int64_t waited = 0; !claim_stacks_for(collection_id()) && waited < PATIENCE; waited += LOOK) {
+    for (int64_t waited = 0; !lock_stacks_for(collection_id()) && waited < PATIENCE; waited += LOOK) {
         if (is_thread_at_rest(atomic_load(&holding_thread)))
             return;
-        wait_for(LOOK);
+        wait_for_stacks(LOOK);
     }
 }
 
 static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
 {
     if (event == RUBY_INTERNAL_EVENT_GC_ENTER)
-        claim_for_collector();
+        lock_for_collector();
     else
-        release_stacks(collection_id());
+        unlock_stacks(collection_id());
 }
 
-static void listen_to_collector(void)
+static void subscribe_to_collector(void)
 {
     rb_add_event_hook2(follow_collector, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT, Qnil,
                        RUBY_EVENT_HOOK_FLAG_SAFE);
@@ -188,7 +188,7 @@ static void ignore_event(rb_event_flag_t event, VALUE data, VALUE self, ID metho
 }
 
 /* Runs in the main Ractor. The calling Ractor's own hook stays: a collection may be under way there. */
-static void listen_again(void *unused)
+static void subscribe_again(void *unused)
 {
     rb_add_event_hook2(ignore_event, RUBY_INTERNAL_EVENT_GC_EXIT, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE);
     rb_remove_event_hook(ignore_event);
@@ -207,7 +207,7 @@ void heddle_fiber_stacks_join(void)
         return;
     rb_ractor_local_storage_value_set(joined, Qtrue);
     atomic_store(&shared, true);
-    listen_to_collector();
+    subscribe_to_collector();
     rb_postponed_job_trigger(renewal);
 }
 
@@ -230,18 +230,18 @@ void heddle_fiber_stacks_setup(void)
 {
     pthread_atfork(NULL, NULL, free_in_child);
     joined = rb_ractor_local_storage_value_newkey();
-    renewal = rb_postponed_job_preregister(0, listen_again, NULL);
-    listen_to_collector();
+    renewal = rb_postponed_job_preregister(0, subscribe_again, NULL);
+    subscribe_to_collector();
 }
 
 #else
 
-int heddle_fiber_stacks_obtain(const void *loop)
+int heddle_fiber_stacks_lock(const void *loop)
 {
     return 0;
 }
 
-void heddle_fiber_stacks_release(const void *loop)
+void heddle_fiber_stacks_unlock(const void *loop)
 {
 }
 

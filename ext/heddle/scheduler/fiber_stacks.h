@@ -19,9 +19,9 @@
  * Waits until no other loop or collection has claimed the list, and claims it. Returns 0, or the state of an exception
  * raised in the wait: then the list is not claimed.
  */
-int heddle_fiber_stacks_obtain(const void *loop);
+int heddle_fiber_stacks_lock(const void *loop);
 /* Does nothing when this loop has not claimed the list. */
-void heddle_fiber_stacks_release(const void *loop);
+void heddle_fiber_stacks_unlock(const void *loop);
 /* Once, in the main Ractor. */
 void heddle_fiber_stacks_setup(void);
 /* Called when a loop is made, in its Ractor. */

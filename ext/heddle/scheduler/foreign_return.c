@@ -10,7 +10,7 @@ void heddle_loop_switch_to_ending(heddle_loop *loop)
         VALUE fiber = loop->switching.ending;
         loop->switching.ending = Qfalse;
         heddle_fiber_transfer(fiber);
-        heddle_fiber_stacks_release(loop);
+        heddle_fiber_stacks_unlock(loop);
         RB_GC_GUARD(fiber);
     }
 }
@@ -18,7 +18,7 @@ void heddle_loop_switch_to_ending(heddle_loop *loop)
 /* Has Fiber#transfer left the current fiber, without a switch back? */
 static bool is_current_left(const heddle_loop *loop)
 {
-    if (!loop->current || loop->switching.left_to_wait || loop->current == &loop->foreign || loop->preempt.killed ||
+    if (!loop->current || loop->switching.left_by_wait || loop->current == &loop->implicit || loop->preempt.killed ||
         heddle_loop_forked(loop))
         return false;
     /*
@@ -32,7 +32,7 @@ static bool is_current_left(const heddle_loop *loop)
 static void prepare_switch(heddle_loop *loop, VALUE fiber)
 {
     loop->switching.last_target = fiber;
-    loop->switching.arriving = NULL;
+    loop->switching.switching_to = NULL;
     loop->switching.returned = Qnil;
     heddle_loop_advance_heartbeat(loop);
 }
@@ -47,7 +47,7 @@ void heddle_foreign_return(heddle_loop *loop)
          * Raises FiberError if the fiber has resumed another one: only exceptions can be delivered to that other fiber.
          */
         loop->switching.returned = heddle_fiber_transfer_checked(fiber, 1, &value);
-        heddle_fiber_stacks_release(loop);
+        heddle_fiber_stacks_unlock(loop);
         heddle_loop_switch_to_ending(loop);
         RB_GC_GUARD(fiber);
     }
@@ -66,7 +66,7 @@ static VALUE deliver_error(VALUE data)
     prepare_switch(loop, fiber);
     /* If the fiber has resumed another one, Ruby raises the exception in that other fiber. */
     loop->switching.returned = rb_fiber_raise(fiber, 1, &self->error);
-    heddle_fiber_stacks_release(loop);
+    heddle_fiber_stacks_unlock(loop);
     heddle_foreign_return(loop);
     RB_GC_GUARD(fiber);
     return Qnil;
@@ -82,7 +82,7 @@ void heddle_foreign_raise(heddle_loop *loop, int *state)
 {
     while (*state && is_exception(rb_errinfo()) && is_current_left(loop)) {
         delivery self = {.loop = loop, .error = heddle_take_errinfo()};
-        heddle_fiber_stacks_release(loop);
+        heddle_fiber_stacks_unlock(loop);
         rb_protect(deliver_error, (VALUE)&self, state);
         RB_GC_GUARD(self.error);
     }

@@ -23,7 +23,7 @@ typedef enum {
     HEDDLE_DOINGS,
 } heddle_doing;
 
-/* What the watch thread has found out about the current heartbeat. */
+/* The watch thread's verdict on the current heartbeat. */
 enum {
     HEDDLE_IN_TIME,
     HEDDLE_LATE,

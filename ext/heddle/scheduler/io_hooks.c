@@ -204,7 +204,7 @@ static VALUE run_select(VALUE data)
             continue;
         }
         heddle_park_enter(selection->loop, &selection->park);
-        heddle_park_until(&selection->park, deadline);
+        heddle_park_set_deadline(&selection->park, deadline);
         rb_ensure(wait_for_any, data, end_wait_for_any, data);
         if (selection->error)
             rb_syserr_fail(selection->error, "select");

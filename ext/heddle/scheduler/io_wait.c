@@ -215,7 +215,7 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
         rb_syserr_fail(EBADF, "waiting for IO");
     heddle_park_enter(loop, &wait.park);
     if (timeout >= 0)
-        heddle_park_until(&wait.park, heddle_deadline_after(timeout));
+        heddle_park_set_deadline(&wait.park, heddle_deadline_after(timeout));
     rb_ensure(wait_for_event, (VALUE)&wait, end_wait, (VALUE)&wait);
     RB_GC_GUARD(io);
 

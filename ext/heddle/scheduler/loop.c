@@ -74,7 +74,7 @@ static void forget_parent(heddle_loop *loop)
     }
     /* Ruby may have unmapped the stacks of another thread's fibers: this does not write to them. */
     bool own = loop->thread == rb_thread_current();
-    if (loop->current == &loop->foreign || !own)
+    if (loop->current == &loop->implicit || !own)
         loop->current = NULL;
     for (heddle_fiber *fiber = loop->fibers, *next; fiber; fiber = next) {
         next = fiber->next;
@@ -85,8 +85,8 @@ static void forget_parent(heddle_loop *loop)
         free(fiber);
     }
     if (!own) {
-        loop->foreign.timeouts = NULL;
-        loop->foreign.masks = NULL;
+        loop->implicit.timeouts = NULL;
+        loop->implicit.masks = NULL;
     }
     heddle_fiber_table_clear(&loop->by_fiber);
     heddle_fiber_table_clear(&loop->by_waiter);
@@ -104,7 +104,7 @@ static void forget_parent(heddle_loop *loop)
     loop->parks = NULL;
     loop->park_count = 0;
     loop->resting = 0;
-    loop->foreign.park = NULL;
+    loop->implicit.park = NULL;
     loop->ready.head = loop->ready.tail = loop->preempted.head = loop->preempted.tail = 0;
     for (size_t i = 0; own && i < loop->timers.count; i++)
         loop->timers.entries[i]->slot = 0;
@@ -116,7 +116,7 @@ static void forget_parent(heddle_loop *loop)
     loop->io.wait_count = 0;
     if (loop->io.waits)
         memset(loop->io.waits, 0, (size_t)loop->io.size * sizeof(*loop->io.waits));
-    loop->switching.arriving = NULL;
+    loop->switching.switching_to = NULL;
     loop->switching.next_unblocked = NULL;
     loop->switching.ending = Qfalse;
     loop->run.forked_by = loop->current ? loop->current->fiber : Qfalse;
@@ -124,7 +124,7 @@ static void forget_parent(heddle_loop *loop)
     if (loop->watch.heartbeat) /* the watch thread no longer reads the parent's */
         loop->watch.heartbeat = own ? heddle_hooks.acquire_heartbeat(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
-        loop->current->starter = NULL;
+        loop->current->parent_park = NULL;
     loop->run.until = NULL;
     loop->run.runs_in_fiber = 0;
     if (loop->state != HEDDLE_LOOP_UNOPENED)
@@ -186,7 +186,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->fiber = rb_fiber_current();
     loop->slots.first_free = UINT32_MAX;
     loop->fork_generation = forks;
-    loop->foreign = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .request = Qnil, .interrupt = Qundef};
+    loop->implicit = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .request = Qnil, .interrupt = Qundef};
     loop->body = heddle_fiber_make_body(scheduler);
     loop->in_main_ractor = heddle_in_main_ractor();
     if (loop->in_main_ractor)
@@ -299,7 +299,7 @@ static void mark_parks(const heddle_loop *loop)
 
 void heddle_loop_mark(heddle_loop *loop)
 {
-    mark_blocks(&loop->foreign);
+    mark_blocks(&loop->implicit);
     rb_gc_mark(loop->thread);
     rb_gc_mark(loop->fiber);
     rb_gc_mark(loop->body);
@@ -313,14 +313,14 @@ void heddle_loop_mark(heddle_loop *loop)
         rb_gc_mark(loop->starter);
         rb_gc_mark(loop->start_error);
     }
-    if (loop->foreign.interrupt != Qundef)
-        rb_gc_mark_movable(loop->foreign.interrupt);
+    if (loop->implicit.interrupt != Qundef)
+        rb_gc_mark_movable(loop->implicit.interrupt);
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
         rb_gc_mark(fiber->fiber); /* pinned: its address is a key of `by_fiber` */
         rb_gc_mark_movable(fiber->job);
         rb_gc_mark_movable(fiber->request);
-        if (fiber->delivering)
-            rb_gc_mark(fiber->delivering);
+        if (fiber->delivered_error)
+            rb_gc_mark(fiber->delivered_error);
         if (fiber->interrupt != Qundef)
             rb_gc_mark_movable(fiber->interrupt);
         mark_blocks(fiber);
@@ -333,8 +333,8 @@ void heddle_loop_mark(heddle_loop *loop)
 void heddle_loop_compact(heddle_loop *loop)
 {
     loop->scheduler = rb_gc_location(loop->scheduler);
-    if (loop->foreign.interrupt != Qundef)
-        loop->foreign.interrupt = rb_gc_location(loop->foreign.interrupt);
+    if (loop->implicit.interrupt != Qundef)
+        loop->implicit.interrupt = rb_gc_location(loop->implicit.interrupt);
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
         fiber->job = rb_gc_location(fiber->job);
         fiber->request = rb_gc_location(fiber->request);

@@ -42,7 +42,7 @@ struct heddle_park {
     bool queued;    /* its token is in the ready or preempted ring */
     bool woken;     /* the wait was ended */
     bool timed_out; /* … by its deadline */
-    bool away;      /* the fiber has switched away and not come back */
+    bool switched_away;      /* the fiber has switched away and not come back */
     bool resting;   /* the fiber is idle: it does not keep the loop running */
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
     VALUE switched_to; /* see heddle_park_note_target */
@@ -54,7 +54,7 @@ struct heddle_park {
 };
 
 /*
- * A fiber that this scheduler started. What a nested fiber (an Enumerator's) does counts for the one that resumed it.
+ * A fiber that this scheduler started. A nested fiber (an Enumerator's) acts for the one that resumed it.
  */
 struct heddle_fiber {
     heddle_loop *loop;
@@ -66,11 +66,11 @@ struct heddle_fiber {
     heddle_timeout *timeouts; /* its open timeout_after blocks, innermost first */
     heddle_interrupt_mask *masks; /* its open Thread.handle_interrupt blocks, innermost first */
     heddle_park *park;        /* its innermost wait, or NULL */
-    heddle_park *starter;     /* the fiber that started it and continues at its first wait */
+    heddle_park *parent_park;     /* the fiber that started it and continues at its first wait */
     /* its own park in the queue: while it is to be started, or put back after a foreign switch */
-    heddle_park entry;
+    heddle_park queue_park;
     unsigned unpreempted;     /* the number of open without_preemption blocks */
-    VALUE delivering;         /* the exception that preemption raised on its thread for it, or 0 */
+    VALUE delivered_error;         /* the exception that preemption raised on its thread for it, or 0 */
     /*
      * Writes what the fiber does into `text`, for reports: returns the number of bytes, 0 if there is nothing to say.
      * NULL: unknown.
@@ -127,10 +127,10 @@ typedef struct {
 
 /* The last switch and the next one; see foreign_return.h. */
 typedef struct {
-    bool left_to_wait; /* the last switch to the loop's fiber was made by a wait, not by Ruby */
+    bool left_by_wait; /* the last switch to the loop's fiber was made by a wait, not by Ruby */
     VALUE returned;    /* the value of Ruby's last switch to the loop's fiber */
     heddle_park *next_unblocked; /* the park to switch to before any other */
-    heddle_park *arriving;       /* the park that the loop is switching to */
+    heddle_park *switching_to;       /* the park that the loop is switching to */
     VALUE last_target; /* the Fiber that it last switched to: an address, not marked */
     VALUE ending;  /* a fiber that the loop has to switch to once more so that it can end; or Qfalse */
 } heddle_loop_switching;
@@ -210,7 +210,7 @@ struct heddle_loop {
     unsigned starts; /* how many fibers were started by fibers in this tick */
     heddle_fiber_table by_fiber;  /* scheduled fibers */
     heddle_fiber_table by_waiter; /* parks of nested and foreign fibers */
-    heddle_fiber foreign;         /* the implicit task: owns the waits of fibers that no scheduled fiber has resumed */
+    heddle_fiber implicit;         /* the implicit task: owns the waits of fibers that no scheduled fiber has resumed */
     heddle_park *parks;
     size_t park_count;
     size_t resting; /* how many parks, and so fibers, don't keep the loop running */
@@ -327,7 +327,7 @@ static inline void heddle_loop_advance_heartbeat(heddle_loop *loop)
 heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job);
 /* Runs the fiber at once, until its first wait; then the caller continues. Raises FiberError when it gets no stack. */
 void heddle_fiber_start(heddle_fiber *fiber);
-heddle_park *heddle_fiber_acquire_starter(heddle_fiber *fiber);
+heddle_park *heddle_fiber_take_parent_park(heddle_fiber *fiber);
 /* Queues the fiber for a later tick. */
 void heddle_fiber_enqueue(heddle_fiber *fiber);
 /* The first switch to the fiber has failed: reports that to the scheduler and removes the fiber. */
@@ -352,8 +352,8 @@ VALUE heddle_fiber_make_body(VALUE scheduler);
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
 /* Would a wait of the fiber `waiting`, which counts for the timeout's owner, be inside of the timeout's block? */
 bool heddle_timeout_holds(const heddle_timeout *timeout, VALUE waiting);
-/* Gives the fiber's `entry` a slot; raises NoMemoryError. */
-void heddle_fiber_reserve_entry(heddle_fiber *fiber);
+/* Gives the fiber's `queue_park` a slot; raises NoMemoryError. */
+void heddle_fiber_reserve_queue_park(heddle_fiber *fiber);
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);
 /*
  * The outermost passed timeout of the fiber whose block contains `running`, the fiber itself or one nested in it; NULL
@@ -372,7 +372,7 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park);
 void heddle_park_leave(heddle_park *park); /* idempotent */
 bool heddle_park_entered(const heddle_park *park);
 /* Called when the fiber runs again: sets `current`. */
-void heddle_park_arrive(heddle_park *park);
+void heddle_park_finish_switch(heddle_park *park);
 /*
  * Notes the fiber that a switch leads to, if that is not the loop's. After a switch Ruby 3.4 reads the record of this
  * fiber without marking it, and returns its stack if it has ended. So the fiber is marked until then, and the code that
@@ -384,9 +384,9 @@ static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
     park->switched_to = HEDDLE_SWITCH_RETURNS_STACKS ? fiber : Qfalse;
 }
 /* Wakes the park at this time (CLOCK_MONOTONIC ns); < 0: never. */
-void heddle_park_until(heddle_park *park, int64_t deadline);
+void heddle_park_set_deadline(heddle_park *park, int64_t deadline);
 /* From here until it is woken or left, this park does not keep the loop running. */
-void heddle_park_rest(heddle_park *park);
+void heddle_park_mark_idle(heddle_park *park);
 /*
  * Switches to the loop until the park is woken. Raises interrupts and timeouts. Call it under rb_ensure with
  * heddle_park_leave.
@@ -397,7 +397,7 @@ void heddle_park_wait_and_leave(heddle_park *park);
 /* As heddle_park_wait, but pending exceptions are raised at the next wait. */
 void heddle_park_wait_uninterruptibly(heddle_park *park);
 /* Raises the exception that a wait of the calling fiber would raise at its beginning. */
-void heddle_fiber_check(heddle_loop *loop, VALUE fiber);
+void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber);
 /*
  * Raises a time limit that an interrupt mask has delayed, unless another mask delays it. Cancellations, and time limits
  * that have just passed, are not raised here: code between two waits does not expect them.

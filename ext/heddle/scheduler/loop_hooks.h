@@ -35,9 +35,9 @@ typedef struct {
     /* Starts or stops following the switches of this loop's fibers. */
     void (*follow_switches)(heddle_loop *loop, bool follow);
     /* Raises the preemption's exception that Thread.handle_interrupt has delayed in the calling fiber. */
-    void (*raise_delivered)(heddle_fiber *fiber);
+    void (*raise_delivered_error)(heddle_fiber *fiber);
     /* Takes that exception back: the fiber ends. */
-    void (*take_back_delivered)(heddle_fiber *fiber);
+    void (*take_back_error)(heddle_fiber *fiber);
     /* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */
     void (*raise_kill)(heddle_loop *loop);
 

@@ -62,10 +62,10 @@ static VALUE end_run(VALUE data)
     leave_run(run);
     run->loop->current = run->outer;
     run->loop->run.runs_in_fiber = 0;
-    heddle_fiber_stacks_release(run->loop);
+    heddle_fiber_stacks_unlock(run->loop);
     run->loop->run.until = NULL;
     run->loop->switching.ending = Qfalse;
-    run->loop->switching.arriving = NULL;
+    run->loop->switching.switching_to = NULL;
     atomic_store(&run->loop->sleeping, 0);
     if (run->watched)
         heddle_loop_end_watch(run->loop);

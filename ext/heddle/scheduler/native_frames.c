@@ -89,7 +89,7 @@ heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t bas
     return look_at_frames(kinds, base, found, true);
 }
 
-heddle_frames_verdict heddle_native_frames_inspect_again(unsigned kinds, uintptr_t base, heddle_native_frame *found)
+heddle_frames_verdict heddle_native_frames_inspect_unchanged(unsigned kinds, uintptr_t base, heddle_native_frame *found)
 {
     return look_at_frames(kinds, base, found, false);
 }

@@ -104,7 +104,7 @@ static void end_rest(heddle_park *park)
     park->resting = false;
 }
 
-void heddle_park_rest(heddle_park *park)
+void heddle_park_mark_idle(heddle_park *park)
 {
     if (park->resting || park->woken)
         return;
@@ -112,35 +112,35 @@ void heddle_park_rest(heddle_park *park)
     park->loop->resting++;
 }
 
-void heddle_fiber_reserve_entry(heddle_fiber *fiber)
+void heddle_fiber_reserve_queue_park(heddle_fiber *fiber)
 {
-    fiber->entry = (heddle_park){.loop = fiber->loop, .owner = fiber};
-    take_slot(&fiber->entry);
+    fiber->queue_park = (heddle_park){.loop = fiber->loop, .owner = fiber};
+    take_slot(&fiber->queue_park);
 }
 
 /*
  * If the switch to this fiber was not the loop's, Fiber#raise or #transfer in another fiber made it: that other fiber
  * is queued, so that it continues.
  */
-void heddle_park_arrive(heddle_park *park)
+void heddle_park_finish_switch(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
     heddle_loop_notice_fork(loop); /* in a forked child, one of the parent's fibers was resumed */
-    bool dispatched = loop->switching.arriving == park;
+    bool dispatched = loop->switching.switching_to == park;
     heddle_fiber *other = loop->current;
-    heddle_fiber_stacks_release(loop);
-    park->away = false;
+    heddle_fiber_stacks_unlock(loop);
+    park->switched_away = false;
     park->switched_to = Qfalse;
     if (!heddle_park_entered(park))
         return; /* the loop has forgotten this park and freed its owner: it was closed, or this is a child after fork */
-    loop->switching.arriving = NULL;
+    loop->switching.switching_to = NULL;
     loop->current = park->owner;
-    if (dispatched || !other || other == park->owner || other == &loop->foreign || other->park)
+    if (dispatched || !other || other == park->owner || other == &loop->implicit || other->park)
         return;
-    heddle_fiber_reserve_entry(other);
-    other->entry.fiber = other->fiber;
-    other->entry.put_back = true;
-    heddle_park_wake(&other->entry);
+    heddle_fiber_reserve_queue_park(other);
+    other->queue_park.fiber = other->fiber;
+    other->queue_park.put_back = true;
+    heddle_park_wake(&other->queue_park);
 }
 
 void heddle_park_leave(heddle_park *park)
@@ -148,12 +148,12 @@ void heddle_park_leave(heddle_park *park)
     heddle_loop *loop = park->loop;
     heddle_loop_notice_fork(loop);
     if (!heddle_park_entered(park)) { /* the park was left already, or this is a child after fork */
-        heddle_fiber_stacks_release(loop);
+        heddle_fiber_stacks_unlock(loop);
         return;
     }
-    bool entry = park == &park->owner->entry;
-    if (park->away)
-        heddle_park_arrive(park);
+    bool entry = park == &park->owner->queue_park;
+    if (park->switched_away)
+        heddle_park_finish_switch(park);
     end_rest(park);
     invalidate_slot(park);
     heddle_timer_heap_remove(&loop->timers, &park->timer);
@@ -177,7 +177,7 @@ void heddle_park_leave(heddle_park *park)
     }
 }
 
-void heddle_park_until(heddle_park *park, int64_t deadline)
+void heddle_park_set_deadline(heddle_park *park, int64_t deadline)
 {
     if (deadline < 0)
         return;
@@ -228,7 +228,7 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
 static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
 {
     heddle_timeout *outermost = NULL;
-    fiber->must_raise = fiber->interrupt != Qundef || fiber->delivering;
+    fiber->must_raise = fiber->interrupt != Qundef || fiber->delivered_error;
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
         if (!timeout->fired || timeout->raised != Qundef)
             continue;
@@ -247,8 +247,8 @@ static void raise_pending(heddle_park *park)
 {
     heddle_fiber *fiber = park->owner;
     VALUE interrupt = fiber->interrupt;
-    if (fiber->delivering)
-        heddle_hooks.raise_delivered(fiber);
+    if (fiber->delivered_error)
+        heddle_hooks.raise_delivered_error(fiber);
     if (interrupt != Qundef) {
         fiber->interrupt = Qundef;
         rb_exc_raise(interrupt);
@@ -288,8 +288,8 @@ static void switch_away(heddle_park *park)
     heddle_loop *loop = park->loop;
     if (!heddle_park_entered(park))
         rb_raise(rb_eRuntimeError, "nothing runs this fiber any more: its scheduler is closed, or was the parent's");
-    heddle_park *next = heddle_fiber_acquire_starter(park->owner);
-    if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->foreign || loop->run.forked_by)) {
+    heddle_park *next = heddle_fiber_take_parent_park(park->owner);
+    if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->implicit || loop->run.forked_by)) {
         /*
          * The loop does not run: the waiting fiber was resumed by the program, outside of any scheduled one; or this is
          * a forked child.
@@ -303,9 +303,9 @@ static void switch_away(heddle_park *park)
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
     heddle_loop_note_switch(loop);
-    park->away = true;
+    park->switched_away = true;
     if (next) {
-        loop->switching.arriving = next;
+        loop->switching.switching_to = next;
         heddle_loop_advance_heartbeat(loop);
     } else {
         next = heddle_loop_choose_next(loop, park);
@@ -313,9 +313,9 @@ static void switch_away(heddle_park *park)
     if (next)
         heddle_park_note_target(park, next->fiber);
     else
-        loop->switching.left_to_wait = true;
+        loop->switching.left_by_wait = true;
     rb_fiber_transfer(next ? next->fiber : loop->fiber, 0, NULL);
-    heddle_park_arrive(park);
+    heddle_park_finish_switch(park);
 }
 
 static void wait_uninterrupted(heddle_park *park)
@@ -341,7 +341,7 @@ void heddle_park_wait_uninterruptibly(heddle_park *park)
     wait_uninterrupted(park);
 }
 
-void heddle_fiber_check(heddle_loop *loop, VALUE fiber)
+void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber)
 {
     heddle_park here = {.owner = heddle_fiber_current(loop), .fiber = fiber};
     if (here.owner->timeouts)
@@ -354,8 +354,8 @@ void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
     heddle_timeout *outermost = NULL;
-    if (owner->delivering)
-        heddle_hooks.raise_delivered(owner);
+    if (owner->delivered_error)
+        heddle_hooks.raise_delivered_error(owner);
     for (heddle_timeout *timeout = owner->timeouts; timeout; timeout = timeout->outer) {
         if (timeout->delayed && timeout->raised == Qundef && heddle_timeout_holds(timeout, fiber) &&
             !heddle_interrupt_masked(owner, fiber, timeout->exception))
@@ -403,8 +403,8 @@ void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
         loop->operations->cancel(loop->selector, waiter);
     while (waiter->armed) {
         int later = 0;
-        if (park->away)
-            heddle_park_arrive(park);
+        if (park->switched_away)
+            heddle_park_finish_switch(park);
         park->woken = false;
         rb_protect(wait_for_the_end, (VALUE)park, &later);
         if (later)

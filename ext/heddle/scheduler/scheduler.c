@@ -45,7 +45,7 @@ static VALUE scheduler_allocate(VALUE klass)
     heddle_loop *loop;
     VALUE scheduler = TypedData_Make_Struct(klass, heddle_loop, &scheduler_type, loop);
     loop->thread = loop->fiber = loop->body = Qnil;
-    loop->foreign.interrupt = Qundef;
+    loop->implicit.interrupt = Qundef;
     loop->scheduler = scheduler;
     return scheduler;
 }
@@ -124,7 +124,7 @@ static VALUE scheduler_release(VALUE self)
         /* A timeout whose block is still on a stack must not use the freed heap or its owner. */
         for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next)
             heddle_fiber_drop_timeouts(fiber);
-        heddle_fiber_drop_timeouts(&loop->foreign);
+        heddle_fiber_drop_timeouts(&loop->implicit);
         for (size_t i = 0; i < loop->timers.count; i++)
             loop->timers.entries[i]->slot = 0;
         loop->timers.count = 0;
@@ -254,7 +254,7 @@ static VALUE scheduler_uninterrupt(VALUE self, VALUE fiber)
 static VALUE state_of(heddle_loop *loop, heddle_fiber *fiber)
 {
     const char *state = fiber == loop->current                                                      ? "running"
-                        : heddle_park_entered(&fiber->entry) || (fiber->park && fiber->park->woken) ? "ready"
+                        : heddle_park_entered(&fiber->queue_park) || (fiber->park && fiber->park->woken) ? "ready"
                                                                                                     : "waiting";
     return ID2SYM(rb_intern(state));
 }

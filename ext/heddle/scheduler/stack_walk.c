@@ -144,7 +144,7 @@ static bool follows_call(uintptr_t pc)
  * A frame of just-in-time compiled code holds a few registers and a return address: the next word that can be a return
  * address is taken for it. The registers are assumed unchanged, or not needed.
  */
-static bool pass_over(machine *self)
+static bool skip_frame(machine *self)
 {
     uintptr_t at = self->values[HEDDLE_UNWIND_STACK_POINTER];
     for (int i = 0; i < GAP; i++, at += sizeof(uintptr_t)) {
@@ -179,7 +179,7 @@ enum { KNOWN = 256 };
 static known_code known[KNOWN];
 static uint64_t known_version;
 
-static const known_code *look_up(uintptr_t pc)
+static const known_code *find_rule(uintptr_t pc)
 {
     known_code *one = &known[(pc ^ pc >> 8) % KNOWN];
     heddle_function_entry entry;
@@ -207,10 +207,10 @@ static heddle_walk_end walk_frames(machine *self, heddle_frame_visitor *visit, v
     for (int i = 0; i < FRAMES; i++) {
         if (!self->pc || self->values[HEDDLE_UNWIND_STACK_POINTER] >= outermost)
             return HEDDLE_WALK_COMPLETE;
-        const known_code *code = look_up(self->pc);
+        const known_code *code = find_rule(self->pc);
         if (code->library && !visit(&(heddle_stack_frame){.function = code->function, .library = code->library}, data))
             return HEDDLE_WALK_STOPPED;
-        if (code->passed_over ? !pass_over(self) : !code->usable || !leave_frame(self, &code->rules))
+        if (code->passed_over ? !skip_frame(self) : !code->usable || !leave_frame(self, &code->rules))
             return HEDDLE_WALK_LOST;
     }
     return HEDDLE_WALK_LOST;

@@ -30,14 +30,14 @@ static void switch_to_starter(heddle_loop *loop, VALUE starter)
 {
     int state = 0;
     loop->switching.returned = rb_protect(heddle_fiber_transfer, starter, &state);
-    heddle_fiber_stacks_release(loop);
+    heddle_fiber_stacks_unlock(loop);
     if (state)
         rb_jump_tag(state);
 }
 
-static void claim_stacks(heddle_loop *loop)
+static void lock_stacks(heddle_loop *loop)
 {
-    int state = heddle_fiber_stacks_obtain(loop);
+    int state = heddle_fiber_stacks_lock(loop);
     if (state)
         rb_jump_tag(state);
 }
@@ -48,7 +48,7 @@ void heddle_starter_prepare(heddle_loop *loop)
         return;
     /* tagged, so that the garbage collector takes it for an Integer */
     VALUE starter = rb_fiber_new(start_others, (VALUE)loop | 1);
-    claim_stacks(loop);
+    lock_stacks(loop);
     loop->start_home = rb_fiber_current();
     loop->starting = loop->start_error = Qnil;
     switch_to_starter(loop, starter);
@@ -58,7 +58,7 @@ void heddle_starter_prepare(heddle_loop *loop)
 VALUE heddle_starter_switch(heddle_loop *loop, VALUE fiber)
 {
     heddle_starter_prepare(loop);
-    claim_stacks(loop);
+    lock_stacks(loop);
     loop->start_home = rb_fiber_current();
     loop->starting = fiber;
     switch_to_starter(loop, loop->starter);

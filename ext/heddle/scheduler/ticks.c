@@ -58,7 +58,7 @@ static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
 {
     int state = 0;
     heddle_park_leave(entry);
-    loop->switching.arriving = NULL;
+    loop->switching.switching_to = NULL;
     VALUE before = rb_errinfo(); /* set if the program is being ended */
     loop->switching.returned = rb_protect(transfer_checked, entry->fiber, &state);
     if (!state)
@@ -69,9 +69,9 @@ static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
     rb_set_errinfo(before);
 }
 
-static void claim_stacks(heddle_loop *loop, heddle_park *park)
+static void lock_stacks(heddle_loop *loop, heddle_park *park)
 {
-    int state = heddle_fiber_stacks_obtain(loop);
+    int state = heddle_fiber_stacks_lock(loop);
     if (!state)
         return;
     heddle_park_wake(park); /* the fiber was not switched to yet: queue it again */
@@ -98,8 +98,8 @@ static void prepare_switch(heddle_loop *loop, heddle_park *park)
 {
     park->queued = false;
     loop->current = park->owner;
-    loop->switching.arriving = park;
-    loop->switching.left_to_wait = false;
+    loop->switching.switching_to = park;
+    loop->switching.left_by_wait = false;
     loop->counts.switches++;
     heddle_loop_advance_heartbeat(loop);
 }
@@ -109,20 +109,20 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
     heddle_park *park = park_of(loop, token);
     if (!park)
         return;
-    if (returns_stack(park) || (park == &park->owner->entry && !park->put_back))
-        claim_stacks(loop, park);
+    if (returns_stack(park) || (park == &park->owner->queue_park && !park->put_back))
+        lock_stacks(loop, park);
     prepare_switch(loop, park);
     loop->switching.last_target = park->fiber;
-    if (park != &park->owner->entry)
+    if (park != &park->owner->queue_park)
         loop->switching.returned = heddle_fiber_transfer(park->fiber);
     else if (park->put_back)
         dispatch_put_back(loop, park);
     else
         dispatch_new(loop, park);
-    heddle_fiber_stacks_release(loop);
+    heddle_fiber_stacks_unlock(loop);
     heddle_foreign_return(loop);
     loop->current = NULL;
-    loop->switching.arriving = NULL;
+    loop->switching.switching_to = NULL;
     if (heddle_loop_forked(loop))
         heddle_loop_open(loop);
     if (loop->preempt.killed)
@@ -268,7 +268,7 @@ static bool spin_for_message(heddle_loop *loop)
     return true;
 }
 
-static int64_t time_to_wait(heddle_loop *loop)
+static int64_t find_wait_time(heddle_loop *loop)
 {
     int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
     /* Only a fiber of this loop or another thread can have closed an IO since the last check. */
@@ -343,7 +343,7 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
 {
     if (!heddle_loop_is_running(loop) || loop->run.until || loop->switching.next_unblocked || loop->run.forked_by ||
         loop->preempt.killed ||
-        leaving->owner == &loop->foreign || heddle_loop_forked(loop))
+        leaving->owner == &loop->implicit || heddle_loop_forked(loop))
         return NULL;
     while (heddle_token_ring_count(&loop->ready)) {
         heddle_park *park = park_of(loop, heddle_token_ring_first(&loop->ready));
@@ -351,7 +351,7 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
          * Only the loop starts fibers, switches to fibers that were queued again, and makes switches that return
          * stacks.
          */
-        if (park && (park == &park->owner->entry || park->fiber == leaving->fiber || returns_stack(park)))
+        if (park && (park == &park->owner->queue_park || park->fiber == leaving->fiber || returns_stack(park)))
             return NULL;
         if (loop->left == 0) {
             if (!may_switch_directly(loop))
@@ -381,7 +381,7 @@ void heddle_loop_tick(heddle_loop *loop)
 
     if (!heddle_loop_has_live_fiber(loop))
         return;
-    int64_t timeout = has_ready_fiber(loop) ? 0 : time_to_wait(loop);
+    int64_t timeout = has_ready_fiber(loop) ? 0 : find_wait_time(loop);
     if (timeout == 0) {
         /* Polls before any time limit expires: the fiber's IO may be ready. */
         if (is_timer_due(loop) || is_worth_a_poll(loop)) {
@@ -393,7 +393,7 @@ void heddle_loop_tick(heddle_loop *loop)
         /* Where other threads run, getting the GVL back may take a whole time slice: poll with it first. */
         if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
             check_result(loop->operations->poll(loop->selector), loop->operations->name);
-            timeout = time_to_wait(loop); /* a callback may have set a timer */
+            timeout = find_wait_time(loop); /* a callback may have set a timer */
         }
         if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
             if (is_alone()) {

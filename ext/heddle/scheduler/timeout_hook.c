@@ -55,7 +55,7 @@ static void leave_timeout(heddle_loop *loop, heddle_timeout *timeout)
  * Ruby 3.3 asks for Timeout::Error itself. An inner rescue would then catch an outer block's timeout, so it is raised
  * as Timeout::ExitException (which 3.4 asks for) and converted to Timeout::Error in its own frame.
  */
-static VALUE travelling_exception(VALUE klass, bool *converted)
+static VALUE convert_exception(VALUE klass, bool *converted)
 {
     *converted = false;
     if (!rb_const_defined(rb_cObject, rb_intern("Timeout")))
@@ -82,8 +82,8 @@ static VALUE yield_duration(VALUE data)
 static VALUE take_back(VALUE data)
 {
     heddle_fiber *owner = ((timed_block *)data)->timeout->owner;
-    if (owner && owner->delivering)
-        heddle_hooks.take_back_delivered(owner);
+    if (owner && owner->delivered_error)
+        heddle_hooks.take_back_error(owner);
     return Qnil;
 }
 
@@ -110,7 +110,7 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
         return rb_yield(argv[0]);
 
     bool converted;
-    volatile VALUE exception = travelling_exception(argv[1], &converted), message = argc == 3 ? argv[2] : Qnil;
+    volatile VALUE exception = convert_exception(argv[1], &converted), message = argc == 3 ? argv[2] : Qnil;
     heddle_timeout timeout = {
         .timer = {.deadline = heddle_deadline_after(duration), .fn = expire_timeout},
         .owner = owner,

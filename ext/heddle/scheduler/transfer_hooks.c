@@ -105,7 +105,7 @@ static ssize_t try_transfer(io_transfer *transfer)
 }
 
 /* The same, repeated after a signal. */
-static ssize_t try_patiently(io_transfer *transfer)
+static ssize_t retry_interrupted(io_transfer *transfer)
 {
     ssize_t result;
     do {
@@ -200,7 +200,7 @@ static ssize_t try_after_a_tick(io_transfer *transfer)
         if (!heddle_io_has_others_ready(transfer->loop))
             return result;
         heddle_io_wait_tick(transfer->loop, transfer->io, transfer->fd);
-        result = try_patiently(transfer);
+        result = retry_interrupted(transfer);
     }
     if (result == -EAGAIN)
         transfer->note |= HEDDLE_IO_UNLUCKY;
@@ -259,7 +259,7 @@ static ssize_t transfer_some(io_transfer *transfer)
             skips = false;
         else if (skips)
             transfer->once = false;
-        ssize_t result = skips ? -EAGAIN : try_patiently(transfer);
+        ssize_t result = skips ? -EAGAIN : retry_interrupted(transfer);
         if (result == -EAGAIN && first)
             in_place = heddle_must_wait_in_place(transfer->loop);
         if (result == -EAGAIN && !skips && !transfer->socket) {

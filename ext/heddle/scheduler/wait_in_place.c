@@ -70,7 +70,7 @@ static int64_t find_next_look(heddle_loop *loop, int64_t now, int64_t deadline)
 int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, int64_t deadline, const bool *woken)
 {
     for (;;) {
-        heddle_fiber_check(loop, rb_fiber_current());
+        heddle_fiber_raise_pending(loop, rb_fiber_current());
         int64_t now = heddle_clock_now(), length = find_next_look(loop, now, deadline);
         polling one = {.polls = polls, .count = count};
         one.time = (struct timespec){.tv_sec = length / 1000000000, .tv_nsec = length % 1000000000};

@@ -89,7 +89,7 @@ static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *by
     int state = 0;
     bytes[0] = '\0';
     add_frames_of_thread(&text, thread);
-    if (text.programs || !apart || !loop->current || loop->current == &loop->foreign ||
+    if (text.programs || !apart || !loop->current || loop->current == &loop->implicit ||
         loop->current->fiber == rb_fiber_current())
         return text.programs;
     text.used = 0;
@@ -119,7 +119,7 @@ static void record_sighting(heddle_heartbeat *heartbeat, VALUE thread, bool own)
 
 void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
 {
-    if (!(heddle_watch_wants() & HEDDLE_WATCH_STALLS))
+    if (!(heddle_watch_purposes() & HEDDLE_WATCH_STALLS))
         return;
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
         uintptr_t whose = atomic_load(&heartbeat->thread);
@@ -138,7 +138,7 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
 void heddle_stalls_note_callback(heddle_loop *loop, const char *library)
 {
     heddle_heartbeat *heartbeat = loop->watch.heartbeat;
-    if (!heartbeat || !(heddle_watch_wants() & HEDDLE_WATCH_STALLS))
+    if (!heartbeat || !(heddle_watch_purposes() & HEDDLE_WATCH_STALLS))
         return;
     heartbeat->callback_until = heddle_clock_now();
     snprintf(heartbeat->callback_library, sizeof(heartbeat->callback_library), "%s", library);
@@ -259,7 +259,7 @@ static VALUE loop_number(VALUE self, VALUE scheduler)
 
 static bool is_watching(void)
 {
-    return heddle_watch_wants() != 0;
+    return heddle_watch_purposes() != 0;
 }
 
 void Init_heddle_stalls(VALUE native)

@@ -260,7 +260,7 @@ static void end_rescue(heddle_rescue *rescue)
 }
 
 /* Returns when to call it next. */
-static int64_t look_after(heddle_rescue *rescue)
+static int64_t call_rescue(heddle_rescue *rescue)
 {
     if (!find_held_up_loop(rescue)) {
         end_rescue(rescue);
@@ -371,7 +371,7 @@ static void *run_watch(void *unused)
             pause = wish < pause ? wish : pause;
         }
         for (heddle_rescue *rescue = watch.rescues; rescue; rescue = rescue->next) {
-            int64_t wish = look_after(rescue);
+            int64_t wish = call_rescue(rescue);
             pause = wish < pause ? wish : pause;
         }
         pthread_mutex_unlock(&watch.mutex);
@@ -440,7 +440,7 @@ static void end_thread(void)
         pthread_join(thread, NULL); /* the thread never waits for the GVL, which the caller may hold */
 }
 
-int heddle_watch_want(int wants, const heddle_watch_settings *settings)
+int heddle_watch_set_purposes(int wants, const heddle_watch_settings *settings)
 {
     int result = 0;
     pthread_mutex_lock(&watch.mutex);
@@ -472,7 +472,7 @@ int heddle_watch_pause(bool paused)
     return result;
 }
 
-int heddle_watch_wants(void)
+int heddle_watch_purposes(void)
 {
     return watch.paused ? 0 : watch.wants;
 }

@@ -25,10 +25,10 @@ typedef struct {
 } heddle_watch_settings;
 
 /* Sets the purposes for which the thread runs; 0 ends it. With the GVL. 0, or -errno: no thread could be started. */
-int heddle_watch_want(int wants, const heddle_watch_settings *settings);
+int heddle_watch_set_purposes(int wants, const heddle_watch_settings *settings);
 /* The current purposes; 0 while it is paused. */
-int heddle_watch_wants(void);
-/* true: ends the thread; heddle_watch_want has no effect until a call with false. With the GVL. 0 or -errno. */
+int heddle_watch_purposes(void);
+/* true: ends the thread; heddle_watch_set_purposes has no effect until a call with false. With the GVL. 0 or -errno. */
 int heddle_watch_pause(bool paused);
 bool heddle_watch_paused(void);
 
@@ -67,7 +67,7 @@ enum {
     HEDDLE_GVL_FREE,
 };
 
-/* What the record's thread does, according to the GVL; NATIVE_HELD stands for holding it. */
+/* The activity of the record's thread, according to the GVL; NATIVE_HELD stands for holding it. */
 static inline heddle_doing heddle_watch_gvl(uint32_t word)
 {
     switch (word & 3) {

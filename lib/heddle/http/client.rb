@@ -31,9 +31,6 @@ module Heddle
 
       # Bytes of a body in memory, decompressed.
       BODY_LIMIT = 67_108_864
-      DEFAULT_HEADERS = Ractor.make_shareable({ "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*",
-                                                "Accept-Encoding" => "gzip, deflate" })
-      private_constant :DEFAULT_HEADERS
 
       # The one of {Heddle::HTTP.get}.
       # @return [Client]
@@ -94,8 +91,7 @@ module Heddle
         @retries = count("retries", retries, 0)
         @body_limit = body_limit
         @origins = Origins.new(base, @settings)
-        headers = Fields.merge(DEFAULT_HEADERS, Fields.without_framing(headers)).compact
-        @requests = RequestBuilder.new(@origins, headers)
+        @requests = RequestBuilder.new(@origins, RequestBuilder.add_defaults(headers))
       end
 
       # @!method get(url, query: nil, headers: nil, timeout: nil)

@@ -4,7 +4,7 @@
 /*
  * The carrier of a WebSocket: the connection of an HTTP/1.1 request after its upgrade (h1_carrier.c), or a stream of
  * HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations, with the GVL and while it is held; only
- * wait_for_room raises. The carrier calls heddle_websocket_feed, _handle_drained, _handle_deadline and _break_off.
+ * wait_for_room raises. The carrier calls heddle_websocket_feed_bytes, _handle_drained, _handle_deadline and _stop_carrier.
  */
 
 #include <ruby.h>
@@ -38,8 +38,8 @@ typedef struct {
      */
     void (*end)(heddle_websocket *socket);
     /* Ends sending and reading; `abrupt`: in a way that shows the client that frames are missing. */
-    void (*break_off)(heddle_websocket *socket, bool abrupt);
-    /* Ends the carrier, which calls heddle_websocket_release. */
+    void (*stop)(heddle_websocket *socket, bool abrupt);
+    /* Ends the carrier, which calls heddle_websocket_drop_carrier. */
     void (*close)(heddle_websocket *socket);
     /* Calls heddle_websocket_handle_deadline at this time, ns; < 0: never. */
     void (*set_deadline)(heddle_websocket *socket, int64_t at);

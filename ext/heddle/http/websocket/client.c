@@ -99,7 +99,7 @@ VALUE heddle_websocket_client(const heddle_websocket *socket)
     return RARRAY_AREF(socket->engine->websockets.clients, socket->slot);
 }
 
-void heddle_websocket_part(heddle_websocket *socket, bool abandoned)
+void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned)
 {
     if (socket->handle)
         socket->handle->session = NULL;

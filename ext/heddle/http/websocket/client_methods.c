@@ -50,7 +50,7 @@ static VALUE client_write(VALUE self, VALUE data)
         return Qfalse;
     heddle_websocket_hold(socket);
     bool sent = heddle_websocket_send(socket, binary ? HEDDLE_WEBSOCKET_BINARY : HEDDLE_WEBSOCKET_TEXT, data);
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
     RB_GC_GUARD(data);
     return sent ? Qtrue : Qfalse;
 }
@@ -79,8 +79,8 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
         return Qnil;
     heddle_websocket_hold(socket);
     heddle_websocket_begin_close(socket, code, RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
-    heddle_websocket_wake(socket);
-    heddle_websocket_leave(socket);
+    heddle_websocket_wake_receiver(socket);
+    heddle_websocket_release_hold(socket);
     RB_GC_GUARD(reason);
     return Qnil;
 }
@@ -152,7 +152,7 @@ static void check_envelope(VALUE envelope, heddle_websocket_form form)
  * call-seq: subscribe_to(topic, since, as, slow, envelope) -> String, false or nil
  *
  * See Client#subscribe. Returns the position from which the client continues; false: messages are lost, and the client
- * was told so; nil: the socket is closed.
+ * knows that; nil: the socket is closed.
  */
 static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow, VALUE envelope)
 {
@@ -180,7 +180,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     bool was_reset = subscription && subscription->was_reset && envelope != Qnil;
     if (subscription && subscription->subscriber.topic)
         size = heddle_subscriber_position(&subscription->subscriber, text);
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
     RB_OBJ_WRITTEN(self, Qundef, envelope); /* until the subscription has it, the stack keeps it alive */
     RB_GC_GUARD(envelope);
     RB_GC_GUARD(since);
@@ -218,10 +218,10 @@ static VALUE client_write_frame(VALUE self, VALUE frame)
     heddle_websocket_hold(socket);
     bool sent = heddle_websocket_check_pace(socket);
     if (sent && !heddle_websocket_send_frame(socket, frame, false)) {
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
         sent = false;
     }
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
     RB_GC_GUARD(frame);
     return sent ? Qtrue : Qfalse;
 }
@@ -252,8 +252,8 @@ static VALUE client_wake(VALUE self)
         return Qnil;
     heddle_connection_check_thread(socket->work.connection);
     heddle_websocket_hold(socket);
-    heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_WAKE);
-    heddle_websocket_leave(socket);
+    heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_WAKE);
+    heddle_websocket_release_hold(socket);
     return Qnil;
 }
 
@@ -273,7 +273,7 @@ static VALUE websocket_prepare(VALUE self, VALUE scheduler)
 static VALUE wait_in_park(VALUE data)
 {
     heddle_websocket_wait *wait = (heddle_websocket_wait *)data;
-    heddle_park_until(&wait->park, wait->deadline);
+    heddle_park_set_deadline(&wait->park, wait->deadline);
     wait->session->wait = wait;
     heddle_park_wait(&wait->park);
     return Qnil;
@@ -310,12 +310,12 @@ static VALUE client_receive(int argc, VALUE *argv, VALUE self)
         heddle_websocket *socket = own_session(self);
         if (!socket)
             return Qnil;
-        heddle_websocket_message *message = heddle_websocket_take(socket);
+        heddle_websocket_message *message = heddle_websocket_pop_message(socket);
         if (message) {
             if (socket->paused && !heddle_websocket_is_full(socket)) {
                 heddle_websocket_hold(socket);
-                heddle_websocket_read_on(socket);
-                heddle_websocket_leave(socket);
+                heddle_websocket_resume_reading(socket);
+                heddle_websocket_release_hold(socket);
             }
             return heddle_websocket_message_string(message);
         }
@@ -350,14 +350,14 @@ static VALUE client_drain(VALUE self, VALUE most)
         int result = socket->carrier->flush(socket);
         if (result != 0 && result != -EAGAIN) {
             heddle_websocket_hold(socket);
-            heddle_websocket_break_off(socket);
-            heddle_websocket_leave(socket);
+            heddle_websocket_stop_carrier(socket);
+            heddle_websocket_release_hold(socket);
             return Qfalse;
         }
         if (result == 0) { /* this flush replaces the scheduled one, which would have called on_drained */
             heddle_websocket_hold(socket);
             heddle_websocket_handle_drained(socket);
-            heddle_websocket_leave(socket);
+            heddle_websocket_release_hold(socket);
             continue;
         }
         if (heddle_websocket_pending(socket) <= low)

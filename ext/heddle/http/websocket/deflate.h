@@ -7,7 +7,7 @@
  * uses no Ruby. Without zlib at build time nothing is compressed, and the option websocket_deflate is rejected.
  */
 
-#include "http/websocket/reader.h"
+#include "http/websocket/frame_reader.h"
 
 enum {
     HEDDLE_DEFLATE_LEAST = 256,    /* bytes: shorter messages are not compressed … */

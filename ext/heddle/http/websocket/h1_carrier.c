@@ -15,12 +15,12 @@ enum {
 static void feed_scratch(heddle_websocket *socket, char *bytes, size_t size)
 {
     heddle_connection *connection = socket->work.connection;
-    size_t used = heddle_websocket_feed(socket, bytes, size);
+    size_t used = heddle_websocket_feed_bytes(socket, bytes, size);
     if (used == size || socket->state > HEDDLE_WEBSOCKET_CLOSING)
         return;
-    char *room = heddle_connection_room(connection, size - used);
+    char *room = heddle_connection_make_room(connection, size - used);
     if (!room) {
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
         return;
     }
     memcpy(room, bytes + used, size - used);
@@ -30,7 +30,7 @@ static void feed_scratch(heddle_websocket *socket, char *bytes, size_t size)
 static void feed_buffered(heddle_websocket *socket)
 {
     heddle_connection *connection = socket->work.connection;
-    size_t used = heddle_websocket_feed(socket, connection->input + connection->input_start, heddle_connection_buffered(connection));
+    size_t used = heddle_websocket_feed_bytes(socket, connection->input + connection->input_start, heddle_connection_buffered(connection));
     if (socket->state <= HEDDLE_WEBSOCKET_CLOSING)
         heddle_connection_use_input(connection, used);
 }
@@ -48,8 +48,8 @@ static void read_input(heddle_websocket *socket)
             continue;
         }
         if (reads++ == READS) {
-            socket->breathes = true;
-            heddle_websocket_due_in(socket, 0);
+            socket->defers_reading = true;
+            heddle_websocket_set_time_limit(socket, 0);
             return;
         }
         char *scratch = heddle_sockets_scratch(connection->sockets);
@@ -59,7 +59,7 @@ static void read_input(heddle_websocket *socket)
             return;
         }
         if (bytes <= 0) { /* the end without a close frame is an error */
-            heddle_websocket_break_off(socket);
+            heddle_websocket_stop_carrier(socket);
             return;
         }
         socket->heard = heddle_clock_coarse();
@@ -144,7 +144,7 @@ static void discard_input(heddle_websocket *socket)
     if (bytes == -EAGAIN)
         connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
     else
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
 }
 
 static void end_output(heddle_websocket *socket)
@@ -156,11 +156,11 @@ static void end_output(heddle_websocket *socket)
         if (result == -EAGAIN)
             return;
         if (result != 0 || socket->engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
-            heddle_websocket_break_off(socket);
+            heddle_websocket_stop_carrier(socket);
             return;
         }
         socket->lingers = true;
-        heddle_websocket_due_in(socket, socket->engine->linger_timeout);
+        heddle_websocket_set_time_limit(socket, socket->engine->linger_timeout);
     }
     discard_input(socket);
 }
@@ -171,7 +171,7 @@ static void begin_to_end(heddle_websocket *socket)
     end_output(socket);
 }
 
-static void break_off(heddle_websocket *socket, bool abrupt)
+static void stop_connection(heddle_websocket *socket, bool abrupt)
 {
     heddle_connection *connection = socket->work.connection;
     if (abrupt)
@@ -197,7 +197,7 @@ const heddle_websocket_carrier heddle_websocket_h1_carrier = {
     .flush = flush_output,
     .read = read_input,
     .end = begin_to_end,
-    .break_off = break_off,
+    .stop = stop_connection,
     .close = close_connection,
     .set_deadline = set_deadline,
     .wait_for_room = wait_for_room,
@@ -209,7 +209,7 @@ const heddle_websocket_carrier heddle_websocket_h1_carrier = {
 static void begin_socket(heddle_connection *connection)
 {
     heddle_connection_flush_later(connection); /* the head of the response */
-    heddle_websocket_begin(heddle_websocket_of(connection), connection);
+    heddle_websocket_begin_session(heddle_websocket_of(connection), connection);
 }
 
 static void handle_deadline(heddle_connection *connection)
@@ -217,7 +217,7 @@ static void handle_deadline(heddle_connection *connection)
     heddle_websocket *socket = heddle_websocket_of(connection);
     heddle_websocket_hold(socket);
     heddle_websocket_handle_deadline(socket);
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 static void handle_event(heddle_connection *connection, uint8_t ready)
@@ -225,20 +225,20 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     heddle_websocket *socket = heddle_websocket_of(connection);
     heddle_websocket_hold(socket);
     if ((ready & HEDDLE_BROKEN) || connection->error) {
-        heddle_websocket_break_off(socket);
-    } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && socket->state != HEDDLE_WEBSOCKET_LEAVING) {
+        heddle_websocket_stop_carrier(socket);
+    } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && socket->state != HEDDLE_WEBSOCKET_FINISHING) {
         int result = flush_output(socket);
         if (result == 0)
             heddle_websocket_handle_drained(socket);
         else if (result != -EAGAIN)
-            heddle_websocket_break_off(socket);
+            heddle_websocket_stop_carrier(socket);
     }
     heddle_connection_wake(connection, ready);
-    if (socket->state == HEDDLE_WEBSOCKET_LEAVING)
+    if (socket->state == HEDDLE_WEBSOCKET_FINISHING)
         end_output(socket);
-    else if (socket->state != HEDDLE_WEBSOCKET_OVER && !socket->paused && !socket->breathes)
-        heddle_websocket_read_on(socket);
-    heddle_websocket_leave(socket);
+    else if (socket->state != HEDDLE_WEBSOCKET_OVER && !socket->paused && !socket->defers_reading)
+        heddle_websocket_resume_reading(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 static void handle_flushed(heddle_connection *connection)
@@ -250,7 +250,7 @@ static void handle_flushed(heddle_connection *connection)
         heddle_output_clear(&connection->output);
         heddle_websocket_handle_drained(socket);
     }
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 static bool is_idle(const heddle_connection *connection)
@@ -272,7 +272,7 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
 
 static void release_socket(heddle_connection *connection)
 {
-    heddle_websocket_release(heddle_websocket_of(connection));
+    heddle_websocket_drop_carrier(heddle_websocket_of(connection));
 }
 
 static void abandon_socket(heddle_connection *connection)

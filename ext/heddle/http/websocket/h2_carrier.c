@@ -65,7 +65,7 @@ static void count_input(heddle_websocket_stream *stream)
 {
     size_t size = stream->end - stream->start;
     if (size != stream->counted)
-        heddle_h2_hold(stream->tunnel.server, (ssize_t)size - (ssize_t)stream->counted);
+        heddle_h2_count_memory(stream->tunnel.server, (ssize_t)size - (ssize_t)stream->counted);
     stream->counted = size;
 }
 
@@ -77,7 +77,7 @@ static void feed_input(heddle_websocket *socket)
             socket->paused = true;
             return;
         }
-        size_t used = heddle_websocket_feed(socket, stream->input + stream->start, stream->end - stream->start);
+        size_t used = heddle_websocket_feed_bytes(socket, stream->input + stream->start, stream->end - stream->start);
         if (socket->state > HEDDLE_WEBSOCKET_CLOSING)
             break; /* unused bytes are discarded */
         stream->start += used;
@@ -95,7 +95,7 @@ static void read_input(heddle_websocket *socket)
     if (socket->paused)
         return;
     if (stream->ended && socket->state <= HEDDLE_WEBSOCKET_CLOSING)
-        heddle_websocket_break_off(socket); /* the end without a close frame is an error */
+        heddle_websocket_stop_carrier(socket); /* the end without a close frame is an error */
 }
 
 /* Feeds an open socket. */
@@ -104,8 +104,8 @@ static void take_frames(heddle_websocket *socket, char *bytes, size_t size)
     heddle_websocket_stream *stream = socket->stream;
     size_t used = 0;
     socket->heard = heddle_clock_coarse();
-    if (!socket->paused && !socket->breathes && stream->start == stream->end) {
-        used = heddle_websocket_feed(socket, bytes, size);
+    if (!socket->paused && !socket->defers_reading && stream->start == stream->end) {
+        used = heddle_websocket_feed_bytes(socket, bytes, size);
         if (socket->state > HEDDLE_WEBSOCKET_CLOSING)
             used = size;
         heddle_h2_tunnel_consume(&stream->tunnel, used);
@@ -114,7 +114,7 @@ static void take_frames(heddle_websocket *socket, char *bytes, size_t size)
         return;
     socket->paused |= heddle_websocket_must_pause(socket);
     if (!keep_input(stream, bytes + used, size - used)) {
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
         return;
     }
     count_input(stream);
@@ -132,9 +132,9 @@ static void take_data(heddle_h2_tunnel *tunnel, char *bytes, size_t size)
         socket->lingered += size;
         heddle_h2_tunnel_consume(tunnel, size);
         if (socket->lingered > socket->engine->linger_limit)
-            heddle_websocket_break_off(socket);
+            heddle_websocket_stop_carrier(socket);
     }
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 static void end_input(heddle_h2_tunnel *tunnel)
@@ -144,16 +144,16 @@ static void end_input(heddle_h2_tunnel *tunnel)
     heddle_websocket_hold(socket);
     stream->ended = true;
     if (stream->start == stream->end || socket->state > HEDDLE_WEBSOCKET_CLOSING)
-        heddle_websocket_break_off(socket);
-    heddle_websocket_leave(socket);
+        heddle_websocket_stop_carrier(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 static void handle_reset(heddle_h2_tunnel *tunnel)
 {
     heddle_websocket *socket = stream_of(tunnel)->socket;
     heddle_websocket_hold(socket);
-    heddle_websocket_break_off(socket);
-    heddle_websocket_leave(socket);
+    heddle_websocket_stop_carrier(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 /* -- output -------------------------------------------------------------------------------------------------------- */
@@ -193,7 +193,7 @@ static VALUE wait_in_park(VALUE data)
 {
     writer *writer = (void *)data;
     writer->stream->writer = writer;
-    heddle_park_until(&writer->park, -1);
+    heddle_park_set_deadline(&writer->park, -1);
     heddle_park_wait(&writer->park);
     return Qnil;
 }
@@ -229,11 +229,11 @@ static void wake_writer(heddle_websocket *socket)
 static void begin_to_linger(heddle_websocket *socket)
 {
     if (socket->stream->ended || socket->engine->linger_timeout == 0) {
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
         return;
     }
     socket->lingers = true;
-    heddle_websocket_due_in(socket, socket->engine->linger_timeout);
+    heddle_websocket_set_time_limit(socket, socket->engine->linger_timeout);
 }
 
 static void begin_to_end(heddle_websocket *socket)
@@ -248,7 +248,7 @@ static void begin_to_end(heddle_websocket *socket)
         begin_to_linger(socket);
 }
 
-static void break_off(heddle_websocket *socket, bool abrupt)
+static void stop_stream(heddle_websocket *socket, bool abrupt)
 {
     socket->stream->abrupt = abrupt;
 }
@@ -266,10 +266,10 @@ static void handle_flushed(heddle_h2_tunnel *tunnel)
     if (socket->state <= HEDDLE_WEBSOCKET_CLOSING && count_pending(socket) == 0) {
         wake_writer(socket);
         heddle_websocket_handle_drained(socket);
-    } else if (socket->state == HEDDLE_WEBSOCKET_LEAVING && !socket->lingers && count_pending(socket) == 0) {
+    } else if (socket->state == HEDDLE_WEBSOCKET_FINISHING && !socket->lingers && count_pending(socket) == 0) {
         begin_to_linger(socket);
     }
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 static bool has_to_retire(const heddle_h2_tunnel *tunnel)
@@ -291,7 +291,7 @@ static void release_stream(heddle_h2_tunnel *tunnel)
         heddle_park_wake(&stream->writer->park);
     }
     socket->stream = NULL;
-    heddle_websocket_release(socket);
+    heddle_websocket_drop_carrier(socket);
     drop_input(stream);
     count_input(stream);
     free(stream);
@@ -318,7 +318,7 @@ static void handle_deadline(heddle_due *due)
     heddle_websocket *socket = stream_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due))->socket;
     heddle_websocket_hold(socket);
     heddle_websocket_handle_deadline(socket);
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 static void set_deadline(heddle_websocket *socket, int64_t at)
@@ -334,7 +334,7 @@ const heddle_websocket_carrier heddle_websocket_h2_carrier = {
     .flush = flush_stream,
     .read = read_input,
     .end = begin_to_end,
-    .break_off = break_off,
+    .stop = stop_stream,
     .close = close_stream,
     .set_deadline = set_deadline,
     .wait_for_room = wait_for_room,
@@ -369,12 +369,12 @@ void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange 
     heddle_h2_tunnel_begin(&stream->tunnel, exchange);
     count_input(stream);
     heddle_websocket_hold(socket);
-    heddle_websocket_begin(socket, connection);
+    heddle_websocket_begin_session(socket, connection);
     if (!kept)
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
     else if (ended)
         end_input(&stream->tunnel);
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
     heddle_h2_end_call(server);
     RB_GC_GUARD(early);
     RB_GC_GUARD(more);

@@ -15,8 +15,8 @@ static bool is_at_rest(const heddle_websocket *socket)
     const heddle_connection *connection = socket->work.connection;
     const heddle_websocket_reader *reader = &socket->reader;
     return socket->carrier == &heddle_websocket_h1_carrier && socket->state == HEDDLE_WEBSOCKET_OPEN &&
-           !socket->running && !socket->depth && !socket->due && !socket->first && !socket->wait && !socket->paused &&
-           !socket->breathes && !socket->retires && !socket->overflowed && !socket->overrun && !connection->error &&
+           !socket->running && !socket->depth && !socket->due_callbacks && !socket->first && !socket->wait && !socket->paused &&
+           !socket->defers_reading && !socket->retires && !socket->overflowed && !socket->overrun && !connection->error &&
            !reader->in_message && !reader->message && !reader->head_size && !reader->left &&
            !heddle_connection_buffered(connection) && !connection->output.size && !connection->running;
 }
@@ -78,7 +78,7 @@ static VALUE client_deflates_p(VALUE self)
     return socket && socket->reader.allows_deflate ? Qtrue : Qfalse;
 }
 
-/* What the log line at the socket's end needs, see label_of in client.c; nil: nothing is logged. */
+/* The values for the log line at the socket's end, see label_of in client.c; nil: nothing is logged. */
 static VALUE client_label(VALUE self)
 {
     return heddle_websocket_handle_of(self)->label;
@@ -103,7 +103,7 @@ static VALUE client_hand_off(VALUE self, VALUE io, VALUE words)
     RB_GC_GUARD(words);
     if (result < 0)
         return ID2SYM(rb_intern(result == -EOPNOTSUPP ? "fixed" : "full"));
-    heddle_websocket_leave_process(socket);
+    heddle_websocket_finish_handoff(socket);
     int fd = heddle_sockets_detach(connection);
     if (fd >= 0)
         close(fd);
@@ -154,7 +154,7 @@ void heddle_websocket_resume(heddle_connection *connection, VALUE loaded)
         rb_set_errinfo(Qnil);
     if (state || NIL_P(RARRAY_AREF(loaded, 3)))
         heddle_websocket_begin_close(socket, HEDDLE_WEBSOCKET_RESTART, NULL, 0);
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
     RB_GC_GUARD(client);
 }
 

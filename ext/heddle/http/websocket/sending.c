@@ -44,7 +44,7 @@ bool heddle_websocket_check_pace(heddle_websocket *socket)
     }
     int result = socket->carrier->flush(socket); /* the kernel may have room for it */
     if (result != 0 && result != -EAGAIN)
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
     if (!heddle_websocket_exceeds_output(socket))
         return socket->state == HEDDLE_WEBSOCKET_OPEN;
     heddle_websocket_end_slow(socket);
@@ -56,7 +56,7 @@ void heddle_websocket_end_slow(heddle_websocket *socket)
     if (socket->state != HEDDLE_WEBSOCKET_OPEN)
         return;
     socket->engine->websockets.too_slow++;
-    heddle_websocket_fail(socket, HEDDLE_WEBSOCKET_POLICY, "the client reads too slowly");
+    heddle_websocket_fail_session(socket, HEDDLE_WEBSOCKET_POLICY, "the client reads too slowly");
 }
 
 void heddle_websocket_check_overflow(heddle_websocket *socket)
@@ -95,7 +95,7 @@ static size_t write_deflated(heddle_websocket *socket, heddle_websocket_opcode o
     free(frame);
     if (written)
         return used + deflated;
-    heddle_websocket_break_off(socket);
+    heddle_websocket_stop_carrier(socket);
     return 0;
 }
 
@@ -110,7 +110,7 @@ bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opc
     if (socket->state != HEDDLE_WEBSOCKET_OPEN)
         return false;
     if (!sent && !socket->carrier->write(socket, head, used, string)) {
-        heddle_websocket_break_off(socket); /* no memory, and the output ends within a frame */
+        heddle_websocket_stop_carrier(socket); /* no memory, and the output ends within a frame */
         return false;
     }
     heddle_websocket_count_sent(socket, size);

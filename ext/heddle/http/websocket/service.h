@@ -4,7 +4,7 @@
 /* The state that all WebSockets of an engine share: limits, counters, and the list that keeps their Ruby objects. */
 
 #include "http/websocket/deflate.h"
-#include "http/websocket/reader.h"
+#include "http/websocket/frame_reader.h"
 
 #include <ruby.h>
 

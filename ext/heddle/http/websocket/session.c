@@ -62,33 +62,33 @@ static void end_frames(heddle_websocket *socket, heddle_websocket_state state, u
         if (!socket->code)
             socket->code = (uint16_t)code;
         count_end(socket);
-        heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_CLOSE);
-        heddle_websocket_wake(socket);
+        heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_CLOSE);
+        heddle_websocket_wake_receiver(socket);
         heddle_websocket_end_subscriptions(socket);
     }
     enter_state(socket, state);
     socket->carrier->wake_writer(socket);
 }
 
-static void end_transport(heddle_websocket *socket, bool abrupt)
+static void stop_transport(heddle_websocket *socket, bool abrupt)
 {
     if (socket->state == HEDDLE_WEBSOCKET_OVER)
         return;
     end_frames(socket, HEDDLE_WEBSOCKET_OVER, HEDDLE_WEBSOCKET_ABNORMAL);
-    socket->carrier->break_off(socket, abrupt);
+    socket->carrier->stop(socket, abrupt);
 }
 
-void heddle_websocket_break_off(heddle_websocket *socket)
+void heddle_websocket_stop_carrier(heddle_websocket *socket)
 {
-    end_transport(socket, false);
+    stop_transport(socket, false);
 }
 
-void heddle_websocket_cut_off(heddle_websocket *socket)
+void heddle_websocket_reset_carrier(heddle_websocket *socket)
 {
-    end_transport(socket, true);
+    stop_transport(socket, true);
 }
 
-void heddle_websocket_leave_process(heddle_websocket *socket)
+void heddle_websocket_finish_handoff(heddle_websocket *socket)
 {
     socket->engine->websockets.open--;
     heddle_websocket_end_subscriptions(socket);
@@ -108,31 +108,32 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
         return;
     socket->code = (uint16_t)code;
     if (!send_close(socket, code, reason, size)) {
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
         return;
     }
     enter_state(socket, HEDDLE_WEBSOCKET_CLOSING);
-    socket->breathes |= socket->paused; /* the close frame is queued behind messages of which the handler gets none */
+    /* A paused socket reads on, to find the client's close frame behind messages that the handler no longer gets. */
+    socket->defers_reading |= socket->paused;
     socket->paused = false;
-    heddle_websocket_due_in(socket, socket->breathes ? 0 : heddle_websocket_closing_time(socket));
+    heddle_websocket_set_time_limit(socket, socket->defers_reading ? 0 : heddle_websocket_closing_time(socket));
 }
 
-static void begin_leaving(heddle_websocket *socket, unsigned code)
+static void finish_output(heddle_websocket *socket, unsigned code)
 {
-    end_frames(socket, HEDDLE_WEBSOCKET_LEAVING, code);
-    socket->breathes = false;
-    heddle_websocket_due_in(socket, socket->engine->websockets.timeout);
+    end_frames(socket, HEDDLE_WEBSOCKET_FINISHING, code);
+    socket->defers_reading = false;
+    heddle_websocket_set_time_limit(socket, socket->engine->websockets.timeout);
     socket->carrier->end(socket);
 }
 
-void heddle_websocket_fail(heddle_websocket *socket, unsigned code, const char *reason)
+void heddle_websocket_fail_session(heddle_websocket *socket, unsigned code, const char *reason)
 {
-    if (socket->state >= HEDDLE_WEBSOCKET_LEAVING)
+    if (socket->state >= HEDDLE_WEBSOCKET_FINISHING)
         return;
     if (socket->state == HEDDLE_WEBSOCKET_OPEN && !send_close(socket, code, reason, strlen(reason)))
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
     else
-        begin_leaving(socket, code);
+        finish_output(socket, code);
 }
 
 /* Answers the client's close frame with its own code (RFC 6455, section 5.5.1). */
@@ -142,9 +143,9 @@ static void answer_close(heddle_websocket *socket)
     unsigned code = socket->reader.code;
     socket->code = 0; /* the client's code is reported, even if we sent the first close frame */
     if (!ours && !send_close(socket, code, NULL, 0))
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
     else
-        begin_leaving(socket, code);
+        finish_output(socket, code);
 }
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
@@ -166,7 +167,7 @@ static void handle_ping(heddle_websocket *socket)
     if (socket->state == HEDDLE_WEBSOCKET_OPEN && heddle_websocket_pending(socket) < HEDDLE_OUTPUT_AT_ONCE &&
         !heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PONG, socket->reader.control,
                                        socket->reader.control_size))
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
 }
 
 /* Input of a socket that closes is discarded. */
@@ -175,7 +176,7 @@ bool heddle_websocket_must_pause(const heddle_websocket *socket)
     return socket->state == HEDDLE_WEBSOCKET_OPEN && heddle_websocket_is_full(socket);
 }
 
-size_t heddle_websocket_feed(heddle_websocket *socket, char *bytes, size_t size)
+size_t heddle_websocket_feed_bytes(heddle_websocket *socket, char *bytes, size_t size)
 {
     size_t used = 0;
     while (socket->state <= HEDDLE_WEBSOCKET_CLOSING && !heddle_websocket_must_pause(socket)) {
@@ -204,17 +205,17 @@ size_t heddle_websocket_feed(heddle_websocket *socket, char *bytes, size_t size)
             break;
         case HEDDLE_WEBSOCKET_FAILED:
             socket->engine->websockets.failures++;
-            heddle_websocket_fail(socket, socket->reader.code, socket->reader.failure);
+            heddle_websocket_fail_session(socket, socket->reader.code, socket->reader.failure);
             break;
         case HEDDLE_WEBSOCKET_NO_MEMORY:
-            heddle_websocket_break_off(socket);
+            heddle_websocket_stop_carrier(socket);
             break;
         }
     }
     return used;
 }
 
-void heddle_websocket_read_on(heddle_websocket *socket)
+void heddle_websocket_resume_reading(heddle_websocket *socket)
 {
     socket->paused = false;
     socket->carrier->read(socket);
@@ -222,13 +223,13 @@ void heddle_websocket_read_on(heddle_websocket *socket)
 
 void heddle_websocket_handle_drained(heddle_websocket *socket)
 {
-    heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_DRAINED);
+    heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_DRAINED);
     heddle_websocket_catch_up(socket);
 }
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
-void heddle_websocket_begin(heddle_websocket *socket, heddle_connection *connection)
+void heddle_websocket_begin_session(heddle_websocket *socket, heddle_connection *connection)
 {
     socket->work.connection = connection;
     socket->heard = socket->traffic.since = heddle_clock_coarse();
@@ -236,12 +237,12 @@ void heddle_websocket_begin(heddle_websocket *socket, heddle_connection *connect
     socket->engine->websockets.opened++;
     heddle_websocket_hold(socket);
     heddle_websocket_set_deadline(socket);
-    heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_OPEN);
-    heddle_websocket_read_on(socket);
-    heddle_websocket_leave(socket);
+    heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_OPEN);
+    heddle_websocket_resume_reading(socket);
+    heddle_websocket_release_hold(socket);
 }
 
-void heddle_websocket_leave(heddle_websocket *socket)
+void heddle_websocket_release_hold(heddle_websocket *socket)
 {
     heddle_connection *connection = socket->work.connection;
     if (--socket->depth > 0 || socket->running)
@@ -252,12 +253,12 @@ void heddle_websocket_leave(heddle_websocket *socket)
         heddle_websocket_free(socket);
     else if (heddle_websocket_has_work(socket) && !socket->work.list)
         /* on_close is queued first, however many items wait. */
-        heddle_sockets_queue(connection->sockets, &socket->work, socket->due & HEDDLE_WEBSOCKET_ON_CLOSE);
+        heddle_sockets_queue(connection->sockets, &socket->work, socket->due_callbacks & HEDDLE_WEBSOCKET_ON_CLOSE);
     else if (socket->state == HEDDLE_WEBSOCKET_OVER && !socket->work.list)
         socket->carrier->close(socket);
 }
 
-void heddle_websocket_release(heddle_websocket *socket)
+void heddle_websocket_drop_carrier(heddle_websocket *socket)
 {
     bool abandoned = socket->work.connection->sockets->abandoned;
     if (socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
@@ -272,7 +273,7 @@ void heddle_websocket_release(heddle_websocket *socket)
     }
     socket->wait = NULL;
     heddle_websocket_free_subscriptions(socket);
-    heddle_websocket_part(socket, abandoned);
+    heddle_websocket_drop_client(socket, abandoned);
     if (!socket->running && socket->depth == 0)
         heddle_websocket_free(socket); /* otherwise by the last function that uses it */
 }
@@ -282,5 +283,5 @@ void heddle_websocket_abandon(heddle_websocket *socket)
     socket->work.connection = NULL;
     socket->wait = NULL;
     heddle_websocket_abandon_subscriptions(socket);
-    heddle_websocket_part(socket, true);
+    heddle_websocket_drop_client(socket, true);
 }

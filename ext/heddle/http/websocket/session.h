@@ -19,7 +19,7 @@
 
 #include "http/engine.h"
 #include "http/websocket/carrier.h"
-#include "http/websocket/reader.h"
+#include "http/websocket/frame_reader.h"
 #include "net/fate.h"
 #include "selector/assert.h"
 
@@ -31,7 +31,7 @@ typedef enum {
     HEDDLE_WEBSOCKET_OPEN,
     HEDDLE_WEBSOCKET_CLOSING, /* our close frame is queued or sent, and the peer's has not come */
     /* no more frames: the rest of the output is sent, then FIN; input is discarded up to the peer's FIN */
-    HEDDLE_WEBSOCKET_LEAVING,
+    HEDDLE_WEBSOCKET_FINISHING,
     HEDDLE_WEBSOCKET_OVER,    /* the carrier can't be used any more: it is closed after the last callback */
 } heddle_websocket_state;
 
@@ -40,15 +40,15 @@ static inline bool heddle_websocket_may_enter(uint8_t from, uint8_t to)
 {
     static const uint8_t allowed[] = {
         [HEDDLE_WEBSOCKET_OPEN] =
-            1 << HEDDLE_WEBSOCKET_CLOSING | 1 << HEDDLE_WEBSOCKET_LEAVING | 1 << HEDDLE_WEBSOCKET_OVER,
-        [HEDDLE_WEBSOCKET_CLOSING] = 1 << HEDDLE_WEBSOCKET_LEAVING | 1 << HEDDLE_WEBSOCKET_OVER,
-        [HEDDLE_WEBSOCKET_LEAVING] = 1 << HEDDLE_WEBSOCKET_OVER,
+            1 << HEDDLE_WEBSOCKET_CLOSING | 1 << HEDDLE_WEBSOCKET_FINISHING | 1 << HEDDLE_WEBSOCKET_OVER,
+        [HEDDLE_WEBSOCKET_CLOSING] = 1 << HEDDLE_WEBSOCKET_FINISHING | 1 << HEDDLE_WEBSOCKET_OVER,
+        [HEDDLE_WEBSOCKET_FINISHING] = 1 << HEDDLE_WEBSOCKET_OVER,
         [HEDDLE_WEBSOCKET_OVER] = 0,
     };
     return allowed[from] >> to & 1;
 }
 
-/* The callbacks of a handler. Bits of `wanted` and `due`; on_message is due while there are messages. */
+/* The callbacks of a handler. Bits of `wanted` and `due_callbacks`; on_message is due while there are messages. */
 enum {
     HEDDLE_WEBSOCKET_ON_OPEN = 1,
     HEDDLE_WEBSOCKET_ON_MESSAGE = 2,
@@ -82,13 +82,13 @@ struct heddle_websocket {
     heddle_websocket_handle *handle; /* the C part of its Client; NULL: there is none any more */
     uint8_t state;              /* a heddle_websocket_state */
     uint8_t wanted;             /* the callbacks that the handler defines */
-    uint8_t due;                /* the callbacks that must be called */
+    uint8_t due_callbacks;                /* the callbacks that must be called */
     uint8_t calling;            /* the callback that runs */
     uint8_t depth;              /* nested calls that use the record: it is freed after the last one */
     bool running;               /* a runner serves it */
     bool paused;                /* enough messages wait for the handler: nothing is read */
     /* much input came at once: it continues reading after other connections had their turn */
-    bool breathes;
+    bool defers_reading;
     bool pinged;                /* a ping was sent at `pinged_at`, and no input came since */
     bool overflowed;            /* another thread has found too much output: the loop checks it */
     bool overrun;               /* … and dropped a message: the loop closes the socket */
@@ -130,38 +130,38 @@ heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_webso
 /* Frees a session that has no connection yet, or no longer. */
 void heddle_websocket_free(heddle_websocket *socket);
 /*
- * A held record is not freed, and no call closes its connection, until heddle_websocket_leave, which then queues its
+ * A held record is not freed, and no call closes its connection, until heddle_websocket_release_hold, which then queues its
  * work, sets its time limit, or closes its connection.
  */
 static inline void heddle_websocket_hold(heddle_websocket *socket)
 {
     socket->depth++;
 }
-HEDDLE_LAST_USE void heddle_websocket_leave(heddle_websocket *socket);
+HEDDLE_LAST_USE void heddle_websocket_release_hold(heddle_websocket *socket);
 /* Continues reading after a pause. Held. */
-void heddle_websocket_read_on(heddle_websocket *socket);
+void heddle_websocket_resume_reading(heddle_websocket *socket);
 /* Begins the close handshake if the socket is open. Held. On any thread. */
 void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size);
 /* Ends the socket with a close frame, without waiting for an answer. Held. */
-void heddle_websocket_fail(heddle_websocket *socket, unsigned code, const char *reason);
+void heddle_websocket_fail_session(heddle_websocket *socket, unsigned code, const char *reason);
 /* Called when a flush has emptied the output: calls the handler and the subscriptions. Held. */
 void heddle_websocket_handle_drained(heddle_websocket *socket);
 /* Called when another process has got it: the connection is about to be detached, and no callback is called. */
-void heddle_websocket_leave_process(heddle_websocket *socket);
+void heddle_websocket_finish_handoff(heddle_websocket *socket);
 /* Ends a socket whose carrier can't be used any more. Held. */
-void heddle_websocket_break_off(heddle_websocket *socket);
+void heddle_websocket_stop_carrier(heddle_websocket *socket);
 /* The same, in a way that shows the client that frames are missing. */
-void heddle_websocket_cut_off(heddle_websocket *socket);
+void heddle_websocket_reset_carrier(heddle_websocket *socket);
 /* Begins the session on its carrier. */
-HEDDLE_LAST_USE void heddle_websocket_begin(heddle_websocket *socket, heddle_connection *connection);
+HEDDLE_LAST_USE void heddle_websocket_begin_session(heddle_websocket *socket, heddle_connection *connection);
 /* Called when the carrier has ended: frees the session, unless it is held or served. */
-HEDDLE_LAST_USE void heddle_websocket_release(heddle_websocket *socket);
+HEDDLE_LAST_USE void heddle_websocket_drop_carrier(heddle_websocket *socket);
 /* In a forked child, where its fibers do not exist. */
 void heddle_websocket_abandon(heddle_websocket *socket);
 /* Must the handler catch up before more is read? */
 bool heddle_websocket_must_pause(const heddle_websocket *socket);
 /* Reads bytes and returns how many were used: all, unless it must pause, or no more frames are read. Held. */
-size_t heddle_websocket_feed(heddle_websocket *socket, char *bytes, size_t size);
+size_t heddle_websocket_feed_bytes(heddle_websocket *socket, char *bytes, size_t size);
 
 /* Is this the thread of its loop? */
 static inline bool heddle_websocket_is_in_loop(const heddle_websocket *socket)
@@ -176,7 +176,7 @@ void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes);
 
 /* Sets the time at which an open socket must do something next. Held. */
 void heddle_websocket_set_deadline(heddle_websocket *socket);
-void heddle_websocket_due_in(heddle_websocket *socket, int64_t duration);
+void heddle_websocket_set_time_limit(heddle_websocket *socket, int64_t duration);
 /* How long the client has to close its side; shorter when the server stops. */
 int64_t heddle_websocket_closing_time(const heddle_websocket *socket);
 /* Handles the deadline's passing. Held. */
@@ -233,7 +233,7 @@ void heddle_websocket_mark_subscriptions(const heddle_websocket *socket);
 /* -- work.c -------------------------------------------------------------------------------------------------------- */
 
 /* Makes a callback due. Held. */
-void heddle_websocket_note_due(heddle_websocket *socket, uint8_t callback);
+void heddle_websocket_queue_callback(heddle_websocket *socket, uint8_t callback);
 /* Queues a complete message for the handler. Held. */
 void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message *message);
 /* Do enough messages wait for the handler? */
@@ -241,10 +241,10 @@ bool heddle_websocket_is_full(const heddle_websocket *socket);
 /* Is a callback due? */
 bool heddle_websocket_has_work(const heddle_websocket *socket);
 /* The next message, which the caller owns; NULL: there is none. Held. */
-heddle_websocket_message *heddle_websocket_take(heddle_websocket *socket);
+heddle_websocket_message *heddle_websocket_pop_message(heddle_websocket *socket);
 void heddle_websocket_drop_messages(heddle_websocket *socket);
 /* Wakes the fiber that waits for a message. */
-void heddle_websocket_wake(heddle_websocket *socket);
+void heddle_websocket_wake_receiver(heddle_websocket *socket);
 
 /* -- client.c ------------------------------------------------------------------------------------------------------ */
 
@@ -270,7 +270,7 @@ VALUE heddle_websocket_client(const heddle_websocket *socket);
 /*
  * Separates the session from its Client, which keeps existing as a Ruby object. Uses no Ruby memory when `abandoned`.
  */
-void heddle_websocket_part(heddle_websocket *socket, bool abandoned);
+void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned);
 /* Calls one callback of the handler. */
 VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback, heddle_websocket_message *message);
 

@@ -216,7 +216,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
     bool delivered = true;
     if (message->reset && tells_handler_of_reset(subscription->form)) {
         subscription->reset = true;
-        heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_RESET);
+        heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_RESET);
     } else if (subscription->form == HEDDLE_WEBSOCKET_TO_HANDLER) {
         delivered = queue_publication(socket, message);
     } else {
@@ -225,8 +225,8 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
     }
     if (!delivered)
         /* the session has ended, or no memory: a message must not be lost silently */
-        heddle_websocket_break_off(socket);
-    heddle_websocket_leave(socket);
+        heddle_websocket_stop_carrier(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 static bool is_full(const heddle_subscriber *subscriber)
@@ -244,7 +244,7 @@ static void end_slow_socket(heddle_subscriber *subscriber)
     heddle_websocket *socket = subscription_of(subscriber)->socket;
     heddle_websocket_hold(socket);
     heddle_websocket_end_slow(socket);
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
 }
 
 static const heddle_subscriber_operations operations = {

@@ -24,7 +24,7 @@ struct heddle_websocket_subscription {
     heddle_websocket_subscription *next; /* in the socket's list */
     uint8_t form;                        /* heddle_websocket_form */
     bool reset;                          /* messages are lost, and the handler was not called yet */
-    bool was_reset;                      /* the client was told of a reset */
+    bool was_reset;                      /* the client got a reset */
     VALUE envelope; /* an interned String, marked by the Client; nil: the form has none */
     uint32_t size;
     char name[]; /* of the topic */

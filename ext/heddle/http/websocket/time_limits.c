@@ -4,7 +4,7 @@
 
 #include "http/websocket/session.h"
 
-void heddle_websocket_due_in(heddle_websocket *socket, int64_t duration)
+void heddle_websocket_set_time_limit(heddle_websocket *socket, int64_t duration)
 {
     socket->carrier->set_deadline(socket, heddle_add_duration(heddle_clock_coarse(), duration));
 }
@@ -21,7 +21,7 @@ void heddle_websocket_set_deadline(heddle_websocket *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
     int64_t deadline = -1;
-    if (socket->breathes) /* its turn to read comes first */
+    if (socket->defers_reading) /* its turn to read comes first */
         deadline = heddle_clock_coarse();
     else if (socket->pinged)
         deadline = heddle_add_duration(socket->pinged_at, all->timeout);
@@ -46,21 +46,21 @@ static void send_ping(heddle_websocket *socket, bool full)
     socket->pinged_at = heddle_clock_coarse();
     socket->stalls = full; /* a ping would be queued behind the output, so that has to move instead */
     if (!full && !heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PING, NULL, 0))
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
 }
 
 static void handle_time_when_open(heddle_websocket *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
     int64_t now = heddle_clock_coarse();
-    bool notified = !((socket->due | socket->calling) & HEDDLE_WEBSOCKET_ON_SHUTDOWN);
+    bool notified = !((socket->due_callbacks | socket->calling) & HEDDLE_WEBSOCKET_ON_SHUTDOWN);
     if (socket->retires && socket->retires_at <= now && !notified) {
         /* the handler's messages of on_shutdown come first */
         socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK);
     } else if (socket->retires && socket->retires_at <= now) {
         if (socket->handle && !NIL_P(socket->handle->farewell) &&
             !heddle_websocket_send_frame(socket, socket->handle->farewell, false))
-            heddle_websocket_break_off(socket);
+            heddle_websocket_stop_carrier(socket);
         heddle_websocket_begin_close(socket, all->retire_code, NULL, 0);
         return;
     }
@@ -73,7 +73,7 @@ static void handle_time_when_open(heddle_websocket *socket)
         socket->pinged = socket->stalls = false;
     if (socket->pinged && heddle_add_duration(socket->pinged_at, all->timeout) <= now) {
         socket->engine->websockets.vanished++;
-        heddle_websocket_cut_off(socket);
+        heddle_websocket_reset_carrier(socket);
         return;
     }
     if (!socket->pinged && all->ping > 0 && heddle_add_duration(socket->heard, all->ping) <= now)
@@ -84,20 +84,20 @@ static void handle_time_when_open(heddle_websocket *socket)
 
 void heddle_websocket_handle_deadline(heddle_websocket *socket)
 {
-    if (socket->breathes) {
-        socket->breathes = false;
+    if (socket->defers_reading) {
+        socket->defers_reading = false;
         if (socket->state == HEDDLE_WEBSOCKET_OPEN)
             heddle_websocket_set_deadline(socket);
         else
-            heddle_websocket_due_in(socket, heddle_websocket_closing_time(socket));
+            heddle_websocket_set_time_limit(socket, heddle_websocket_closing_time(socket));
         if (!socket->paused)
-            heddle_websocket_read_on(socket);
+            heddle_websocket_resume_reading(socket);
     } else if (socket->state == HEDDLE_WEBSOCKET_OPEN) {
         handle_time_when_open(socket);
     } else if (socket->lingers) {
-        heddle_websocket_break_off(socket);
+        heddle_websocket_stop_carrier(socket);
     } else { /* the client takes too long to close */
-        heddle_websocket_cut_off(socket);
+        heddle_websocket_reset_carrier(socket);
     }
 }
 
@@ -118,7 +118,7 @@ void heddle_websocket_retire(heddle_websocket *socket)
     uint64_t share = (uint64_t)(all->retired++) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     int64_t wait = (int64_t)((double)share / 4294967296.0 * (double)all->retire_time);
     socket->retires_at = heddle_add_duration(heddle_clock_coarse(), wait);
-    heddle_websocket_note_due(socket, HEDDLE_WEBSOCKET_ON_SHUTDOWN);
+    heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_SHUTDOWN);
     heddle_websocket_set_deadline(socket);
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
 }

@@ -11,11 +11,11 @@ enum {
 
 /* -- what is due --------------------------------------------------------------------------------------------------- */
 
-void heddle_websocket_note_due(heddle_websocket *socket, uint8_t callback)
+void heddle_websocket_queue_callback(heddle_websocket *socket, uint8_t callback)
 {
     /* Without an on_close of the handler, too, a runner has to end the socket. */
     if (socket->wanted & callback || callback == HEDDLE_WEBSOCKET_ON_CLOSE)
-        socket->due |= callback;
+        socket->due_callbacks |= callback;
 }
 
 bool heddle_websocket_is_full(const heddle_websocket *socket)
@@ -25,7 +25,7 @@ bool heddle_websocket_is_full(const heddle_websocket *socket)
 
 bool heddle_websocket_has_work(const heddle_websocket *socket)
 {
-    return socket->due || socket->first;
+    return socket->due_callbacks || socket->first;
 }
 
 void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message *message)
@@ -39,10 +39,10 @@ void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message
     socket->last = &message->next;
     socket->waiting_count++;
     socket->waiting_size += message->size;
-    heddle_websocket_wake(socket);
+    heddle_websocket_wake_receiver(socket);
 }
 
-heddle_websocket_message *heddle_websocket_take(heddle_websocket *socket)
+heddle_websocket_message *heddle_websocket_pop_message(heddle_websocket *socket)
 {
     heddle_websocket_message *message = socket->first;
     if (!message)
@@ -58,11 +58,11 @@ heddle_websocket_message *heddle_websocket_take(heddle_websocket *socket)
 void heddle_websocket_drop_messages(heddle_websocket *socket)
 {
     heddle_websocket_message *message;
-    while ((message = heddle_websocket_take(socket)))
+    while ((message = heddle_websocket_pop_message(socket)))
         free(message);
 }
 
-void heddle_websocket_wake(heddle_websocket *socket)
+void heddle_websocket_wake_receiver(heddle_websocket *socket)
 {
     if (socket->wait)
         heddle_park_wake(&socket->wait->park);
@@ -83,26 +83,26 @@ static VALUE serve_socket(heddle_work *work, VALUE client)
     heddle_websocket *socket = heddle_websocket_of_work(work);
     uint8_t next;
     heddle_websocket_message *message = NULL;
-    if (socket->due & HEDDLE_WEBSOCKET_ON_OPEN)
+    if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_OPEN)
         next = HEDDLE_WEBSOCKET_ON_OPEN;
-    else if ((message = heddle_websocket_take(socket)))
+    else if ((message = heddle_websocket_pop_message(socket)))
         next = message->published ? HEDDLE_WEBSOCKET_ON_PUBLICATION : HEDDLE_WEBSOCKET_ON_MESSAGE;
-    else if (socket->due & HEDDLE_WEBSOCKET_ON_WAKE)
+    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_WAKE)
         next = HEDDLE_WEBSOCKET_ON_WAKE;
-    else if (socket->due & HEDDLE_WEBSOCKET_ON_RESET)
+    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_RESET)
         next = HEDDLE_WEBSOCKET_ON_RESET;
-    else if (socket->due & HEDDLE_WEBSOCKET_ON_DRAINED)
+    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_DRAINED)
         next = HEDDLE_WEBSOCKET_ON_DRAINED;
-    else if (socket->due & HEDDLE_WEBSOCKET_ON_SHUTDOWN)
+    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_SHUTDOWN)
         next = HEDDLE_WEBSOCKET_ON_SHUTDOWN;
-    else if (socket->due & HEDDLE_WEBSOCKET_ON_CLOSE)
+    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_CLOSE)
         next = HEDDLE_WEBSOCKET_ON_CLOSE;
     else
         return Qnil; /* another fiber has taken the message */
-    socket->due &= (uint8_t)~next;
+    socket->due_callbacks &= (uint8_t)~next;
     socket->calling = next;
     if (next == HEDDLE_WEBSOCKET_ON_RESET && heddle_websocket_count_resets(socket) > 1)
-        socket->due |= next; /* one topic at a time */
+        socket->due_callbacks |= next; /* one topic at a time */
     return heddle_websocket_call(socket, client, next, message);
 }
 
@@ -115,9 +115,9 @@ static void note_served(heddle_work *work, VALUE client)
     if (work->connection) {
         heddle_connection_end_work(work->connection);
         if (socket->paused && !heddle_websocket_is_full(socket))
-            heddle_websocket_read_on(socket);
+            heddle_websocket_resume_reading(socket);
     }
-    heddle_websocket_leave(socket);
+    heddle_websocket_release_hold(socket);
     RB_GC_GUARD(client);
 }
 
@@ -129,8 +129,8 @@ static void reject_work(heddle_work *work, heddle_overload why)
         return;
     }
     heddle_websocket_hold(socket);
-    heddle_websocket_fail(socket, HEDDLE_WEBSOCKET_TRY_AGAIN, "the server is busy");
-    heddle_websocket_leave(socket);
+    heddle_websocket_fail_session(socket, HEDDLE_WEBSOCKET_TRY_AGAIN, "the server is busy");
+    heddle_websocket_release_hold(socket);
 }
 
 const heddle_work_operations heddle_websocket_work = {

@@ -30,7 +30,7 @@ module Heddle
         # @param name [String] a file's name in the folder
         # @return [String] its path on this server
         def path(name)
-          raise KeyError, "There is no asset #{name}, but #{@files.keys.join(", ")}" unless @files.key?(name)
+          raise KeyError, "unknown asset #{name} (known: #{@files.keys.join(", ")})" unless @files.key?(name)
 
           "#{PREFIX}#{@version}/#{name}"
         end

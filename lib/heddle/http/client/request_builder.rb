@@ -6,7 +6,15 @@ module Heddle
       # Makes requests of what users give: a URL, header fields, a body.
       class RequestBuilder
         TOKEN = /\A[A-Z0-9_-]+\z/i
-        private_constant :TOKEN
+        DEFAULT_HEADERS = Ractor.make_shareable({ "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*",
+                                                  "Accept-Encoding" => "gzip, deflate" })
+        private_constant :TOKEN, :DEFAULT_HEADERS
+
+        # @param headers [Hash] of the client's settings; nil as a value leaves a default out
+        # @return [Hash] with the defaults
+        def self.add_defaults(headers)
+          Fields.merge(DEFAULT_HEADERS, Fields.without_framing(headers)).compact
+        end
 
         # @param origins [Origins]
         # @param headers [Hash] of every request

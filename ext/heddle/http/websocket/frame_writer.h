@@ -1,5 +1,5 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_FRAME_H
-#define HEDDLE_HTTP_WEBSOCKET_FRAME_H
+#ifndef HEDDLE_HTTP_WEBSOCKET_FRAME_WRITER_H
+#define HEDDLE_HTTP_WEBSOCKET_FRAME_WRITER_H
 
 /* Frames of the WebSocket protocol (RFC 6455, section 5): heads, masks and close codes. Uses no Ruby. */
 

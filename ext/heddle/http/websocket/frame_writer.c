@@ -1,4 +1,4 @@
-#include "http/websocket/frame.h"
+#include "http/websocket/frame_writer.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "http/websocket/reader.h"
+#include "http/websocket/frame_reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *rea
     return HEDDLE_WEBSOCKET_FAILED;
 }
 
-static heddle_websocket_event protocol_error(heddle_websocket_reader *reader, const char *failure)
+static heddle_websocket_event fail_protocol(heddle_websocket_reader *reader, const char *failure)
 {
     return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_PROTOCOL_ERROR, failure);
 }
@@ -56,13 +56,13 @@ static bool is_control(const heddle_websocket_reader *reader)
 /* -- heads --------------------------------------------------------------------------------------------------------- */
 
 /* The length of the whole head. */
-static uint8_t head_length(const uint8_t *head)
+static uint8_t find_head_length(const uint8_t *head)
 {
     uint8_t length = head[1] & 0x7f;
     return (uint8_t)(2 + (length == 126 ? 2 : length == 127 ? 8 : 0) + (head[1] & 0x80 ? 4 : 0));
 }
 
-static uint64_t payload_size(const uint8_t *head)
+static uint64_t read_payload_size(const uint8_t *head)
 {
     unsigned length = head[1] & 0x7f, bytes = length == 126 ? 2 : length == 127 ? 8 : 0;
     if (!bytes)
@@ -88,25 +88,25 @@ static heddle_websocket_event judge_first_bytes(heddle_websocket_reader *reader)
     reader->final = head[0] & 0x80;
     reader->opcode = head[0] & 0x0f;
     if (head[0] & 0x30)
-        return protocol_error(reader, "a reserved bit is set");
+        return fail_protocol(reader, "a reserved bit is set");
     if (compressed && (!reader->allows_deflate || is_control(reader) || reader->opcode == HEDDLE_WEBSOCKET_CONTINUATION))
-        return protocol_error(reader, "the reserved bit 1 is set");
+        return fail_protocol(reader, "the reserved bit 1 is set");
     if ((reader->opcode > HEDDLE_WEBSOCKET_BINARY && reader->opcode < HEDDLE_WEBSOCKET_CLOSE) ||
         reader->opcode > HEDDLE_WEBSOCKET_PONG)
-        return protocol_error(reader, "the opcode is reserved");
+        return fail_protocol(reader, "the opcode is reserved");
     if (reader->from_client && !masked)
-        return protocol_error(reader, "a client's frame is not masked");
+        return fail_protocol(reader, "a client's frame is not masked");
     if (!reader->from_client && masked)
-        return protocol_error(reader, "a server's frame is masked");
+        return fail_protocol(reader, "a server's frame is masked");
     if (is_control(reader)) {
         if (!reader->final)
-            return protocol_error(reader, "a control frame is fragmented");
+            return fail_protocol(reader, "a control frame is fragmented");
         if ((head[1] & 0x7f) > HEDDLE_WEBSOCKET_CONTROL)
-            return protocol_error(reader, "a control frame is longer than 125 bytes");
+            return fail_protocol(reader, "a control frame is longer than 125 bytes");
     } else if (reader->opcode == HEDDLE_WEBSOCKET_CONTINUATION && !reader->in_message) {
-        return protocol_error(reader, "a continuation frame continues nothing");
+        return fail_protocol(reader, "a continuation frame continues nothing");
     } else if (reader->opcode != HEDDLE_WEBSOCKET_CONTINUATION && reader->in_message) {
-        return protocol_error(reader, "a message begins within another one");
+        return fail_protocol(reader, "a message begins within another one");
     }
     return HEDDLE_WEBSOCKET_WANTS_MORE;
 }
@@ -139,11 +139,11 @@ static uint64_t limit_wire_bytes(const heddle_websocket_reader *reader, const he
 /* Begins a frame when its head is complete. WANTS_MORE: the head is valid. */
 static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
-    uint64_t size = payload_size(reader->head);
+    uint64_t size = read_payload_size(reader->head);
     if (size >> 63)
-        return protocol_error(reader, "a frame's length has its top bit set");
+        return fail_protocol(reader, "a frame's length has its top bit set");
     if (size < find_least_size(reader->head))
-        return protocol_error(reader, "a frame's length has more bytes than it needs");
+        return fail_protocol(reader, "a frame's length has more bytes than it needs");
     reader->size = reader->left = size;
     if (reader->from_client)
         memcpy(reader->mask, reader->head + reader->head_needed - 4, 4);
@@ -172,7 +172,7 @@ static size_t take_head(heddle_websocket_reader *reader, const heddle_websocket_
         reader->head[reader->head_size++] = (uint8_t)bytes[used++];
         if (reader->head_size == 2) {
             *event = judge_first_bytes(reader);
-            reader->head_needed = head_length(reader->head);
+            reader->head_needed = find_head_length(reader->head);
         }
         if (reader->head_size >= 2 && reader->head_size == reader->head_needed &&
             *event == HEDDLE_WEBSOCKET_WANTS_MORE)
@@ -219,14 +219,14 @@ static heddle_websocket_event end_close(heddle_websocket_reader *reader)
 {
     heddle_utf8 utf8 = {0};
     if (reader->control_size == 1)
-        return protocol_error(reader, "a close frame has one byte");
+        return fail_protocol(reader, "a close frame has one byte");
     if (reader->control_size == 0) {
         reader->code = HEDDLE_WEBSOCKET_NO_STATUS;
         return HEDDLE_WEBSOCKET_HAS_CLOSE;
     }
     unsigned code = (unsigned)(uint8_t)reader->control[0] << 8 | (uint8_t)reader->control[1];
     if (!heddle_websocket_code_is_valid(code))
-        return protocol_error(reader, "a close frame has an invalid code");
+        return fail_protocol(reader, "a close frame has an invalid code");
     if (!heddle_utf8_check(&utf8, reader->control + 2, reader->control_size - 2u) || !heddle_utf8_is_complete(&utf8))
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a close frame's reason is not UTF-8");
     reader->code = (uint16_t)code;

@@ -1,12 +1,12 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_READER_H
-#define HEDDLE_HTTP_WEBSOCKET_READER_H
+#ifndef HEDDLE_HTTP_WEBSOCKET_FRAME_READER_H
+#define HEDDLE_HTTP_WEBSOCKET_FRAME_READER_H
 
 /*
  * The receiving side of a WebSocket: makes messages and control frames of bytes (RFC 6455, section 5), as strictly as
  * the RFC allows, and within limits. It fails at the first invalid byte. Does no I/O and uses no Ruby.
  */
 
-#include "http/websocket/frame.h"
+#include "http/websocket/frame_writer.h"
 #include "http/websocket/utf8.h"
 
 /* A message, from malloc. */
@@ -37,7 +37,7 @@ typedef enum {
 } heddle_websocket_event;
 
 typedef struct {
-    uint8_t stage;        /* of reader.c */
+    uint8_t stage;        /* of frame_reader.c */
     uint8_t opcode;       /* of the frame */
     bool final;           /* the frame is the last one of its message */
     bool from_client;     /* frames must be masked; otherwise they must not be */
