@@ -41,7 +41,7 @@ module Heddle
       private
 
       def reason
-        "one worker: there is no other" if workers < 2 || Native.handoffs.zero?
+        "needs a second worker" if workers < 2 || Native.handoffs.zero?
       end
     end
     Protection.register(:handoff, self)

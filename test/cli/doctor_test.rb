@@ -222,7 +222,7 @@ class DoctorTest < Minitest::Test
     assert_equal ["offload in Ruby", "offload in extensions", "preempt", "stall_report", "handoff", "callback_report",
                   "guard pages"], found.keys
     assert_equal [%w[on], %w[on]], found.values_at("preempt", "stall_report")
-    assert_equal ["on", "one worker: there is no other"], found["handoff"]
+    assert_equal ["off", "needs a second worker"], found["handoff"]
     assert_equal %w[on], protections(HEDDLE_WORKERS: "2")["handoff"]
     off = protections(HEDDLE_PROTECT: "off").except("guard pages")
 

@@ -46,7 +46,8 @@ module Heddle
       def of(name)
         return Row.new(name.to_s, false, why(name)) unless on?(name)
 
-        Row.new(name.to_s, true, Protection.fetch(name).status[:reason])
+        reason = Protection.fetch(name).status[:reason]
+        Row.new(name.to_s, reason.nil?, reason)
       end
 
       # Ruby's own calls and those of libraries go different ways.
@@ -58,7 +59,7 @@ module Heddle
         status = Protection.fetch(:offload).status
         [status[:core] == true ? Row.new(core, true, nil) : Row.new(core, false, status[:core]),
          if status[:extensions].zero? && status[:reason] then Row.new(extensions, false, status[:reason])
-         else Row.new(extensions, true, "#{status[:extensions]} so far")
+         else Row.new(extensions, true, "#{count(status[:extensions], "library", "libraries")} so far")
          end]
       end
 
@@ -67,6 +68,8 @@ module Heddle
         reason = Scheduler.guard_pages
         reason == :on ? Row.new("guard pages", true, nil) : Row.new("guard pages", false, reason)
       end
+
+      def count(number, one, many) = "#{number} #{number == 1 ? one : many}"
 
       def on?(name) = Protection.enabled.include?(name)
 

@@ -272,9 +272,9 @@ class ClusterHandoffTest < Minitest::Test
     end
   end
 
-  def test_a_lone_worker_says_that_there_is_no_other
+  def test_a_lone_worker_says_that_it_needs_a_second_one
     serve_app("-w", "1")
 
-    wait_for("handoff (one worker: there is no other)")
+    wait_for("handoff (needs a second worker)")
   end
 end
