@@ -173,7 +173,7 @@ module Heddle
         bad = libraries.find { |name| name.empty? || NEVER_LIBC.any? { |never| name.start_with?(never) } }
         return unless bad
 
-        raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks of its thread in a wait"
+        raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks of the thread meanwhile"
       end
 
       def environment(name) = ENV.fetch(name, "").split(",").map(&:strip).reject(&:empty?)

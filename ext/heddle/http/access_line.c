@@ -424,5 +424,5 @@ void Init_heddle_access_line(VALUE http)
     rb_define_const(module, "COMMON", INT2FIX(COMMON));
     rb_define_const(module, "COMBINED", INT2FIX(COMBINED));
     rb_define_singleton_method(module, "line", access_line_line, 7);
-    rb_define_singleton_method(module, "access_line_of_plain", access_line_of_plain, 4);
+    rb_define_singleton_method(module, "of_plain", access_line_of_plain, 4);
 }

@@ -15,7 +15,7 @@ module Heddle
 
         def raise_outcome
           super
-          raise ClientGone, "the client left, and what it had asked for was cancelled" if @surfaced
+          raise ClientGone, "the client left, so its request was cancelled" if @surfaced
         end
       end
       private_constant :ClientScope

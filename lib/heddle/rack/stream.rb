@@ -105,8 +105,8 @@ module Heddle
       def check_thread
         return if Thread.current.equal?(@thread)
 
-        raise ThreadError, "a stream is written in the thread of its request: hand what other threads have to say " \
-                           "over in a Thread::Queue, or take the connection over with rack.hijack"
+        raise ThreadError, "only the thread of its request may write to a stream: let other threads pass their data " \
+                           "to it by a Thread::Queue, or take the connection over with rack.hijack"
       end
 
       def check_readable

@@ -118,7 +118,7 @@ module Heddle
         def reading_body
           yield
         rescue IO::TimeoutError
-          raise timed_out(ReadTimeout, "did not go on with its answer")
+          raise timed_out(ReadTimeout, "sent no more of its response")
         rescue EOFError => e
           raise IncompleteBody, "#{place}: #{e.message}"
         rescue SystemCallError, IOError => e

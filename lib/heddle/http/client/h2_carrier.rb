@@ -44,7 +44,7 @@ module Heddle
           unless (piece = @stream.read(PIECE))
             return if @stream.ended?
 
-            await(ReadTimeout, @limits.read, "did not go on with its answer") do
+            await(ReadTimeout, @limits.read, "sent no more of its response") do
               @stream.buffered.positive? || @stream.ended? || @stream.failed?
             end
             piece = @stream.read(PIECE) or return @stream.ended? ? nil : raise(failure)

@@ -130,7 +130,7 @@ module Heddle
         def wait(waiter, limits, deadline)
           woken = waiter.pop(timeout: time_left(@dialing ? dialing_time(limits) : limits.pool, deadline))
           raise woken.class, woken.message if woken.is_a?(Error)
-          raise PoolTimeout, "the server has had as many requests as it takes for too long" unless woken
+          raise PoolTimeout, "the server had its maximum of concurrent requests for too long" unless woken
         end
 
         # A new connection has time limits of its own; that of the pool is for a server that is busy.

@@ -83,8 +83,8 @@ module Heddle
 
           body.force_encoding(Encoding::UTF_8)
         rescue IO::TimeoutError
-          raise NoServer, "the server at #{@address} has not answered for #{@patience} s: something holds all of its " \
-                          "threads up"
+          raise NoServer, "the server at #{@address} has not answered for #{@patience} s: all of its threads are " \
+                          "blocked"
         rescue SystemCallError => e
           raise NoServer, "the connection to the server at #{@address} broke (#{e.class}): run the command again"
         ensure
