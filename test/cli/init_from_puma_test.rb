@@ -104,7 +104,8 @@ class InitFromPumaTest < Minitest::Test
     hooks.run(:on_restart)
 
     assert_equal [:fork, 7, :booted, :restart], $heddle_test
-    assert_equal({ 6 => "its block uses name, which only Puma's file defines", 7 => "there is no hook at that step" }, left(report))
+    assert_equal({ 6 => "its block uses name, which only Puma's file defines", 7 => "there is no hook at that step" },
+                 left(report))
   end
 
   def test_variables_that_heddle_reads_are_not_frozen_into_the_file

@@ -102,7 +102,7 @@ module Heddle
         # @raise [Unreachable] when the epoch has changed since the batch was sent
         def attempt(batch)
           open
-          raise Unreachable, "its answer was lost, and the backend has restarted" if @unanswered && @unanswered != @epoch
+          raise Unreachable, "its answer was lost, and the backend restarted" if @unanswered && @unanswered != @epoch
 
           @connection.publish(@epoch, @id, @number, batch.map { |entry| [entry.topic, entry.data] })
         rescue EpochChanged
