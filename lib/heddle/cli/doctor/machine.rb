@@ -92,9 +92,9 @@ module Heddle
           usable = @configuration.protections.select { |name| usable?(name, why) }
           rows = Protection.during(usable) { Protection::Table.new(why).rows }
           rows.map do |row|
-            next note("protection", "off: #{row}") unless row.on
+            next note("protection", "off: #{row}") unless row.on || on_in_workers?(row)
 
-            ok("protection", "on: #{shown_alone?(row) ? row.name : row}", ADVICE[row.name])
+            ok("protection", "on: #{on_in_workers?(row) ? row.name : row}", ADVICE[row.name])
           end
         end
 
@@ -104,8 +104,10 @@ module Heddle
         }.freeze
         private_constant :ADVICE
 
-        # The handoff's reason in this process, which does not serve, when there will be several workers.
-        def shown_alone?(row) = row.name == "handoff" && @configuration.worker_count > 1
+        # The handoff is off in this process, which has no workers, and on in each of several workers.
+        def on_in_workers?(row)
+          row.name == "handoff" && @configuration.protections.include?(:handoff) && @configuration.worker_count > 1
+        end
 
         def usable?(name, why)
           Protection.during([name]) { true }
