@@ -127,6 +127,11 @@ class StructureTest < Minitest::Test
     assert_empty found("test/c/handoff_test.c", /^\w[^\n;{}]*\bheddle_\w+\([^;{}]*\)\n\{/)
   end
 
+  # Parsers over Strings that the tests alone use are in test/http/h1/support.
+  def test_parsers_for_tests_are_not_in_the_library
+    assert_empty found("ext/heddle/**/*.[ch]", /"(?:Head|Response)Parser"/)
+  end
+
   def test_channel_and_watch_stand_for_one_class_each
     names = found("lib/heddle/**/*.rb", /\b(?:class|module) (Channel|Watch)\b/)
 

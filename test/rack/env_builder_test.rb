@@ -4,6 +4,7 @@ require "test_helper"
 require "heddle/http"
 require "heddle/rack"
 require "rack/lint"
+require_relative "../http/h1/support/head_parsers"
 
 class EnvBuilderTest < Minitest::Test
   include Heddle

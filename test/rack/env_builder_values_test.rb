@@ -6,6 +6,7 @@ require "test_helper"
 require "heddle/http"
 require "heddle/rack"
 require "rack/lint"
+require_relative "../http/h1/support/head_parsers"
 
 # The env's keys and values as objects: which are shared, which are the application's own, and what the collector
 # makes of them.

@@ -4,7 +4,7 @@
 #include "http/body_disk.h"
 #include "http/exchange_ruby.h"
 #include "http/h2_server.h"
-#include "http/parser_ruby.h"
+#include "http/head_ruby.h"
 
 #include "net/scoreboard_ruby.h"
 #include "net/networks.h"

@@ -2,7 +2,7 @@
 
 #include "http/h2_client.h"
 
-#include "http/parser_ruby.h"
+#include "http/head_ruby.h"
 #include "scheduler/loop.h"
 
 /* -- what the session calls ---------------------------------------------------------------------------------------- */

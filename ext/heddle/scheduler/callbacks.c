@@ -86,25 +86,6 @@ static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentr
     return Qnil;
 }
 
-static VALUE verdict_symbol(heddle_frames_verdict verdict)
-{
-    static const char *const names[] = {"clear", "native", "unknown"};
-    return ID2SYM(rb_intern(names[verdict]));
-}
-
-/*
- * call-seq: Heddle::Native.callback_of -> [Symbol, String or nil]
- *
- * Was the calling Ruby code called back by a function of an extension that is not re-entrant? :clear (no), :native
- * (yes) or :unknown, and the library's path. For the calling fiber alone.
- */
-static VALUE native_callback_of(VALUE self)
-{
-    heddle_native_frame frame;
-    heddle_frames_verdict verdict = heddle_native_frames_inspect(HEDDLE_KEPT_WHOLE, stack_base(), &frame);
-    return rb_assoc_new(verdict_symbol(verdict), frame.library ? rb_utf8_str_new_cstr(frame.library->path) : Qnil);
-}
-
 /*
  * call-seq: wait_in_place? -> true or false
  *
@@ -116,15 +97,6 @@ static VALUE scheduler_wait_in_place_p(VALUE self)
     return heddle_must_wait_in_place(heddle_loop_of(self)) ? Qtrue : Qfalse;
 }
 
-/*
- * Heddle::Native.callback_looks: how often stacks were searched, how often they were walked, and the number of frames.
- */
-static VALUE native_callback_looks(VALUE self)
-{
-    heddle_native_frames_counts counts = heddle_native_frames_count();
-    return rb_ary_new_from_args(3, ULL2NUM(counts.looks), ULL2NUM(counts.walks), ULL2NUM(counts.frames));
-}
-
 void Init_heddle_callbacks(VALUE heddle)
 {
     heddle_code_map_set_ruby((void *)rb_nogvl);
@@ -132,7 +104,5 @@ void Init_heddle_callbacks(VALUE heddle)
     rb_gc_register_mark_object(features);
     VALUE native = rb_define_module_under(heddle, "Native");
     rb_define_singleton_method(native, "list_libraries", native_list_libraries, 2);
-    rb_define_singleton_method(native, "callback_of", native_callback_of, 0);
-    rb_define_singleton_method(native, "callback_looks", native_callback_looks, 0);
     rb_define_method(rb_path2class("Heddle::Scheduler"), "wait_in_place?", scheduler_wait_in_place_p, 0);
 }

@@ -8,7 +8,6 @@ module Heddle
     # a writer turns an answer into bytes. {Exchange} carries those bytes over a connection.
     module H1
       autoload :ReceivedResponse, "heddle/http/h1/received_response"
-      autoload :RequestHead, "heddle/http/h1/request_head"
     end
   end
 end

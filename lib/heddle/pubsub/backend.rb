@@ -47,10 +47,6 @@ module Heddle
       # @return [String] one that nobody has used
       def self.new_epoch = Array.new(12) { LETTERS[SecureRandom.random_number(LETTERS.size)] }.join
 
-      # @param url [String]
-      # @return [Boolean] whether it names a backend
-      def self.url?(url) = SCHEMES.key?(url[/\A[a-z]+(?=:)/])
-
       # @return [String] the address without its password
       attr_reader :to_s
 

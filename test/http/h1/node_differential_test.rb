@@ -3,6 +3,7 @@
 require "test_helper"
 require "json"
 require "open3"
+require_relative "support/head_parsers"
 require_relative "chunked_rules_test"
 require_relative "request_rules_test"
 require_relative "response_rules_test"

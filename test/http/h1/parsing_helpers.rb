@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/http"
+require_relative "support/head_parsers"
 
 # Feeds a parser in pieces, as a network does.
 module ParsingHelpers

@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "heddle/http"
+require_relative "support/head_parsers"
 require_relative "rule_table"
 
 # What RFC 9112 and RFC 9110 ask of a client that parses the head of an answer, section by section. Each head is fed

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     module H1
-      # The head of an answer as a client receives it, as {ResponseParser} makes it. All strings are binary.
+      # The head of an answer as a client receives it, as {ResponseReader} makes it. All strings are binary.
       class ReceivedResponse
         # @return [Integer]
         attr_reader :status

@@ -1,7 +1,7 @@
-#ifndef HEDDLE_HTTP_PARSER_RUBY_H
-#define HEDDLE_HTTP_PARSER_RUBY_H
+#ifndef HEDDLE_HTTP_HEAD_RUBY_H
+#define HEDDLE_HTTP_HEAD_RUBY_H
 
-/* Shared by parsers of Strings and of connections. */
+/* The Ruby objects of parsed heads. */
 
 #include "http/message.h"
 

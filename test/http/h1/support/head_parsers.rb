@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "heddle/http"
+require_relative "../../../support/native_library"
+
 module Heddle
   module HTTP
     module H1
@@ -55,3 +58,5 @@ module Heddle
     end
   end
 end
+
+require NativeLibrary.new(File.expand_path("head_parsers.c", __dir__)).path

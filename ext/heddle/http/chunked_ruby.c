@@ -1,0 +1,143 @@
+/* Heddle::HTTP::H1::ChunkedDecoder: the decoder of chunked bodies, for Strings. */
+
+#include "http/head_ruby.h"
+#include "http/http.h"
+
+typedef struct {
+    heddle_http_limits limits;
+    heddle_chunked chunked;
+    VALUE rejection; /* or nil */
+} decoder;
+
+static void decoder_mark(void *data)
+{
+    rb_gc_mark_movable(((decoder *)data)->rejection);
+}
+
+static void decoder_compact(void *data)
+{
+    decoder *self = data;
+    self->rejection = rb_gc_location(self->rejection);
+}
+
+static size_t decoder_size(const void *data)
+{
+    return sizeof(decoder);
+}
+
+static const rb_data_type_t decoder_type = {
+    .wrap_struct_name = "Heddle::HTTP::H1::ChunkedDecoder",
+    .function = {.dmark = decoder_mark,
+                 .dfree = RUBY_DEFAULT_FREE,
+                 .dsize = decoder_size,
+                 .dcompact = decoder_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static decoder *decoder_of(VALUE self)
+{
+    decoder *one;
+    TypedData_Get_Struct(self, decoder, &decoder_type, one);
+    return one;
+}
+
+static VALUE decoder_allocate(VALUE class)
+{
+    decoder *one;
+    VALUE self = TypedData_Make_Struct(class, decoder, &decoder_type, one);
+    one->rejection = Qnil;
+    return self;
+}
+
+/*
+ * call-seq: new(configuration, header_bytes: 0, header_count: 0)
+ *
+ * `header_bytes`, `header_count`: size and number of the field lines of the head, because trailers count against the
+ * same limits.
+ */
+static VALUE decoder_initialize(int argc, VALUE *argv, VALUE self)
+{
+    VALUE configuration, keywords, values[2] = {Qundef, Qundef};
+    ID ids[2] = {rb_intern("header_bytes"), rb_intern("header_count")};
+    rb_scan_args(argc, argv, "1:", &configuration, &keywords);
+    if (!NIL_P(keywords))
+        rb_get_kwargs(keywords, ids, 0, 2, values);
+    decoder *one = decoder_of(self);
+    one->limits = heddle_http_limits_of(configuration);
+    heddle_chunked_start(&one->chunked, values[0] == Qundef ? 0 : NUM2UINT(values[0]),
+                         values[1] == Qundef ? 0 : NUM2UINT(values[1]));
+    return self;
+}
+
+/*
+ * call-seq: decode(buffer, position, output) -> Integer
+ *
+ * Appends the body's bytes to the output. Returns the position of the first byte that is not part of the body: the end
+ * of the buffer until the body is complete, or where decoding began if the bytes are invalid: see #rejection.
+ */
+static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE output)
+{
+    decoder *one = decoder_of(self);
+    StringValue(buffer);
+    size_t start = NUM2SIZET(position), size = (size_t)RSTRING_LEN(buffer);
+    if (start > size)
+        rb_raise(rb_eArgError, "the position is %zu, of %zu bytes", start, size);
+    if (!NIL_P(one->rejection))
+        return position;
+    StringValue(output);
+    if (output == buffer)
+        rb_raise(rb_eArgError, "the output must be another String than the buffer");
+    rb_str_modify_expand(output, (long)(size - start));
+    long before = RSTRING_LEN(output);
+    size_t length;
+    heddle_rejection rejection;
+    int64_t used = heddle_chunked_decode(&one->chunked, RSTRING_PTR(buffer) + start, size - start,
+                                         RSTRING_PTR(output) + before, &length, &one->limits, &rejection);
+    rb_str_set_len(output, before + (long)length);
+    RB_GC_GUARD(buffer);
+    if (used >= 0)
+        return SIZET2NUM(start + (size_t)used);
+    RB_OBJ_WRITE(self, &one->rejection, heddle_rejection_object(&rejection));
+    return position;
+}
+
+/*
+ * call-seq: done? -> true or false
+ *
+ * Are the body and its trailers complete?
+ */
+static VALUE decoder_done_p(VALUE self)
+{
+    return decoder_of(self)->chunked.done ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: rejection -> Rejection or nil
+ *
+ * Why the bytes were invalid.
+ */
+static VALUE decoder_rejection(VALUE self)
+{
+    return decoder_of(self)->rejection;
+}
+
+/*
+ * call-seq: remaining -> nil
+ *
+ * How many bytes are to come is unknown.
+ */
+static VALUE decoder_remaining(VALUE self)
+{
+    return Qnil;
+}
+
+void Init_heddle_http_chunked(VALUE h1)
+{
+    VALUE decoder_class = rb_define_class_under(h1, "ChunkedDecoder", rb_cObject);
+    rb_define_alloc_func(decoder_class, decoder_allocate);
+    rb_define_method(decoder_class, "initialize", decoder_initialize, -1);
+    rb_define_method(decoder_class, "decode", decoder_decode, 3);
+    rb_define_method(decoder_class, "done?", decoder_done_p, 0);
+    rb_define_method(decoder_class, "rejection", decoder_rejection, 0);
+    rb_define_method(decoder_class, "remaining", decoder_remaining, 0);
+}

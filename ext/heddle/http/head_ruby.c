@@ -1,0 +1,168 @@
+/* The Ruby objects of parsed heads: fields, responses, rejections; and the limits of parsers. */
+
+#include "http/fields.h"
+#include "http/http.h"
+#include "http/message.h"
+#include "http/head_ruby.h"
+#include "http/text.h"
+
+#include <ruby/encoding.h>
+
+static VALUE h1_module;
+static VALUE names[HEDDLE_FIELD_COUNT]; /* frozen */
+static ID id_new, id_minor, id_fields, id_content_length, id_chunked, id_keep_alive, id_upgrade, id_ending, id_field_bytes,
+    id_line_count, id_status, id_reason, id_until_close;
+
+static VALUE to_binary(const char *bytes, size_t size)
+{
+    return rb_enc_str_new(bytes, (long)size, rb_ascii8bit_encoding());
+}
+
+static VALUE text_of(const char *bytes, heddle_slice slice)
+{
+    return to_binary(bytes + slice.start, slice.size);
+}
+
+static VALUE find_class(const char *name)
+{
+    return rb_const_get(h1_module, rb_intern(name)); /* loaded by autoload */
+}
+
+VALUE heddle_rejection_object(const heddle_rejection *rejection)
+{
+    VALUE reason = rb_obj_freeze(rb_utf8_str_new_cstr(rejection->reason));
+    return rb_funcall(rb_path2class("Heddle::HTTP::Rejection"), id_new, 2, INT2FIX(rejection->status), reason);
+}
+
+/* -- limits ------------------------------------------------------------------------------------------------------- */
+
+/* An Integer that is not negative; one beyond 62 bits means no limit. */
+static uint64_t read_limit(VALUE configuration, const char *name)
+{
+    VALUE value = rb_funcall(configuration, rb_intern(name), 0);
+    return FIXNUM_P(value) ? (uint64_t)FIX2LONG(value) : (uint64_t)FIXNUM_MAX;
+}
+
+heddle_http_limits heddle_http_limits_of(VALUE configuration)
+{
+    uint64_t count = read_limit(configuration, "header_count");
+    return (heddle_http_limits){
+        .request_line = read_limit(configuration, "request_line_limit"),
+        .header = read_limit(configuration, "header_limit"),
+        .header_count = count > UINT16_MAX ? UINT16_MAX : (unsigned)count,
+        .body = read_limit(configuration, "body_limit"),
+        .chunk_extension = read_limit(configuration, "chunk_extension_limit"),
+        .chunk_overhead = read_limit(configuration, "chunk_overhead_limit"),
+        .keep_underscores = RTEST(rb_funcall(configuration, rb_intern("underscore_headers"), 0)),
+    };
+}
+
+/* -- heads -------------------------------------------------------------------------------------------------------- */
+
+static VALUE copy_lower_case(const char *bytes, heddle_slice name)
+{
+    VALUE string = text_of(bytes, name);
+    char *text = RSTRING_PTR(string);
+    for (uint32_t i = 0; i < name.size; i++) {
+        if (text[i] >= 'A' && text[i] <= 'Z')
+            text[i] |= 0x20;
+    }
+    return string;
+}
+
+/* Each fold with the white space around it becomes one space (RFC 9112, 5.2). */
+static VALUE unfold_value(const char *bytes, heddle_slice value)
+{
+    VALUE string = text_of(bytes, value);
+    char *text = RSTRING_PTR(string);
+    long length = 0;
+    for (uint32_t i = 0; i < value.size; i++) {
+        if (text[i] != '\r') {
+            text[length++] = text[i];
+            continue;
+        }
+        while (length > 0 && heddle_is_space(text[length - 1]))
+            length--;
+        while (i + 1 < value.size && (text[i + 1] == '\n' || text[i + 1] == '\r' || heddle_is_space(text[i + 1])))
+            i++;
+        text[length++] = ' ';
+    }
+    rb_str_set_len(string, length);
+    return string;
+}
+
+/* name, value, name, value … */
+VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigned count, bool folded)
+{
+    VALUE array = rb_ary_new_capa((long)count * 2);
+    for (unsigned i = 0; i < count; i++) {
+        const heddle_field *field = &fields[i];
+        rb_ary_push(array, field->id == HEDDLE_FIELD_OTHER ? copy_lower_case(bytes, field->name) : names[field->id]);
+        rb_ary_push(array, folded ? unfold_value(bytes, field->value) : text_of(bytes, field->value));
+    }
+    return array;
+}
+
+static VALUE truth_of(bool value)
+{
+    return value ? Qtrue : Qfalse;
+}
+
+static void set_length(VALUE object, int64_t length)
+{
+    rb_ivar_set(object, id_chunked, truth_of(length == HEDDLE_CHUNKED_BODY));
+    rb_ivar_set(object, id_content_length, length >= 0 ? LL2NUM(length) : Qnil);
+}
+
+VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position)
+{
+    VALUE object = rb_obj_alloc(find_class("ReceivedResponse"));
+    rb_ivar_set(object, id_status, INT2FIX(head->status));
+    rb_ivar_set(object, id_reason, text_of(bytes, head->reason));
+    rb_ivar_set(object, id_minor, INT2FIX(head->minor));
+    rb_ivar_set(object, id_fields, heddle_fields_array(bytes, head->fields, head->field_count, head->folded));
+    set_length(object, head->content_length);
+    rb_ivar_set(object, id_until_close, truth_of(head->until_close));
+    rb_ivar_set(object, id_keep_alive, truth_of(head->keep_alive));
+    rb_ivar_set(object, id_upgrade, truth_of(head->upgrade));
+    rb_ivar_set(object, id_ending, SIZET2NUM(position + head->size));
+    rb_ivar_set(object, id_field_bytes, UINT2NUM(head->field_bytes));
+    rb_ivar_set(object, id_line_count, UINT2NUM(head->line_count));
+    return object;
+}
+
+heddle_method heddle_response_method(VALUE name)
+{
+    const char *text = StringValueCStr(name);
+    if (strcmp(text, "HEAD") == 0)
+        return HEDDLE_HEAD;
+    return strcmp(text, "CONNECT") == 0 ? HEDDLE_CONNECT : HEDDLE_METHOD_OTHER;
+}
+
+static void define_names(void)
+{
+    for (heddle_field_id id = HEDDLE_FIELD_OTHER + 1; id < HEDDLE_FIELD_COUNT; id++) {
+        const char *name = heddle_field_name(id);
+        names[id] = rb_enc_interned_str(name, (long)strlen(name), rb_ascii8bit_encoding());
+        rb_gc_register_mark_object(names[id]);
+    }
+    id_new = rb_intern("new");
+    id_minor = rb_intern("@minor");
+    id_fields = rb_intern("@fields");
+    id_content_length = rb_intern("@content_length");
+    id_chunked = rb_intern("@chunked");
+    id_keep_alive = rb_intern("@keep_alive");
+    id_upgrade = rb_intern("@upgrade");
+    id_ending = rb_intern("@ending");
+    id_field_bytes = rb_intern("@field_bytes");
+    id_line_count = rb_intern("@line_count");
+    id_status = rb_intern("@status");
+    id_reason = rb_intern("@reason");
+    id_until_close = rb_intern("@until_close");
+}
+
+void Init_heddle_http_heads(VALUE h1)
+{
+    h1_module = h1;
+    define_names();
+}
