@@ -25,6 +25,15 @@ class FuzzTest < Minitest::Test
     end
   end
 
+  # `bin/fuzz --hours 0.02` is a minute, however many parsers there are.
+  def test_a_turn_of_hours_is_no_longer_than_they_are
+    output, status = Open3.capture2e(RbConfig.ruby, RUN, "--hours", "0.0002", "--seed", SEED, "chunked")
+
+    assert_predicate status, :success?, output
+    assert_match(/\Achunked \(.*, 1 s\)$/, output)
+    assert_match(/^1 passed, 0 failed$/, output)
+  end
+
   def test_a_planted_read_behind_the_end_is_found
     output, found_nothing = fuzz("planted")
 

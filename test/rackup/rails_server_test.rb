@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "examples/served_example"
+require "heddle/server"
 require "tmpdir"
 
 # `rails server -u heddle`, with the application of examples/rails.
@@ -18,22 +19,44 @@ class RailsServerTest < Minitest::Test
   def test_where_no_other_server_is_in_the_gemfile_it_is_the_one = serve_and_stop
 
   # As Puma does. The process that was started stays, as a container's first one must.
-  def test_in_production_it_starts_workers
+  def test_in_production_it_starts_as_many_workers_as_web_concurrency_says
+    in_production("WEB_CONCURRENCY" => "3") do |served, pidfile|
+      assert_equal ["worker 0", "worker 1", "worker 2"], workers_of(served.pid), served.output
+      assert_equal served.pid, File.read(pidfile).to_i
+    end
+  end
+
+  def test_in_production_it_starts_a_worker_for_each_processor_and_two_at_least
+    in_production("WEB_CONCURRENCY" => nil) do |served, _|
+      workers = Array.new([Heddle::Server::Cores.available, 2].max) { |index| "worker #{index}" }
+
+      assert_equal workers.sort, workers_of(served.pid), served.output
+    end
+  end
+
+  private
+
+  # @yieldparam served [ServedProcess]
+  # @yieldparam pidfile [String]
+  def in_production(variables)
     pidfile = File.join(@folder, "server.pid")
     environment = ServedExample.bundle("rails").merge("RAILS_ENV" => "production", "SECRET_KEY_BASE" => "0" * 64,
-                                                      "PORT" => nil, "WEB_CONCURRENCY" => "2")
+                                                      "PORT" => nil, **variables)
     command = [RbConfig.ruby, "bin/rails", "server", "-u", "heddle", "-b", "127.0.0.1", "-p", "0", "-P", pidfile]
     served = ServedProcess.new(command, environment:, folder: File.expand_path("../../examples/rails", __dir__),
                                         address: %r{serves config\.ru on (http://\S+)$})
 
     assert_equal "200", served.get("/nap?seconds=0").code, served.output
-    assert_match(/2 workers, each with one loop/, served.output)
-    assert_equal served.pid, File.read(pidfile).to_i
+    yield served, pidfile
     assert_predicate served.stop, :success?, served.output
     refute_path_exists pidfile
   end
 
-  private
+  # What the master's children are called, without the mold and the reserve.
+  def workers_of(master)
+    children = File.read("/proc/#{master}/task/#{master}/children").split
+    children.filter_map { |pid| File.read("/proc/#{pid}/cmdline")[/\Aheddle: (worker \d+)/, 1] }.sort
+  end
 
   def serve_and_stop(*which)
     environment = ServedExample.bundle("rails").merge("RAILS_ENV" => "development", "PORT" => nil)

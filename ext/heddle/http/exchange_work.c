@@ -45,6 +45,7 @@ static void reject_work(heddle_work *work, heddle_overload why)
         heddle_reject(&rejection, 503, "the server stops");
         break;
     }
+    rejection.by_admission = true;
     exchange->operations->reject(exchange, &rejection, "1");
 }
 

@@ -1,14 +1,17 @@
 #ifndef HEDDLE_HTTP_REJECTION_H
 #define HEDDLE_HTTP_REJECTION_H
 
+#include <stdbool.h>
+
 /* Why a message is rejected: the status of the response, and one sentence. Uses no Ruby. */
 
 typedef struct {
     int status;
+    bool by_admission; /* of a request that waits: there is no room, or the sockets end. Reported together, not each */
     char reason[112];
 } heddle_rejection;
 
-/* Returns -1, so that a parser can `return heddle_reject(…)`. */
+/* A rejection that is not admission's. Returns -1, so that a parser can `return heddle_reject(…)`. */
 int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -17,9 +17,7 @@ module Heddle
       )
 
       MINUTE = 60
-      # Reasons of rejected requests that {Admission} counts and {Service} reports.
-      REPORTED = /\Athe server (?:is busy|stops)/
-      private_constant :MINUTE, :REPORTED
+      private_constant :MINUTE
 
       # @param configuration [Configuration]
       # @param output [#write] for requests and notices, where the configuration names no file
@@ -75,9 +73,10 @@ module Heddle
       # @param address [String] the client's
       # @param status [Integer] of the answer
       # @param reason [String]
-      def rejected(address, status, reason)
+      # @param by_admission [Boolean] whether {Admission} reports it, together with others
+      def rejected(address, status, reason, by_admission)
         if @access then @output.write(@format.rejected(address, status, reason))
-        elsif status == 503 && !reason.match?(REPORTED) then notice_shortage(reason)
+        elsif status == 503 && !by_admission then notice_shortage(reason)
         end
       end
 

@@ -224,8 +224,11 @@ class H1ExchangeLifeTest < Minitest::Test
 
   def test_who_hears_of_a_rejection_may_close_everything
     scheduled do |scheduler|
-      sockets = nil
-      told = ->(*) { sockets.close }
+      sockets = status = by_admission = nil
+      told = lambda do |_, *rest|
+        status, _, by_admission = rest
+        sockets.close
+      end
       engine = Heddle::HTTP::Engine.new(on_rejection: told)
       sockets = Heddle::Net::Sockets.new(scheduler, service: engine) { flunk }
       mine, client = UNIXSocket.pair
@@ -235,7 +238,7 @@ class H1ExchangeLifeTest < Minitest::Test
 
       assert_nil client.read(1)
       assert_predicate sockets, :closed?
-      assert_equal 1, engine.rejected
+      assert_equal [1, 400, false], [engine.rejected, status, by_admission]
     ensure
       client.close
     end

@@ -49,6 +49,13 @@ class H2ExchangeTest < Minitest::Test
     end
   end
 
+  def test_a_rejection_of_a_waiting_request_says_that_there_is_no_room
+    rejections = []
+    refuse_waiting(3, on_rejection: ->(_, status, _, by_admission) { rejections << [status, by_admission] })
+
+    assert_equal [[503, true], [503, true]], rejections
+  end
+
   # One request runs, and another one fills the queue. When the first request of a connection in between is taken, there
   # is no room for its next ones.
   # @param count [Integer] of the requests of that connection

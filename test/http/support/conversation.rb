@@ -117,7 +117,7 @@ module Heddle
       private
 
       def start(scheduler, set, limits)
-        told = ->(_, status, reason) { @rejections << [status, reason] }
+        told = ->(_, status, reason, _) { @rejections << [status, reason] }
         bodies, limits = limits.partition { |name, _| %i[stream_bodies body_folder].include?(name) }.map(&:to_h)
         @engine = HTTP::Engine.new(HTTP::Limits.new(**limits), on_rejection: told, **bodies)
         @sockets = Net::Sockets.new(scheduler, set:, service: @engine) { |exchange| answer(exchange) }

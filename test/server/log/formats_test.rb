@@ -115,11 +115,23 @@ class LogFormatsTest < Minitest::Test
   def test_notices_and_violations_are_one_entry_each
     log = Heddle::Server::Log.new(output: out = StringIO.new)
     log.notice("worker 0 was serving #{FORGED}")
-    log.rejected("10.0.0.1", 400, FORGED)
+    log.rejected("10.0.0.1", 400, FORGED, false)
 
     out.string.lines.each { |line| assert_match(/\A(?:\d\d:\d\d:\d\d (?:worker|400)|    )/, line) }
     assert_equal 4, out.string.lines.size
     refute_match(/[^[:print:]\n]/, out.string)
+  end
+
+  # Applications that log their requests themselves serve without lines for requests.
+  def test_without_lines_for_requests_a_shortage_is_noticed_unless_admission_reports_it
+    log = Heddle::Server::Log.new(output: out = StringIO.new, access: false)
+    log.rejected("10.0.0.1", 503, "no room", true)
+    log.rejected("10.0.0.1", 400, "no request", false)
+
+    assert_empty out.string
+    2.times { log.rejected("10.0.0.1", 503, "the server is busy with its disk", false) }
+
+    assert_match(/\A\S+ requests are answered with 503: the server is busy with its disk\n\z/, out.string)
   end
 
   def test_json_has_no_byte_that_a_terminal_obeys

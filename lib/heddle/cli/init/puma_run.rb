@@ -22,7 +22,7 @@ module Heddle
           def application? = error.is_a?(ApplicationGuard::Refused)
 
           # @return [Boolean] whether a constant is missing: one of the application's, most likely
-          def constant? = error.instance_of?(NameError) && error.message.start_with?("uninitialized constant")
+          def constant? = error.instance_of?(NameError) && error.name.to_s.match?(/\A\p{Upper}/)
         end
 
         # Calls that change this process or start something, and can't be a setting.
