@@ -56,7 +56,7 @@ static VALUE report_rejection(VALUE data)
         heddle_address_string(&report->connection->remote),
         INT2FIX(report->rejection->status),
         rb_str_new_cstr(report->rejection->reason),
-        RBOOL(report->rejection->by_admission),
+        report->rejection->by_admission ? Qtrue : Qfalse,
     };
     return rb_proc_call_with_block(heddle_engine_of_connection(report->connection)->on_rejection, 4, arguments, Qnil);
 }
