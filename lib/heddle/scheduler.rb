@@ -132,7 +132,8 @@ module Heddle
     # Threads that run what would block the loop.
     # @return [OffloadThreads]
     def offload_threads
-      @offload_threads ||= OffloadThreads.new
+      @offload_threads = OffloadThreads.new unless @offload_threads&.of_this_process?
+      @offload_threads
     end
 
     # @return [String]

@@ -101,6 +101,19 @@ class OffloadTest < Minitest::Test
     assert thread.join(LIMIT)
   end
 
+  # The parent's idle thread must not be counted on there.
+  def test_a_forked_child_has_threads_of_its_own
+    scheduled do |scheduler|
+      scheduler.offload_threads.run { nil }
+      until_true { scheduler.offload_threads.idle == 1 }
+      child = fork do
+        exit!(scheduler.offload_threads.run { 3 })
+      end
+
+      assert_equal 3, Process::Status.wait(child).exitstatus
+    end
+  end
+
   # The work may use the stack of the fiber that asked, so that one must not leave before it has ended.
   def test_an_interrupted_fiber_leaves_when_its_work_has_ended
     events = []

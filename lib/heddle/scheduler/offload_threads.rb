@@ -17,7 +17,12 @@ module Heddle
         @queue = Thread::Queue.new
         @threads = []
         @idle = 0
+        @process = Process.pid
       end
+
+      # A forked child has none of its parent's threads.
+      # @return [Boolean]
+      def of_this_process? = @process == Process.pid
 
       # Runs the block on another thread; the calling fiber waits.
       #
