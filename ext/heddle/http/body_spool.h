@@ -114,7 +114,7 @@ void heddle_body_spool_hold(heddle_body_spool *spool);
 /* Releases a reference; without any, the spool is closed and freed, whatever its state. */
 void heddle_body_spool_release(heddle_body_spool *spool);
 
-/* -- whoever has it once it is complete; with the GVL ------------------------------------------------------------- */
+/* -- a complete spool, for its holders; with the GVL -------------------------------------------------------------- */
 
 /* The file stays open between these two calls. */
 static inline bool heddle_body_spool_begin_read(heddle_body_spool *spool)

@@ -229,7 +229,7 @@ int heddle_handoff_send_idle(heddle_sockets *sockets, int socket);
  */
 int heddle_handoff_receive(heddle_sockets *sockets, int socket);
 
-/* -- deadlines.c: while nobody serves a connection ---------------------------------------------------------------- */
+/* -- deadlines.c: time limits of connections without a runner ------------------------------------------------------ */
 
 void heddle_deadlines_start(heddle_sockets *sockets);
 /* Its protocol's handle_deadline is called up to 64 ms after the deadline; < 0: none. */

@@ -9,7 +9,7 @@ module Heddle
     #
     #     Heddle::Net::Networks.new(["loopback", "192.0.2.0/24", "2001:db8::/32"]).include?("192.0.2.7") # => true
     class Networks
-      # Words that stand for several. "unix" is whoever connects by a unix socket.
+      # Words that stand for several. "unix" stands for clients of unix sockets.
       WORDS = Ractor.make_shareable({
         "loopback" => %w[127.0.0.0/8 ::1/128],
         # RFC 1918, RFC 4193, and link-local ones (RFC 3927, RFC 4291)

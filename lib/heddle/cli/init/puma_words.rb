@@ -42,8 +42,8 @@ module Heddle
           "worker_boot { |index| @jobs = SolidQueue::Supervisor.start(mode: :async, standalone: false) if index == 0 }",
           "worker_stop { @jobs&.stop }"
         ].freeze
-        SOLID_QUEUE_REMARK = "Jobs run in threads of the first worker. In a process of their own, bin/jobs, they are " \
-                             "in nobody's way."
+        SOLID_QUEUE_REMARK = "Jobs run in threads of the first worker. In a process of their own, bin/jobs, they " \
+                             "don't compete with requests."
 
         NAMES = [*[OPTIONS, HOOKS, TRANSLATED, NEEDLESS, LEFT].flat_map(&:keys), :plugin].freeze
       end

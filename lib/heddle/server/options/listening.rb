@@ -39,8 +39,8 @@ module Heddle
                    text: "how long a TLS handshake, and the header of the PROXY protocol before it, may take"),
         Option.new(name: :trusted_proxies, unit: :list, argument: "NETWORK", none: "none",
                    default: %w[loopback private unix], example: 'trusted_proxies "loopback", "192.0.2.0/24"',
-                   details: "Networks as address/bits, or the words loopback, private, unix (whoever connects by a " \
-                            "unix socket) and all. From elsewhere such fields are removed, as Rack and Rails would " \
+                   details: "Networks as address/bits, or the words loopback, private, unix (clients of unix " \
+                            "sockets) and all. From elsewhere such fields are removed, as Rack and Rails would " \
                             "believe them; see sockets.md.",
                    text: "whose Forwarded, X-Forwarded-* and PROXY protocol are believed"),
         Option.new(name: :early_hints, unit: :word, default: :off, choices: %i[off on always],
