@@ -27,12 +27,13 @@ module Heddle
         if timeout.nil?
           scheduler.park while yield
         else
-          deadline = now + timeout
-          rest = timeout
+          deadline = nil
           while yield
+            rest = deadline ? deadline - now : timeout
+            break unless deadline.nil? || rest.positive?
+
+            deadline ||= now + timeout
             scheduler.park(rest.positive? ? rest : 0)
-            rest = deadline - now
-            break unless rest.positive?
           end
         end
       end

@@ -155,13 +155,14 @@ module Heddle
       return discard(resource) unless ready?(resource) && reset?(resource)
 
       @busy.delete(resource)
-      returned(slot)
+      time = now
+      returned(slot, time)
       if @closed then dispose(slot, :closed)
-      elsif slot.retire_at <= now then dispose(slot, :age)
+      elsif slot.retire_at <= time then dispose(slot, :age)
       elsif yields? then dispose(slot, :shared)
-      elsif @busy.size < limit && (waiter = @waiters.shift) then waiter.give(busy_again(slot))
+      elsif @busy.size < limit && (waiter = @waiters.shift) then waiter.give(busy_again(slot, time))
       else
-        slot.vacate(now)
+        slot.vacate(time)
         @idle.push(slot)
         shrink
       end

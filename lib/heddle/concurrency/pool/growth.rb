@@ -16,11 +16,11 @@ module Heddle
       first ? @waiters.unshift(waiter) : @waiters.push(waiter)
       serve_waiters
       began = now
-      context = Concurrency::Context.of(Fiber.current_scheduler)
+      context = waiter.context
       context.pool_waiting += 1
       @statistics.waits += 1
       begin
-        wait_as(waiter, deadline, context)
+        wait_as(waiter, deadline && [deadline - began, 0].max)
       rescue Exception
         pass_on(waiter.item) if waiter.given?
         raise
@@ -32,12 +32,12 @@ module Heddle
       received(waiter, deadline)
     end
 
-    def wait_as(waiter, deadline, context)
+    def wait_as(waiter, timeout)
       error = nesting_error(waiter) unless waiter.given?
       raise error if error
 
-      look_soon(context)
-      waiter.wait(deadline && [deadline - now, 0].max)
+      look_soon(waiter.context)
+      waiter.wait(timeout)
     end
 
     # While tasks wait, the pool looks from time to time whether it should grow, and whether any of them waits in vain.
@@ -164,9 +164,10 @@ module Heddle
       while (slot = @idle.pop)
         @busy[slot.resource] = slot
         fit = false
+        time = now
         begin
-          fit = slot.retire_at > now && alive?(slot.resource) &&
-                (now - slot.since < @check_after || healthy?(slot.resource))
+          fit = slot.retire_at > time && alive?(slot.resource) &&
+                (time - slot.since < @check_after || healthy?(slot.resource))
           return slot if fit
         ensure
           discard_unfit(slot) unless fit # also when cancelled amid the check
@@ -180,14 +181,14 @@ module Heddle
       dispose(slot, slot.retire_at > now ? :broken : :age)
     end
 
-    def busy_again(slot)
-      slot.vacate(now)
+    def busy_again(slot, time = now)
+      slot.vacate(time)
       @busy[slot.resource] = slot
     end
 
-    def returned(slot)
+    def returned(slot, time = now)
       @holders.remove(slot) if slot.fiber
-      held = now - slot.since
+      held = time - slot.since
       @statistics.held_seconds += held
       @came_back = true
       @limit.returned(held) unless @waiters.empty? # else nobody looks, and forgets it again

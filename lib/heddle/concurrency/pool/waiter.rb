@@ -12,9 +12,14 @@ module Heddle
       # @return [Exception, nil] why it gets nothing
       attr_reader :error
 
+      # @return [Concurrency::Context] that of its loop
+      attr_reader :context
+
       def initialize(place)
         super("Heddle::Pool#acquire")
-        @task = Concurrency::Context.of(@scheduler).task
+        @context = Concurrency::Context.of(@scheduler)
+        @task = @context.task
+        @error = nil
         @place = place
       end
 
