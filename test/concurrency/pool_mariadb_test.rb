@@ -28,6 +28,16 @@ class PoolMariadbTest < Minitest::Test
       end
     end
 
+    define_method("test_to_ask_whether_one_of_#{driver}_was_closed_lets_no_other_task_run") do
+      in_loop_with(driver, open) do |connection|
+        database = Heddle::Databases.driver(connection) # loads it now, which lets others run
+        others = 0
+        Heddle.async { others += 1 }
+
+        assert_equal [true, 0], [database.alive?(connection), others]
+      end
+    end
+
     define_method("test_one_of_#{driver}_that_the_server_closed_in_use_goes_to_no_task_that_waits") do
       in_loop_with(driver, open) do |admin|
         database = Heddle::Pool.new(limit: 1, &open)

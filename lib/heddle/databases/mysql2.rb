@@ -57,12 +57,13 @@ module Heddle
         # @return [Boolean] whether nobody waits for an answer
         def quiet?(connection) = !connection.heddle_asking?
 
-        # Asks the socket, not the server.
+        # Asks the socket, not the server, and lets no other fiber run meanwhile.
         #
         # @param connection [::Mysql2::Client] an idle one
         # @return [Boolean] false where the server has closed it, or is about to
         def alive?(connection)
-          IO.for_fd(connection.socket, autoclose: false).wait_readable(0).nil?
+          socket = IO.for_fd(connection.socket, autoclose: false)
+          Fiber.blocking { socket.wait_readable(0) }.nil?
         rescue ::Mysql2::Error
           false
         end

@@ -35,12 +35,20 @@ module Heddle
 
         def acquire(owner, *server)
           while (connection = super)
-            return connection if Sequel.fit?(connection)
-
-            allocated = server.empty? ? @allocated : @allocated[server.first]
-            sync { allocated.delete(owner) }
-            disconnect_acquired_connection(connection, owner, *server)
+            begin
+              fit = false
+              fit = Sequel.fit?(connection)
+              return connection if fit
+            ensure
+              heddle_discard(connection, owner, server) unless fit # also when interrupted amid the question
+            end
           end
+        end
+
+        def heddle_discard(connection, owner, server)
+          allocated = server.empty? ? @allocated : @allocated[server.first]
+          sync { allocated.delete(owner) }
+          disconnect_acquired_connection(connection, owner, *server)
         end
 
         # Sequel makes an error of its own of whatever ends the attempt to connect. An interruption is no error.
