@@ -266,7 +266,11 @@ static void take_headers(heddle_h2_session *session, const uint8_t *bytes, uint3
     }
     if (flags & HEDDLE_H2_HAS_PRIORITY)
         before += 5;
-    if (before > size || padding > size - before) {
+    if (before > size) {
+        heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "HEADERS without what their flags say");
+        return;
+    }
+    if (padding > size - before) {
         heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "more padding than HEADERS");
         return;
     }
