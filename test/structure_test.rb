@@ -90,6 +90,7 @@ class StructureTest < Minitest::Test
     "http/exchange.h" => /HEDDLE_ASSERT\(heddle_exchange_may_enter\(/,
     "http/h2/session_state.h" => /HEDDLE_ASSERT\(allowed\[session->stage\]/,
     "http/h2/streams.c" => /heddle_h2_transitions\[stream->state\]\[event\];\n *HEDDLE_ASSERT/,
+    "http/h2_client.h" => /HEDDLE_ASSERT\(heddle_h2_client_may_enter\(/,
     "http/websocket/session.c" => /HEDDLE_ASSERT\(heddle_websocket_may_enter\(/,
     "http/response_reader.c" => /HEDDLE_ASSERT\(transitions\[/,
     "scheduler/loop.h" => /HEDDLE_ASSERT\(heddle_loop_may_enter\(/
@@ -98,7 +99,7 @@ class StructureTest < Minitest::Test
   ASSIGNMENTS = { /\bh1->stage = / => 1, /\bsession->stage = (?!is_client)/ => 1, /\bsession->drain_stage = / => 1,
                   /\bconnection->stage = / => 1, /\bloop->state = / => 1,
                   /\bexchange->state = (?!HEDDLE_EXCHANGE_SPARE)/ => 1, /\bsocket->state = / => 1,
-                  /\breader->state = / => 1 }.freeze
+                  /\breader->state = / => 1, /\bstream->stage = / => 1 }.freeze
 
   def test_every_state_machine_has_a_table
     MACHINES.each { |file, check| assert_match(check, source(file), file) }

@@ -107,43 +107,25 @@ static VALUE client_initialize(VALUE object, VALUE connection)
 
 /* -- requests ------------------------------------------------------------------------------------------------------ */
 
-static heddle_h2_field field_of(const char *name, VALUE value)
+static heddle_h2_field field_of(const char *name, size_t name_size, VALUE value)
 {
     StringValue(value);
-    return (heddle_h2_field){name, RSTRING_PTR(value), (uint32_t)strlen(name), (uint32_t)RSTRING_LEN(value)};
+    return (heddle_h2_field){name, RSTRING_PTR(value), (uint32_t)name_size, (uint32_t)RSTRING_LEN(value)};
 }
 
-/* Converts field lines to fields behind the pseudo-header ones; Host becomes the authority. Returns their number. */
-static size_t split_lines(VALUE lines, heddle_h2_field *fields, size_t count, heddle_h2_field *authority)
+/* Adds fields behind the pseudo-header ones; Host becomes the authority. Returns their number. */
+static size_t add_fields(VALUE list, heddle_h2_field *fields, size_t count, heddle_h2_field *authority)
 {
-    const char *at = RSTRING_PTR(lines), *end = at + RSTRING_LEN(lines);
-    while (at < end) {
-        const char *line_end = memchr(at, '\r', (size_t)(end - at));
-        const char *colon = memchr(at, ':', (size_t)(end - at));
-        if (!line_end || !colon || colon > line_end)
-            rb_raise(rb_eArgError, "the request's fields are not lines");
-        const char *value = colon + 1;
-        while (value < line_end && *value == ' ')
-            value++;
-        heddle_h2_field field = {at, value, (uint32_t)(colon - at), (uint32_t)(line_end - value)};
-        if (field.name_size == 4 && strncasecmp(at, "host", 4) == 0) {
+    for (long i = 0; i + 1 < RARRAY_LEN(list); i += 2) {
+        VALUE name = RARRAY_AREF(list, i);
+        StringValue(name);
+        heddle_h2_field field = field_of(RSTRING_PTR(name), (size_t)RSTRING_LEN(name), RARRAY_AREF(list, i + 1));
+        if (field.name_size == 4 && strncasecmp(field.name, "host", 4) == 0) {
             authority->value = field.value;
             authority->value_size = field.value_size;
         } else {
             fields[count++] = field;
         }
-        at = line_end + 2;
-    }
-    return count;
-}
-
-static size_t count_lines(VALUE lines)
-{
-    size_t count = 0;
-    const char *at = RSTRING_PTR(lines), *end = at + RSTRING_LEN(lines);
-    while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
-        at++;
-        count++;
     }
     return count;
 }
@@ -160,6 +142,7 @@ static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t co
         stream->client = client;
         client->references++;
         stream->stream = opened;
+        heddle_h2_client_enter(stream, HEDDLE_H2_CLIENT_SENT);
         heddle_h2_set_owner(opened, stream);
         return created;
     case HEDDLE_H2_GONE:
@@ -170,28 +153,28 @@ static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t co
 }
 
 /*
- * call-seq: open(method, scheme, authority, path, lines, end) -> ClientStream or nil
+ * call-seq: open(method, scheme, authority, path, fields, end) -> ClientStream or nil
  *
- * Begins a request. +lines+ are its field lines, whose Host replaces +authority+; +end+: it has no body. nil: no
- * request can begin now: the server takes no more, or closes.
+ * Begins a request. +fields+ are name, value, name, value: Strings, of which Host replaces +authority+; +end+: it has no
+ * body. nil: no request can begin now: the server takes no more, or closes.
  */
 static VALUE client_open(int argc, VALUE *argv, VALUE object)
 {
     rb_check_arity(argc, 6, 6);
-    StringValue(argv[4]);
-    size_t room = count_lines(argv[4]) + PSEUDO_FIELDS + 1;
+    VALUE list = rb_Array(argv[4]);
     VALUE buffer;
-    heddle_h2_field *fields = ALLOCV_N(heddle_h2_field, buffer, room);
-    fields[0] = field_of(":method", argv[0]);
-    fields[1] = field_of(":scheme", argv[1]);
-    fields[2] = field_of(":authority", argv[2]);
-    fields[3] = field_of(":path", argv[3]);
-    size_t count = split_lines(argv[4], fields, PSEUDO_FIELDS, &fields[2]);
+    heddle_h2_field *fields = ALLOCV_N(heddle_h2_field, buffer, RARRAY_LEN(list) / 2 + PSEUDO_FIELDS);
+    fields[0] = field_of(":method", 7, argv[0]);
+    fields[1] = field_of(":scheme", 7, argv[1]);
+    fields[2] = field_of(":authority", 10, argv[2]);
+    fields[3] = field_of(":path", 5, argv[3]);
+    size_t count = add_fields(list, fields, PSEUDO_FIELDS, &fields[2]);
     bool is_head = RSTRING_LEN(argv[0]) == 4 && memcmp(RSTRING_PTR(argv[0]), "HEAD", 4) == 0;
     VALUE stream = begin_stream(object, fields, count, RTEST(argv[5]), !is_head);
     ALLOCV_END(buffer);
     for (int i = 0; i < argc; i++)
         RB_GC_GUARD(argv[i]);
+    RB_GC_GUARD(list);
     return stream;
 }
 

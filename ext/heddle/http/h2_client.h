@@ -7,15 +7,45 @@
  */
 
 #include "http/h2/session.h"
+#include "selector/assert.h"
 
 #include <ruby.h>
 
 typedef struct heddle_h2_client heddle_h2_client;
 typedef struct heddle_h2_client_stream heddle_h2_client_stream;
 
-/* Why a stream has ended early. */
+/* The states of a request and its response. */
 typedef enum {
-    HEDDLE_H2_NOT_FAILED,
+    HEDDLE_H2_CLIENT_UNSENT,
+    HEDDLE_H2_CLIENT_SENT,      /* the final head was not received yet */
+    HEDDLE_H2_CLIENT_ANSWERED,  /* the final head was received, content may follow */
+    HEDDLE_H2_CLIENT_COMPLETE,  /* the response was received completely, perhaps unread */
+    HEDDLE_H2_CLIENT_FAILED,    /* the response ended early: `failure` says why */
+    HEDDLE_H2_CLIENT_ABANDONED, /* the caller closed the stream before the response was complete */
+} heddle_h2_client_stage;
+
+/* A row for each stage, a bit for each one that may follow it. */
+static inline bool heddle_h2_client_may_enter(uint8_t from, uint8_t to)
+{
+    enum {
+        SENT = 1 << HEDDLE_H2_CLIENT_SENT,
+        ANSWERED = 1 << HEDDLE_H2_CLIENT_ANSWERED,
+        COMPLETE = 1 << HEDDLE_H2_CLIENT_COMPLETE,
+        EARLY_END = 1 << HEDDLE_H2_CLIENT_FAILED | 1 << HEDDLE_H2_CLIENT_ABANDONED,
+    };
+    static const uint8_t allowed[] = {
+        [HEDDLE_H2_CLIENT_UNSENT] = SENT,
+        [HEDDLE_H2_CLIENT_SENT] = ANSWERED | EARLY_END,
+        [HEDDLE_H2_CLIENT_ANSWERED] = COMPLETE | EARLY_END,
+        [HEDDLE_H2_CLIENT_COMPLETE] = 0,
+        [HEDDLE_H2_CLIENT_FAILED] = 0,
+        [HEDDLE_H2_CLIENT_ABANDONED] = 0,
+    };
+    return allowed[from] >> to & 1;
+}
+
+/* Why a stream has failed. */
+typedef enum {
     HEDDLE_H2_STREAM_REFUSED,  /* the server has not processed the request */
     HEDDLE_H2_STREAM_RESET,    /* reset by the server */
     HEDDLE_H2_ANSWER_REJECTED, /* reset by us: the response is malformed or too large */
@@ -29,10 +59,10 @@ struct heddle_h2_client_stream {
     VALUE connection;          /* H2::ClientConnection */
     VALUE waiter;              /* what to wake; nil: no fiber waits, or the one that waits reads itself */
     heddle_h2_client_stream *next_ready;
+    uint8_t stage;             /* heddle_h2_client_stage */
     bool is_ready;             /* in the list of streams with something new */
     bool has_room;             /* on_window was called */
-    bool ended;                /* the response is complete */
-    heddle_h2_failure failure;
+    heddle_h2_failure failure; /* of a stream that has failed, as error and reason are */
     heddle_h2_error error;
     const char *reason;
     int status;                /* of the final head; 0: it has not come */
@@ -42,6 +72,12 @@ struct heddle_h2_client_stream {
     uint32_t head_count, trailer_count;
     heddle_bytes body;         /* received and not read */
 };
+
+static inline void heddle_h2_client_enter(heddle_h2_client_stream *stream, heddle_h2_client_stage stage)
+{
+    HEDDLE_ASSERT(heddle_h2_client_may_enter(stream->stage, stage));
+    stream->stage = (uint8_t)stage;
+}
 
 /* Lives longer than its Ruby object while streams of it exist. */
 struct heddle_h2_client {

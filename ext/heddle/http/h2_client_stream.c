@@ -65,8 +65,7 @@ static void drop_ready(heddle_h2_client_stream *stream)
 
 static void fail_stream(heddle_h2_client_stream *stream, heddle_h2_failure failure, heddle_h2_error error)
 {
-    if (stream->failure != HEDDLE_H2_NOT_FAILED)
-        return;
+    heddle_h2_client_enter(stream, HEDDLE_H2_CLIENT_FAILED);
     stream->failure = failure;
     stream->error = error;
     stream->reason = heddle_h2_reason(stream->client->session);
@@ -87,11 +86,18 @@ static heddle_field *copy_fields(const heddle_h2_response *response)
     return copy;
 }
 
+/* NULL: the stream has failed or was closed, and no more of its response is kept. */
+static heddle_h2_client_stream *find_owner(const heddle_h2_stream *at)
+{
+    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    return stream && stream->stage != HEDDLE_H2_CLIENT_FAILED ? stream : NULL;
+}
+
 static void on_response(heddle_h2_session *session, heddle_h2_stream *at, const heddle_h2_response *response)
 {
     enum { FIRST_FINAL_STATUS = 200 };
     (void)session;
-    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    heddle_h2_client_stream *stream = find_owner(at);
     if (!stream || (response->status > 0 && response->status < FIRST_FINAL_STATUS))
         return;
     heddle_field *copy = copy_fields(response);
@@ -105,7 +111,7 @@ static void on_response(heddle_h2_session *session, heddle_h2_stream *at, const 
         stream->trailer_count = response->field_count;
         return;
     }
-    free(stream->head);
+    heddle_h2_client_enter(stream, HEDDLE_H2_CLIENT_ANSWERED);
     stream->head = copy;
     stream->head_count = response->field_count;
     stream->status = response->status;
@@ -115,7 +121,7 @@ static void on_response(heddle_h2_session *session, heddle_h2_stream *at, const 
 
 static void on_data(heddle_h2_session *session, heddle_h2_stream *at, const char *bytes, size_t size)
 {
-    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    heddle_h2_client_stream *stream = find_owner(at);
     if (stream && heddle_bytes_add(&stream->body, bytes, size)) {
         note_ready(stream);
         return;
@@ -128,17 +134,18 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *at, const char
 static void on_end(heddle_h2_session *session, heddle_h2_stream *at)
 {
     (void)session;
-    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    heddle_h2_client_stream *stream = find_owner(at);
     if (!stream)
         return;
-    stream->ended = true;
+    heddle_h2_client_enter(stream, HEDDLE_H2_CLIENT_COMPLETE);
     note_ready(stream);
 }
 
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *at, heddle_h2_error error)
 {
-    heddle_h2_client_stream *stream = heddle_h2_owner(at);
-    if (!stream || stream->ended) /* the server needs no more of the request (RFC 9113, 8.1) */
+    heddle_h2_client_stream *stream = find_owner(at);
+    /* After a complete response the server needs no more of the request (RFC 9113, 8.1). */
+    if (!stream || stream->stage == HEDDLE_H2_CLIENT_COMPLETE)
         return;
     heddle_h2_failure failure = HEDDLE_H2_ANSWER_REJECTED;
     if (heddle_h2_is_reset_by_peer(at))
@@ -178,6 +185,8 @@ void heddle_h2_client_close_stream(heddle_h2_client_stream *stream)
     heddle_h2_session *session = stream->client->session;
     heddle_h2_stream *at = stream->stream;
     stream->stream = NULL;
+    if (heddle_h2_client_may_enter(stream->stage, HEDDLE_H2_CLIENT_ABANDONED))
+        heddle_h2_client_enter(stream, HEDDLE_H2_CLIENT_ABANDONED);
     drop_ready(stream);
     heddle_h2_set_owner(at, NULL);
     heddle_h2_reset(session, at, HEDDLE_H2_CANCEL);
@@ -289,7 +298,7 @@ static VALUE stream_trailers(VALUE self)
 /* call-seq: ended? -> true or false: was the response received completely, perhaps unread? */
 static VALUE stream_ended_p(VALUE self)
 {
-    return heddle_h2_client_stream_of(self)->ended ? Qtrue : Qfalse;
+    return heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_COMPLETE ? Qtrue : Qfalse;
 }
 
 /*
@@ -335,7 +344,7 @@ static VALUE stream_failure(VALUE self)
         [HEDDLE_H2_CONNECTION_LOST] = "lost",
     };
     const heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
-    if (stream->failure == HEDDLE_H2_NOT_FAILED)
+    if (stream->stage != HEDDLE_H2_CLIENT_FAILED)
         return Qnil;
     VALUE reason = stream->reason ? rb_usascii_str_new_cstr(stream->reason) : Qnil;
     return rb_ary_new_from_args(3, ID2SYM(rb_intern(names[stream->failure])), UINT2NUM(stream->error), reason);
@@ -344,7 +353,7 @@ static VALUE stream_failure(VALUE self)
 /* call-seq: failed? -> true or false */
 static VALUE stream_failed_p(VALUE self)
 {
-    return heddle_h2_client_stream_of(self)->failure != HEDDLE_H2_NOT_FAILED ? Qtrue : Qfalse;
+    return heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_FAILED ? Qtrue : Qfalse;
 }
 
 /* -- the request --------------------------------------------------------------------------------------------------- */

@@ -70,7 +70,7 @@ module Heddle
         # @param request [Client::Request]
         # @return [WebMock::RequestSignature]
         def signature(request)
-          headers = request.lines.scan(/^([^:]+): (.*?)\r$/).reject { |name, _| name.casecmp?("host") }.to_h
+          headers = request.fields.each.reject { |name, _| name.casecmp?("host") }.to_h
           body = request.streams_body? ? whole(request.body.source) : request.body
           ::WebMock::RequestSignature.new(request.method.downcase.to_sym, "#{request.origin}#{request.target}",
                                           body: body, headers: headers)

@@ -147,7 +147,7 @@ module Heddle
         fields["sec-websocket-protocol"] = protocols.join(", ") if protocols.any?
         fields = { "host" => host }.merge(fields, headers.to_h { |name, value| own_field(name, value) })
         target = @uri.request_uri
-        "GET #{target} HTTP/1.1\r\n#{HTTP::Client::Fields.lines(fields)}\r\n"
+        "GET #{target} HTTP/1.1\r\n#{HTTP::Client::Fields.lines(HTTP::Client::Fields.list(fields))}\r\n"
       end
 
       def own_field(name, value)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+# test: sanitize
 # test: each selector
 
 require "test_helper"
@@ -355,7 +356,7 @@ class ClientHTTP2Test < ClientCase
       peer.read_to_end
     end
     session = Heddle::HTTP::H2::ClientConnection.new(Heddle::Net.connect("127.0.0.1:#{server.port}"))
-    stream = session.open("POST", "http", "a", "/", "", false)
+    stream = session.open("POST", "http", "a", "/", [], false)
     session.receive(nil) until stream.status
     stream.waiter = queue = Thread::Queue.new
 

@@ -5,7 +5,7 @@ require_relative "support/client_case"
 
 # Requests as they are made for threads and fibers that share a client.
 class RequestBuilderTest < ClientCase
-  # Somebody else makes a request while this one's lines are made.
+  # Somebody else makes a request while this one's fields are made.
   Interrupting = Struct.new(:name, :meanwhile) do
     def authority
       interruption = meanwhile
@@ -14,7 +14,7 @@ class RequestBuilderTest < ClientCase
       name
     end
 
-    def proxy_line = ""
+    def proxy_fields = []
   end
 
   # Of the paths' origins.
@@ -26,7 +26,7 @@ class RequestBuilderTest < ClientCase
     one = Interrupting.new("one.test")
     two = Interrupting.new("two.test")
     builder = Client::RequestBuilder.new(Paths.new({ "/1" => one, "/2" => two }), {})
-    hosts = ->(*paths) { paths.map { |path| builder.build("GET", path, nil, nil, nil).lines[/Host: (.*)\r/, 1] } }
+    hosts = ->(*paths) { paths.map { |path| builder.build("GET", path, nil, nil, nil).fields.lines[/Host: (.*)\r/, 1] } }
     inner = nil
     one.meanwhile = -> { inner = hosts.call("/1", "/2") }
 

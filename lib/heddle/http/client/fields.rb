@@ -14,15 +14,27 @@ module Heddle
         module_function
 
         # @param headers [Hash] a value is a String, an Array of them, or nil: no such field
-        # @return [String] field lines
-        # @raise [ArgumentError] what can't be in one
-        def lines(headers)
-          text = +""
+        # @param list [Array<String>] what comes before: name, value, name, value
+        # @return [Array<String>] the same list
+        # @raise [ArgumentError] what can't be in a field
+        def list(headers, list = [])
           headers.each do |name, values|
             name = name.to_s
             raise ArgumentError, "header name #{name.inspect} is not a token (RFC 9110, 5.1)" unless name.match?(NAME)
 
-            Array(values).each { |value| text << name << ": " << checked(name, value.to_s) << "\r\n" }
+            Array(values).each { |value| list << name << checked(name, value.to_s) }
+          end
+          list
+        end
+
+        # @param list [Array<String>] name, value, name, value
+        # @return [String] field lines of HTTP/1.1
+        def lines(list)
+          text = +""
+          i = 0
+          while i < list.size
+            text << list[i] << ": " << list[i + 1] << "\r\n"
+            i += 2
           end
           text
         end

@@ -68,8 +68,9 @@ module Heddle
         private
 
         def open_stream
-          stream = @connection.open(@request.method, @origin.scheme, @origin.authority, @request.target, @request.lines,
-                                    @request.body.nil? || (@request.body.is_a?(String) && @request.body.empty?))
+          stream = @connection.open(@request.method, @origin.scheme, @origin.authority, @request.target,
+                                    @request.fields.to_a, @request.body.nil? ||
+                                    (@request.body.is_a?(String) && @request.body.empty?))
           unless stream
             raise Again if @may_retry
 

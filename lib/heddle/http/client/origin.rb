@@ -15,8 +15,8 @@ module Heddle
         # @return [ConnectionSettings]
         attr_reader :settings
 
-        # @return [String] the field line that the proxy gets with each request, or nothing
-        attr_reader :proxy_line
+        # @return [Array<String>] what the proxy gets with each request: name and value of a field, or nothing
+        attr_reader :proxy_fields
 
         # @param proxy [Proxy, nil]
         # @param dialer [#call] opens a connection, given the time limits and the deadline
@@ -25,7 +25,7 @@ module Heddle
           @authority = authority
           @settings = settings
           @absolute = proxy && scheme == "http" # RFC 9112, 3.2.2; over TLS the proxy sees nothing
-          @proxy_line = @absolute ? proxy.authorization : ""
+          @proxy_fields = @absolute ? proxy.fields : []
           @dialer = dialer
           @lock = Mutex.new
           @idle = []

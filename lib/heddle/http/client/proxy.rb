@@ -25,8 +25,8 @@ module Heddle
         attr_reader :host
         # @return [Integer]
         attr_reader :port
-        # @return [String] the field line with its credentials, or nothing
-        attr_reader :authorization
+        # @return [Array<String>] the field with its credentials, name and value, or nothing
+        attr_reader :fields
 
         # @param url [String] such as "http://name:password@proxy.example:3128"
         def initialize(url)
@@ -37,7 +37,7 @@ module Heddle
 
           @host = uri.hostname
           @port = uri.port
-          @authorization = uri.user ? credentials(uri) : ""
+          @fields = uri.user ? ["Proxy-Authorization", credentials(uri)] : []
         rescue URI::InvalidURIError
           raise ArgumentError, "proxy: #{url.inspect} is no URL"
         end
@@ -51,7 +51,8 @@ module Heddle
         # @raise [ProxyError]
         def open_tunnel(connection, authority, limits, deadline)
           connection.deadline = deadline
-          connection.write("CONNECT #{authority} HTTP/1.1\r\nHost: #{authority}\r\n#{@authorization}\r\n", limits.write)
+          lines = Fields.lines(["Host", authority, *@fields])
+          connection.write("CONNECT #{authority} HTTP/1.1\r\n#{lines}\r\n", limits.write)
           head = Connection.new(connection).reader.read_head("CONNECT", limits.first_byte, limits.read)
           raise ProxyError, "proxy #{self} ended the connection" unless head
           raise ProxyError, "proxy #{self}: #{head.reason}" if head.is_a?(Rejection)
@@ -66,7 +67,7 @@ module Heddle
 
         def credentials(uri)
           pair = [uri.user, uri.password.to_s].map { |part| URI.decode_www_form_component(part.gsub("+", "%2B")) }
-          "Proxy-Authorization: Basic #{[pair.join(":")].pack("m0")}\r\n"
+          "Basic #{[pair.join(":")].pack("m0")}"
         end
       end
     end

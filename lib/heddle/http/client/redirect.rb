@@ -7,9 +7,9 @@ module Heddle
       module Redirect
         STATUSES = [301, 302, 303, 307, 308].freeze
         # They are for one origin, and no other sees them.
-        SECRET = /\A(?:authorization|cookie|proxy-authorization|host):/i
+        SECRET = /\A(?:authorization|cookie|proxy-authorization|host)\z/i
         # They belong to a body that is not sent again.
-        OF_BODY = /\A(?:content-(?:length|type|encoding|language|location)|transfer-encoding|expect):/i
+        OF_BODY = /\A(?:content-(?:length|type|encoding|language|location)|transfer-encoding|expect)\z/i
         private_constant :STATUSES, :SECRET, :OF_BODY
 
         module_function
@@ -25,13 +25,21 @@ module Heddle
         # @raise [RedirectError] when the body can't be sent again
         def follow(request, status, origin, target, own)
           method = method_after(request.method, status)
-          lines = request.lines.lines
-          lines.reject! { |line| line.match?(SECRET) } unless origin.equal?(request.origin)
-          lines.reject! { |line| line.match?(OF_BODY) } unless method == request.method
-          lines.unshift("Host: #{origin.authority}\r\n", origin.proxy_line) unless origin.equal?(request.origin)
-          lines << Fields.lines(own) if own
+          list = fields_after(request, origin, method)
+          Fields.list(own, list) if own
           body = method == request.method ? replayed(request) : nil
-          Request.new(method, origin, target, lines.join, body)
+          Request.new(method, origin, target, FieldList.new(list), body)
+        end
+
+        def fields_after(request, origin, method)
+          moves = !origin.equal?(request.origin)
+          list = moves ? ["Host", origin.authority, *origin.proxy_fields] : []
+          request.fields.each do |name, value|
+            next if (moves && name.match?(SECRET)) || (method != request.method && name.match?(OF_BODY))
+
+            list << name << value
+          end
+          list
         end
 
         def method_after(method, status)

@@ -15,16 +15,16 @@ module Heddle
         attr_reader :origin
         # @return [String] path and query
         attr_reader :target
-        # @return [String] the field lines that the user has a say in, of the body's framing too
-        attr_reader :lines
+        # @return [FieldList] those of the body's framing, too
+        attr_reader :fields
         # @return [String, Upload, nil]
         attr_reader :body
 
-        def initialize(method, origin, target, lines, body)
+        def initialize(method, origin, target, fields, body)
           @method = method
           @origin = origin
           @target = target
-          @lines = lines
+          @fields = fields
           @body = body
         end
 
@@ -36,7 +36,7 @@ module Heddle
         # The first bytes: the head, and a body that is there.
         # @return [String, Array<String>]
         def opening
-          head = "#{@method} #{@origin.request_target(@target)} HTTP/1.1\r\n#{@lines}\r\n"
+          head = "#{@method} #{@origin.request_target(@target)} HTTP/1.1\r\n#{@fields.lines}\r\n"
           @body.is_a?(String) && !@body.empty? ? [head, @body] : head
         end
 

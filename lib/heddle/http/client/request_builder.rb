@@ -38,30 +38,31 @@ module Heddle
           origin, target, own = @origins.find(url)
           target = add_query(target, query) if query
           if method == "GET" && !headers && !payload && !own && !Trace.on?
-            return Request.new(method, origin, target, plain_lines(origin), nil)
+            return Request.new(method, origin, target, plain_fields(origin), nil)
           end
 
           body, described = Payload.make(method, payload || {})
           given = [own, described, Fields.without_framing(headers)]
           fields = given.reduce(@headers) { |merged, more| Fields.merge(merged, more) }.compact
-          Request.new(method, origin, target, lines_of(origin, fields), body)
+          Request.new(method, origin, target, fields_of(origin, fields), body)
         end
 
         private
 
-        def lines_of(origin, fields)
-          host = fields.any? { |name, _| name.casecmp?("host") } ? "" : "Host: #{origin.authority}\r\n"
-          "#{host}#{origin.proxy_line}#{Fields.lines(Trace.on? ? Trace.add(fields) : fields)}"
+        def fields_of(origin, headers)
+          list = headers.any? { |name, _| name.casecmp?("host") } ? [] : ["Host", origin.authority]
+          list.concat(origin.proxy_fields)
+          FieldList.new(Fields.list(Trace.on? ? Trace.add(headers) : headers, list))
         end
 
-        # Of requests that have nothing of their own. Origin and lines change at once: other threads read them.
-        def plain_lines(origin)
-          known, lines = @plain
-          return lines if known.equal?(origin)
+        # Of requests that have nothing of their own. Origin and fields change at once: other threads read them.
+        def plain_fields(origin)
+          known, fields = @plain
+          return fields if known.equal?(origin)
 
-          lines = lines_of(origin, @headers)
-          @plain = [origin, lines].freeze
-          lines
+          fields = fields_of(origin, @headers)
+          @plain = [origin, fields].freeze
+          fields
         end
 
         def add_query(target, query)

@@ -28,10 +28,10 @@ module Heddle
         def carrier(request, limits, deadline) = H2Carrier.new(self, request, limits, deadline)
 
         # Begins a request.
-        # @param lines [String] field lines
+        # @param fields [Array<String>] name, value, name, value
         # @return [H2::ClientStream, nil] nil: the server takes none any more, or none now
-        def open(method, scheme, authority, target, lines, bodiless)
-          stream = @session.open(method, scheme, authority, target, lines, bodiless)
+        def open(method, scheme, authority, target, fields, bodiless)
+          stream = @session.open(method, scheme, authority, target, fields, bodiless)
           @uses += 1 if stream
           stream
         end
