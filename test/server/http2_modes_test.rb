@@ -3,36 +3,16 @@
 require "test_helper"
 require "server/server_helpers"
 require "server/cluster/cluster_case"
-require "support/h2_client"
+require "support/h2_exchanges"
 require "open3"
 
-# HTTP/2 in each mode, and while workers are replaced.
+# HTTP/2 in each mode, and while workers are replaced; in Ractors: modes/ractors_test.rb.
 class Http2ModesTest < Minitest::Test
   include ServerHelpers
+  include H2Exchanges
 
   APP = ->(env) { [200, { "content-type" => "text/plain" }, [env["SERVER_PROTOCOL"], env["rack.input"].read.to_s]] }
   COUNT = 20
-
-  # Requests that come together, every other one with a body; what each is answered.
-  def answers
-    client = H2Client.new(connect)
-    client.send_preface
-    COUNT.times do |i|
-      id = (2 * i) + 1
-      client.send_frame("HEADERS #{"es+" if i.even?}eh #{id} #{i.even? ? "get" : "post"}")
-      client.send_frame(%(DATA es #{id} "body #{id}")) if i.odd?
-    end
-    bodies = Hash.new { |hash, key| hash[key] = +"" }
-    ended = 0
-    while ended < COUNT
-      frame = client.read_frame
-      bodies[frame.stream] << frame.payload if frame.type == "DATA"
-      ended += 1 if frame.end_stream?
-    end
-    bodies
-  ensure
-    client&.close
-  end
 
   def expected
     Array.new(COUNT) { |i| [(2 * i) + 1, "HTTP/2#{"body #{(2 * i) + 1}" if i.odd?}"] }.to_h
@@ -40,7 +20,7 @@ class Http2ModesTest < Minitest::Test
 
   [{ mode: :fiber }, { mode: :fiber, threads: 2 }, { mode: :thread, threads: 3 }, { mode: :single }].each do |options|
     define_method("test_#{options.values.join("_")}") do
-      serving(APP, lint: false, **options) { assert_equal expected, answers }
+      serving(APP, lint: false, **options) { assert_equal expected, exchange_together(connect, COUNT) }
     end
   end
 end

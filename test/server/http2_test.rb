@@ -342,6 +342,11 @@ class Http2Test < Minitest::Test
       assert_equal "hello", Net::HTTP.get(URI("http://127.0.0.1:#{port}/"))
     end
     serving(APP, http2: :tls) { refute_predicate curl("/").last, :success? }
+    { tls: "h2", off: "http/1.1" }.each do |http2, chosen|
+      serving_tls(APP, http2:) do
+        assert_equal chosen, connect_tls(alpn_protocols: %w[h2 http/1.1]).tap(&:close).alpn_protocol
+      end
+    end
   end
 
   def test_over_tls_by_alpn

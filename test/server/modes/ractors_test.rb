@@ -3,11 +3,14 @@
 require "test_helper"
 require "heddle/server"
 require "open3"
+require "support/h2_exchanges"
 require "support/served_process"
 require "tmpdir"
 
 # `--mode ractor`: a loop in each of several Ractors. In processes of its own: Ruby's Ractors would meet other tests'.
 class RactorsTest < Minitest::Test
+  include H2Exchanges
+
   APP = <<~RUBY
     class App
       def call(env)
@@ -46,9 +49,11 @@ class RactorsTest < Minitest::Test
     #{APP}
   RUBY
   COMMAND = [*ServedProcess::HEDDLE, "serve", "--mode", "ractor", "-b", "127.0.0.1:0", "-e", "test"].freeze
+  # Every other one of twenty streams has a body.
+  BODIES = Array.new(20) { |i| [(2 * i) + 1, i.odd? ? "BODY #{(2 * i) + 1}" : ""] }.to_h.reject { |_, body| body.empty? }.freeze
   # Seconds.
   PATIENCE = 60
-  private_constant :APP, :UNSHAREABLE, :DOUBTFUL, :NEVER, :COMMAND, :PATIENCE
+  private_constant :APP, :UNSHAREABLE, :DOUBTFUL, :NEVER, :COMMAND, :BODIES, :PATIENCE
 
   def served(app, *options)
     Dir.mktmpdir do |folder|
@@ -112,6 +117,7 @@ class RactorsTest < Minitest::Test
       assert_match(%r{\AHTTP/2 200.*ractor \d\z}m, ask.call("/"))
       assert_match(%r{\AHTTP/2 200.*ABC\z}m, ask.call("/body", "--data-binary", "abc"))
       assert_match(%r{\AHTTP/2 500}, ask.call("/raise"))
+      assert_equal BODIES, exchange_together(TCPSocket.new(one.uri.host, one.uri.port), 20, path: "/body")
     end
   end
 
