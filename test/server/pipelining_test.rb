@@ -101,7 +101,8 @@ class ServerPipeliningTest < Minitest::Test
   def test_what_follows_connection_close_is_not_served
     called = 0
     app = ->(env) { (called += 1) && ECHO.call(env) }
-    requests = Array.new(40) { |i| request("/#{i}", i.even? ? "GET" : "chunked", i == 20 ? "Connection: close\r\n" : "") }
+    requests = Array.new(40) { |i| request("/#{i}", i.even? ? "GET" : "chunked") }
+    requests[20] = request("/20", "GET", "Connection: close\r\n")
     serving(app, lint: false) do
       send_ahead(requests.join) do |socket|
         responses = Array.new(21) { read_response(socket) }

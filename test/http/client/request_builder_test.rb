@@ -26,7 +26,9 @@ class RequestBuilderTest < ClientCase
     one = Interrupting.new("one.test")
     two = Interrupting.new("two.test")
     builder = Client::RequestBuilder.new(Paths.new({ "/1" => one, "/2" => two }), {})
-    hosts = ->(*paths) { paths.map { |path| builder.build("GET", path, nil, nil, nil).fields.lines[/Host: (.*)\r/, 1] } }
+    hosts = lambda do |*paths|
+      paths.map { |path| builder.build("GET", path, nil, nil, nil).fields.lines[/Host: (.*)\r/, 1] }
+    end
     inner = nil
     one.meanwhile = -> { inner = hosts.call("/1", "/2") }
 

@@ -2,8 +2,8 @@
 
 require_relative "cluster_case"
 
-# Workers are replaced while clients of HTTP/1.1 send requests ahead: each is answered in its turn, or follows a response
-# that has said `connection: close`.
+# Workers are replaced while clients of HTTP/1.1 send requests ahead: each is answered in its turn, or comes after a
+# response that has said `connection: close`.
 class ClusterPipeliningTest < Minitest::Test
   include ClusterCase
 

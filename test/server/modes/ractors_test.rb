@@ -50,7 +50,7 @@ class RactorsTest < Minitest::Test
   RUBY
   COMMAND = [*ServedProcess::HEDDLE, "serve", "--mode", "ractor", "-b", "127.0.0.1:0", "-e", "test"].freeze
   # Every other one of twenty streams has a body.
-  BODIES = Array.new(20) { |i| [(2 * i) + 1, i.odd? ? "BODY #{(2 * i) + 1}" : ""] }.to_h.reject { |_, body| body.empty? }.freeze
+  BODIES = (3..39).step(4).to_h { |stream| [stream, "BODY #{stream}"] }.freeze
   # Seconds.
   PATIENCE = 60
   private_constant :APP, :UNSHAREABLE, :DOUBTFUL, :NEVER, :COMMAND, :BODIES, :PATIENCE
