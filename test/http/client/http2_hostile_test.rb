@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: sanitize
+
 require "test_helper"
 require_relative "support/client_case"
 require_relative "support/h2_scripted_server"

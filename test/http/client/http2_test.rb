@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-# test: sanitize
 # test: each selector
 
 require "test_helper"
