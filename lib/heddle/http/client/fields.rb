@@ -22,7 +22,11 @@ module Heddle
             name = name.to_s
             raise ArgumentError, "header name #{name.inspect} is not a token (RFC 9110, 5.1)" unless name.match?(NAME)
 
-            Array(values).each { |value| list << name << checked(name, value.to_s) }
+            if values.is_a?(Array)
+              values.each { |value| list << name << checked(name, value.to_s) }
+            elsif !values.nil?
+              list << name << checked(name, values.to_s)
+            end
           end
           list
         end
@@ -40,7 +44,7 @@ module Heddle
         end
 
         def checked(name, value)
-          return value unless value.b.match?(VALUE)
+          return value unless (value.ascii_only? ? value : value.b).match?(VALUE)
 
           raise ArgumentError, "header #{name}: the value #{value.inspect} has a control character"
         end
