@@ -319,7 +319,7 @@ static void run_both_ways(const char *group, unsigned count)
 static void generic_cases(void) { run_both_ways("generic/", 44); }
 static void http2_cases(void) { run_both_ways("http2/", 95); }
 static void hpack_cases(void) { run_both_ways("hpack/", 8); }
-static void more_cases(void) { run_both_ways("more/", 49); }
+static void more_cases(void) { run_both_ways("more/", 52); }
 
 int main(int argc, char **argv)
 {

@@ -98,12 +98,12 @@ static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field
         heddle_controls_note(&block->controls, block->bytes->bytes, kept);
 }
 
-/* Each field counts, even if it is a one-byte reference (RFC 9113, 10.5.1). */
-static bool count_field(heddle_h2_block *block, const heddle_hpack_field *field, bool is_crumb)
+/* Each field counts, even if it is a one-byte reference to a field without a name (RFC 9113, 10.5.1). */
+static bool count_field(heddle_h2_block *block, const heddle_hpack_field *field, bool is_pseudo, bool is_crumb)
 {
     const heddle_h2_limits *limits = block->limits;
     block->list_size += (uint64_t)field->name_size + field->value_size + HEDDLE_HPACK_OVERHEAD;
-    if (*field->name != ':')
+    if (!is_pseudo)
         block->line_count++;
     block->crumbs += is_crumb;
     uint32_t spared = block->crumbs < limits->crumb_count ? block->crumbs : limits->crumb_count;
@@ -114,16 +114,13 @@ static bool count_field(heddle_h2_block *block, const heddle_hpack_field *field,
 
 void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *field)
 {
-    if (field->name_size == 0) {
-        block->malformed = true;
+    bool is_named = field->name_size > 0, is_pseudo = is_named && *field->name == ':';
+    heddle_field_id id = is_named && !is_pseudo ? heddle_field_find(field->name, field->name_size) : HEDDLE_FIELD_OTHER;
+    if (!count_field(block, field, is_pseudo, id == HEDDLE_FIELD_COOKIE) || block->malformed || block->no_memory)
         return;
-    }
-    heddle_field_id id = *field->name == ':' ? HEDDLE_FIELD_OTHER : heddle_field_find(field->name, field->name_size);
-    if (!count_field(block, field, id == HEDDLE_FIELD_COOKIE) || block->malformed || block->no_memory)
-        return;
-    if (!is_value(field->value, field->value_size))
+    if (!is_named || !is_value(field->value, field->value_size))
         block->malformed = true;
-    else if (*field->name == ':')
+    else if (is_pseudo)
         take_pseudo(block, field);
     else if (!is_lower_token(field->name, field->name_size) || !is_allowed(field, id))
         block->malformed = true;
