@@ -102,10 +102,17 @@ static void end_slow(heddle_subscriber *subscriber)
     reset_stream(events_at(subscriber)->connection);
 }
 
+static void prefetch_connection(const heddle_subscriber *subscriber, bool is_next)
+{
+    if (!is_next)
+        heddle_connection_prefetch(events_at(subscriber)->connection);
+}
+
 static const heddle_subscriber_operations subscriber_operations = {
     .deliver = deliver_message,
     .is_full = is_full,
     .too_slow = end_slow,
+    .prefetch = prefetch_connection,
 };
 
 /* -- as a protocol ------------------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "net/due.h"
 #include "net/link.h"
 #include "net/output_queue.h"
+#include "net/prefetch.h"
 #include "net/transport.h"
 #include "scheduler/loop.h"
 
@@ -77,6 +78,13 @@ const heddle_address *heddle_connection_local(heddle_connection *connection);
 static inline size_t heddle_connection_buffered(const heddle_connection *connection)
 {
     return connection->input_end - connection->input_start;
+}
+
+/* Prefetches what sending reads. */
+static inline void heddle_connection_prefetch(const heddle_connection *connection)
+{
+    heddle_prefetch(connection, offsetof(heddle_connection, protocol));
+    heddle_prefetch(&connection->output, sizeof(connection->output));
 }
 
 /* The unused input as one piece; returns the number of pieces, 0 or 1. */

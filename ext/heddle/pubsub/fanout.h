@@ -67,6 +67,11 @@ typedef struct {
     void (*too_slow)(heddle_subscriber *subscriber);
     /* Called when the loop closes and the subscriber was unsubscribed. May be NULL. */
     void (*ended)(heddle_subscriber *subscriber);
+    /*
+     * Prefetches what `deliver` reads. It is called twice: when one other subscriber comes first, and when this one is
+     * next, and what the first call has prefetched is there. NULL: nothing is to be done.
+     */
+    void (*prefetch)(const heddle_subscriber *subscriber, bool is_next);
 } heddle_subscriber_operations;
 
 struct heddle_subscriber {

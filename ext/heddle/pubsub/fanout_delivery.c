@@ -1,5 +1,6 @@
 /* Delivers messages to subscribers: new ones, and those that they have missed. */
 
+#include "net/prefetch.h"
 #include "pubsub/fanout_records.h"
 #include "scheduler/take_errinfo.h"
 
@@ -91,6 +92,22 @@ static void offer_message(heddle_subscriber *subscriber, heddle_message *message
         deliver_message(subscriber, message);
 }
 
+/*
+ * The records of ten thousand subscribers are more than a processor's caches hold, and a pointer in each record leads to
+ * the next one. So a subscriber's records are prefetched one after the other, while those before it get the message.
+ */
+static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *next)
+{
+    for (int step = 0; step < 2; step++, next = next->next) {
+        if (next == &topic->subscribers)
+            return;
+        const heddle_subscriber *subscriber = HEDDLE_CONTAINER_OF(next, heddle_subscriber, link);
+        if (subscriber->operations->prefetch)
+            subscriber->operations->prefetch(subscriber, step == 0);
+    }
+    heddle_prefetch(next, sizeof(heddle_subscriber) + HEDDLE_CACHE_LINE);
+}
+
 static void offer_to_all(heddle_topic *topic, heddle_message *message)
 {
     heddle_fanout *fanout = topic->fanout;
@@ -99,6 +116,8 @@ static void offer_to_all(heddle_topic *topic, heddle_message *message)
     while (delivery.next) {
         heddle_subscriber *subscriber = HEDDLE_CONTAINER_OF(delivery.next, heddle_subscriber, link);
         delivery.next = heddle_link_after(&topic->subscribers, delivery.next);
+        if (delivery.next)
+            prefetch_subscribers(topic, delivery.next);
         offer_message(subscriber, message);
     }
     heddle_fanout_end_delivery(fanout, &delivery);

@@ -247,10 +247,20 @@ static void end_slow_socket(heddle_subscriber *subscriber)
     heddle_websocket_release_hold(socket);
 }
 
+static void prefetch_socket(const heddle_subscriber *subscriber, bool is_next)
+{
+    const heddle_websocket *socket = subscription_of(subscriber)->socket;
+    if (is_next)
+        heddle_connection_prefetch(socket->work.connection);
+    else
+        heddle_prefetch(socket, offsetof(heddle_websocket, reader) + 64);
+}
+
 static const heddle_subscriber_operations operations = {
     .deliver = deliver_message,
     .is_full = is_full,
     .too_slow = end_slow_socket,
+    .prefetch = prefetch_socket,
 };
 
 /* -- subscribing --------------------------------------------------------------------------------------------------- */
