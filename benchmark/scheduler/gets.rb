@@ -33,7 +33,7 @@ module Bench
       def measure(contestant, size)
         count = contestant.key == "blocking" ? few(size) : size[:requests]
         port = DelayServer.own_port(size[:port])
-        get_all(contestant, port, count, 0) # the server has its fibers then, whoever comes first
+        get_all(contestant, port, count, size[:delay]) # as many fibers as later: their stacks and the heap are there
         answered = 0
         seconds, cpu = timed { answered = get_all(contestant, port, count, size[:delay]) }
         check(answered, count, "requests were answered")

@@ -13,7 +13,7 @@ module Bench
 
       def unit = "ms"
 
-      def details = %i[joined_s]
+      def details = %i[joined_s cpu_s]
 
       def sizes(quick:) = { threads: 3, seconds: quick ? 0.3 : 1.0 }
 
@@ -21,13 +21,13 @@ module Bench
 
       def measure(contestant, size)
         late = []
-        joined = nil
+        joined = cpu = nil
         contestant.run do
           contestant.spawn { late = tick { joined } }
-          contestant.spawn { joined, = timed { join(size) } }
+          contestant.spawn { joined, cpu = timed { join(size) } }
         end
         check(late.size > 10, true, "ticks")
-        { value: late.max * 1_000, joined_s: joined }
+        { value: late.max * 1_000, joined_s: joined, cpu_s: cpu }
       end
 
       private
