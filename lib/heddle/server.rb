@@ -62,6 +62,15 @@ module Heddle
     autoload :Units, "heddle/server/units"
     autoload :UnixBind, "heddle/server/unix_bind"
 
+    # Loads the files of the server now. Later, at some request, there may be no descriptor left for that, and what a
+    # worker loads is shared with no other.
+    # @return [void]
+    def self.load_everything
+      [HTTP, HTTP::H1, Rack, Server].each do |namespace|
+        namespace.constants.each { |name| namespace.const_get(name) if namespace.autoload?(name) }
+      end
+    end
+
     # @return [Configuration]
     attr_reader :configuration
 
@@ -121,7 +130,7 @@ module Heddle
       JIT.enable
       require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
       DescriptorLimit.raise if @configuration.descriptor_limit == :hard
-      load_everything
+      Server.load_everything
       @mode = mode = Modes.of(@configuration, @log)
       mode.servings.each { |serving| serving.take_place(*@place, siblings:, reserve: @reserve) } if @place
       mode.stop(now: @stopping == :now) if @stopping
@@ -221,13 +230,6 @@ module Heddle
       advise = @configuration.environment == "development"
       Stalls.telling(->(stall) { @log.notice(Stalls.line(stall, advise:)) }) do
         Protection.during(protections, &)
-      end
-    end
-
-    # Now, and not at some request for which there may be no descriptor left.
-    def load_everything
-      [HTTP, HTTP::H1, Rack, Server].each do |namespace|
-        namespace.constants.each { |name| namespace.const_get(name) if namespace.autoload?(name) }
       end
     end
 

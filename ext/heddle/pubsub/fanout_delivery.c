@@ -93,8 +93,9 @@ static void offer_message(heddle_subscriber *subscriber, heddle_message *message
 }
 
 /*
- * The records of ten thousand subscribers are more than a processor's caches hold, and a pointer in each record leads to
- * the next one. So a subscriber's records are prefetched one after the other, while those before it get the message.
+ * The records of ten thousand subscribers are more than a processor's caches hold, and a pointer in each record leads
+ * to the next one. So a subscriber's records are prefetched one after the other, while those before it get the
+ * message.
  */
 static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *next)
 {

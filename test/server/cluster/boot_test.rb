@@ -137,6 +137,16 @@ class ClusterBootTest < Minitest::Test
     @served = nil
   end
 
+  def test_workers_share_the_files_of_the_server_with_the_mold
+    write("config/heddle.rb", "after_mold { $loaded = $LOADED_FEATURES.dup }\n")
+    write("config.ru", <<~'RUBY')
+      run ->(_env) { [200, {}, [($LOADED_FEATURES - $loaded).grep(%r{/heddle/(http|rack|concurrency)/}).join("\n")]] }
+    RUBY
+    serve
+
+    assert_equal "", served.get("/").body, "each worker has loaded these"
+  end
+
   def test_one_worker_is_a_process_of_its_own_in_production_only
     { "development" => true, "production" => false }.each do |environment, same|
       serve(workers: 1, environment: { "RACK_ENV" => environment })

@@ -55,7 +55,7 @@ class RactorConstantsTest < Minitest::Test
     assert_operator constants.size, :>, 50
     out, status = Open3.capture2e(RbConfig.ruby, "-I#{ROOT}/lib", stdin_data: <<~RUBY)
       require "heddle/server"
-      Heddle::Server.new.send(:load_everything)
+      Heddle::Server.load_everything
       Heddle::Server::Ractors.prepare
       #{constants.inspect}.each do |space, name|
         value = Object.const_get(space).const_get(name, false)

@@ -55,6 +55,7 @@ module Heddle
           @setting.configuration.export_environment
           hooks.run(:before_mold)
           app = @load.call
+          load_what_serves
           Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
           Databases.start(fibers: @setting.configuration.mode == :fiber)
           hooks.run(:after_mold)
@@ -68,6 +69,12 @@ module Heddle
           fail_with(e.message)
         rescue StandardError, ScriptError => e
           fail_with("a hook failed: #{e.class}: #{e.message} (#{e.backtrace&.first})")
+        end
+
+        # So that the workers share it. After the application, which chooses the versions of gems.
+        def load_what_serves
+          Heddle.eager_load
+          Server.load_everything
         end
 
         def fail_with(message)
