@@ -230,7 +230,9 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         int result = flush_output(socket);
         if (result == 0)
             heddle_websocket_handle_drained(socket);
-        else if (result != -EAGAIN)
+        else if (result == -EAGAIN)
+            heddle_websocket_update_pong(socket);
+        else
             heddle_websocket_stop_carrier(socket);
     }
     heddle_connection_wake(connection, ready);
@@ -249,6 +251,8 @@ static void handle_flushed(heddle_connection *connection)
     if (!connection->output.size) {
         heddle_output_clear(&connection->output);
         heddle_websocket_handle_drained(socket);
+    } else {
+        heddle_websocket_update_pong(socket);
     }
     heddle_websocket_release_hold(socket);
 }

@@ -23,7 +23,7 @@ bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_op
     size_t used = heddle_websocket_write_head(frame, opcode, false, size, NULL);
     if (size)
         memcpy(frame + used, payload, size);
-    socket->unsent += used + size;
+    socket->written += used + size;
     return socket->carrier->write(socket, frame, used + size, 0);
 }
 
@@ -73,7 +73,7 @@ bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame, bool at_
     if (!(at_once ? socket->carrier->send(socket, frame) : socket->carrier->write(socket, NULL, 0, frame)))
         return false;
     heddle_websocket_count_sent(socket, (uint64_t)RSTRING_LEN(frame));
-    socket->unsent += (size_t)RSTRING_LEN(frame);
+    socket->written += (uint64_t)RSTRING_LEN(frame);
     return true;
 }
 
@@ -114,6 +114,6 @@ bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opc
         return false;
     }
     heddle_websocket_count_sent(socket, size);
-    socket->unsent += sent ? sent : used + size;
+    socket->written += sent ? sent : used + size;
     return true;
 }

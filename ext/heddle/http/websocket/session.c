@@ -22,6 +22,7 @@ void heddle_websocket_free(heddle_websocket *socket)
 {
     heddle_websocket_drop_messages(socket);
     heddle_websocket_reader_end(&socket->reader);
+    free(socket->pong);
     free(socket);
 }
 
@@ -163,10 +164,8 @@ static void handle_message(heddle_websocket *socket)
 
 static void handle_ping(heddle_websocket *socket)
 {
-    /* A client that sends pings and reads nothing gets no more pongs: the RFC allows to answer the latest one only. */
-    if (socket->state == HEDDLE_WEBSOCKET_OPEN && heddle_websocket_pending(socket) < HEDDLE_OUTPUT_AT_ONCE &&
-        !heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PONG, socket->reader.control,
-                                       socket->reader.control_size))
+    if (socket->state == HEDDLE_WEBSOCKET_OPEN &&
+        !heddle_websocket_answer_ping(socket, socket->reader.control, socket->reader.control_size))
         heddle_websocket_stop_carrier(socket);
 }
 
@@ -223,6 +222,7 @@ void heddle_websocket_resume_reading(heddle_websocket *socket)
 
 void heddle_websocket_handle_drained(heddle_websocket *socket)
 {
+    heddle_websocket_update_pong(socket);
     heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_DRAINED);
     heddle_websocket_catch_up(socket);
 }

@@ -9,6 +9,7 @@
  *   session.c         states, input, life
  *   time_limits.c     pings, and the end when the server stops
  *   sending.c         frames into the carrier's output
+ *   pong.c            the answers to pings
  *   work.c            what is due to the handler, and the runner that calls it
  *   client.c          Heddle::HTTP::WebSocket::Client, which the handler sees
  *   client_methods.c  what the handler calls of it
@@ -26,6 +27,7 @@
 typedef struct heddle_websocket_subscription heddle_websocket_subscription;
 typedef struct heddle_websocket_handle heddle_websocket_handle;
 typedef struct heddle_websocket_stream heddle_websocket_stream;
+typedef struct heddle_websocket_pong heddle_websocket_pong;
 
 typedef enum {
     HEDDLE_WEBSOCKET_OPEN,
@@ -104,7 +106,9 @@ struct heddle_websocket {
     heddle_websocket_subscription *subscriptions;
     int64_t heard;              /* when input came last, from the coarse clock: ns */
     int64_t pinged_at, retires_at;
-    size_t unsent;              /* the value that `pending` would have if nothing had been sent since the last check */
+    uint64_t written;           /* bytes that were ever queued … */
+    uint64_t left;              /* … and those that had left at the last look */
+    heddle_websocket_pong *pong; /* one that waits behind much output, from malloc; else NULL */
     uint64_t lingered;          /* discarded bytes */
     heddle_websocket_traffic traffic;
     heddle_websocket_reader reader;
@@ -144,7 +148,7 @@ void heddle_websocket_resume_reading(heddle_websocket *socket);
 void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size);
 /* Ends the socket with a close frame, without waiting for an answer. Held. */
 void heddle_websocket_fail_session(heddle_websocket *socket, unsigned code, const char *reason);
-/* Called when a flush has emptied the output: calls the handler and the subscriptions. Held. */
+/* Called when a flush has emptied the output: calls the handler and the subscriptions, and answers a ping. Held. */
 void heddle_websocket_handle_drained(heddle_websocket *socket);
 /* Called when another process has got it: the connection is about to be detached, and no callback is called. */
 void heddle_websocket_finish_handoff(heddle_websocket *socket);
@@ -212,6 +216,16 @@ void heddle_websocket_check_overflow(heddle_websocket *socket);
 bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame, bool at_once);
 /* Closes a socket whose client reads too slowly. Held. */
 void heddle_websocket_end_slow(heddle_websocket *socket);
+
+/* -- pong.c -------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Answers a ping, or keeps the payload of the latest one while a pong waits behind much output already (RFC 6455,
+ * section 5.5.3). false: no memory, or the carrier is broken. Held, in the loop.
+ */
+bool heddle_websocket_answer_ping(heddle_websocket *socket, const char *payload, size_t size);
+/* Some output has left: so may have the pong that an unanswered ping waits for. Held, in the loop. */
+void heddle_websocket_update_pong(heddle_websocket *socket);
 
 /* -- subscriptions.c ----------------------------------------------------------------------------------------------- */
 

@@ -35,8 +35,9 @@ void heddle_websocket_set_deadline(heddle_websocket *socket)
 /* Has the kernel taken output since the last check? A full send buffer means that the client has. */
 static bool has_output_moved(heddle_websocket *socket, size_t pending)
 {
-    bool moved = pending < socket->unsent;
-    socket->unsent = pending;
+    uint64_t left = socket->written - pending;
+    bool moved = left != socket->left;
+    socket->left = left;
     return moved;
 }
 

@@ -1,0 +1,189 @@
+/* sources: http/websocket/pong.c */
+/* ruby: headers */
+
+/* Which pings of a client are answered while much output waits for it, and when. */
+
+#include "check.h"
+#include "http/websocket/session.h"
+
+enum {
+    LITTLE = HEDDLE_OUTPUT_AT_ONCE - 1,
+    MUCH = HEDDLE_OUTPUT_AT_ONCE,
+    FRAME = 100, /* bytes of a pong here */
+};
+
+static heddle_websocket *session;
+static char sent[256]; /* the first bytes of the pongs that were written */
+static size_t count, pending;
+static bool works;
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* -- what pong.c calls --------------------------------------------------------------------------------------------- */
+
+size_t heddle_websocket_pending(const heddle_websocket *socket)
+{
+    return pending;
+}
+
+bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
+                                   size_t size)
+{
+    CHECK_EQUAL(HEDDLE_WEBSOCKET_PONG, opcode);
+    if (!works)
+        return false;
+    CHECK(count < sizeof(sent));
+    sent[count++] = size ? *payload : '-';
+    pending += FRAME;
+    socket->written += FRAME;
+    return true;
+}
+
+void heddle_websocket_stop_carrier(heddle_websocket *socket)
+{
+    socket->state = HEDDLE_WEBSOCKET_OVER;
+}
+
+/* -- helpers ------------------------------------------------------------------------------------------------------- */
+
+static void open_socket(size_t waiting)
+{
+    session = calloc(1, sizeof(*session));
+    session->state = HEDDLE_WEBSOCKET_OPEN;
+    session->written = pending = waiting;
+    works = true;
+}
+
+static void take_ping(char payload)
+{
+    CHECK(heddle_websocket_answer_ping(session, &payload, 1));
+}
+
+static void let_leave(size_t size)
+{
+    pending -= size;
+    heddle_websocket_update_pong(session);
+}
+
+static void expect_pongs(const char *payloads)
+{
+    CHECK_EQUAL(strlen(payloads), count);
+    CHECK(memcmp(payloads, sent, count) == 0);
+}
+
+static void end_socket(void)
+{
+    free(session->pong);
+    free(session);
+}
+
+/* -- tests --------------------------------------------------------------------------------------------------------- */
+
+static void each_ping_is_answered_while_little_waits(void)
+{
+    open_socket(LITTLE - 3 * FRAME);
+    take_ping('a');
+    take_ping('b');
+    CHECK(heddle_websocket_answer_ping(session, "", 0));
+    expect_pongs("ab-");
+    CHECK(!session->pong);
+    end_socket();
+}
+
+static void behind_much_output_the_first_ping_is_answered_and_then_the_latest(void)
+{
+    open_socket(MUCH);
+    for (char payload = 'a'; payload <= 'z'; payload++)
+        take_ping(payload);
+    expect_pongs("a");
+    let_leave(MUCH + FRAME - 1);
+    expect_pongs("a");
+    let_leave(1);
+    expect_pongs("az");
+    let_leave(FRAME);
+    expect_pongs("az");
+    CHECK(!session->pong);
+    end_socket();
+}
+
+/* What was written after the pong may still be there. */
+static void output_that_never_ends_holds_no_pong_back(void)
+{
+    open_socket(MUCH);
+    take_ping('a');
+    take_ping('b');
+    session->written += 2 * MUCH;
+    pending += 2 * MUCH;
+    let_leave(MUCH + FRAME);
+    expect_pongs("ab");
+    take_ping('c');
+    take_ping('d');
+    expect_pongs("ab");
+    pending -= 2 * MUCH + FRAME;
+    take_ping('e'); /* it finds that the pong has left, and little waits */
+    expect_pongs("abde");
+    end_socket();
+}
+
+static void a_client_that_reads_nothing_costs_one_pong(void)
+{
+    open_socket(MUCH);
+    for (int pings = 0; pings < 1000000; pings++)
+        take_ping('a');
+    expect_pongs("a");
+    CHECK_EQUAL(MUCH + FRAME, pending);
+    end_socket();
+}
+
+/* The head of the response is pending, and nobody has counted it. */
+static void bytes_that_were_not_counted_let_no_pong_through(void)
+{
+    open_socket(MUCH);
+    pending += 200;
+    take_ping('a');
+    take_ping('b');
+    take_ping('c');
+    expect_pongs("a");
+    end_socket();
+}
+
+static void a_socket_that_closes_answers_no_more(void)
+{
+    open_socket(MUCH);
+    take_ping('a');
+    take_ping('b');
+    session->state = HEDDLE_WEBSOCKET_CLOSING;
+    let_leave(MUCH + FRAME);
+    expect_pongs("a");
+    end_socket();
+}
+
+static void without_memory_the_socket_is_broken_off(void)
+{
+    open_socket(MUCH);
+    take_ping('a');
+    take_ping('b');
+    works = false;
+    let_leave(MUCH + FRAME);
+    CHECK_EQUAL(HEDDLE_WEBSOCKET_OVER, session->state);
+    end_socket();
+    open_socket(0);
+    works = false;
+    CHECK(!heddle_websocket_answer_ping(session, "a", 1));
+    end_socket();
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("pongs", "each ping is answered while little waits", each_ping_is_answered_while_little_waits);
+    check_run("pongs", "behind much output the first ping is answered and then the latest",
+              behind_much_output_the_first_ping_is_answered_and_then_the_latest);
+    check_run("pongs", "output that never ends holds no pong back", output_that_never_ends_holds_no_pong_back);
+    check_run("pongs", "a client that reads nothing costs one pong", a_client_that_reads_nothing_costs_one_pong);
+    check_run("pongs", "bytes that were not counted let no pong through",
+              bytes_that_were_not_counted_let_no_pong_through);
+    check_run("pongs", "a socket that closes answers no more", a_socket_that_closes_answers_no_more);
+    check_run("pongs", "without memory the socket is broken off", without_memory_the_socket_is_broken_off);
+    return check_end();
+}
