@@ -73,7 +73,7 @@ module Heddle
 
       # @param url [String]
       # @return [String] for messages
-      def self.hide_password(url) = url.sub(%r{//[^/@]*@}, "//").sub(/(password=)[^&]*/, '\1…')
+      def self.hide_password(url) = url.sub(%r{//.*@}m, "//").gsub(/(password=)[^&]*/, '\1…')
 
       # @return [Redis, Postgresql] a new connection
       # @raise [Lost]

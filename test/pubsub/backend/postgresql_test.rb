@@ -48,6 +48,33 @@ class PubSubPostgresqlTest < Minitest::Test
     pg.close
   end
 
+  # It has its own database, and no other right.
+  def test_an_ordinary_user_is_enough_and_a_wrong_password_is_said_without_it
+    pg = @backend_server.connect
+    pg.exec("CREATE ROLE app LOGIN PASSWORD 'right'")
+    pg.exec("CREATE DATABASE app OWNER app")
+    File.write(File.join(@backend_server.folder, "data/pg_hba.conf"), "local app app scram-sha-256\nlocal all all trust\n")
+    pg.exec("SELECT pg_reload_conf()")
+    url = "postgresql://app:%s@/app?host=#{@backend_server.folder}"
+    refused = refusal_of(format(url, "wr0ng"))
+
+    assert_match(/password authentication failed for user "app"/, refused)
+    refute_includes refused, "wr0ng"
+    backend = Heddle::PubSub::Backend.new(format(url, "right"))
+    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+
+    assert_equal 1, offset(backend.publish("room", "x"))
+  ensure
+    pg&.close
+  end
+
+  # The server reads its rules anew soon.
+  def refusal_of(url)
+    loop { Heddle::PubSub::Backend.new(url).connect.close }
+  rescue Heddle::PubSub::Backend::Lost => e
+    e.message
+  end
+
   def test_the_table_keeps_no_more_than_it_should
     backend = Heddle::PubSub::Backend.new(url, stored: 100)
     Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)

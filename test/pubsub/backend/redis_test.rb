@@ -81,12 +81,26 @@ class PubSubRedisTest < Minitest::Test
     assert_equal "redis://127.0.0.1:1/0 needs the gem redis-client: add it to the Gemfile", wrong.message
   end
 
+  def test_a_wrong_password_is_said_without_it
+    redis.call("CONFIG", "SET", "requirepass", "right")
+    backend = Heddle::PubSub::Backend.new(url.sub("//", "//:wr0ng@"))
+    refused = assert_raises(Heddle::PubSub::Backend::Lost) { backend.connect }
+
+    assert_match(/WRONGPASS/, refused.message)
+    refute_includes refused.message, "wr0ng"
+    assert_raises(Heddle::PubSub::Backend::Lost) { Heddle::PubSub::Backend.new(url).connect }
+    assert Heddle::PubSub::Backend.new(url.sub("//", "//:right@")).connect.open
+  end
+
   def test_the_password_is_in_no_message
     backend = Heddle::PubSub::Backend.new("redis://user:secret@127.0.0.1:1/0")
 
     assert_equal "redis://127.0.0.1:1/0", backend.to_s
-    assert_equal "postgres:///x?password=…&user=a",
-                 Heddle::PubSub::Backend.hide_password("postgres:///x?password=secret&user=a")
+    hidden = ["postgres:///x?password=secret&user=a&sslpassword=secret", "postgres://u:se/cr@et@host/x"].map do |url|
+      Heddle::PubSub::Backend.hide_password(url)
+    end
+
+    assert_equal ["postgres:///x?password=…&user=a&sslpassword=…", "postgres://host/x"], hidden
   end
 
   def test_what_is_no_address_of_a_backend_is_refused

@@ -8,8 +8,9 @@ module Heddle
       class Follower
         include MonotonicClock
 
-        # Messages of a read.
+        # Messages of a read, and the bytes that their data should have.
         MOST = 500
+        BYTES = 8 << 20
         # Messages that are read from before the start.
         RECENT = 10_000
         # Seconds that a read waits; then the epoch is looked at, too.
@@ -17,7 +18,7 @@ module Heddle
         # Seconds between attempts to connect: the first pause, and the longest.
         PAUSE = 0.05
         LONGEST_PAUSE = 10
-        private_constant :MOST, :RECENT, :WAIT, :PAUSE, :LONGEST_PAUSE
+        private_constant :MOST, :BYTES, :RECENT, :WAIT, :PAUSE, :LONGEST_PAUSE
 
         # @return [Integer] of the process that it belongs to
         attr_reader :pid
@@ -28,6 +29,7 @@ module Heddle
           @backend = backend
           @notice = notice
           @pause = PAUSE
+          @most = 1
           @pid = Process.pid
           @began = now
           @mutex = Thread::Mutex.new
@@ -85,14 +87,22 @@ module Heddle
         end
 
         def read(connection)
-          messages = connection.read(@offset, MOST, WAIT)
+          messages = connection.read(@offset, @most, WAIT)
           if messages.empty?
             state = connection.open
             begin_at(state) if state.epoch != @epoch || state.oldest - 1 > @offset
           else
             messages.each { |message| append(message) }
+            choose_most(messages)
           end
           be_ready if @offset >= @goal
+        end
+
+        # Nobody says how large the next messages are: as many as would fit if they were like these, and more only
+        # step by step.
+        def choose_most(messages)
+          largest = messages.map { |message| message.data.bytesize }.max
+          @most = [@most * 4, BYTES / [largest, 1].max].min.clamp(1, MOST)
         end
 
         def append(message)

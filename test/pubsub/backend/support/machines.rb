@@ -56,6 +56,24 @@ module BackendPromises
     assert_equal(sizes.map { |size| size / 4 * 4 }, sizes.map { one.message.first.bytesize })
   end
 
+  # What could end a command or a statement, and what is no text; in a notification and in the table.
+  def test_topics_and_data_may_have_any_bytes
+    topics = ["a\0b", "'; DROP TABLE heddle_pubsub_messages; --", "\xff\xfe".b, "\xff", "$1{}\\x00\"", "", "x" * 1024,
+              "\r\n*1\r\n$8\r\nFLUSHALL\r\n", "grüße", "ü".encode(Encoding::UTF_16LE)]
+    connection = Heddle::PubSub::Backend.new(url).connect
+    state = connection.open
+    connection.read(state.count, 500, 0.01)
+    [1, 3_000].each_with_index do |times, i|
+      messages = topics.map { |topic| [topic, topic * times] }
+      first = connection.publish(state.epoch, "f" * 16, i, messages)
+      found = connection.read(first - 1, 500, 5)
+
+      assert_equal(messages.map { |one| one.map(&:b) }, found.map { |one| [one.topic.b, one.data.b] })
+    end
+  ensure
+    connection&.close
+  end
+
   def test_a_position_of_another_backend_brings_a_reset
     one = machine
     last = one.publish("x")

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+
+# How much a follower reads at once: nobody says beforehand how large the messages of a backend are.
+class PubSubFollowerTest < Minitest::Test
+  Backend = Heddle::PubSub::Backend
+
+  # A backend with messages of the same size.
+  class StoredBackend
+    # @return [Array<Integer>] the messages that each read has asked for
+    attr_reader :reads
+
+    def initialize(count, size)
+      @epoch = Backend.new_epoch
+      @count = count
+      @data = "x" * size
+      @reads = []
+    end
+
+    def connect = self
+    def open = Backend::State.new(epoch: @epoch, count: @count, oldest: 1)
+    def close = nil
+    def to_s = "a backend"
+
+    def read(after, most, _wait)
+      sleep if after == @count # nothing more comes
+      @reads << most
+      (1..[most, @count - after].min).map do |place|
+        Backend::Stored.new(epoch: @epoch, offset: after + place, topic: "room", data: @data)
+      end
+    end
+  end
+
+  # @return [Array<Integer>]
+  def reads_of(count, size)
+    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    backend = StoredBackend.new(count, size)
+
+    assert Backend::Follower.new(backend, ->(text) { flunk text }).wait(60)
+    backend.reads
+  end
+
+  def test_small_messages_are_read_by_hundreds
+    assert_equal [1, 4, 16, 64, 256, 500, 500], reads_of(1200, 10)
+  end
+
+  def test_large_messages_are_read_a_few_at_a_time
+    assert_equal [1, 4, 8, 8, 8], reads_of(29, 1 << 20)
+  end
+end
