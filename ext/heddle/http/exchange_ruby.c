@@ -9,6 +9,8 @@ static void handle_mark(void *data)
 {
     heddle_exchange_handle *handle = data;
     rb_gc_mark(handle->engine_object);
+    if (handle->env)
+        rb_gc_mark(handle->env);
     if (handle->on_disconnect)
         rb_gc_mark(handle->on_disconnect); /* pinned, because it is short-lived */
 }
@@ -330,6 +332,13 @@ static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
     return Qnil;
 }
 
+/* The env that the application gets; nil: not made yet. */
+static VALUE exchange_env(VALUE self)
+{
+    VALUE env = heddle_exchange_handle_of(self)->env;
+    return env ? env : Qnil;
+}
+
 /* Does the client ask for a WebSocket, and is it allowed here? */
 static VALUE exchange_upgradable_p(VALUE self)
 {
@@ -369,6 +378,7 @@ void Init_heddle_exchange(VALUE http)
     rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
     rb_define_method(exchange_class, "closed?", exchange_closed_p, 0);
     rb_define_method(exchange_class, "cancel_on_disconnect", exchange_cancel_on_disconnect, 1);
+    rb_define_method(exchange_class, "env", exchange_env, 0);
     rb_define_method(exchange_class, "upgradable?", exchange_upgradable_p, 0);
     rb_define_method(exchange_class, "status_sent", exchange_status_sent, 0);
     rb_define_method(exchange_class, "content_sent", exchange_content_sent, 0);

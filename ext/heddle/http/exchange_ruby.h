@@ -15,6 +15,7 @@ struct heddle_exchange_handle {
     uint64_t sent;             /* bytes of content */
     bool upgradable;           /* the client asks for a WebSocket, and it is allowed here */
     bool chunking;             /* content is sent in chunks, as it comes */
+    VALUE env;                 /* the application gets it, a Hash; 0: not made yet */
     VALUE on_disconnect;       /* its `cancel` is called when the client leaves; 0: none */
     heddle_address remote;
     const char *tls_version;   /* of the connection, such as TLSv1.3; NULL: no TLS */
