@@ -12,6 +12,8 @@ class Game
   MINES = 26
   # A game has so many moves at most: they have to be in the history, see config/heddle.rb.
   MOVES = 900
+  # Among so many messages of the topic is a restart.
+  KEPT = MOVES + 50
 
   # @return [Symbol] :playing, :won or :lost
   attr_reader :state
@@ -43,33 +45,29 @@ class Game
 
   def start_anew = Heddle::PubSub.publish(TOPIC, { move: "restart", at: rand(1 << 32) })
 
-  # Applies every move that has been made so far.
+  # Applies every move that has been made so far. Offsets count the messages of other topics, too: so this one may have
+  # none, until a move is added that is none. The moves of earlier games need not be there any more.
   def catch_up
     @epoch, last = Heddle::PubSub.position(TOPIC).split(":")
     last = last.to_i
-    @offset = [@offset, last - MOVES - 50].max # among those is a restart
+    last = offset_of(Heddle::PubSub.publish(TOPIC, { move: "none" })) if @offset.zero? && last.positive?
     return if @offset >= last
 
-    done = Heddle::Promise.new
-    reading = Heddle::PubSub.subscribe(TOPIC, since: "#{@epoch}:#{@offset}") do |message|
-      apply(message)
-      done.resolve if @offset >= last && !done.settled?
-    end
-    done.wait
-    reading.cancel
+    starts = [@offset, last - (4 * KEPT), last - KEPT].select { |start| start >= @offset }
+    starts.any? { |start| read_from(start, last) } or restart(nil, last)
   end
 
   # The first page that gets a message applies it for all pages of this process. None can miss one: a page subscribes
   # before it catches up.
   # @param message [Heddle::PubSub::Message]
   def apply(message)
-    offset = message.position.split(":").last.to_i
+    offset = offset_of(message.position)
     return restart(nil, offset) if message.reset? # the server was stopped meanwhile
     return if offset <= @offset
 
     @offset = offset
-    @moves += 1
     move, at = JSON.parse(message.data).values_at("move", "at")
+    @moves += 1 unless move == "none"
     case move
     when "restart" then restart(at)
     when "reveal" then reveal(at)
@@ -78,6 +76,20 @@ class Game
   end
 
   private
+
+  def offset_of(position) = position.split(":").last.to_i
+
+  # @return [Boolean] whether the messages from there on were all there
+  def read_from(start, last)
+    done = Heddle::Promise.new
+    reading = Heddle::PubSub.subscribe(TOPIC, since: "#{@epoch}:#{start}") do |message|
+      next done.settled? || done.resolve(false) if message.reset?
+
+      apply(message)
+      done.resolve(true) if @offset >= last && !done.settled?
+    end
+    done.value.tap { reading.cancel }
+  end
 
   def restart(seed, offset = @offset)
     @seed = seed

@@ -75,7 +75,7 @@ module Heddle
     # @return [self]
     def event_stream = self
 
-    # @return [Array] what the connection needs to send the events by itself
+    # @return [Array, nil] what the connection needs to send the events by itself; nil: a fiber serves them
     # @api private
     def wish = [topic, since, @lines, @beginning, slow, @handoff]
 

@@ -13,7 +13,8 @@ module Heddle
   #
   #     run Heddle::Live.new(Board)
   #
-  # It answers GET for the page itself, for its script, and for its WebSocket, below the path it is mounted at.
+  # It answers GET for the page itself, for its script, and for its WebSocket or what takes its place, below the path it
+  # is mounted at.
   class Live
     autoload :Connection, "heddle/live/connection"
     autoload :NotFound, "heddle/live/page"
@@ -48,12 +49,13 @@ module Heddle
     # @yieldparam env [Hash] of a request
     # @yieldreturn [Object, nil] whose page it is, such as the user's id: nobody else can connect to it
     def initialize(page, secret: nil, &user)
-      unless secret.nil? || secret.bytesize >= 32
-        raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs 32: take SecureRandom.hex(32)"
-      end
+      raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs 32: take SecureRandom.hex(32)" if
+        secret && secret.bytesize < 32
 
       @page = page
-      @token = Token.new(secret || SecureRandom.bytes(32), page.name)
+      secret ||= SecureRandom.bytes(32)
+      @token = Token.new(secret, page.name)
+      @fallback = WebSocket::Fallback.new(Token.new(secret, "stream of #{page.name}"), Connection::SIZE)
       @user = user || ->(_env) {}
       @sessions = {}
       @kept = {}
@@ -62,11 +64,11 @@ module Heddle
     # @param env [Hash]
     # @return [Array] a Rack response
     def call(env)
+      return connect(env) if env["PATH_INFO"] == SOCKET_PATH
       return [405, { "allow" => "GET, HEAD" }, []] unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
 
       case env["PATH_INFO"]
       when "", "/" then show(env)
-      when SOCKET_PATH then WebSocket.upgrade(env, Connection.new(self, user_of(env)))
       when SCRIPT_PATH
         [200, { "content-type" => "text/javascript", "cache-control" => "public, max-age=31536000, immutable",
                 "x-content-type-options" => "nosniff" }, [SCRIPT]]
@@ -109,6 +111,11 @@ module Heddle
     def forget(session)
       @sessions.delete(session.id)
       @kept.delete(session.id)
+    end
+
+    def connect(env)
+      user = user_of(env)
+      @fallback.call(env, user) { Connection.new(self, user) } || WebSocket.upgrade(env, Connection.new(self, user))
     end
 
     def user_of(env) = @user.call(env)&.to_s

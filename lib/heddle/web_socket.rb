@@ -8,7 +8,10 @@ module Heddle
   module WebSocket
     autoload :Connection, "heddle/web_socket/connection"
     autoload :Error, "heddle/web_socket/connection"
+    autoload :Fallback, "heddle/web_socket/fallback"
+    autoload :FallbackClient, "heddle/web_socket/fallback"
     autoload :HandshakeFailed, "heddle/web_socket/connection"
+    autoload :TokenBucket, "heddle/web_socket/token_bucket"
 
     # The argument of a handler's callbacks.
     Client = HTTP::WebSocket::Client

@@ -23,10 +23,11 @@ class BoardExampleTest < Minitest::Test
     @served.stop
   end
 
+  def start_browser = @browser = Browser.new(*%w[chromium chromedriver].map { |name| need_program(name) })
+
   # @return [String] a tab with the board
   def open_tab
-    programs = %w[chromium chromedriver].map { |name| need_program(name) }
-    tab = @browser ? @browser.open_tab : (@browser = Browser.new(*programs)).tab
+    tab = @browser ? @browser.open_tab : start_browser.tab
     @browser.visit(@served.uri.to_s)
     await(CONNECTED)
     tab
@@ -61,6 +62,21 @@ class BoardExampleTest < Minitest::Test
     @browser.switch_to(second)
     await("#{OPEN} == 0 && #{FLAGS} == 0")
     assert_equal "clicks set flags", @browser.text("#switch")
+    assert_empty(@browser.console.grep_v(/favicon/), "the policy was broken, or something else failed")
+  end
+
+  # Its clicks come to any of the two workers.
+  def test_a_browser_without_websockets_plays_too
+    start_browser.devtools("Page.addScriptToEvaluateOnNewDocument", source: "delete window.WebSocket")
+    @browser.visit(@served.uri.to_s)
+    await(CONNECTED)
+    @browser.click(CELL)
+    await("#{OPEN} > 0")
+    @browser.click("#switch")
+    await("document.querySelector('#switch').innerText == 'clicks set flags'")
+    @browser.run("document.querySelector('.closed').click()")
+    await("#{FLAGS} == 1")
+
     assert_empty(@browser.console.grep_v(/favicon/), "the policy was broken, or something else failed")
   end
 

@@ -44,14 +44,18 @@ class LiveBrowserTest < Minitest::Test
     def pick(row_id:) = @picked = row_id + 1
   end
 
-  def visit(query = "")
+  # @param script [String, nil] runs before those of the page
+  # @param expected [Regexp] in the console
+  # @yieldparam env [Hash] of a request: whether it is refused
+  def visit(query = "", refuses: ->(_env) {}, script: nil, expected: /favicon/)
     @live = Heddle::Live.new(Notes)
-    serving(@live, lint: false) do
+    serving(->(env) { refuses.call(env) ? [403, {}, []] : @live.call(env) }, lint: false) do
       @browser = Browser.new(need_program("chromium"), need_program("chromedriver"))
+      @browser.devtools("Page.addScriptToEvaluateOnNewDocument", source: script) if script
       @browser.visit("http://127.0.0.1:#{port}/#{query}")
       await_connected
       yield
-      assert_empty(@browser.console.grep_v(/favicon/), "the policy was broken, or something else failed")
+      assert_empty(@browser.console.grep_v(expected), "the policy was broken, or something else failed")
     ensure
       @browser&.close
     end
@@ -96,6 +100,38 @@ class LiveBrowserTest < Minitest::Test
       await_text("picked", "8")
 
       assert_match(%r{127\.0\.0\.1:\d+/\z}, @browser.run("return location.href"), "the link is not followed")
+    end
+  end
+
+  # Its events, and its state after the stream has broken.
+  def check_page_without_sockets
+    type("text", "d", Browser::ENTER)
+    await_list("abcd")
+    @browser.click("ul")
+    await_list("dcba")
+    type("draft", "h", "i")
+    await_text("seen", "hi")
+    Notes.mounted = []
+    watch_state
+    ObjectSpace.each_object(Heddle::WebSocket::FallbackClient).each(&:close)
+    await("window.left")
+    await_connected
+    @browser.click("ul")
+    await_list("abcd")
+
+    assert_empty Notes.mounted, "it goes on with its state"
+    assert_empty(ObjectSpace.each_object(Heddle::WebSocket::Client).select(&:open?))
+  ensure
+    Notes.mounted = nil
+  end
+
+  def test_a_browser_without_websockets_has_an_event_stream
+    visit(script: "delete window.WebSocket") { check_page_without_sockets }
+  end
+
+  def test_where_a_proxy_refuses_websockets_there_is_an_event_stream
+    visit(refuses: ->(env) { env["rack.upgrade?"] }, expected: /favicon|WebSocket connection to/) do
+      check_page_without_sockets
     end
   end
 
@@ -151,11 +187,16 @@ class LiveBrowserTest < Minitest::Test
 
   # The connection ends without a word of the browser's. It has noticed when this returns.
   def cut_off
+    watch_state
+    ObjectSpace.each_object(Heddle::WebSocket::Client).select(&:open?).each { |client| client.close(4000) }
+    await("window.left")
+  end
+
+  # `window.left` says from then on whether the page was ever disconnected.
+  def watch_state
     @browser.run(<<~JS)
       new MutationObserver(() => { window.left ||= document.querySelector("[data-live-state=disconnected]") !== null })
         .observe(document.querySelector("[data-live]"), { attributes: true })
     JS
-    ObjectSpace.each_object(Heddle::WebSocket::Client).select(&:open?).each { |client| client.close(4000) }
-    await("window.left")
   end
 end

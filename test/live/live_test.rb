@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "server/web_socket_helpers"
+require "support/h2_web_socket_client"
 require "json"
 require "rack/urlmap"
 
@@ -245,6 +246,17 @@ class LiveTest < Minitest::Test
       send_event(clients.first, "shout", text: "<hello>")
 
       assert_equal [[{ "2" => "&lt;hello&gt;" }]] * 2, clients.map { |client| hear(client) }
+    end
+  end
+
+  def test_the_socket_may_be_a_stream_of_http2
+    serving_page(http2_websockets: true) do
+      good = token
+      client = H2WebSocketClient.new(H2WebSocketConnection.new(connect).connect("/live"))
+      @clients = [client]
+      client.text({ token: good }.to_json)
+
+      assert_equal [[0, "A", 0, ""]], hear(client)["pieces"]
     end
   end
 

@@ -2,19 +2,14 @@
 
 module Heddle
   class Live
-    # The client's messages on its WebSocket, checked: first its token, then events, and a 1 for each patch that it has
-    # applied. Any other message closes the socket.
+    # The client's messages, checked: first its token, then events, and a 1 for each patch that it has applied. Any
+    # other message closes its socket.
     class Connection
-      include MonotonicClock
-
       # Bytes that a message may have.
       SIZE = 16_384
-      # Events a second, and those that may come at once.
-      RATE = 50
-      BURST = 100
       # Codes with which a browser leaves on purpose.
       LEAVING = [1000, 1001].freeze
-      private_constant :SIZE, :RATE, :BURST, :LEAVING
+      private_constant :LEAVING
 
       # @param live [Live]
       # @param user [String, nil] who has asked for the socket
@@ -22,8 +17,7 @@ module Heddle
         @live = live
         @user = user
         @session = nil
-        @left = BURST.to_f
-        @counted = now
+        @bucket = WebSocket::TokenBucket.new(50, 100)
       end
 
       # @see WebSocket
@@ -32,7 +26,7 @@ module Heddle
 
         word = JSON.parse(message, max_nesting: 3)
         return acknowledge(client) if word == 1
-        return client.close(1008, "too many events") unless in_time?
+        return client.close(1008, "too many events") unless @bucket.take?
         return client.close(1008, "an event is an object") unless word.is_a?(Hash)
 
         @session ? call(client, word) : begin_session(client, word)
@@ -49,16 +43,6 @@ module Heddle
 
       def acknowledge(client)
         client.close(1008, "nothing was sent") unless @session&.acknowledge
-      end
-
-      # A bucket that fills evenly.
-      def in_time?
-        time = now
-        @left = [@left + ((time - @counted) * RATE), BURST].min
-        @counted = time
-        return false if @left < 1
-
-        @left -= 1
       end
 
       def begin_session(client, word)

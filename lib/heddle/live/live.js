@@ -23,13 +23,8 @@
     return pieces
   }
 
-  function html(statics, pieces) {
-    const parts = []
-    for (const [number, ...values] of pieces) {
-      statics[number].forEach((text, i) => parts.push(i ? values[i - 1] : "", text))
-    }
-    return parts.join("")
-  }
+  const html = (statics, pieces) => pieces.map(([number, ...values]) =>
+    statics[number].map((text, i) => i ? values[i - 1] + text : text).join("")).join("")
 
   // -- the document -----------------------------------------------------------------------------------------------------
 
@@ -73,11 +68,32 @@
       else place = place.nextSibling
       if (found) morph(found, node)
     }
-    while (place) {
-      const next = place.nextSibling
+    for (let next; place; place = next) {
+      next = place.nextSibling
       place.remove()
-      place = next
     }
+  }
+
+  // -- in place of a WebSocket -------------------------------------------------------------------------------------------
+
+  // An event stream, and a POST for each message, one after the other.
+  function openStream(address) {
+    const source = new EventSource(address)
+    const socket = {}
+    let key, sent = Promise.resolve()
+    const end = () => {
+      source.close()
+      socket.onclose?.()
+      socket.onclose = null
+    }
+    source.addEventListener("key", ({ data }) => socket.onopen(key = data))
+    source.onmessage = (event) => socket.onmessage(event)
+    source.onerror = end
+    socket.send = (body) => {
+      sent = sent.then(() => fetch(address, { method: "POST", headers: { "x-stream-key": key }, body }))
+        .then(({ ok }) => ok || end(), end)
+    }
+    return socket
   }
 
   // -- a page -----------------------------------------------------------------------------------------------------------
@@ -85,6 +101,7 @@
   function start(root) {
     let socket, id, statics, pieces
     let pause = 500
+    let streams = !window.WebSocket
 
     function receive(event) {
       const word = JSON.parse(event.data)
@@ -102,12 +119,12 @@
 
     function connect() {
       const address = new URL(root.dataset.liveSocket, location.href)
-      address.protocol = location.protocol.replace("http", "ws")
-      socket = new WebSocket(address)
+      socket = streams ? openStream(address) : new WebSocket(address.href.replace("http", "ws"))
       socket.onopen = () => socket.send(JSON.stringify({ token: root.dataset.live, id }))
       socket.onmessage = receive
       socket.onclose = () => {
         root.dataset.liveState = "disconnected"
+        if (!id) streams = !streams || !window.WebSocket // nothing has ever come
         setTimeout(connect, pause * (0.5 + Math.random()))
         pause = Math.min(pause * 2, 30_000)
       }

@@ -87,8 +87,7 @@ module Heddle
           <!DOCTYPE html>
           <html lang="en">
             <head>
-              <meta charset="utf-8">
-              <meta name="viewport" content="width=device-width">
+              <meta charset="utf-8"><meta name="viewport" content="width=device-width">
               <title>#{Template.escape(title)}</title>
               #{head}
               <script src="#{script}" defer></script>

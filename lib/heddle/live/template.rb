@@ -15,18 +15,13 @@ module Heddle
       ALONE = /^[ \t]*(<%(?![%=])(?:(?!%>).)*%>)[ \t]*\n/m
       private_constant :TAG, :ALONE
 
-      class << self
-        # @param value [Object] of an expression
-        # @return [Numeric, String] as it is sent
-        def escape(value)
-          case value
-          when Integer then value
-          when nil then ""
-          else
-            text = value.to_s
-            value.respond_to?(:html_safe?) && value.html_safe? ? text : ERB::Escape.html_escape(text)
-          end
-        end
+      # @param value [Object] of an expression
+      # @return [Integer, String] as it is sent
+      def self.escape(value)
+        return value if value.is_a?(Integer)
+
+        text = value.to_s
+        value.respond_to?(:html_safe?) && value.html_safe? ? text : ERB::Escape.html_escape(text)
       end
 
       # @return [Array<Array<String>>] for each piece the text before, between and after its values

@@ -123,8 +123,10 @@ module Heddle
         return finish if @response.bodiless?
 
         @response.flush
-        return if @response.stream_events(body.wish)
+        wish = body.wish
+        return if wish && @response.stream_events(wish)
 
+        @exchange.cancel_on_disconnect(body) if body.respond_to?(:cancel)
         stream = open_stream
         body.serve(stream, every: EventStream::LOOK) { @exchange.gone? || @exchange.engine.draining? }
         stream.close

@@ -99,8 +99,8 @@ module Heddle
 
         # Hands the socket over, for good: the server forgets the connection. It has this name because it is Rack's
         # `rack.hijack`.
-        # @return [Socket] with the bytes that were read ahead pushed back; the same one however often it is asked for. It
-        #   is in the env, too, as libraries for Rack 2 expect
+        # @return [Socket] with the bytes that were read ahead pushed back; the same one however often it is asked for.
+        #   It is in the env, too, as libraries for Rack 2 expect
         # @raise [IOError] when the response has begun
         # @raise [ClientGone]
         def call

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "heddle/web_socket/token_bucket"
+require "securerandom"
+
+module Heddle
+  module WebSocket
+    # In place of WebSockets where a browser has none, or its network lets none through. What the handler writes leaves
+    # as events of an event stream. Each message of the client is a POST with the key of its stream, signed for its
+    # user. The POST may come to another worker than the stream, so its message is published.
+    #
+    # @api private
+    class Fallback
+      # Messages a second of a client, and those that may come at once, in a process. What confirms a message counts.
+      RATE = 100
+      BURST = 200
+      # The clients whose messages are counted.
+      CLIENTS = 1_000
+      private_constant :RATE, :BURST, :CLIENTS
+
+      # @param tokens [#make, #read] sign the key of a stream for its user
+      # @param size [Integer] bytes that a message may have
+      def initialize(tokens, size)
+        @tokens = tokens
+        @size = size
+        @buckets = {}
+      end
+
+      # @param env [Hash]
+      # @param user [String, nil] who asks
+      # @yieldreturn [#on_message, #on_close] the handler of a new client, which is a {FallbackClient}
+      # @return [Array, nil] a Rack response; nil: it asks for something else
+      def call(env, user)
+        posts = env["REQUEST_METHOD"] == "POST"
+        return unless posts || env["HTTP_ACCEPT"]&.include?("text/event-stream")
+        return [403, {}, []] unless own_origin?(env)
+        return receive(env, user) if posts
+
+        key = SecureRandom.urlsafe_base64
+        [200, EventStream::FIELDS.dup, FallbackClient.new(topic_of(key), @tokens.make(key, user), yield)]
+      end
+
+      private
+
+      # Browsers name it with each POST, and let no page forge it. Other programs name none.
+      def own_origin?(env)
+        origin = env["HTTP_ORIGIN"]
+        origin.nil? || origin.casecmp?("#{env["rack.url_scheme"]}://#{env["HTTP_HOST"]}")
+      end
+
+      def receive(env, user)
+        key = @tokens.read(env["HTTP_X_STREAM_KEY"], user) or return [403, {}, []]
+        return [429, {}, []] unless bucket_of(key).take?
+
+        message = env["rack.input"]&.read(@size + 1).to_s
+        return [413, {}, []] if message.bytesize > @size
+
+        PubSub.publish(topic_of(key), message)
+        [204, {}, []]
+      end
+
+      # The client that was silent longest makes room.
+      def bucket_of(key)
+        bucket = @buckets.delete(key) || TokenBucket.new(RATE, BURST)
+        @buckets.shift if @buckets.size >= CLIENTS
+        @buckets[key] = bucket
+      end
+
+      def topic_of(key) = "heddle.stream.#{key}"
+    end
+
+    # The client of a handler, in place of {Client}, and the body of the response that its messages leave in. It takes a
+    # fiber as long as it is there.
+    #
+    # @api private
+    class FallbackClient < EventStream
+      # @return [nil] the browser does not say how it leaves
+      attr_reader :close_code
+
+      # @param topic [String] has the messages of the client
+      # @param key [String] with which the client sends them
+      # @param handler [#on_message, #on_close]
+      def initialize(topic, key, handler)
+        super(topic)
+        @key = key
+        @handler = handler
+        @messages = Thread::Queue.new
+      end
+
+      # @return [nil] the connection can't write the events by itself
+      def wish = nil
+
+      # @param text [String] one line
+      # @return [Boolean] whether it is open
+      def write(text)
+        @messages << text
+        true
+      rescue ClosedQueueError
+        false
+      end
+
+      # @return [Boolean] whether it can be written to
+      def open? = !@messages.closed?
+
+      # What was written leaves first.
+      # @return [void]
+      def close(_code = 1000, _reason = "") = @messages.close
+
+      # The client has left.
+      # @return [void]
+      def cancel = close
+
+      # @see EventStream#serve
+      def serve(stream, every: COMMENT, &over)
+        reading = PubSub.subscribe(topic) { |message| receive(message) }
+        stream.write("event: key\ndata: #{@key}\n\n")
+        write_events(stream, nil, every, -> { over&.call || (@messages.closed? && @messages.empty?) })
+      ensure
+        reading&.cancel
+        close
+        @handler.on_close(self)
+      end
+
+      private
+
+      # Without some of its messages the client is better off with a new stream.
+      def receive(message)
+        return close if message.reset?
+
+        # A callback ends though its client leaves, as it does on a WebSocket.
+        Heddle.shield { @handler.on_message(self, String.new(message.data, encoding: Encoding::UTF_8)) }
+      rescue StandardError, ScriptError => e
+        close
+        warn("heddle: #{@handler.class}#on_message failed: #{e.full_message(highlight: false)}")
+      end
+
+      def next_event(_subscription, patience)
+        text = @messages.pop(timeout: patience)
+        "data: #{text}\n\n" if text
+      end
+    end
+  end
+end

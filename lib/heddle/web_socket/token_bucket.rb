@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "heddle/monotonic_clock"
+
+module Heddle
+  module WebSocket
+    # Bounds how many messages a client may send: so many a second, and some at once. It fills evenly.
+    #
+    # @api private
+    class TokenBucket
+      include MonotonicClock
+
+      # @param rate [Numeric] messages a second
+      # @param burst [Numeric] that may come at once
+      def initialize(rate, burst)
+        @rate = rate
+        @burst = burst
+        @left = burst.to_f
+        @counted = now
+      end
+
+      # @return [Boolean] whether a message may come now; then it is counted
+      def take?
+        time = now
+        @left = [@left + ((time - @counted) * @rate), @burst].min
+        @counted = time
+        return false if @left < 1
+
+        @left -= 1
+        true
+      end
+    end
+  end
+end

@@ -1,0 +1,240 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "server/server_helpers"
+require "support/event_stream_client"
+require "support/web_socket_client"
+require "heddle/live"
+
+# Live pages of clients without WebSockets: an event stream, and a POST for each message.
+class LiveFallbackTest < Minitest::Test
+  include ServerHelpers
+
+  # Counts.
+  class Counter < Heddle::Live::Page
+    class << self
+      attr_accessor :began, :gate
+    end
+
+    template text: "<p><%= @count %></p>"
+    event :add, by: Integer
+    event :fail
+    event :wait
+
+    def mount(_params) = @count = 0
+    def add(by:) = @count += by
+    def fail = raise("broken")
+
+    def wait
+      self.class.began << true
+      @count += self.class.gate.pop
+    end
+  end
+
+  # A stream, with the key that its first event has.
+  class Client < EventStreamClient
+    attr_reader :key
+
+    def initialize(...)
+      super
+      @key = event&.fetch("data") if head.start_with?("HTTP/1.1 200")
+    end
+
+    # @return [Object, nil] the next message; nil: the stream has ended
+    def message
+      while (found = event)
+        return JSON.parse(found["data"]) if found.key?("data")
+      end
+    end
+  end
+
+  ACCEPT = "Accept: text/event-stream\r\n"
+
+  def live(**, &) = @live ||= Heddle::Live.new(Counter, **, &)
+
+  def serving_page(app = live, lint: false, **, &) = serving(app, lint:, **, &)
+
+  def stream(fields = "") = Client.new(connect, "/live", ACCEPT + fields)
+
+  # @return [String] the status of the answer
+  def post(key, message, headers = {}, to: port)
+    message = JSON.generate(message) unless message.is_a?(String)
+    Net::HTTP.start("127.0.0.1", to) do |http|
+      http.post("/live", message, { "x-stream-key" => key, "content-type" => "text/plain", **headers }.compact).code
+    end
+  end
+
+  def token(headers = {}) = get("/?a=b", headers).body[/data-live="([^"]+)"/, 1]
+
+  # @return [Array(Client, Hash)] connected, and its first message
+  def open_page(token: token(), id: nil)
+    client = stream
+    assert_equal "204", post(client.key, { token:, id: }.compact)
+    [client, client.message]
+  end
+
+  def add(client, by) = post(client.key, { event: "add", values: { by: by.to_s } })
+
+  def test_events_are_posted_and_what_has_changed_comes_as_an_event
+    serving_page do
+      client, first = open_page
+
+      assert_match(%r{^content-type: text/event-stream\r$}, client.head)
+      assert_equal [[0, 0]], first["pieces"]
+      assert_equal %w[204 204], [add(client, 2), post(client.key, "1")]
+      assert_equal [{ "0" => 2 }], client.message
+      add(client, 3)
+      add(client, 4)
+      post(client.key, "1")
+
+      assert_equal [{ "0" => 9 }], client.message, "a client that has not applied a patch gets no other"
+      client.close
+    end
+  end
+
+  def test_a_middleware_may_hide_the_body
+    serving_page(lint: true, stop_timeout: 0) do
+      client, first = open_page
+
+      assert_equal [[0, 0]], first["pieces"]
+      client.close
+    end
+  end
+
+  def test_a_page_whose_stream_broke_goes_on_with_its_state
+    serving_page do
+      good = token
+      client, first = open_page(token: good)
+      post(client.key, "1")
+      add(client, 5)
+      client.message
+      client.close
+      back, again = open_page(token: good, id: first["id"])
+
+      assert_equal [first["id"], [[0, 5]]], again.values_at("id", "pieces")
+      back.close
+    end
+  end
+
+  def test_a_client_that_leaves_ends_no_event_that_runs
+    Counter.began = Thread::Queue.new
+    Counter.gate = Thread::Queue.new
+    serving_page do
+      good = token
+      client, first = open_page(token: good)
+      body = ObjectSpace.each_object(Heddle::WebSocket::FallbackClient).find(&:open?)
+      post(client.key, { event: "wait", values: {} })
+      Counter.began.pop(timeout: PATIENCE)
+      client.close
+      Thread.pass while body.open?
+      Counter.gate << 7
+      back, again = open_page(token: good, id: first["id"])
+
+      assert_equal [first["id"], [[0, 7]]], again.values_at("id", "pieces")
+      back.close
+    end
+  end
+
+  def test_a_page_may_change_between_a_socket_and_a_stream
+    serving_page do
+      good = token
+      socket = WebSocketClient.new(connect, "/live")
+      socket.text({ token: good }.to_json)
+      id = JSON.parse(socket.message)["id"]
+      client, again = open_page(token: good, id:)
+
+      assert_equal [id, 1000], [again["id"], socket.closing.code]
+      client.close
+      socket.io.close
+    end
+  end
+
+  def test_what_is_no_event_ends_the_stream
+    serving_page do
+      [["{", nil], [{ event: "exit", values: {} }, nil], ["1", "1"]].each do |first, second|
+        client, = open_page
+        post(client.key, first)
+        post(client.key, second) if second
+
+        assert_nil client.message, first.inspect
+      end
+      assert_nil stream.tap { |client| post(client.key, "\xff\"".b) }.message
+    end
+  end
+
+  def test_a_method_that_fails_ends_its_stream
+    serving_page do
+      client, = open_page
+      _, warnings = capture_io do
+        post(client.key, { event: "fail", values: {} })
+
+        assert_nil client.message
+      end
+
+      assert_match(/Connection#on_message failed.*broken/, warnings)
+    end
+  end
+
+  def test_another_site_may_neither_listen_nor_send
+    serving_page do
+      assert_match(/\AHTTP\S+ 403 /, stream("Origin: http://elsewhere.example\r\n").head)
+      client = stream
+      own = "http://127.0.0.1:#{port}"
+
+      assert_equal "403", post(client.key, { token: }, { "origin" => "http://elsewhere.example" })
+      assert_equal "403", post(client.key, { token: }, { "origin" => "null" })
+      assert_equal "204", post(client.key, { token: }, { "origin" => own })
+      assert client.message
+      client.close
+    end
+  end
+
+  def test_messages_need_the_key_of_a_stream_of_the_same_user
+    app = live { |env| env["HTTP_COOKIE"]&.delete_prefix("user=") }
+    serving_page(app) do
+      client = stream("Cookie: user=ann\r\n")
+      text, = client.key.split(".")
+      page = token("cookie" => "user=ann")
+      forged = ["#{text}.#{"0" * 64}", text, nil, "", page].map { |key| post(key, "1", { "cookie" => "user=ann" }) }
+
+      assert_equal ["403"] * 5, forged
+      assert_equal %w[403 403], [post(client.key, "1", { "cookie" => "user=bob" }), post(client.key, "1")]
+      assert_equal "204", post(client.key, { token: page }, { "cookie" => "user=ann" })
+      assert client.message
+      client.close
+    end
+  end
+
+  # In one process, without a network that would take its time.
+  def test_messages_have_a_size_and_a_rate
+    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    send = lambda do |key, message|
+      post = { "REQUEST_METHOD" => "POST", "PATH_INFO" => "/live", "HTTP_X_STREAM_KEY" => key }
+      live.call({ **post, "rack.input" => StringIO.new(message) }).first
+    end
+    open = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/live", "HTTP_ACCEPT" => "text/event-stream" }
+    keys = Array.new(2) { live.call(open).last.instance_variable_get(:@key) }
+
+    assert_equal [204, 413], [send.call(keys[0], "x" * 16_384), send.call(keys[0], "x" * 16_385)]
+    codes = Array.new(1_000) { send.call(keys[0], "1") }
+
+    assert_equal [[204] * 100, 429], [codes.first(100), codes.last]
+    assert_equal 204, send.call(keys[1], "1"), "the client of another stream"
+  end
+
+  def test_other_requests_for_the_socket_are_told_what_it_speaks
+    serving_page do
+      assert_equal "426", get("/live").code
+      assert_equal "405", Net::HTTP.post(URI("http://127.0.0.1:#{port}/"), "").code
+    end
+  end
+
+  def test_a_server_that_stops_waits_for_no_stream
+    start(live, lint: false)
+    client, = open_page
+    server.stop
+
+    assert wait_for_end
+    assert_nil client.message
+  end
+end
