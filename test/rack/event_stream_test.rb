@@ -264,6 +264,41 @@ class EventStreamTest < Minitest::Test
     end
   end
 
+  # The sockets that it accepts have its buffer.
+  def shrink_send_buffer
+    listener = Dir.children("/proc/self/fd").map(&:to_i).find do |fd|
+      socket = Socket.for_fd(fd).tap { |one| one.autoclose = false }
+      next unless socket.getsockopt(:SOCKET, :ACCEPTCONN).bool && socket.local_address.ip_port == port
+
+      socket.setsockopt(:SOCKET, :SNDBUF, 8_192)
+    rescue SystemCallError
+      nil # it is no socket, or has been closed
+    end
+    assert listener
+  end
+
+  def slow_events(version)
+    socket = Socket.new(:INET, :STREAM).tap { |one| one.setsockopt(:SOCKET, :RCVBUF, 4_096) }
+    socket.connect(Addrinfo.tcp("127.0.0.1", port))
+    EventStreamClient.new(socket, "/events?topic=#{topic}", version:).tap(&:event)
+  end
+
+  # The newest message is sent past the empty queue: what the kernel does not take waits, and the next ones behind it.
+  def test_events_that_the_kernel_takes_in_part_arrive_whole_and_in_order
+    serving do
+      shrink_send_buffer
+      clients = %w[1.1 1.0].map { |version| slow_events(version) }
+      3.times do |round|
+        texts = [(0...100_000).map { |number| number + round }.join(" "), "second", "", "x" * 30_000]
+        texts.each { |text| PubSub.publish(topic, text) }
+        read = clients.map { |client| texts.map { |text| client.event["data"] == text } }
+
+        assert_equal [[true] * 4] * 2, read
+      end
+      clients.each(&:close)
+    end
+  end
+
   def test_a_client_that_does_not_read_gets_the_newest_message_where_it_wants_that
     serving do
       slow = events("&slow=coalesce").tap(&:event)
