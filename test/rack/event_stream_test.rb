@@ -266,7 +266,7 @@ class EventStreamTest < Minitest::Test
 
   # The sockets that it accepts have its buffer.
   def shrink_send_buffer
-    listener = Dir.children("/proc/self/fd").map(&:to_i).find do |fd|
+    found = Dir.children("/proc/self/fd").map(&:to_i).find do |fd|
       socket = Socket.for_fd(fd).tap { |one| one.autoclose = false }
       next unless socket.getsockopt(:SOCKET, :ACCEPTCONN).bool && socket.local_address.ip_port == port
 
@@ -274,7 +274,7 @@ class EventStreamTest < Minitest::Test
     rescue SystemCallError
       nil # it is no socket, or has been closed
     end
-    assert listener
+    raise "there is no listener" unless found
   end
 
   def slow_events(version)

@@ -3,8 +3,8 @@
 require "json"
 require "open3"
 
-# The JavaScript package `ws`, the most widely used WebSocket client outside of browsers: sends messages of each kind and
-# a ping to a server that sends messages back, and closes with 4001 when everything has come.
+# The JavaScript package `ws`, the most widely used WebSocket client outside of browsers: sends messages of each kind
+# and a ping to a server that sends messages back, and closes with 4001 when everything has come.
 module WsClient
   # bin/setup installs it.
   FOLDER = File.expand_path("../../vendor/node/node_modules/ws", __dir__)

@@ -5,13 +5,13 @@ require "securerandom"
 
 module Heddle
   module WebSocket
-    # In place of WebSockets where a browser has none, or its network lets none through. What the handler writes leaves
+    # In place of WebSockets where a browser has none, or its network lets none through. The handler's messages leave
     # as events of an event stream. Each message of the client is a POST with the key of its stream, signed for its
     # user. The POST may come to another worker than the stream, so its message is published.
     #
     # @api private
     class Fallback
-      # Messages a second of a client, and those that may come at once, in a process. What confirms a message counts.
+      # Messages a second of a client, and those that may come at once, in a process. Those that confirm a patch count.
       RATE = 100
       BURST = 200
       # The clients whose messages are counted.
@@ -102,7 +102,7 @@ module Heddle
       # @return [Boolean] whether it can be written to
       def open? = !@messages.closed?
 
-      # What was written leaves first.
+      # Messages that were written before leave first.
       # @return [void]
       def close(_code = 1000, _reason = "") = @messages.close
 

@@ -53,7 +53,8 @@ class PubSubPostgresqlTest < Minitest::Test
     pg = @backend_server.connect
     pg.exec("CREATE ROLE app LOGIN PASSWORD 'right'")
     pg.exec("CREATE DATABASE app OWNER app")
-    File.write(File.join(@backend_server.folder, "data/pg_hba.conf"), "local app app scram-sha-256\nlocal all all trust\n")
+    rules = "local app app scram-sha-256\nlocal all all trust\n"
+    File.write(File.join(@backend_server.folder, "data/pg_hba.conf"), rules)
     pg.exec("SELECT pg_reload_conf()")
     url = "postgresql://app:%s@/app?host=#{@backend_server.folder}"
     refused = refusal_of(format(url, "wr0ng"))

@@ -42,7 +42,8 @@ class ClusterLiveFallbackTest < Minitest::Test
 
   def test_a_message_that_comes_to_another_worker_reaches_the_page
     serve
-    @stream = EventStreamClient.new(TCPSocket.new(served.uri.host, served.uri.port), "/live", "Accept: text/event-stream\r\n")
+    socket = TCPSocket.new(served.uri.host, served.uri.port)
+    @stream = EventStreamClient.new(socket, "/live", "Accept: text/event-stream\r\n")
     own = @stream.head[/^x-worker: (\d+)/, 1]
     @key = @stream.event.fetch("data")
     post(token: served.get("/").body[/data-live="([^"]+)"/, 1])
