@@ -96,6 +96,23 @@ class CheckTest < Minitest::Test
                  output.lines(chomp: true).sort
   end
 
+  def test_a_path_without_a_name_is_a_mistake
+    assert_equal [1, "heddle: --pidfile must be a path, but is \"\"\n"], check("--pidfile=")
+  end
+
+  def test_bytes_that_are_no_text_are_a_mistake
+    _, errors, status = Open3.capture3(CLEAN, *HEDDLE, "check", "--pidfile=\xFF", chdir: @folder)
+
+    assert_equal 2, status.exitstatus
+    assert_match(/^heddle: the argument "--pidfile=\\xFF" is not UTF-8/, errors)
+    write("config/heddle.rb", %(pidfile "\\xFF"\nbind "a\\0b"\n))
+    status, output = check
+
+    assert_equal 1, status
+    assert_match(%r{config/heddle\.rb:1: pidfile must be a path, but is "\\xFF"}, output)
+    assert_match(%r{config/heddle\.rb:2: bind must be a word or several, but is "a\\u0000b"}, output)
+  end
+
   def test_addresses_that_can_not_be_listened_on
     status, output = check("--bind", "unix:/nonexistent/x", "--bind", "no-such-host.invalid:80")
 

@@ -32,7 +32,7 @@ module Heddle
         @values = {}
         @rest = []
         @help = @all = false
-        words = arguments.dup
+        words = arguments.map { |word| utf8(word) }
         while (word = words.shift)
           next @rest.concat(words.shift(words.size)) if word == "--"
 
@@ -48,6 +48,12 @@ module Heddle
       def help_words = @all ? [ALL] : []
 
       private
+
+      # The locale does not matter, as for a configuration file.
+      def utf8(word)
+        text = word.dup.force_encoding(Encoding::UTF_8)
+        text.valid_encoding? ? text : raise(UsageError, "the argument #{text.inspect} is not UTF-8")
+      end
 
       def take(word, words)
         case word

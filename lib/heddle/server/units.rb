@@ -26,6 +26,8 @@ module Heddle
         # @return [Object, nil] the value; nil when it does not fit
         def read(unit, value)
           value = value.to_s if value.is_a?(Symbol)
+          return unless text?(value)
+
           case unit
           when :switch then switch(value)
           when :seconds, :share then number(value)
@@ -66,6 +68,12 @@ module Heddle
         end
 
         private
+
+        # Environment variables have the encoding of the locale, which does not matter here.
+        def text?(value)
+          strings = [value].flatten.grep(String)
+          strings.all? { |one| one.dup.force_encoding(Encoding::UTF_8).valid_encoding? && !one.b.include?("\0") }
+        end
 
         def switch(value)
           value.is_a?(String) ? SWITCH[value.downcase] : [true, false].find { |one| one.equal?(value) }

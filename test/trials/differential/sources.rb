@@ -72,9 +72,16 @@ module Trials
       case kind
       when "debian" then debian(what)
       when "tarball" then tarball(*what.split)
-      when "gem" then File.join(gems, "gems", @suite.settings["gem"].tr(" ", "-"))
+      when "gem" then gem_folder
       else raise Missing, "#{@suite.name}: needs a checkout of #{what} in HEDDLE_TRIAL_SOURCES/#{@suite.name}"
       end
+    end
+
+    # The folder of a binary gem ends with its platform.
+    def gem_folder
+      name = @suite.settings["gem"].tr(" ", "-")
+      Dir.glob(File.join(gems, "gems", "#{name}#{"-*" if @suite.binary?}")).first ||
+        raise(Missing, "#{@suite.name}: the gem has no folder in #{gems}")
     end
 
     def debian(package)

@@ -66,7 +66,7 @@ module Heddle
                           said_by_command(option)
           return unless source
 
-          value = ::File.expand_path(value, @folder) if option.unit == :path && value != NO_FILE
+          value = ::File.expand_path(value, @folder) if option.unit == :path && value && value != NO_FILE
           @values[option.name] = value
           @sources[option.name] = source
         end
