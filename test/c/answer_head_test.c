@@ -39,7 +39,8 @@ static void write_whole(heddle_buffer *out, heddle_head_form form)
     heddle_answer answer = answer_with(426);
     answer.form = form;
     heddle_answer_begin(&answer, out);
-    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_field(&answer, out, "X-Longer-Than-All-That-Are-Taken", 32, "a", 1));
+    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN,
+                heddle_answer_field(&answer, out, "X-Longer-Than-All-That-Are-Taken", 32, "a", 1));
     CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_field(&answer, out, "Upgrade", 7, "x", 1));
     CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_known_field(&answer, out, "x", 1, "", 0));
     CHECK_EQUAL(HEDDLE_FIELD_TAKEN, heddle_answer_field(&answer, out, "Connection", 10, "x, Close", 8));

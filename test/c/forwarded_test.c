@@ -106,13 +106,18 @@ static void forwarded_is_read(void)
 
 static void a_malformed_forwarded_tells_nothing(void)
 {
-    const char *wrong[] = {"proto", "proto=", "=https", "proto=https for=x", "proto=https;for", "proto=\"https",
-                           "proto=\"https\\", "proto=https;for=\"", "proto=https\"", "proto=https, {}=1", "proto = https"};
+    const char *wrong[] = {"proto",           "proto=",
+                           "=https",          "proto=https for=x",
+                           "proto=https;for", "proto=\"https",
+                           "proto=\"https\\", "proto=https;for=\"",
+                           "proto=https\"",   "proto=https, {}=1",
+                           "proto = https"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         char lines[200];
         snprintf(lines, sizeof(lines), "Forwarded: %s\r\n", wrong[i]);
         CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of(lines));
-        snprintf(lines, sizeof(lines), "Forwarded: proto=https\r\nForwarded: %s\r\nX-Forwarded-Proto: http\r\n", wrong[i]);
+        snprintf(lines, sizeof(lines), "Forwarded: proto=https\r\nForwarded: %s\r\nX-Forwarded-Proto: http\r\n",
+                 wrong[i]);
         CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of(lines));
     }
 }

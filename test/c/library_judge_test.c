@@ -71,8 +71,9 @@ static void a_lock_with_an_owner_is_refused(void)
 {
     REFUSED("#include <pthread.h>\nstatic pthread_mutex_t m; int function(void) { return pthread_mutex_lock(&m); }\n",
             "imports pthread_mutex_lock");
-    REFUSED("#include <pthread.h>\nstatic pthread_rwlock_t m; int function(void) { return pthread_rwlock_rdlock(&m); }\n",
-            "imports pthread_rwlock_rdlock");
+    REFUSED(
+        "#include <pthread.h>\nstatic pthread_rwlock_t m; int function(void) { return pthread_rwlock_rdlock(&m); }\n",
+        "imports pthread_rwlock_rdlock");
     REFUSED("#include <pthread.h>\nvoid *function(pthread_key_t k) { return pthread_getspecific(k); }\n",
             "imports pthread_getspecific");
 }

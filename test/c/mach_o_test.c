@@ -6,8 +6,9 @@
 #include <string.h>
 
 /*
- * An image as the linker of macOS lays it out, made here: a header with its commands, two segments of pointers, and what
- * the file has at its end (symbols, names, indirect symbols). It was linked for one address and is loaded to another.
+ * An image as the linker of macOS lays it out, made here: a header with its commands, two segments of pointers, and
+ * what the file has at its end (symbols, names, indirect symbols). It was linked for one address and is loaded to
+ * another.
  */
 
 enum {
@@ -62,7 +63,8 @@ static size_t add_segment(const char *name, uint64_t address, uint64_t size, uin
     return at;
 }
 
-static void set_section(size_t segment, unsigned index, uint64_t address, uint64_t size, uint32_t flags, uint32_t indirect)
+static void set_section(size_t segment, unsigned index, uint64_t address, uint64_t size, uint32_t flags,
+                        uint32_t indirect)
 {
     size_t at = segment + 72 + 80 * index;
     put64(at + 32, LINKED_AT + address);

@@ -92,7 +92,8 @@ static void without_a_library_in_question_no_stack_is_walked(void)
 }
 
 #if defined(__x86_64__)
-/* A function without an unwind table, as a just-in-time compiler makes them: pushes two registers and calls its argument. */
+/* A function without an unwind table, as a just-in-time compiler makes them: pushes two registers and calls its
+ * argument. */
 static void code_without_a_table_is_passed_over(void)
 {
     BEGIN_STACK();

@@ -19,10 +19,10 @@ static void run(heddle_function *function, int times, int64_t wall)
 
 static void a_function_is_known_by_its_library(void)
 {
-    heddle_function *function = heddle_function_find((void *)heddle_function_find);
+    heddle_function *function = heddle_function_record((void *)heddle_function_record);
 
-    CHECK(function == heddle_function_find((void *)heddle_function_find));
-    CHECK(function != heddle_function_find((void *)heddle_function_ran));
+    CHECK(function == heddle_function_record((void *)heddle_function_record));
+    CHECK(function != heddle_function_record((void *)heddle_function_ran));
     CHECK_EQUAL(0, strcmp("offload_policy_test", function->library));
     CHECK_EQUAL(2, heddle_function_count());
     CHECK(heddle_function_at(0) == function && !heddle_function_at(2));
@@ -42,7 +42,7 @@ static void a_library_is_listed_by_the_beginning_of_its_files_name(void)
 static void lists_hold_for_functions_that_are_known_already(void)
 {
     const char *const mine[] = {"offload_policy"}, *const other[] = {"other"};
-    heddle_function *function = heddle_function_find((void *)heddle_function_find);
+    heddle_function *function = heddle_function_record((void *)heddle_function_record);
 
     CHECK_EQUAL(HEDDLE_LIBRARY_IN_PLACE, function->class); /* this program imports what is about threads */
     CHECK(function->in_place && !function->quick && function->reason);
@@ -53,7 +53,7 @@ static void lists_hold_for_functions_that_are_known_already(void)
     CHECK_EQUAL(0, heddle_policy_quick(mine, 1));
     CHECK(function->in_place && function->quick);
     CHECK_EQUAL(HEDDLE_LIBRARY_DENIED, function->class);
-    CHECK(heddle_function_find((void *)heddle_function_ran)->in_place);
+    CHECK(heddle_function_record((void *)heddle_function_ran)->in_place);
     CHECK(heddle_policy_denied("/lib/offload_policy.so") && !heddle_policy_denied("/lib/other.so"));
     CHECK_EQUAL(0, heddle_policy_deny(other, 1));
     CHECK_EQUAL(0, heddle_policy_quick(NULL, 0));
@@ -65,7 +65,7 @@ static void lists_hold_for_functions_that_are_known_already(void)
 static void a_library_is_known_good_with_what_it_was_tried_with(void)
 {
     const char *const with[] = {"offload_policy libasan libubsan libtsan libgcc_s"};
-    heddle_function *function = heddle_function_find((void *)heddle_function_find);
+    heddle_function *function = heddle_function_record((void *)heddle_function_record);
 
     CHECK_EQUAL(0, heddle_policy_know_good(with, 1));
     CHECK_EQUAL(HEDDLE_LIBRARY_KNOWN_GOOD, function->class);
@@ -85,7 +85,7 @@ static void libc_is_judged_by_the_function(void)
     CHECK(heddle_libc_function_waits("usleep") && heddle_libc_function_waits("__nanosleep"));
     CHECK(!heddle_libc_function_waits("prctl") && !heddle_libc_function_waits("gettid"));
     CHECK(!heddle_libc_function_waits("clock_gettime") && !heddle_libc_function_waits(""));
-    heddle_function *function = heddle_function_find((void *)getppid);
+    heddle_function *function = heddle_function_record((void *)getppid);
 
     CHECK(function->in_place && function->reason);
 }
@@ -93,7 +93,7 @@ static void libc_is_judged_by_the_function(void)
 static void what_held_up_the_loop_is_told_once(void)
 {
     int64_t held_up = 0;
-    heddle_function *function = heddle_function_find((void *)getpid);
+    heddle_function *function = heddle_function_record((void *)getpid);
 
     CHECK(!heddle_policy_take_unreported(&held_up));
     heddle_function_report_stall(function, 30 * US);
@@ -107,7 +107,7 @@ static void what_held_up_the_loop_is_told_once(void)
 
 static void one_slow_call_is_no_rule_but_several_are(void)
 {
-    heddle_function *function = heddle_function_find((void *)getpid);
+    heddle_function *function = heddle_function_record((void *)getpid);
 
     run(function, 1, 1000 * 1000 * US); /* the first one, with nothing in the caches */
     CHECK(function->pace <= HEDDLE_QUICK_NS);
@@ -123,7 +123,7 @@ static void one_slow_call_is_no_rule_but_several_are(void)
 
 static void the_time_rises_fast_and_falls_slowly(void)
 {
-    heddle_function *function = heddle_function_find((void *)getpid);
+    heddle_function *function = heddle_function_record((void *)getpid);
 
     run(function, 1, 100 * US);
     CHECK_EQUAL(100 * US, function->wall);
@@ -135,7 +135,7 @@ static void the_time_rises_fast_and_falls_slowly(void)
 
 static void it_computes_when_most_of_its_time_was_spent_so(void)
 {
-    heddle_function *function = heddle_function_find((void *)getpid);
+    heddle_function *function = heddle_function_record((void *)getpid);
 
     heddle_function_ran(function, false, 1000 * US, 1000 * US); /* inline: nothing was measured */
     CHECK(!heddle_function_computes(function));
@@ -154,7 +154,7 @@ static void it_computes_when_most_of_its_time_was_spent_so(void)
 
 static void what_is_quick_has_no_limit_though_it_computes(void)
 {
-    heddle_function *function = heddle_function_find((void *)getpid);
+    heddle_function *function = heddle_function_record((void *)getpid);
 
     heddle_function_ran(function, true, 40 * US, 40 * US);
     CHECK(!heddle_function_computes(function));
@@ -165,11 +165,11 @@ static void functions_beyond_the_first_thousands_share_a_record(void)
 {
     heddle_function *last = NULL;
     for (uintptr_t address = 16; address <= 16 * 10000; address += 16)
-        last = heddle_function_find((void *)address);
+        last = heddle_function_record((void *)address);
 
     CHECK(heddle_function_count() < 10000);
-    CHECK(last == heddle_function_find((void *)(uintptr_t)(16 * 20000)));
-    CHECK(heddle_function_find((void *)(uintptr_t)16) == heddle_function_at(0));
+    CHECK(last == heddle_function_record((void *)(uintptr_t)(16 * 20000)));
+    CHECK(heddle_function_record((void *)(uintptr_t)16) == heddle_function_at(0));
     CHECK(last->in_place && !last->quick);
     run(last, 3, US);
     CHECK_EQUAL(3, last->calls);

@@ -429,7 +429,8 @@ int main(int argc, char **argv)
     check_run("offload threads", "a running job is told to end", a_running_job_is_told_to_end);
     check_run("offload threads", "a callback is answered by who waits", a_callback_is_answered_by_who_waits);
     check_run("offload threads", "nobody is told of an abandoned job", nobody_is_told_of_an_abandoned_job);
-    check_run("offload threads", "a child has an empty queue and no threads", a_child_has_an_empty_queue_and_no_threads);
+    check_run("offload threads", "a child has an empty queue and no threads",
+              a_child_has_an_empty_queue_and_no_threads);
     check_run("offload threads", "many jobs are told of once each", many_jobs_are_told_of_once_each);
     check_run("offload threads", "brief jobs one after another are told of once each",
               brief_jobs_one_after_another_are_told_of_once_each);

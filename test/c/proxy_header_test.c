@@ -46,8 +46,9 @@ static void lines_are_read(void)
     line = "PROXY UNKNOWN whatever 1 2\r\nx";
     CHECK_EQUAL((long)strlen(line) - 1, parse(&header, line, strlen(line)));
     CHECK_EQUAL(0, header.source.family);
-    const char *longest = "PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
-                          "65535 65535\r\n";
+    const char *longest =
+        "PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
+        "65535 65535\r\n";
     CHECK_EQUAL(107, strlen(longest));
     expect(107, longest, 107);
 }
@@ -126,7 +127,8 @@ static void binary_ones_that_are_wrong_are_refused(void)
 static void any_byte_anywhere_keeps_the_promises(void)
 {
     char bytes[64];
-    size_t size = binary(bytes, 0x21, 0x11, "\x01\x02\x03\x04\x05\x06\x07\x08\x00\x50\x01\xBB\x20\x00\x05\x01\x00\x00\x00\x00", 20);
+    size_t size = binary(bytes, 0x21, 0x11,
+                         "\x01\x02\x03\x04\x05\x06\x07\x08\x00\x50\x01\xBB\x20\x00\x05\x01\x00\x00\x00\x00", 20);
     char line[] = "PROXY TCP4 1.2.3.4 5.6.7.8 9 10\r\nG";
     for (int byte = 0; byte < 256; byte++) {
         for (size_t at = 0; at < size; at++) {

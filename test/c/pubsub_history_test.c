@@ -37,7 +37,8 @@ static int64_t publish(const char *topic, const char *data)
 
 static int find(const char *topic, uint64_t since, uint64_t *lsns, uint64_t *offset)
 {
-    return heddle_history_find(&history, topic, strlen(topic), heddle_history_generation(&history), since, lsns, offset);
+    return heddle_history_find(&history, topic, strlen(topic), heddle_history_generation(&history), since, lsns,
+                               offset);
 }
 
 static bool holds(uint64_t lsn, const char *data)
@@ -246,7 +247,8 @@ static void a_message_that_is_too_large_is_refused(void)
     heddle_history_state state;
     open_history(64, 100);
     CHECK_EQUAL(-EMSGSIZE, heddle_history_publish(&history, "a", 1, large, sizeof(large), &state));
-    CHECK_EQUAL(1, heddle_history_publish(&history, "a", 1, large, heddle_history_largest_message(&history) - 1, &state));
+    CHECK_EQUAL(1,
+                heddle_history_publish(&history, "a", 1, large, heddle_history_largest_message(&history) - 1, &state));
     heddle_history_close(&history);
 }
 
@@ -379,7 +381,8 @@ static void readers_and_writers_meet(void)
         if (result == 1)
             lsn = record.next;
         if (result < 0 || record.topic_size != 1 || record.data_size > sizeof(data) ||
-            !heddle_history_copy_topic(&history, &record, topic) || !heddle_history_copy_data(&history, &record, data)) {
+            !heddle_history_copy_topic(&history, &record, topic) ||
+            !heddle_history_copy_data(&history, &record, data)) {
             uint64_t before = last;
             heddle_history_state state;
             lsn = heddle_history_head(&history); /* first: the state is of the same messages, or of more */
@@ -419,11 +422,15 @@ int main(int argc, char **argv)
     check_run("history", "what a forgotten topic had is gone", what_a_forgotten_topic_had_is_gone);
     check_run("history", "what a forgotten topic had lately is gone", what_a_forgotten_topic_had_lately_is_gone);
     check_run("history", "a fresh topic begins without a gap", a_fresh_topic_begins_without_a_gap);
-    check_run("history", "a history that follows takes the offsets it is given", a_history_that_follows_takes_the_offsets_it_is_given);
-    check_run("history", "a new epoch or a loss makes what was there unknown", a_new_epoch_or_a_loss_makes_what_was_there_unknown);
+    check_run("history", "a history that follows takes the offsets it is given",
+              a_history_that_follows_takes_the_offsets_it_is_given);
+    check_run("history", "a new epoch or a loss makes what was there unknown",
+              a_new_epoch_or_a_loss_makes_what_was_there_unknown);
     check_run("history", "a message that is too large is refused", a_message_that_is_too_large_is_refused);
-    check_run("history", "a process killed while it writes leaves nothing", a_process_killed_while_it_writes_leaves_nothing);
-    check_run("history", "a process killed after it has written leaves the message", a_process_killed_after_it_has_written_leaves_the_message);
+    check_run("history", "a process killed while it writes leaves nothing",
+              a_process_killed_while_it_writes_leaves_nothing);
+    check_run("history", "a process killed after it has written leaves the message",
+              a_process_killed_after_it_has_written_leaves_the_message);
     check_run("history", "another program goes on with the descriptors", another_program_goes_on_with_the_descriptors);
     check_run("history", "memory of another kind is refused", memory_of_another_kind_is_refused);
     check_run("history", "readers and writers meet", readers_and_writers_meet);

@@ -66,7 +66,8 @@ int main(int argc, char **argv)
     check_run("scoreboard", "a forged count of used slots is clamped", a_forged_count_of_used_slots_is_clamped);
     check_run("scoreboard", "a forged count of slots gives out none beyond",
               a_forged_count_of_slots_gives_out_none_beyond_the_mapping);
-    check_run("scoreboard", "a header that claims more is refused", a_header_that_claims_more_than_the_mapping_is_refused);
+    check_run("scoreboard", "a header that claims more is refused",
+              a_header_that_claims_more_than_the_mapping_is_refused);
     check_run("scoreboard", "the memory can't be shrunk", the_memory_cannot_be_shrunk);
     return check_end();
 }

@@ -64,7 +64,8 @@ int __wrap_epoll_wait(int set, struct epoll_event *events, int count, int timeou
 }
 
 int __real_pselect(int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *limit, const sigset_t *);
-int __wrap_pselect(int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *limit, const sigset_t *mask)
+int __wrap_pselect(int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *limit,
+                   const sigset_t *mask)
 {
     return fails(ENOMEM) ? -1 : __real_pselect(count, in, out, except, limit, mask);
 }

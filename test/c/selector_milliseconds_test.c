@@ -31,7 +31,8 @@ long __wrap_syscall(long number, ...)
 
 static void the_longest_limits_are_limits(void)
 {
-    const int64_t limits[] = {INT64_MAX, INT64_MAX - 999998, (INT_MAX + 1ll) * MILLISECOND, INT_MAX * 1ll * MILLISECOND};
+    const int64_t limits[] = {INT64_MAX, INT64_MAX - 999998, (INT_MAX + 1ll) * MILLISECOND,
+                              INT_MAX * 1ll * MILLISECOND};
     open_selector();
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         operations->wake(selector);

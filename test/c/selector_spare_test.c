@@ -3,7 +3,9 @@
 
 #include <sys/wait.h>
 
-/* A thread that opens one selector after the other may get the same one; nobody notices but by the time that it takes. */
+/*
+ * A thread that opens one selector after the other may get the same one; nobody notices but by the time that it takes.
+ */
 
 /* It wakes, hears of what is readable, and does not hear of what its last owner has waited for. */
 static void check_that_it_works(void)

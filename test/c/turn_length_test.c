@@ -84,7 +84,8 @@ int main(int argc, char **argv)
               turns_are_long_before_such_a_client_comes);
     check_run("turns", "a turn is one item for a while afterwards", a_turn_is_one_item_for_a_while_afterwards);
     check_run("turns", "turns grow to what every connection can use", turns_grow_to_what_every_connection_can_use);
-    check_run("turns", "turns that follow fast are watched for a while", turns_that_follow_fast_are_watched_for_a_while);
+    check_run("turns", "turns that follow fast are watched for a while",
+              turns_that_follow_fast_are_watched_for_a_while);
     check_run("turns", "a client with one request at a time makes turns short at once",
               a_client_with_one_request_at_a_time_makes_turns_short_at_once);
     check_run("turns", "turns stay short while such a client has some", turns_stay_short_while_such_a_client_has_some);

@@ -251,8 +251,8 @@ static inline heddle_field_result write_field(const heddle_answer *answer, heddl
     return HEDDLE_FIELD_WRITTEN;
 }
 
-static heddle_field_result write_short_field(heddle_answer *answer, heddle_buffer *out, const char *name, size_t name_size,
-                                       const char *value, size_t value_size)
+static heddle_field_result write_short_field(heddle_answer *answer, heddle_buffer *out, const char *name,
+                                             size_t name_size, const char *value, size_t value_size)
 {
     heddle_field_result result;
     switch (classify_field(name, name_size)) {
@@ -430,7 +430,7 @@ void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *da
     PUT(out, "\r\n");
 }
 
-/* -- chunks and rejections ------------------------------------------------------------------------------------------ */
+/* -- chunks and rejections ----------------------------------------------------------------------------------------- */
 
 size_t heddle_chunk_head(char *out, size_t size)
 {

@@ -358,7 +358,8 @@ int heddle_answer_status(VALUE status)
         if ((code >= 200 && code <= 999) || code == 101)
             return (int)code;
     }
-    rb_raise(invalid_response, "the status is %+" PRIsVALUE ": it must be from 200 to 999, or 101 for an upgrade", status);
+    rb_raise(invalid_response, "the status is %+" PRIsVALUE ": it must be from 200 to 999, or 101 for an upgrade",
+             status);
 }
 
 /* RFC 9110, 7.8 and 15.2 */
@@ -368,7 +369,9 @@ static void check_switch(const heddle_answer *answer, heddle_buffer *out, size_t
         return;
     out->used = restart;
     if (answer->minor == 0)
-        rb_raise(invalid_response, "the status 101 is not allowed in a response over HTTP/1.0: look at SERVER_PROTOCOL before an upgrade");
+        rb_raise(
+            invalid_response,
+            "the status 101 is not allowed in a response over HTTP/1.0: look at SERVER_PROTOCOL before an upgrade");
     rb_raise(invalid_response, "the status 101 needs a header upgrade with the protocol");
 }
 

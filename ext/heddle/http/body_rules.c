@@ -13,7 +13,8 @@ int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_
 
 void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection)
 {
-    heddle_reject(rejection, 408, "the body came slower than %llu bytes a second", (unsigned long long)engine->body_rate);
+    heddle_reject(rejection, 408, "the body came slower than %llu bytes a second",
+                  (unsigned long long)engine->body_rate);
 }
 
 bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange *exchange)

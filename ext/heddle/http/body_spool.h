@@ -76,7 +76,7 @@ struct heddle_body_spool {
     size_t used, room;
     size_t large;             /* the buffer's bytes that count against HEDDLE_SPOOL_LARGE_BUFFERS */
     uint64_t size;            /* bytes in the file */
-    uint64_t counted;         /* bytes that count against the process's limit */
+    uint64_t counted;         /* bytes counted on disk for the server: see body_disk.h */
     heddle_body_spool *next, *previous; /* all spools of the process; protected by the writer's lock */
     char folder[];
 };
@@ -103,11 +103,14 @@ static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 /* Frees an empty buffer while no bytes come. */
 void heddle_body_spool_trim(heddle_body_spool *spool);
 /*
- * Passes the buffer to the writer. 0; -ENOBUFS: the spooled bodies of this process would have more than `limit` bytes;
- * -EAGAIN: no thread could be started.
+ * Passes the buffer to the writer. 0; -ENOBUFS: the bodies on disk of all processes of the server would have more than
+ * `limit` bytes; -EAGAIN: no thread could be started.
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);
-/* The file is no longer needed: the writer closes it when the last read has ended. Idempotent; in the state FILLING. */
+/*
+ * The file is no longer needed: the writer closes it when the last read has ended. Idempotent. While the spool is being
+ * written this only notes it, and the spool's last release closes the file.
+ */
 void heddle_body_spool_close(heddle_body_spool *spool);
 /* Adds a reference, to be released. */
 void heddle_body_spool_hold(heddle_body_spool *spool);

@@ -103,7 +103,8 @@ static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits
 }
 
 /* Handles one byte of a line with a chunk's size. */
-static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_rejection *rejection)
+static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_limits *limits,
+                          heddle_rejection *rejection)
 {
     int result;
     chunked->framing++;
@@ -158,7 +159,8 @@ static int take_trailer_name(heddle_chunked *chunked, char byte, heddle_rejectio
     return 0;
 }
 
-static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_rejection *rejection)
+static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_limits *limits,
+                       heddle_rejection *rejection)
 {
     if (byte != '\n')
         return heddle_reject_control(rejection, BAD_REQUEST, '\r');
@@ -171,7 +173,8 @@ static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_lim
 }
 
 /* Handles one byte after the last chunk: trailers are checked and dropped (RFC 9112, 7.1.2). */
-static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_limits *limits, heddle_rejection *rejection)
+static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_limits *limits,
+                         heddle_rejection *rejection)
 {
     if (chunked->state == FIRST_TRAILER && byte == '\r') {
         chunked->state = LAST_LF;

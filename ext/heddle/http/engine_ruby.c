@@ -140,8 +140,8 @@ static void set_websocket_limits(heddle_websockets *sockets, VALUE configuration
 }
 
 /* Called once, by Engine.new with a checked configuration. */
-static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, VALUE proxies, VALUE folder, VALUE paths,
-                           VALUE http2)
+static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, VALUE proxies, VALUE folder,
+                           VALUE paths, VALUE http2)
 {
     heddle_engine *engine = engine_of(self);
     engine->on_rejection = on_rejection;

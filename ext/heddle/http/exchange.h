@@ -47,7 +47,8 @@ typedef struct {
     /* Called when a runner has taken it. Its connection may be freed. May be NULL. */
     void (*taken)(heddle_exchange *exchange);
     /* Called for a waiting exchange that will not be served: sends this response. */
-    HEDDLE_LAST_USE void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after);
+    HEDDLE_LAST_USE void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection,
+                                   const char *retry_after);
     /*
      * Called when the application has left it unfinished: ends it in a way that the client can see. Its connection may
      * be freed.
@@ -118,8 +119,8 @@ static inline heddle_exchange *heddle_exchange_of_work(heddle_work *work)
 /* Makes room for so many more bytes of the body and returns where they go; NULL without memory. */
 char *heddle_exchange_make_body_room(heddle_exchange *exchange, size_t size);
 /*
- * Sets `reserved_memory`, the bytes of this body that count against the memory for bodies. False: all bodies of this process
- * together would have too many.
+ * Sets `reserved_memory`, the bytes of this body that count against the memory for bodies. False: all bodies of this
+ * process together would have too many.
  */
 bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes);
 /* The part of the body in memory, or nil; removes it from the exchange. */

@@ -115,7 +115,7 @@ static heddle_exchange *exchange_of(VALUE self)
     return heddle_exchange_of(heddle_exchange_handle_of(self));
 }
 
-heddle_connection *heddle_exchange_open(heddle_exchange_handle *handle)
+heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
     if (!connection)
@@ -124,7 +124,7 @@ heddle_connection *heddle_exchange_open(heddle_exchange_handle *handle)
     return connection;
 }
 
-heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle)
+heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
     if (!connection)
@@ -162,11 +162,11 @@ static VALUE string_of(const heddle_exchange *exchange, heddle_slice slice)
     return rb_str_new(exchange->bytes + slice.start, slice.size);
 }
 
-#define TEXT(name)                                                                                                    \
-    static VALUE exchange_##name(VALUE self)                                                                          \
-    {                                                                                                                 \
-        heddle_exchange *exchange = exchange_of(self);                                                                \
-        return string_of(exchange, exchange->head.name);                                                                   \
+#define TEXT(name)                                                                                                     \
+    static VALUE exchange_##name(VALUE self)                                                                           \
+    {                                                                                                                  \
+        heddle_exchange *exchange = exchange_of(self);                                                                 \
+        return string_of(exchange, exchange->head.name);                                                               \
     }
 
 /* The method as sent: methods are case-sensitive. */

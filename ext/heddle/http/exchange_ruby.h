@@ -39,9 +39,9 @@ static inline heddle_connection *heddle_exchange_connection(const heddle_exchang
     return handle->exchange ? handle->exchange->work.connection : NULL;
 }
 /* The same; raises IOError instead of returning NULL, and ThreadError on a thread other than the loop's. */
-heddle_connection *heddle_exchange_open(heddle_exchange_handle *handle);
+heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handle);
 /* The same while a response can be sent; raises ClientGone otherwise. */
-heddle_connection *heddle_exchange_writable(heddle_exchange_handle *handle);
+heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *handle);
 
 /* The part of the body that was received before a runner took the exchange: String, SpooledBody or nil; once. */
 VALUE heddle_exchange_body_object(heddle_exchange *exchange);

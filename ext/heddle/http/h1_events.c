@@ -87,8 +87,9 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         heddle_sockets_close_connection(connection);
     } else if (!string || sent < RSTRING_LEN(string)) {
         heddle_output *output = &connection->output;
-        schedule_output(events, string && (message->reset || heddle_output_add_bytes(output, events->lines, events->lines_size)) &&
-                              heddle_output_add_string(output, string, (size_t)sent));
+        schedule_output(
+            events, string && (message->reset || heddle_output_add_bytes(output, events->lines, events->lines_size)) &&
+                        heddle_output_add_string(output, string, (size_t)sent));
     }
 }
 
@@ -127,7 +128,8 @@ static HEDDLE_FATE discard_input(heddle_connection *connection)
 {
     events *events = events_of(connection);
     for (;;) {
-        ssize_t bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
+        ssize_t bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets),
+                                                  HEDDLE_SCRATCH);
         if (bytes == -EAGAIN) {
             connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
             return HEDDLE_ALIVE;
@@ -257,7 +259,8 @@ static ssize_t describe_events(heddle_connection *connection, char *words)
             return -1;
     }
     heddle_topic_name topic = heddle_subscriber_topic(&events->subscriber);
-    if (events->stays || connection->output.size || connection->error || events->ending || events->subscriber.behind || !topic.text)
+    if (events->stays || connection->output.size || connection->error || events->ending || events->subscriber.behind ||
+        !topic.text)
         return -1;
     events_words head = {.kind = HEDDLE_EVENTS_WORDS,
                          .chunked = events->chunked,
@@ -389,10 +392,11 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     rb_check_arity(count, 7, 7);
     heddle_events_wish wish = heddle_events_wish_of(count - 1, arguments + 1);
     int status = NUM2INT(arguments[0]);
-    heddle_connection *connection = heddle_exchange_writable(handle);
+    heddle_connection *connection = heddle_exchange_writable_connection(handle);
     heddle_sockets *sockets = connection->sockets;
     heddle_fanout *fanout = heddle_fanout_of(sockets->loop);
-    if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection) || connection->waits[HEDDLE_WRITING])
+    if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection) ||
+        connection->waits[HEDDLE_WRITING])
         return Qfalse;
     events *events = make_events(connection, &wish, handle->chunking);
     change_protocol(handle, connection, events, status);

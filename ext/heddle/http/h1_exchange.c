@@ -8,7 +8,7 @@ static VALUE exchange_class;
 
 static heddle_h1 *h1_of(VALUE self)
 {
-    return heddle_h1_of(heddle_exchange_open(heddle_exchange_handle_of(self)));
+    return heddle_h1_of(heddle_exchange_open_connection(heddle_exchange_handle_of(self)));
 }
 
 /* -- the body ---------------------------------------------------------------------------------------------------- */
@@ -25,8 +25,8 @@ static VALUE exchange_expects_p(VALUE self)
     return h1_of(self)->expects ? Qtrue : Qfalse;
 }
 
-/* The client no longer needs to get it. */
-static VALUE exchange_expected(VALUE self)
+/* 100 Continue was sent, or the client no longer needs it. */
+static VALUE exchange_end_expectation(VALUE self)
 {
     h1_of(self)->expects = false;
     return Qnil;
@@ -35,17 +35,19 @@ static VALUE exchange_expected(VALUE self)
 /* Are there received bytes that were not used yet? */
 static VALUE exchange_buffered_p(VALUE self)
 {
-    return heddle_connection_buffered(heddle_exchange_open(heddle_exchange_handle_of(self))) ? Qtrue : Qfalse;
+    return heddle_connection_buffered(heddle_exchange_open_connection(heddle_exchange_handle_of(self))) ? Qtrue
+                                                                                                        : Qfalse;
 }
 
 /* Is the unread rest of the body small enough to be read, so that the connection can be kept open? */
 static VALUE exchange_discardable_p(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    return heddle_h1_may_discard_body(handle->engine, heddle_h1_of(heddle_exchange_open(handle))) ? Qtrue : Qfalse;
+    return heddle_h1_may_discard_body(handle->engine, heddle_h1_of(heddle_exchange_open_connection(handle))) ? Qtrue
+                                                                                                             : Qfalse;
 }
 
-static VALUE take_length(heddle_connection *connection, heddle_h1 *h1)
+static VALUE take_sized(heddle_connection *connection, heddle_h1 *h1)
 {
     size_t size = heddle_connection_buffered(connection);
     if ((int64_t)size > h1->left)
@@ -84,11 +86,11 @@ static VALUE take_chunks(heddle_exchange_handle *handle, heddle_connection *conn
 static VALUE exchange_decode(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_connection *connection = heddle_exchange_open(handle);
+    heddle_connection *connection = heddle_exchange_open_connection(handle);
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->received)
         return Qnil;
-    return h1->left < 0 ? take_chunks(handle, connection, h1) : take_length(connection, h1);
+    return h1->left < 0 ? take_chunks(handle, connection, h1) : take_sized(connection, h1);
 }
 
 /*
@@ -101,10 +103,10 @@ static VALUE exchange_fill(VALUE self, VALUE seconds)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     int64_t timeout = heddle_parse_duration(seconds), deadline = -1;
-    if (heddle_exchange_open(handle)->waits[HEDDLE_READING])
+    if (heddle_exchange_open_connection(handle)->waits[HEDDLE_READING])
         rb_raise(rb_eIOError, "another fiber is reading this request's body already");
     for (;;) {
-        heddle_connection *connection = heddle_exchange_open(handle);
+        heddle_connection *connection = heddle_exchange_open_connection(handle);
         heddle_h1 *h1 = heddle_h1_of(connection);
         if (h1->ended)
             return Qnil;
@@ -141,7 +143,7 @@ static VALUE exchange_fill(VALUE self, VALUE seconds)
 static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_connection *connection = heddle_exchange_writable(handle);
+    heddle_connection *connection = heddle_exchange_writable_connection(handle);
     /* Sent at once, while a failure can be raised in the caller; responses to pipelined requests are sent together. */
     if (!heddle_connection_buffered(connection))
         heddle_h1_flush(connection);
@@ -155,7 +157,7 @@ static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
  * Answers with a sentence of text, lets the client receive it, and closes; takes no fiber. false when the client has
  * gone.
  */
-static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
+static VALUE ruby_reject(VALUE self, VALUE status, VALUE reason)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_rejection rejection;
@@ -163,7 +165,7 @@ static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
     heddle_exchange *exchange = heddle_exchange_of(handle);
     if (!exchange->work.connection)
         return Qfalse;
-    heddle_connection *connection = heddle_exchange_open(handle);
+    heddle_connection *connection = heddle_exchange_open_connection(handle);
     handle->status = rejection.status;
     if (!heddle_h1_add_rejection(connection, &rejection, exchange->head.method_id != HEDDLE_HEAD, NULL)) {
         heddle_sockets_close_connection(connection);
@@ -201,7 +203,7 @@ static VALUE exchange_close(VALUE self)
 static VALUE exchange_read_partial(VALUE self, VALUE max)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_exchange_open(handle);
+    heddle_exchange_open_connection(handle);
     VALUE bytes = heddle_connection_read_partial(&handle->exchange->work.connection, NUM2LONG(max), -1);
     RB_GC_GUARD(self);
     return bytes;
@@ -214,7 +216,7 @@ static VALUE exchange_read_partial(VALUE self, VALUE max)
  */
 static VALUE exchange_detach_socket(VALUE self)
 {
-    return heddle_connection_detach(heddle_exchange_open(heddle_exchange_handle_of(self)));
+    return heddle_connection_detach(heddle_exchange_open_connection(heddle_exchange_handle_of(self)));
 }
 
 /* -- as the operations of an exchange ------------------------------------------------------------------------------ */
@@ -250,13 +252,13 @@ void Init_heddle_h1_exchange(VALUE h1)
     rb_gc_register_mark_object(exchange_class);
     rb_define_method(exchange_class, "received?", exchange_received_p, 0);
     rb_define_method(exchange_class, "expects?", exchange_expects_p, 0);
-    rb_define_method(exchange_class, "expected", exchange_expected, 0);
+    rb_define_method(exchange_class, "end_expectation", exchange_end_expectation, 0);
     rb_define_method(exchange_class, "buffered?", exchange_buffered_p, 0);
     rb_define_method(exchange_class, "discardable?", exchange_discardable_p, 0);
     rb_define_method(exchange_class, "decode", exchange_decode, 0);
     rb_define_method(exchange_class, "fill", exchange_fill, 1);
     rb_define_method(exchange_class, "finish", exchange_finish, 2);
-    rb_define_method(exchange_class, "reject", exchange_reject, 2);
+    rb_define_method(exchange_class, "reject", ruby_reject, 2);
     rb_define_method(exchange_class, "close", exchange_close, 0);
     rb_define_method(exchange_class, "read_partial", exchange_read_partial, 1);
     rb_define_private_method(exchange_class, "detach_socket", exchange_detach_socket, 0);

@@ -124,7 +124,8 @@ void heddle_h1_serve(heddle_connection *connection, bool next)
     heddle_h1 *h1 = heddle_h1_of(connection);
     int64_t timeout = sockets->admission.queue_timeout;
     if (timeout >= 0) /* its body may have taken long */
-        timeout = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived, timeout);
+        timeout = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived,
+                                      timeout);
     heddle_connection_set_deadline(connection, timeout);
     heddle_h1_enter(h1, HEDDLE_H1_READY);
     if (!next)
@@ -276,7 +277,8 @@ void heddle_h1_read_input(heddle_connection *connection)
             apply_progress(connection, result);
             return;
         }
-        if ((size_t)bytes < size && !heddle_transport_has(&connection->transport, HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS)) {
+        if ((size_t)bytes < size &&
+            !heddle_transport_has(&connection->transport, HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS)) {
             wait_for_more(connection); /* a short read: another recv would return EAGAIN */
             return;
         }
@@ -288,7 +290,8 @@ void heddle_h1_take_buffered(heddle_connection *connection)
 {
     size_t buffered = heddle_connection_buffered(connection), used;
     if (buffered) {
-        heddle_h1_progress result = take_bytes(connection, connection->input + connection->input_start, buffered, &used);
+        heddle_h1_progress result = take_bytes(connection, connection->input + connection->input_start, buffered,
+                                               &used);
         if (result == HEDDLE_H1_ENDED)
             return;
         heddle_connection_use_input(connection, used);

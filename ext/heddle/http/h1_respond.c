@@ -66,7 +66,7 @@ static void send_answer(heddle_exchange_handle *handle, const char *head, size_t
             return;
         if (sent < 0 && sent != -EAGAIN) {
             connection->error = (int)-sent;
-            heddle_exchange_writable(handle); /* raises */
+            heddle_exchange_writable_connection(handle); /* raises */
         }
     }
     queue_rest(connection, head, head_size, body, sent < 0 ? 0 : (size_t)sent);
@@ -79,7 +79,7 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
     if (heddle_exchange_of(handle)->head.method_id == HEDDLE_CONNECT)
         return false;
     int status = heddle_answer_status(status_value); /* may run the application's code */
-    heddle_connection *connection = heddle_exchange_writable(handle);
+    heddle_connection *connection = heddle_exchange_writable_connection(handle);
     const heddle_request_head *request = &heddle_exchange_of(handle)->head;
     heddle_answer head = {
         .request = request->method_id,
@@ -114,7 +114,7 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
     send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : (size_t)size));
     if (wait) {
         heddle_h1_drain(handle, 0);
-        heddle_exchange_writable(handle);
+        heddle_exchange_writable_connection(handle);
     }
     heddle_h1_complete_response(heddle_exchange_connection(handle), head.keep_alive, head.status);
     return true;

@@ -32,7 +32,7 @@ static bool wait_for_room(heddle_connection *connection, int64_t timeout)
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
 {
     for (;;) {
-        heddle_connection *connection = heddle_exchange_writable(handle);
+        heddle_connection *connection = heddle_exchange_writable_connection(handle);
         size_t before = connection->output.size;
         if (before <= low)
             return;
@@ -42,7 +42,7 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
         int64_t timeout = handle->engine->write_timeout;
         if (wait_for_room(connection, timeout) || connection->output.size < before)
             continue;
-        connection = heddle_exchange_writable(handle);
+        connection = heddle_exchange_writable_connection(handle);
         heddle_transport_will_reset(&connection->transport);
         heddle_sockets_close_connection(connection);
         VALUE message = rb_sprintf("the client took nothing of the answer for %g s", (double)timeout / 1e9);
@@ -66,7 +66,7 @@ static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *co
 /* Raises if another fiber is writing: this comes first, so that a rejected field is not sent either. */
 static heddle_connection *check_single_writer(heddle_exchange_handle *handle)
 {
-    heddle_connection *connection = heddle_exchange_writable(handle);
+    heddle_connection *connection = heddle_exchange_writable_connection(handle);
     if (connection->waits[HEDDLE_WRITING])
         rb_raise(rb_eIOError, "another fiber is writing this answer already: one after the other");
     return connection;
@@ -211,7 +211,7 @@ static VALUE exchange_drain(VALUE self)
 static VALUE exchange_send_file_part(VALUE self, VALUE io, VALUE offset, VALUE length, VALUE timeout)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_exchange_open(handle);
+    heddle_exchange_open_connection(handle);
     heddle_output_sendfile(&handle->exchange->work.connection, rb_io_get_io(io), NUM2OFFT(offset), NUM2SIZET(length),
                            heddle_parse_duration(timeout));
     RB_GC_GUARD(self);

@@ -119,8 +119,8 @@ bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejecti
 {
     char bytes[1024];
     heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_rejection_answer(rejection, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE, content,
-                            retry_after);
+    heddle_rejection_answer(rejection, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE,
+                            content, retry_after);
     if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used))
         return false;
     heddle_connection_has_output(connection);

@@ -52,7 +52,7 @@ typedef enum {
     HEDDLE_H1_ENDED,    /* this session reads no more: the connection closes, or has changed to HTTP/2 */
 } heddle_h1_progress;
 
-/* -- h1_body.c; the connection may be gone after those with a progress ---------------------------------------------- */
+/* -- h1_body.c; the connection may be gone after those with a progress --------------------------------------------- */
 
 /* Begins the body when the head is complete; has the client `begun` to send it? */
 heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);

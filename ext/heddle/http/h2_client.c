@@ -155,8 +155,8 @@ static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t co
 /*
  * call-seq: open(method, scheme, authority, path, fields, end) -> ClientStream or nil
  *
- * Begins a request. +fields+ are name, value, name, value: Strings, of which Host replaces +authority+; +end+: it has no
- * body. nil: no request can begin now: the server takes no more, or closes.
+ * Begins a request. +fields+ are name, value, name, value: Strings, of which Host replaces +authority+; +end+: it has
+ * no body. nil: no request can begin now: the server takes no more, or closes.
  */
 static VALUE client_open(int argc, VALUE *argv, VALUE object)
 {
@@ -285,7 +285,8 @@ static bool feed_buffered(client_object *self)
     size_t buffered = heddle_outbound_buffered(connection);
     if (buffered == 0)
         return true;
-    size_t used = heddle_h2_feed(self->client->session, heddle_clock_now(), heddle_outbound_input(connection), buffered);
+    size_t used = heddle_h2_feed(self->client->session, heddle_clock_now(), heddle_outbound_input(connection),
+                                 buffered);
     heddle_outbound_use_input(connection, used);
     return used == buffered;
 }
@@ -343,7 +344,8 @@ static bool step_input(client_object *self, int64_t deadline, bool waits)
     int events = sent == -EAGAIN || (tls && tls->read_wants_room) ? HEDDLE_WRITABLE : 0;
     if (all_fed)
         events |= HEDDLE_READABLE;
-    heddle_outbound_await(self->connection, events ? events : HEDDLE_READABLE, deadline, "the server sent nothing in time");
+    heddle_outbound_await(self->connection, events ? events : HEDDLE_READABLE, deadline,
+                          "the server sent nothing in time");
     return false;
 }
 

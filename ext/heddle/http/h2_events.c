@@ -195,7 +195,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     rb_check_arity(count, 7, 7);
     heddle_events_wish wish = heddle_events_wish_of(count - 1, arguments + 1);
     int status = NUM2INT(arguments[0]);
-    heddle_connection *connection = heddle_exchange_writable(handle);
+    heddle_connection *connection = heddle_exchange_writable_connection(handle);
     heddle_fanout *fanout = heddle_fanout_of(connection->sockets->loop);
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(handle->exchange);
     heddle_h2_server *server = carrier->server;

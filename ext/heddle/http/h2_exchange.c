@@ -12,7 +12,7 @@ static VALUE exchange_class;
 /* Raises when the exchange has ended. */
 static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
 {
-    heddle_exchange_open(handle);
+    heddle_exchange_open_connection(handle);
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     heddle_h2_set_now(carrier->server->session, heddle_clock_coarse());
     return carrier;
@@ -21,7 +21,7 @@ static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
 /* The same while a response can be sent; raises ClientGone otherwise. */
 static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 {
-    heddle_exchange_writable(handle);
+    heddle_exchange_writable_connection(handle);
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     if (carrier->gone)
         heddle_exchange_raise_gone("the client has reset the stream before it had the answer", 0);
@@ -74,7 +74,7 @@ static VALUE exchange_expects_p(VALUE self)
     return Qfalse;
 }
 
-static VALUE exchange_expected(VALUE self)
+static VALUE exchange_end_expectation(VALUE self)
 {
     return Qnil;
 }
@@ -227,7 +227,7 @@ static VALUE exchange_finish(VALUE self, VALUE status)
  *
  * Answers with one sentence of text. false when the client has gone.
  */
-static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
+static VALUE ruby_reject(VALUE self, VALUE status, VALUE reason)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_rejection rejection;
@@ -237,7 +237,8 @@ static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
         return Qfalse;
     heddle_h2_carrier *carrier = carrier_of(handle);
     handle->status = rejection.status;
-    heddle_h2_send_rejection(carrier->server, carrier->stream, &rejection, exchange->head.method_id != HEDDLE_HEAD, NULL);
+    heddle_h2_send_rejection(carrier->server, carrier->stream, &rejection, exchange->head.method_id != HEDDLE_HEAD,
+                             NULL);
     complete_exchange(handle, carrier, rejection.status);
     return Qtrue;
 }
@@ -355,7 +356,7 @@ void Init_heddle_h2_exchange(VALUE h2)
     rb_gc_register_mark_object(exchange_class);
     rb_define_method(exchange_class, "received?", exchange_received_p, 0);
     rb_define_method(exchange_class, "expects?", exchange_expects_p, 0);
-    rb_define_method(exchange_class, "expected", exchange_expected, 0);
+    rb_define_method(exchange_class, "end_expectation", exchange_end_expectation, 0);
     rb_define_method(exchange_class, "buffered?", exchange_buffered_p, 0);
     rb_define_method(exchange_class, "decode", exchange_decode, 0);
     rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
@@ -363,7 +364,7 @@ void Init_heddle_h2_exchange(VALUE h2)
     rb_define_method(exchange_class, "write_head", exchange_write_head, 3);
     rb_define_method(exchange_class, "write", exchange_write, 1);
     rb_define_method(exchange_class, "finish", exchange_finish, 1);
-    rb_define_method(exchange_class, "reject", exchange_reject, 2);
+    rb_define_method(exchange_class, "reject", ruby_reject, 2);
     rb_define_method(exchange_class, "close", exchange_close, 0);
     rb_define_method(exchange_class, "gone?", exchange_gone_p, 0);
     Init_heddle_h2_events(exchange_class);

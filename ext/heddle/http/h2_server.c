@@ -143,7 +143,8 @@ static bool has_waiting_writer(const heddle_h2_server *server)
 static HEDDLE_FATE cut_off_writers(heddle_h2_server *server)
 {
     server->depth++;
-    for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier)) {
+    for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier;
+         carrier = heddle_h2_next_carrier(carrier)) {
         if (is_waiting_writer(carrier))
             heddle_h2_reset_exchange(carrier);
     }
@@ -158,7 +159,9 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
         return HEDDLE_ALIVE;
     if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
         return cut_off_writers(server);
-    if (!connection->output.size && (heddle_h2_is_closing(server->session) || (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
+    if (!connection->output.size &&
+        (heddle_h2_is_closing(server->session) ||
+         (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server); /* the windows of a client that has ended its side never open again */
     if (heddle_h2_may_queue(server)) /* a lent string was sent */
         heddle_connection_flush_later(connection);
@@ -191,7 +194,8 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
         server->write_deadline = INT64_MAX;
     for (;;) {
         bool pulled = pull_frames(server);
-        if (!now && pulled && connection->output.size < HEDDLE_H2_AT_ONCE && !heddle_h2_is_closing(server->session) && !server->ended) {
+        if (!now && pulled && connection->output.size < HEDDLE_H2_AT_ONCE && !heddle_h2_is_closing(server->session) &&
+            !server->ended) {
             if (connection->output.size)
                 heddle_connection_flush_later(connection);
             return decide_next_step(server);
@@ -443,7 +447,8 @@ static void release_server(heddle_connection *connection)
 static void abandon_server(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
-    for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier))
+    for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier;
+         carrier = heddle_h2_next_carrier(carrier))
         carrier->exchange->work.connection = NULL;
     heddle_h2_tunnels_abandon(server);
 }

@@ -49,7 +49,8 @@ static void schedule_output(heddle_h2_tunnel *tunnel)
     heddle_connection_flush_later(tunnel->server->connection);
 }
 
-bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t size, const char *more, size_t more_size)
+bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t size, const char *more,
+                            size_t more_size)
 {
     heddle_h2_session *session = tunnel->server->session;
     heddle_connection *connection = tunnel->server->connection;

@@ -53,7 +53,8 @@ struct heddle_h2_tunnel {
 /* Ends the exchange, whose response's head was sent, and makes its stream a tunnel, whose `operations` are set. */
 void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange);
 /* Copies both pieces. False: the stream has ended, or no memory. On any thread. */
-bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t size, const char *more, size_t more_size);
+bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t size, const char *more,
+                            size_t more_size);
 /* Do more than `limit` bytes wait, or more than its share of the connection's buffer? On any thread. */
 bool heddle_h2_tunnel_is_full(const heddle_h2_tunnel *tunnel, uint64_t limit);
 void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size);

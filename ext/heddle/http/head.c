@@ -79,7 +79,8 @@ int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_
         return heddle_reject(rejection, statuses->too_large, "the header lines are longer than %zu bytes together",
                              limit);
     case HEDDLE_LINES_MALFORMED:
-        return heddle_reject_field(rejection, statuses->malformed, lines->bytes + lines->line, lines->bytes + lines->end);
+        return heddle_reject_field(rejection, statuses->malformed, lines->bytes + lines->line,
+                                   lines->bytes + lines->end);
     case HEDDLE_LINES_TOO_MANY:
         return heddle_reject(rejection, statuses->too_large, "the %s has more than %u header lines", statuses->message,
                              lines->room);

@@ -10,8 +10,8 @@
 
 static VALUE h1_module;
 static VALUE names[HEDDLE_FIELD_COUNT]; /* frozen */
-static ID id_new, id_minor, id_fields, id_content_length, id_chunked, id_keep_alive, id_upgrade, id_ending, id_field_bytes,
-    id_line_count, id_status, id_reason, id_until_close;
+static ID id_new, id_minor, id_fields, id_content_length, id_chunked, id_keep_alive, id_upgrade, id_ending,
+    id_field_bytes, id_line_count, id_status, id_reason, id_until_close;
 
 static VALUE to_binary(const char *bytes, size_t size)
 {

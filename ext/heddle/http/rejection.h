@@ -12,6 +12,7 @@ typedef struct {
 } heddle_rejection;
 
 /* A rejection that is not admission's. Returns -1, so that a parser can `return heddle_reject(…)`. */
-int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

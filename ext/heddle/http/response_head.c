@@ -54,7 +54,8 @@ static int64_t read_status_line(heddle_response_head *head, const char *bytes, u
 static int reject_status_line(const char *bytes, uint32_t end, heddle_rejection *rejection)
 {
     if (end >= 7 && memcmp(bytes, "HTTP/", 5) == 0 && heddle_is(bytes[5], HEDDLE_DIGIT) && bytes[5] != '1') {
-        return heddle_reject(rejection, BAD_GATEWAY, "the server speaks HTTP/%c, and not HTTP/1.1 or HTTP/1.0", bytes[5]);
+        return heddle_reject(rejection, BAD_GATEWAY, "the server speaks HTTP/%c, and not HTTP/1.1 or HTTP/1.0",
+                             bytes[5]);
     }
     return heddle_reject(rejection, BAD_GATEWAY, "the status line is not `HTTP/1.1 status reason`");
 }

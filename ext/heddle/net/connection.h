@@ -114,8 +114,8 @@ typedef enum {
 } heddle_wait_result;
 
 /*
- * Waits until there may be input, or room for output; `deadline` as for heddle_park_set_deadline. Raises interrupts, and
- * IOError when another fiber already waits in that direction.
+ * Waits until there may be input, or room for output; `deadline` as for heddle_park_set_deadline. Raises interrupts,
+ * and IOError when another fiber already waits in that direction.
  */
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
                                               int64_t deadline) __attribute__((warn_unused_result));

@@ -113,7 +113,8 @@ VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, 
             return result ? rb_str_new(scratch, result) : Qnil;
         if (deadline < 0 && timeout >= 0)
             deadline = heddle_deadline_after(timeout);
-        heddle_connection_wait_or_raise(connection, HEDDLE_READING, deadline, "the connection's peer sent nothing in time");
+        heddle_connection_wait_or_raise(connection, HEDDLE_READING, deadline,
+                                        "the connection's peer sent nothing in time");
     }
 }
 

@@ -29,8 +29,9 @@ void heddle_handoff_unlock(heddle_sockets *sockets)
 void heddle_handoff_leave(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
-    if (!connection->protocol || connection->protocol->stays || connection->running || connection->output.size || connection->error ||
-        transport->operations != &heddle_plain_transport || heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
+    if (!connection->protocol || connection->protocol->stays || connection->running || connection->output.size ||
+        connection->error || transport->operations != &heddle_plain_transport ||
+        heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
         return;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
     /* A plain store: only the loop changes the state LOOP. */
@@ -185,7 +186,8 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
     heddle_link *head = &list->head;
     for (heddle_link *link = heddle_link_first(head); link && count < *left; link = heddle_link_after(head, link)) {
         heddle_connection *connection = heddle_work_of_link(link)->connection;
-        if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST && !is_held_back(sockets, connection))
+        if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST &&
+            !is_held_back(sockets, connection))
             found[count++] = connection;
     }
     pthread_mutex_unlock(&list->lock);

@@ -88,7 +88,8 @@ int heddle_connection_send_session(heddle_connection *connection, int socket, co
 static bool claim_idle_connection(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
-           connection->transport.operations == &heddle_plain_transport && connection->protocol->is_idle(connection) && heddle_connection_hold(connection) &&
+           connection->transport.operations == &heddle_plain_transport && connection->protocol->is_idle(connection) &&
+           heddle_connection_hold(connection) &&
            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF);
 }
 

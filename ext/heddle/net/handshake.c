@@ -95,7 +95,8 @@ static void read_proxy_header(heddle_connection *connection)
         char *room = heddle_connection_make_room(connection, 256);
         if (!room)
             break;
-        ssize_t there = recv(transport->fd, room, connection->input_capacity - connection->input_end, MSG_PEEK | MSG_DONTWAIT);
+        ssize_t there = recv(transport->fd, room, connection->input_capacity - connection->input_end,
+                             MSG_PEEK | MSG_DONTWAIT);
         if (there < 0 && errno == EINTR)
             continue;
         if (there < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -105,7 +106,8 @@ static void read_proxy_header(heddle_connection *connection)
         if (there <= 0)
             break;
         heddle_proxy_header header;
-        long size = heddle_proxy_header_parse(&header, connection->input + connection->input_start, had + (size_t)there);
+        long size = heddle_proxy_header_parse(&header, connection->input + connection->input_start,
+                                              had + (size_t)there);
         if (size < 0) {
             reject_handshake(connection, HEDDLE_NO_PROXY_HEADER);
             return;
@@ -253,7 +255,9 @@ bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener
         }
     }
     heddle_connection_set_deadline(connection,
-                                   sockets->handshake_queue.timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), sockets->handshake_queue.timeout));
+                                   sockets->handshake_queue.timeout < 0
+                                       ? -1
+                                       : heddle_add_duration(heddle_clock_coarse(), sockets->handshake_queue.timeout));
     want_direction(connection, HEDDLE_READING);
     return true;
 }

@@ -209,7 +209,8 @@ static void reject_work(heddle_work *work, heddle_overload why)
     heddle_sockets_close_idle(work->connection);
 }
 
-static const heddle_work_operations work_operations = {.object = object_of, .served = note_served, .reject = reject_work};
+static const heddle_work_operations work_operations = {
+    .object = object_of, .served = note_served, .reject = reject_work};
 
 /* -- the service --------------------------------------------------------------------------------------------------- */
 

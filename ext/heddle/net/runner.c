@@ -204,7 +204,7 @@ static int serve_ready_items(heddle_runner *runner)
 static VALUE wait_for_call(VALUE data)
 {
     heddle_runner *runner = (heddle_runner *)data;
-    heddle_runners_park_runner(runner);
+    heddle_runners_add_resting(runner);
     heddle_park_mark_idle(runner->park);
     heddle_park_wait(runner->park);
     return Qnil;

@@ -28,7 +28,7 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner);
 
 /* -- runners.c: the list of all runners --------------------------------------------------- */
 
-void heddle_runners_park_runner(heddle_runner *runner);
+void heddle_runners_add_resting(heddle_runner *runner);
 /* Removes a runner from the list of waiting ones, when it was woken by other code than heddle_runners_call. */
 void heddle_runners_remove_resting(heddle_runner *runner);
 void heddle_runners_begin_to_serve(heddle_runner *runner);

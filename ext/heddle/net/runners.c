@@ -7,7 +7,7 @@
 
 static void set_trim_timer(heddle_sockets *sockets);
 
-void heddle_runners_park_runner(heddle_runner *runner)
+void heddle_runners_add_resting(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
     runner->next = runners->resting;

@@ -40,8 +40,8 @@ typedef struct {
 
 void heddle_runners_start(heddle_sockets *sockets, bool pooled);
 /*
- * Called when the ready list is not empty: starts a runner. At the limit, a runner that completes an item reads the
- * list again. Never raises.
+ * Called when the ready list is not empty: calls a runner, unless `ahead` of them are called already or admission
+ * allows no more. Then a runner that completes an item reads the list again. Never raises.
  */
 void heddle_runners_call(heddle_sockets *sockets);
 /* The fibers of the serving runners, an Array. */

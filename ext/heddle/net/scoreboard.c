@@ -146,7 +146,8 @@ static bool can_accept(const heddle_scoreboard_slot *slot, int64_t now)
     return !tick_began || now - tick_began <= HEDDLE_SCOREBOARD_STUCK;
 }
 
-bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now)
+bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+                                     int64_t now)
 {
     uint32_t used = count_used(scoreboard);
     for (uint32_t i = 0; i < used; i++) {
@@ -201,7 +202,8 @@ static bool comes_before(const heddle_scoreboard_slot *slot, uint32_t rank)
     return GET(slot->generation) && GET(slot->open) && (reserve == 0 || reserve < rank);
 }
 
-int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t patience)
+int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+                                        int64_t patience)
 {
     uint32_t used = count_used(scoreboard), rank = GET(mine->reserve);
     int64_t due = INT64_MAX;

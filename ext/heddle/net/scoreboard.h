@@ -110,13 +110,15 @@ bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t la
  * When this reserve has to start serving: `patience` ns after the last of those before it (the workers, and the
  * reserves of a lower rank) was held up. INT64_MAX: one of them runs, or there is none.
  */
-int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t patience);
+int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+                                        int64_t patience);
 
 /* Can another worker accept connections now? */
-bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now);
+bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+                                     int64_t now);
 
 /* There is one writer at a time: no atomic addition is needed. */
-#define HEDDLE_SCOREBOARD_ADD(word, count)                                                                                 \
+#define HEDDLE_SCOREBOARD_ADD(word, count)                                                                             \
     atomic_store_explicit(&(word), atomic_load_explicit(&(word), memory_order_relaxed) + (count), memory_order_relaxed)
 #define HEDDLE_SCOREBOARD_SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 

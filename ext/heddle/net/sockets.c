@@ -132,8 +132,8 @@ int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_addres
     return 0;
 }
 
-int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                               bool secure, VALUE loaded)
+int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
+                               const heddle_address *local, bool secure, VALUE loaded)
 {
     heddle_connection *connection = make_connection(sockets, fd, remote, local);
     if (!connection)
@@ -453,8 +453,8 @@ void heddle_sockets_close(heddle_sockets *sockets)
 
 size_t heddle_sockets_memory_size(const heddle_sockets *sockets)
 {
-    return sizeof(*sockets) + sockets->connections * connection_size(sockets) + sockets->slot_count * sizeof(heddle_connection_slot) +
-           (sockets->scratch ? HEDDLE_SCRATCH : 0);
+    return sizeof(*sockets) + sockets->connections * connection_size(sockets) +
+           sockets->slot_count * sizeof(heddle_connection_slot) + (sockets->scratch ? HEDDLE_SCRATCH : 0);
 }
 
 void heddle_sockets_free(heddle_sockets *sockets)

@@ -103,8 +103,8 @@ int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_addres
 extern const heddle_handoff_operations heddle_sockets_handoff;
 
 /* The same for a connection with a session, which its service has loaded. */
-int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                               bool secure, VALUE loaded);
+int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
+                               const heddle_address *local, bool secure, VALUE loaded);
 /* The connection in this slot, or NULL when it is gone. */
 static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets, uint64_t identity)
 {
@@ -114,7 +114,8 @@ static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets
 
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
 /* Delivers an event of the set. May be called in a selector's callback. */
-HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
+HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection,
+                                                  uint8_t ready);
 /* Does this system's set report an end of input as ordinary input? */
 static inline bool heddle_sockets_hide_input_end(const heddle_sockets *sockets)
 {

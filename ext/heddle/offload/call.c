@@ -328,7 +328,8 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             break;
         }
         if (generation != heddle_threads_generation())
-            rb_raise(rb_eThreadError, "this process was forked in a native call: its result is available in the parent process only");
+            rb_raise(rb_eThreadError,
+                     "this process was forked in a native call: its result is available in the parent process only");
         if (self->closing_posted)
             self->uninterruptible = out.cancelled = true;
         if (out.cancelled && heddle_threads_withdraw(&self->job)) {
@@ -343,7 +344,10 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         if (full)
             note_full(self->loop);
         /* At the limit a job starts only when a thread has ended, which is rare. */
-        self->limit = out.cancelled ? INTERRUPT_INTERVAL : full ? FULL_INTERVAL : is_queued(self) ? HEDDLE_OVERDUE_NS : 0;
+        self->limit = out.cancelled     ? INTERRUPT_INTERVAL
+                      : full            ? FULL_INTERVAL
+                      : is_queued(self) ? HEDDLE_OVERDUE_NS
+                                        : 0;
         rb_protect(wait_once, (VALUE)self, &state);
         leave_park(self);
         if (state) {

@@ -51,7 +51,9 @@ struct heddle_object {
     const char *unknown; /* names something that this reader does not know; or NULL */
 };
 
-/* Visits every loaded object but the vDSO, until a visitor returns true. Nothing may be loaded or unloaded meanwhile. */
+/*
+ * Visits every loaded object but the vDSO, until a visitor returns true. Nothing may be loaded or unloaded meanwhile.
+ */
 bool heddle_elf_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);
 
 void heddle_elf_object_read_tables(heddle_object *object);

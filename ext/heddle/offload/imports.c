@@ -106,7 +106,7 @@ static void note_run(heddle_function *known, const timed_call *call)
 
 static heddle_function *find_known_function(void *function)
 {
-    heddle_function *known = heddle_function_find(function);
+    heddle_function *known = heddle_function_record(function);
     if (!known->method)
         known->method = rb_frame_this_func();
     return known;
@@ -172,7 +172,8 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
         return rb_nogvl(function, data, unblock, unblock_data, flags);
     }
     heddle_function *known = find_known_function((void *)function), *target = NULL;
-    bool in_place = by_ruby ? is_inline_in_ruby(known) || is_close_with_waiters(data) : is_inline_in_extension(known, flags);
+    bool in_place = by_ruby ? is_inline_in_ruby(known) || is_close_with_waiters(data)
+                            : is_inline_in_extension(known, flags);
     if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_target_needed(known)) {
         target = heddle_target_find(known, data);
         in_place = !target || target->class == HEDDLE_LIBRARY_RUBYS || is_inline_in_extension(target, 0);
@@ -284,7 +285,8 @@ static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, 
         return rb_thread_io_blocking_call(function, data, fd, events);
     heddle_function *known = find_known_function((void *)function);
     /* The socket library tries first and waits only then: a call that doesn't block needs no thread. */
-    bool quick = is_ruby_function(known) ? is_inline_in_ruby(known) : known->in_place || (fcntl(fd, F_GETFL) & O_NONBLOCK);
+    bool quick = is_ruby_function(known) ? is_inline_in_ruby(known)
+                                         : known->in_place || (fcntl(fd, F_GETFL) & O_NONBLOCK);
     quick = quick || is_lock_without_waiting(known, data, fd);
     region_call region = {.function = function, .data = data};
     if (!quick) {

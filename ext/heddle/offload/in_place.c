@@ -199,7 +199,7 @@ static VALUE leave_call(VALUE data)
     return Qnil;
 }
 
-/* -- the time limits of Timeout.timeout ----------------------------------------------------------------------------- */
+/* -- the time limits of Timeout.timeout ---------------------------------------------------------------------------- */
 
 static bool has_time_limits(heddle_loop *loop)
 {

@@ -41,8 +41,8 @@ static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_
 {
     int saved = errno;
     heddle_job job = {.function = function, .data = call};
-    heddle_function *known = heddle_function_find((void *)function);
-    if (!heddle_offload_run(loop, &job, known, HEDDLE_CALL_GOES_ON)) {
+    heddle_function *record = heddle_function_record((void *)function);
+    if (!heddle_offload_run(loop, &job, record, HEDDLE_CALL_GOES_ON)) {
         errno = saved;
         function(call);
     } else if (call->result != -1) {
@@ -135,6 +135,7 @@ static void *run_connect(void *data)
     return NULL;
 }
 
+/* Also for a socket that doesn't block: that costs one offload for each connection. */
 static int hooked_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
     heddle_loop *loop = current_loop();
@@ -192,7 +193,7 @@ static pthread_mutex_t intercepting = PTHREAD_MUTEX_INITIALIZER;
 static char **names, **intercepted;
 static size_t name_count, intercepted_count;
 
-int heddle_libc_libraries(const char *const *given, size_t count)
+int heddle_libc_add_names(const char *const *given, size_t count)
 {
     int result = 0;
     pthread_mutex_lock(&intercepting);

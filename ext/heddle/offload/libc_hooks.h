@@ -11,10 +11,10 @@
 #include <stddef.h>
 
 /*
- * The beginnings of file names; copied. Loaded libraries are intercepted at the next heddle_libc_intercept. 0 or
- * -ENOMEM.
+ * Adds to the beginnings of file names, which are copied. Loaded libraries are intercepted at the next
+ * heddle_libc_intercept. 0 or -ENOMEM.
  */
-int heddle_libc_libraries(const char *const *names, size_t count);
+int heddle_libc_add_names(const char *const *names, size_t count);
 void heddle_libc_intercept(void);
 /* The number of intercepted libraries, and the file of each. */
 size_t heddle_libc_count(void);

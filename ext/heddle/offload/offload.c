@@ -152,7 +152,7 @@ static VALUE offload_know_good(VALUE self, VALUE list)
 
 static VALUE offload_hook_libc(VALUE self, VALUE list)
 {
-    pass_list(list, heddle_libc_libraries);
+    pass_list(list, heddle_libc_add_names);
     if (!heddle_offload_unsupported())
         heddle_libc_intercept();
     return Qnil;

@@ -143,7 +143,8 @@ static void classify_function(heddle_function *function)
     function->reason = reason[0] ? strdup(reason) : NULL;
     function->in_place = function->class == HEDDLE_LIBRARY_DENIED || function->class == HEDDLE_LIBRARY_IN_PLACE;
     function->quick = heddle_library_listed(function->path, (const char *const *)quick.names, quick.count);
-    function->carries_errors = function->class == HEDDLE_LIBRARY_KNOWN_GOOD || function->class == HEDDLE_LIBRARY_ALLOWED;
+    function->carries_errors = function->class == HEDDLE_LIBRARY_KNOWN_GOOD ||
+                               function->class == HEDDLE_LIBRARY_ALLOWED;
 }
 
 /* -- functions ----------------------------------------------------------------------------------------------------- */
@@ -187,7 +188,7 @@ static heddle_function *add_function(void *address, size_t slot)
     return function;
 }
 
-heddle_function *heddle_function_find(void *address)
+heddle_function *heddle_function_record(void *address)
 {
     uint64_t hash = ((uint64_t)(uintptr_t)address >> 4) * UINT64_C(0x9e3779b97f4a7c15);
     size_t slot = (size_t)(hash >> 32) & (SLOTS - 1);

@@ -52,7 +52,7 @@ typedef struct {
 #define HEDDLE_QUICK_NS ((int64_t)50 * 1000)
 
 /* Finds or makes the record of the function; never NULL: functions beyond the first thousands share one. */
-heddle_function *heddle_function_find(void *address);
+heddle_function *heddle_function_record(void *address);
 
 /* Records a call, in place or on an offload thread. `cpu` < 0: unknown. */
 void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall, int64_t cpu);

@@ -60,5 +60,5 @@ heddle_function *heddle_target_find(const heddle_function *function, const void 
         find_slot();
     if (place != KNOWN || function->address != fiddles)
         return NULL;
-    return heddle_function_find(((void *const *)argument)[word]);
+    return heddle_function_record(((void *const *)argument)[word]);
 }

@@ -223,7 +223,8 @@ static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
         return true; /* the program, which has not run the loop yet */
-    if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->current->parent_park)
+    if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) ||
+        loop->current->parent_park)
         return true;
     if (!heddle_inbox_empty(&loop->inbox))
         return true;
@@ -362,7 +363,8 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
     if (wants && job == POSTPONED_JOB_HANDLE_INVALID) {
         job = rb_postponed_job_preregister(0, examine_loop, NULL);
         if (job == POSTPONED_JOB_HANDLE_INVALID)
-            rb_raise(rb_eRuntimeError, "preemption needs a postponed job of Ruby, but other extensions use all of them");
+            rb_raise(rb_eRuntimeError,
+                     "preemption needs a postponed job of Ruby, but other extensions use all of them");
     }
     int result = heddle_watch_set_purposes(wants, &settings);
     if (result < 0)

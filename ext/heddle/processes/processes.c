@@ -31,8 +31,8 @@ static VALUE raise_error(VALUE error)
 /*
  * call-seq: Heddle::Processes.end_child(error) -> never
  *
- * Ends this process, a forked child, as Ruby does when its main thread has ended, with this exception or nil: handlers of
- * at_exit run. The frames below are a copy of the parent's program, and none of its `ensure` runs.
+ * Ends this process, a forked child, as Ruby does when its main thread has ended, with this exception or nil: handlers
+ * of at_exit run. The frames below are a copy of the parent's program, and none of its `ensure` runs.
  */
 NORETURN(static VALUE end_child(VALUE self, VALUE error));
 

@@ -33,7 +33,8 @@ static void release_fanout(void *data)
 static size_t memory_size(const void *data)
 {
     const heddle_fanout *fanout = data;
-    return sizeof(*fanout) + fanout->bucket_count * sizeof(heddle_topic *) + fanout->counts.topics * sizeof(heddle_topic);
+    return sizeof(*fanout) + fanout->bucket_count * sizeof(heddle_topic *) +
+           fanout->counts.topics * sizeof(heddle_topic);
 }
 
 static const rb_data_type_t fanout_type = {

@@ -11,10 +11,10 @@
  * 2. heddle_subscribe(heddle_fanout_of(loop), …) registers it. With a position to go on from, `deliver` is called for
  *    what was missed before that returns; so its record must be ready to send by then.
  * 3. `deliver` appends heddle_message_encoded(message, encoder, …) to the connection's output, and calls
- *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. Where nothing is queued, the newest
- *    message may be sent past the queue: heddle_connection_send_now. A reset is delivered as any message.
- * 4. Whenever its output has run empty after a flush that left some, the connection calls heddle_subscriber_drained: what
- *    it was too slow for is delivered then. It costs a comparison where nothing was missed.
+ *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. Where nothing is queued, the
+ * newest message may be sent past the queue: heddle_connection_send_now. A reset is delivered as any message.
+ * 4. Whenever its output has run empty after a flush that left some, the connection calls heddle_subscriber_drained:
+ * what it was too slow for is delivered then. It costs a comparison where nothing was missed.
  * 5. heddle_unsubscribe, before its record is freed (in the `release` of its protocol, and in `abandon`, where
  *    heddle_subscriber_abandon does it without a lock). Idempotent; a record that never subscribed may be given, too.
  *
@@ -26,11 +26,11 @@
  *
  * Slow readers
  *
- * Before each message the fan-out asks `is_full`: whether more output waits for the client than its connection allows. If
- * so, the policy decides: CLOSE calls `too_slow`, once; COALESCE skips messages, and gives the newest one
- * when the output has drained; DROP skips messages for good; RESUME goes on with the history when the output has drained,
- * which brings a reset if that is too short. A subscriber that is given what it has missed since a position waits in the
- * same way, whatever its policy.
+ * Before each message the fan-out asks `is_full`: whether more output waits for the client than its connection allows.
+ * If so, the policy decides: CLOSE calls `too_slow`, once; COALESCE skips messages, and gives the newest one when the
+ * output has drained; DROP skips messages for good; RESUME goes on with the history when the output has drained, which
+ * brings a reset if that is too short. A subscriber that is given what it has missed since a position waits in the same
+ * way, whatever its policy.
  *
  * All of it in the loop, with the GVL. No operation may raise or run Ruby code.
  */

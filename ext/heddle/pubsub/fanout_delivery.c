@@ -12,7 +12,8 @@ enum {
 };
 
 /*
- * The state that the subscribers of a topic share while all of them catch up. On the C stack, which keeps and pins its Strings.
+ * The state that the subscribers of a topic share while all of them catch up. On the C stack, which keeps and pins its
+ * Strings.
  */
 struct heddle_shared_messages {
     const heddle_topic *topic;
@@ -218,7 +219,8 @@ static void deliver_missed(heddle_subscriber *subscriber, bool whole)
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = begin_at(subscriber, whole), offset = since;
-    int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns, &offset);
+    int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns,
+                                    &offset);
     if (count == -ESTALE)
         return; /* a reset follows when the fan-out gets the change */
     heddle_delivery delivery = {.subscriber = subscriber};

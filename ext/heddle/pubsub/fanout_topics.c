@@ -15,7 +15,8 @@ static heddle_topic **find_slot(heddle_fanout *fanout, uint64_t hash, const char
 
 heddle_topic *heddle_fanout_find_topic(heddle_fanout *fanout, const char *name, size_t size)
 {
-    return fanout->counts.topics ? *find_slot(fanout, heddle_history_hash(fanout->history, name, size), name, size) : NULL;
+    return fanout->counts.topics ? *find_slot(fanout, heddle_history_hash(fanout->history, name, size), name, size)
+                                 : NULL;
 }
 
 static bool grow_table(heddle_fanout *fanout)
@@ -29,7 +30,8 @@ static bool grow_table(heddle_fanout *fanout)
     free(fanout->buckets);
     fanout->buckets = buckets;
     fanout->bucket_count = count;
-    for (heddle_link *link = heddle_link_first(&fanout->topics); link; link = heddle_link_after(&fanout->topics, link)) {
+    for (heddle_link *link = heddle_link_first(&fanout->topics); link;
+         link = heddle_link_after(&fanout->topics, link)) {
         heddle_topic *topic = HEDDLE_CONTAINER_OF(link, heddle_topic, link);
         topic->next = buckets[topic->hash & (count - 1)];
         buckets[topic->hash & (count - 1)] = topic;

@@ -81,7 +81,8 @@ static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
         return -errno;
     if (epoll_ctl(wait->epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) != 0)
         return -errno;
-    wait->waiter = (heddle_waiter){.fn = handle_ready, .fd = wait->epoll_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
+    wait->waiter = (heddle_waiter){
+        .fn = handle_ready, .fd = wait->epoll_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
     int result = heddle_loop_arm(wait->loop, &wait->waiter);
     if (result > 0) /* some selectors report at once instead of arming */
         wait->waiter.fn(&wait->waiter, result, 0);

@@ -126,8 +126,8 @@ static void pad_end(heddle_history *history, uint64_t lsn, uint64_t left)
     write_words(history, lsn, &padding, left < sizeof(padding) ? (size_t)left : sizeof(padding));
 }
 
-static void write_message(heddle_history *history, uint64_t offset, const char *name, size_t name_size, const char *data,
-                          size_t data_size)
+static void write_message(heddle_history *history, uint64_t offset, const char *name, size_t name_size,
+                          const char *data, size_t data_size)
 {
     heddle_history_header *header = history->header;
     heddle_history_journal *journal = &header->journal;

@@ -3,16 +3,17 @@
 
 /*
  * The messages of all topics, in memory that a master shares with its workers: a log of records that overwrites its
- * oldest ones, and a table of topics. A message's position is the history's epoch and the message's offset, which counts
- * the messages of all topics. Each record has the offset of its topic's message before it, so that a gap is visible.
+ * oldest ones, and a table of topics. A message's position is the history's epoch and the message's offset, which
+ * counts the messages of all topics. Each record has the offset of its topic's message before it, so that a gap is
+ * visible.
  *
  * In memory, offsets are given here. A history that follows a backend, such as Redis, is given them with each message;
  * its reader calls heddle_history_begin when the backend's epoch is a new one or messages of it are lost.
  *
  * One process at a time writes, under a robust mutex. A process that ends within it leaves either all of a message or
- * nothing of it: what has to change together is written to a journal first, which the next owner of the mutex completes.
- * An LSN (log sequence number, as PostgreSQL has it) is a place in the log: the number of bytes written before it.
- * Readers take no lock: a copy counts when the tail has not passed the record meanwhile. No Ruby here.
+ * nothing of it: what has to change together is written to a journal first, which the next owner of the mutex
+ * completes. An LSN (log sequence number, as PostgreSQL has it) is a place in the log: the number of bytes written
+ * before it. Readers take no lock: a copy counts when the tail has not passed the record meanwhile. No Ruby here.
  */
 
 #include "net/shared_memory.h"

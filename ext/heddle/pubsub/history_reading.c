@@ -90,7 +90,8 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
  * Walks from the last message back to the first one that is older than `oldest`. `*reached`: the first known message is
  * not older.
  */
-static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest, bool *reached)
+static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest,
+                         bool *reached)
 {
     int64_t offset = (int64_t)topic->offset;
     uint64_t lsn_plus_1 = topic->lsn_plus_1;
@@ -137,14 +138,15 @@ static void reverse_lsns(uint64_t *lsns, int count)
 }
 
 /* Walks from the last message back to the first one after `since`. */
-static int collect_lsns(const heddle_history *history, const heddle_history_topic *topic, uint64_t since, uint64_t *lsns)
+static int collect_lsns(const heddle_history *history, const heddle_history_topic *topic, uint64_t since,
+                        uint64_t *lsns)
 {
     int64_t oldest = heddle_clock_now() - history->header->age;
     uint64_t lsn_plus_1 = topic->lsn_plus_1;
     for (uint32_t count = 0; count < history->header->messages && count < HEDDLE_HISTORY_MESSAGES;) {
         heddle_history_record found;
-        if (lsn_plus_1 == 0 || heddle_history_check_record(history, lsn_plus_1 - 1, &found) != 1 || found.lsn != lsn_plus_1 - 1 ||
-            found.published < oldest)
+        if (lsn_plus_1 == 0 || heddle_history_check_record(history, lsn_plus_1 - 1, &found) != 1 ||
+            found.lsn != lsn_plus_1 - 1 || found.published < oldest)
             return -ENODATA;
         lsns[count++] = found.lsn;
         if (found.previous_offset <= since) {

@@ -152,13 +152,15 @@ static VALUE subscription_initialize(VALUE self, VALUE scheduler, VALUE topic, V
     heddle_position position = {0};
     if (!NIL_P(since))
         position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
-    switch (heddle_subscribe(fanout, &subscription->subscriber, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), position)) {
+    switch (
+        heddle_subscribe(fanout, &subscription->subscriber, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), position)) {
     case HEDDLE_SUBSCRIBED:
         break;
     case HEDDLE_TOPIC_TOO_LONG:
         rb_raise(rb_eArgError, "the topic has %ld bytes, but may have %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
     case HEDDLE_SUBSCRIBE_FAILED:
-        rb_raise(rb_eIOError, "subscribing failed: there is no memory, or another process holds the history's mutex and makes no progress");
+        rb_raise(rb_eIOError, "subscribing failed: there is no memory, or another process holds the history's mutex "
+                              "and makes no progress");
     }
     RB_GC_GUARD(topic);
     RB_GC_GUARD(since);

@@ -78,9 +78,14 @@ void Init_heddle_env_parts(void)
     heddle_env_key.fields[HEDDLE_FIELD_CONTENT_LENGTH] = made_key("CONTENT_LENGTH");
 
     heddle_env_value = (heddle_env_values){
-        .methods = {[HEDDLE_GET] = made_value("GET"), [HEDDLE_HEAD] = made_value("HEAD"), [HEDDLE_POST] = made_value("POST"),
-                    [HEDDLE_PUT] = made_value("PUT"), [HEDDLE_DELETE] = made_value("DELETE"), [HEDDLE_PATCH] = made_value("PATCH"),
-                    [HEDDLE_OPTIONS] = made_value("OPTIONS"), [HEDDLE_CONNECT] = made_value("CONNECT"),
+        .methods = {[HEDDLE_GET] = made_value("GET"),
+                    [HEDDLE_HEAD] = made_value("HEAD"),
+                    [HEDDLE_POST] = made_value("POST"),
+                    [HEDDLE_PUT] = made_value("PUT"),
+                    [HEDDLE_DELETE] = made_value("DELETE"),
+                    [HEDDLE_PATCH] = made_value("PATCH"),
+                    [HEDDLE_OPTIONS] = made_value("OPTIONS"),
+                    [HEDDLE_CONNECT] = made_value("CONNECT"),
                     [HEDDLE_TRACE] = made_value("TRACE")},
         .protocols = {made_value("HTTP/1.0"), made_value("HTTP/1.1")},
         .empty = made_value(""),

@@ -75,7 +75,7 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     heddle_exchange *exchange = heddle_exchange_of(handle);
-    VALUE env = heddle_rack_env(builder, &exchange->head, exchange->bytes, heddle_exchange_open(handle));
+    VALUE env = heddle_rack_env(builder, &exchange->head, exchange->bytes, heddle_exchange_open_connection(handle));
     handle->env = env;
     rb_hash_aset(env, hijack_key, object);
     if (!exchange->operations->takes_over)

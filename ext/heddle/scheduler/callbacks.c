@@ -51,7 +51,8 @@ bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found)
 {
     if (!loop->in_main_ractor || !is_any_listed_loaded())
         return false;
-    return heddle_native_frames_inspect_unchanged(HEDDLE_CODE_NOT_REENTRANT, stack_base(), found) != HEDDLE_FRAMES_CLEAR;
+    return heddle_native_frames_inspect_unchanged(HEDDLE_CODE_NOT_REENTRANT, stack_base(), found) !=
+           HEDDLE_FRAMES_CLEAR;
 }
 
 /* -- what Ruby sees ------------------------------------------------------------------------------------------------ */

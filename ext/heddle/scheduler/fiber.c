@@ -155,8 +155,8 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (fiber && fiber->delivered_error && !state)
         heddle_hooks.take_back_error(fiber); /* the fiber has ended: the exception can't be raised in it */
     /*
-     * Ruby 3.4 returns the stack of a fiber that ends by a switch to the fiber which last switched to it. If that was not
-     * the loop's fiber, the loop switches here once more (heddle_loop_switch_to_ending), and this fiber ends then.
+     * Ruby 3.4 returns the stack of a fiber that ends by a switch to the fiber which last switched to it. If that was
+     * not the loop's fiber, the loop switches here once more (heddle_loop_switch_to_ending), and this fiber ends then.
      */
     bool entered_by_other = HEDDLE_SWITCH_RETURNS_STACKS && fiber &&
                             loop->switching.last_target != self && !fiber->parent_park;
@@ -278,7 +278,9 @@ static void lock_stacks(heddle_loop *loop, VALUE fiber)
         rb_jump_tag(state);
 }
 
-/* Ruby allocates a fiber's stack at the first switch to it. Until its body runs, the record's `queue_park` is its park. */
+/*
+ * Ruby allocates a fiber's stack at the first switch to it. Until its body runs, the record's `queue_park` is its park.
+ */
 static void switch_to_new(heddle_loop *loop, VALUE fiber)
 {
     int state = 0;

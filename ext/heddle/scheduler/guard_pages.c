@@ -209,7 +209,8 @@ static int replace_all(const ruby_object *ruby, const symbol_tables *tables, con
     return replaced;
 }
 
-static int intercept_function(const ruby_object *ruby, const symbol_tables *tables, const char *name, uintptr_t function)
+static int intercept_function(const ruby_object *ruby, const symbol_tables *tables, const char *name,
+                              uintptr_t function)
 {
     int called = replace_all(ruby, tables, &tables->calls, name, function);
     int taken = called < 0 ? -1 : replace_all(ruby, tables, &tables->data, name, function);

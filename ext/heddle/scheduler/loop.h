@@ -138,7 +138,9 @@ typedef struct {
 /* The run of the loop: see heddle_loop_run. */
 typedef struct {
     heddle_park *until; /* the fiber whose wait runs the loop: the run ends when this park is woken */
-    /* 1 while a scheduled fiber runs the loop: one that forked without a block, in the child, when it ends */
+    /*
+     * 1 while a scheduled fiber runs the loop: in a child of fork without a block, the forking fiber, after its own end
+     */
     size_t runs_in_fiber;
     /*
      * In a forked child: the scheduled fiber that called fork, or Qfalse. It is the child's program, as a thread that
@@ -209,14 +211,15 @@ struct heddle_loop {
     size_t fiber_count;
     unsigned starts; /* how many fibers were started by fibers in this tick */
     heddle_fiber_table by_fiber;  /* scheduled fibers */
-    heddle_fiber_table by_waiter; /* parks of nested and foreign fibers */
+    heddle_fiber_table by_waiter; /* parks of fibers that the program made itself */
     heddle_fiber implicit;         /* the implicit task: owns the waits of fibers that no scheduled fiber has resumed */
     heddle_park *parks;
     size_t park_count;
     size_t resting; /* how many parks, and so fibers, don't keep the loop running */
     heddle_attachment *attachments;
     VALUE early_unblocks; /* 0 until needed; see early_unblock.h */
-    VALUE waiting_method; /* the method that called io_read last and waits itself: a frame of rb_profile_frames; or 0 */
+    VALUE waiting_method; /* the method that called io_read last only to try, and waits on its own: a frame of
+                             rb_profile_frames; or 0 */
 
     /* the scheduled fiber that runs now, itself or by a nested fiber; NULL while the loop itself runs */
     heddle_fiber *current;
@@ -374,10 +377,10 @@ bool heddle_park_entered(const heddle_park *park);
 /* Called when the fiber runs again: sets `current`. */
 void heddle_park_finish_switch(heddle_park *park);
 /*
- * Notes the fiber that a switch leads to, if that is not the loop's. After a switch Ruby 3.4 reads the record of this
- * fiber without marking it, and returns its stack if it has ended. So the fiber is marked until then, and the code that
- * switches back claims the stacks if it has ended. Ruby 3.3 leaves the stack to the collector, so there the fiber is
- * not marked.
+ * Notes the fiber that is switched to, if that is not the loop's. When a fiber switches back, Ruby 3.4 reads the record
+ * of the fiber switched to without marking it, and returns its stack if it has ended. So it is marked until then. If it
+ * has ended, Ruby's list of vacant stacks is locked before the switch back (fiber_stacks.h). Ruby 3.3 leaves the stack
+ * to the collector, so there the fiber is not marked.
  */
 static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
 {

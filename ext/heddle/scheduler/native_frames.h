@@ -32,7 +32,8 @@ typedef struct {
 heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found);
 
 /* The same where no library of these kinds can have been loaded since heddle_code_map_refresh. */
-heddle_frames_verdict heddle_native_frames_inspect_unchanged(unsigned kinds, uintptr_t base, heddle_native_frame *found);
+heddle_frames_verdict heddle_native_frames_inspect_unchanged(unsigned kinds, uintptr_t base,
+                                                             heddle_native_frame *found);
 
 /* How often stacks were searched and walked, and the number of frames walked. */
 typedef struct {

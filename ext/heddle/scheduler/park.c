@@ -151,13 +151,13 @@ void heddle_park_leave(heddle_park *park)
         heddle_fiber_stacks_unlock(loop);
         return;
     }
-    bool entry = park == &park->owner->queue_park;
+    bool is_queue_park = park == &park->owner->queue_park;
     if (park->switched_away)
         heddle_park_finish_switch(park);
     end_rest(park);
     invalidate_slot(park);
     heddle_timer_heap_remove(&loop->timers, &park->timer);
-    if (entry)
+    if (is_queue_park)
         return;
     if (park->fiber != park->owner->fiber)
         heddle_fiber_table_delete(&loop->by_waiter, park->fiber);
@@ -222,8 +222,8 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
 }
 
 /*
- * The outermost timeout that has passed unwinds all blocks within it. The others stay pending until the fiber of their
- * block waits and no Thread.handle_interrupt block delays them.
+ * The outermost timeout that has passed unwinds all blocks within it. A passed timeout stays pending while another
+ * fiber runs its block, and while a Thread.handle_interrupt block delays it.
  */
 static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
 {
@@ -242,7 +242,9 @@ static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
     return outermost;
 }
 
-/* An interrupt comes before any timeout. */
+/*
+ * The first of: an exception that preemption raised on the thread for this fiber, an interrupt, the outermost timeout.
+ */
 static void raise_pending(heddle_park *park)
 {
     heddle_fiber *fiber = park->owner;
@@ -287,7 +289,9 @@ static void switch_away(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
     if (!heddle_park_entered(park))
-        rb_raise(rb_eRuntimeError, "nothing runs this fiber any more: its scheduler is closed, or was the parent's");
+        rb_raise(rb_eRuntimeError,
+                 "nothing runs this fiber any more: its scheduler is closed, or belongs to the process that "
+                 "forked this one");
     heddle_park *next = heddle_fiber_take_parent_park(park->owner);
     if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->implicit || loop->run.forked_by)) {
         /*
@@ -396,7 +400,7 @@ void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
     int state = 0;
     rb_protect(wait_interruptibly, (VALUE)park, &state);
     while (waiter->armed && !state && !park->timed_out) {
-        park->woken = false; /* a stale wake-up of an earlier wait */
+        park->woken = false; /* not by the end of the operation, but by `unblock`, say: it waits on */
         rb_protect(wait_interruptibly, (VALUE)park, &state);
     }
     if (waiter->armed)

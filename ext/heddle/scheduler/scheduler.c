@@ -53,7 +53,8 @@ static VALUE scheduler_allocate(VALUE klass)
 heddle_loop *heddle_loop_of(VALUE scheduler)
 {
     /* Every hook calls this: the common case needs no function call. */
-    bool plain = RB_TYPE_P(scheduler, T_DATA) && RTYPEDDATA_P(scheduler) && RTYPEDDATA_TYPE(scheduler) == &scheduler_type;
+    bool plain = RB_TYPE_P(scheduler, T_DATA) && RTYPEDDATA_P(scheduler) &&
+                 RTYPEDDATA_TYPE(scheduler) == &scheduler_type;
     heddle_loop *loop = plain ? RTYPEDDATA_GET_DATA(scheduler) : rb_check_typeddata(scheduler, &scheduler_type);
     if (!loop->operations)
         rb_raise(rb_eArgError, "uninitialized scheduler");

@@ -12,8 +12,8 @@
 static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 
 /*
- * How long fibers may run before the loop polls a selector whose `pending` needs a system call (ns). The call takes about
- * 2 us, so polling costs a tenth of the time.
+ * How long fibers may run before the loop polls a selector whose `pending` needs a system call (ns). The call takes
+ * about 2 us, so polling costs a tenth of the time.
  */
 static const int64_t POLL_INTERVAL = 20 * 1000;
 

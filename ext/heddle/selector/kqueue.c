@@ -86,7 +86,8 @@ static int open_wakeup(kqueue_selector *self)
     return change_filter(self, 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0);
 #else
     int result = heddle_wakeup_open(&self->wakeup);
-    return result < 0 ? result : change_filter(self, (uintptr_t)self->wakeup.read_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0);
+    return result < 0 ? result
+                      : change_filter(self, (uintptr_t)self->wakeup.read_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0);
 #endif
 }
 
@@ -189,8 +190,8 @@ static int kqueue_arm(heddle_selector *selector, heddle_waiter *waiter)
     for (int i = 0; i < FILTER_COUNT; i++) {
         if (!(waiter->events & FILTERS[i].event))
             continue;
-        result = change_filter(self, (uintptr_t)waiter->fd, FILTERS[i].filter, EV_ADD | (persistent ? EV_CLEAR : EV_ONESHOT),
-                        FILTERS[i].flags);
+        result = change_filter(self, (uintptr_t)waiter->fd, FILTERS[i].filter,
+                               EV_ADD | (persistent ? EV_CLEAR : EV_ONESHOT), FILTERS[i].flags);
         if (result < 0) {
             if (persistent)
                 forget_filters(self, waiter->fd);

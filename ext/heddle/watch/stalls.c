@@ -40,8 +40,8 @@ static void add_frame(place_text *to, VALUE path, int line, VALUE label)
     if (!RB_TYPE_P(path, T_STRING))
         return; /* a method in C: its caller comes next */
     size_t room = to->size - to->used;
-    int written = snprintf(to->bytes + to->used, room, "%.*s:%d:%.*s\n", (int)RSTRING_LEN(path), RSTRING_PTR(path), line,
-                           RB_TYPE_P(label, T_STRING) ? (int)RSTRING_LEN(label) : 0,
+    int written = snprintf(to->bytes + to->used, room, "%.*s:%d:%.*s\n", (int)RSTRING_LEN(path), RSTRING_PTR(path),
+                           line, RB_TYPE_P(label, T_STRING) ? (int)RSTRING_LEN(label) : 0,
                            RB_TYPE_P(label, T_STRING) ? RSTRING_PTR(label) : "");
     if (written < 0 || (size_t)written >= room) {
         to->bytes[to->used] = '\0';
@@ -112,9 +112,10 @@ static void record_sighting(heddle_heartbeat *heartbeat, VALUE thread, bool own)
     bool first = heartbeat->sighted == HEDDLE_UNSEEN;
     if (first)
         describe_request(heartbeat->loop, heartbeat->request, sizeof(heartbeat->request));
-    heartbeat->sighted = describe_place(heartbeat->loop, thread, own && first, heartbeat->place, sizeof(heartbeat->place))
-                        ? HEDDLE_SEEN
-                        : HEDDLE_GLIMPSED;
+    heartbeat->sighted = describe_place(heartbeat->loop, thread, own && first, heartbeat->place,
+                                        sizeof(heartbeat->place))
+                             ? HEDDLE_SEEN
+                             : HEDDLE_GLIMPSED;
 }
 
 void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
@@ -171,7 +172,8 @@ static heddle_doing find_most_frequent(const heddle_heartbeat *heartbeat)
 /* How much of the heartbeat that ends now the machine took: the watch thread may have missed the last part. */
 static int64_t measure_lost_time(const heddle_heartbeat *heartbeat, int64_t now)
 {
-    int64_t due = atomic_load(&heddle_watch_due), lost = atomic_load_explicit(&heartbeat->late_lost, memory_order_relaxed);
+    int64_t due = atomic_load(&heddle_watch_due),
+            lost = atomic_load_explicit(&heartbeat->late_lost, memory_order_relaxed);
     return due <= now - HEDDLE_LOST_TOLERANCE ? lost + now - due : lost;
 }
 

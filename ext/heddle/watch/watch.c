@@ -243,7 +243,9 @@ static bool find_held_up_loop(heddle_rescue *rescue)
             continue;
         if (own || !found) {
             rescue->since = heartbeat->since + heartbeat->lost;
-            rescue->label = own && is_held_up_by_itself(heartbeat) ? atomic_load_explicit(&heartbeat->label, memory_order_relaxed) : 0;
+            rescue->label = own && is_held_up_by_itself(heartbeat)
+                                ? atomic_load_explicit(&heartbeat->label, memory_order_relaxed)
+                                : 0;
         }
         found = true;
         if (own)

@@ -12,7 +12,8 @@ static rb_internal_thread_event_hook_t *hook;
 
 static void follow_gvl(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
 {
-    for (heddle_heartbeat *heartbeat = atomic_load_explicit(&heddle_heartbeats, memory_order_acquire); heartbeat; heartbeat = heartbeat->next) {
+    for (heddle_heartbeat *heartbeat = atomic_load_explicit(&heddle_heartbeats, memory_order_acquire); heartbeat;
+         heartbeat = heartbeat->next) {
         if (atomic_load_explicit(&heartbeat->thread, memory_order_relaxed) != data->thread)
             continue;
         uint32_t state = event & RUBY_INTERNAL_THREAD_EVENT_RESUMED ? HEDDLE_GVL_HELD

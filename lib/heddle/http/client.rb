@@ -71,9 +71,9 @@ module Heddle
       # @param http2 [Boolean, :prior_knowledge] true: over TLS, where the server chooses it by ALPN (RFC 9113, 3.2);
       #   `:prior_knowledge`: always, also without TLS (3.3)
       # @raise [ArgumentError]
-      def initialize(base = nil, headers: {}, timeout: {}, max_connections: 20, idle_timeout: 55, redirects: 5,
-                     retries: 0, proxy: :environment, deny_private: false, body_limit: BODY_LIMIT, tls: nil,
-                     http2: true)
+      def initialize(base = nil, headers: {}, timeout: {}, max_connections: 20, idle_timeout: 55,
+                     redirects: Redirect::LIMIT, retries: 0, proxy: :environment, deny_private: false,
+                     body_limit: BODY_LIMIT, tls: nil, http2: true)
         Connections.check_ractor
         unless [true, false, :prior_knowledge].include?(http2)
           raise ArgumentError, "http2: is #{http2.inspect}, and must be true, false or :prior_knowledge"

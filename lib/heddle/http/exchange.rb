@@ -7,7 +7,7 @@ module Heddle
     #
     # A class below has what the version decides: `make_head`, `send_head`, `send_whole`, `send_content`, `send_end`,
     # `send_early_hints` and `send_continue`; `refuse`, `close`, `drain` and `send_file`; `received?`, `expects?`,
-    # `expected`, `buffered?`, `decode` and `fill` for the request's body; `interim?` and `hijack?`.
+    # `end_expectation`, `buffered?`, `decode` and `fill` for the request's body; `interim?` and `hijack?`.
     class Exchange
       # @return [String, nil] the server's name for this request, where it has one
       attr_accessor :request_id

@@ -47,7 +47,7 @@ module Heddle
       # @return [void]
       def answered
         @answered = true
-        @exchange.expected
+        @exchange.end_expectation
       end
 
       # @return [String, nil] what has come ahead and nobody has read
@@ -100,7 +100,7 @@ module Heddle
 
       # Not needed when the client has begun to send (RFC 9110, 10.1.1).
       def send_continue
-        @exchange.expected
+        @exchange.end_expectation
         @exchange.send_continue unless @exchange.buffered?
       end
     end

@@ -189,7 +189,8 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
     if (head->content_length >= 0 && (uint64_t)head->content_length > block->limits->body_limit)
         return reject_block(rejection, CONTENT_TOO_LARGE, "the body is larger than this server takes");
     if (block->controls.more_expected)
-        return reject_block(rejection, EXPECTATION_FAILED, "the only expectation that this server meets is 100-continue");
+        return reject_block(rejection, EXPECTATION_FAILED,
+                            "the only expectation that this server meets is 100-continue");
 
     head->minor = 1;
     head->keep_alive = true;

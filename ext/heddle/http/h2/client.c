@@ -205,7 +205,8 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
         heddle_h2_reject_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR, wrong);
         return;
     }
-    heddle_h2_response response = {status, block->fields, block->field_count, block->bytes->bytes, block->bytes->size, ended};
+    heddle_h2_response response = {status, block->fields, block->field_count, block->bytes->bytes, block->bytes->size,
+                                   ended};
     if (stream->held)
         session->operations->on_response(session, stream, &response);
     stream = heddle_h2_find_stream(session, id);

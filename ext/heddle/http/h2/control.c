@@ -27,9 +27,9 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
         {HEDDLE_H2_SET_MAX_HEADER_LIST_SIZE, limits->header_limit},
     };
     heddle_h2_note_output(session);
-    bool written = session->is_client
-                       ? heddle_h2_write_settings(&session->output, 0, of_client, sizeof(of_client) / sizeof(*of_client))
-                       : heddle_h2_write_settings(&session->output, 0, settings, count);
+    bool written = session->is_client ? heddle_h2_write_settings(&session->output, 0, of_client,
+                                                                 sizeof(of_client) / sizeof(*of_client))
+                                      : heddle_h2_write_settings(&session->output, 0, settings, count);
     if (!written)
         return false;
     uint32_t more = limits->connection_window > HEDDLE_H2_DEFAULT_WINDOW

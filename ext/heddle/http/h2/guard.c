@@ -16,9 +16,11 @@ heddle_h2_limits heddle_h2_default_limits(void)
     return (heddle_h2_limits){
         .max_streams = 100, .stream_window = 65536, .header_table_size = HEDDLE_HPACK_DEFAULT_SIZE,
         .connection_window = 1 << 20, .header_limit = 32768, .header_count = 100, .crumb_count = 50,
-        .body_limit = UINT64_MAX, .streams_a_feed = 100, .fields_a_feed = 1000, .rejected_burst = 100, .reset_burst = 100, .reset_rate = 33,
+        .body_limit = UINT64_MAX, .streams_a_feed = 100, .fields_a_feed = 1000, .rejected_burst = 100,
+        .reset_burst = 100, .reset_rate = 33,
         .control_burst = 1000, .control_rate = 330, .overhead = 1 << 20, .control_answers = 100, .updates = 100,
-        .settings_entries = 32, .continuations = 4, .stream_output = 256 << 10, .connection_output = 1 << 20, .write_rate = 1000,
+        .settings_entries = 32, .continuations = 4, .stream_output = 256 << 10, .connection_output = 1 << 20,
+        .write_rate = 1000,
         .write_timeout = INT64_C(30) * SECOND, .head_timeout = INT64_C(10) * SECOND,
         .idle_timeout = INT64_C(75) * SECOND, .drain_delay = SECOND,
     };

@@ -120,8 +120,12 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
     }
     heddle_bytes_reset(&workspace->head, SIZE_MAX);
     heddle_h2_block block = {
-        .limits = session->limits, .bytes = &workspace->head, .fields = workspace->fields, .urgency = HEDDLE_H2_DEFAULT_URGENCY,
-        .response = session->is_client, .trailers = session->is_client ? answered && answered->answered : !is_new,
+        .limits = session->limits,
+        .bytes = &workspace->head,
+        .fields = workspace->fields,
+        .urgency = HEDDLE_H2_DEFAULT_URGENCY,
+        .response = session->is_client,
+        .trailers = session->is_client ? answered && answered->answered : !is_new,
     };
     if (is_new)
         session->last_stream = id;

@@ -463,7 +463,8 @@ static const uint8_t *take_preface(heddle_h2_session *session, const uint8_t *at
 
 bool heddle_h2_fed_enough(const heddle_h2_session *session)
 {
-    return session->fed_streams >= session->limits->streams_a_feed || session->fed_fields >= session->limits->fields_a_feed;
+    return session->fed_streams >= session->limits->streams_a_feed ||
+           session->fed_fields >= session->limits->fields_a_feed;
 }
 
 /* False for a client that receives no answers, and for one whose output blocks others. */

@@ -300,7 +300,8 @@ static void report_completion(heddle_h2_session *session, heddle_h2_stream *stre
 void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     if (stream->body_left > 0) {
-        heddle_h2_reject_stream(session, stream->id, HEDDLE_H2_PROTOCOL_ERROR, "less DATA than its content-length says");
+        heddle_h2_reject_stream(session, stream->id, HEDDLE_H2_PROTOCOL_ERROR,
+                                "less DATA than its content-length says");
         return;
     }
     heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_END);

@@ -4,7 +4,8 @@
 /*
  * The carrier of a WebSocket: the connection of an HTTP/1.1 request after its upgrade (h1_carrier.c), or a stream of
  * HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations, with the GVL and while it is held; only
- * wait_for_room raises. The carrier calls heddle_websocket_feed_bytes, _handle_drained, _handle_deadline and _stop_carrier.
+ * wait_for_room raises. The carrier calls heddle_websocket_feed_bytes, _handle_drained, _handle_deadline and
+ * _stop_carrier.
  */
 
 #include <ruby.h>

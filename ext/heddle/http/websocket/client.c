@@ -161,7 +161,8 @@ VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t call
         if (!(socket->wanted & callback))
             return Qnil;
     }
-    return rb_funcall(handle->caller, id_call, 4, handle->handler, ID2SYM(callback_ids[number_of(callback)]), client, data);
+    return rb_funcall(handle->caller, id_call, 4, handle->handler, ID2SYM(callback_ids[number_of(callback)]), client,
+                      data);
 }
 
 /* -- the upgrade --------------------------------------------------------------------------------------------------- */
@@ -237,7 +238,7 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
                             const heddle_websocket_carrier *carrier)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
-    heddle_connection *connection = heddle_exchange_writable(exchange);
+    heddle_connection *connection = heddle_exchange_writable_connection(exchange);
     if (carrier == &heddle_websocket_h2_carrier && heddle_h2_carrier_of(exchange->exchange)->gone)
         heddle_exchange_raise_gone("the client has reset the stream before it was a WebSocket", 0);
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;

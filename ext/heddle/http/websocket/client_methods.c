@@ -185,9 +185,11 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     RB_GC_GUARD(envelope);
     RB_GC_GUARD(since);
     if (result == HEDDLE_TOPIC_TOO_LONG)
-        rb_raise(rb_eArgError, "the topic has %ld bytes, at most %d are allowed", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
+        rb_raise(rb_eArgError, "the topic has %ld bytes, at most %d are allowed", RSTRING_LEN(topic),
+                 HEDDLE_TOPIC_LIMIT);
     if (result == HEDDLE_SUBSCRIBE_FAILED)
-        rb_raise(rb_eRuntimeError, "no subscription could be made: there is no memory, or another process holds the history");
+        rb_raise(rb_eRuntimeError,
+                 "no subscription could be made: there is no memory, or another process holds the history");
     if (was_reset)
         return Qfalse;
     return size ? rb_usascii_str_new(text, (long)size) : Qnil;

@@ -146,7 +146,8 @@ static bool is_utf8(const heddle_websocket_message *message)
     return heddle_utf8_check(&utf8, message->bytes, message->size) && heddle_utf8_is_complete(&utf8);
 }
 
-static heddle_websocket_event judge_inflated(heddle_websocket_reader *reader, const inflated *to, int result, bool by_ratio)
+static heddle_websocket_event judge_inflated(heddle_websocket_reader *reader, const inflated *to, int result,
+                                             bool by_ratio)
 {
     if (result == Z_MEM_ERROR)
         return HEDDLE_WEBSOCKET_NO_MEMORY;

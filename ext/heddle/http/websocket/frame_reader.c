@@ -89,7 +89,8 @@ static heddle_websocket_event judge_first_bytes(heddle_websocket_reader *reader)
     reader->opcode = head[0] & 0x0f;
     if (head[0] & 0x30)
         return fail_protocol(reader, "a reserved bit is set");
-    if (compressed && (!reader->allows_deflate || is_control(reader) || reader->opcode == HEDDLE_WEBSOCKET_CONTINUATION))
+    if (compressed &&
+        (!reader->allows_deflate || is_control(reader) || reader->opcode == HEDDLE_WEBSOCKET_CONTINUATION))
         return fail_protocol(reader, "the reserved bit 1 is set");
     if ((reader->opcode > HEDDLE_WEBSOCKET_BINARY && reader->opcode < HEDDLE_WEBSOCKET_CLOSE) ||
         reader->opcode > HEDDLE_WEBSOCKET_PONG)
@@ -228,7 +229,8 @@ static heddle_websocket_event end_close(heddle_websocket_reader *reader)
     if (!heddle_websocket_code_is_valid(code))
         return fail_protocol(reader, "a close frame has an invalid code");
     if (!heddle_utf8_check(&utf8, reader->control + 2, reader->control_size - 2u) || !heddle_utf8_is_complete(&utf8))
-        return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a close frame's reason is not UTF-8");
+        return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA,
+                                            "a close frame's reason is not UTF-8");
     reader->code = (uint16_t)code;
     return HEDDLE_WEBSOCKET_HAS_CLOSE;
 }
@@ -240,7 +242,8 @@ static heddle_websocket_event end_message(heddle_websocket_reader *reader)
         return HEDDLE_WEBSOCKET_WANTS_MORE;
     reader->in_message = false;
     if (message->text && !message->compressed && !heddle_utf8_is_complete(&reader->utf8))
-        return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a text message ends within a character");
+        return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA,
+                                            "a text message ends within a character");
     return HEDDLE_WEBSOCKET_HAS_MESSAGE;
 }
 

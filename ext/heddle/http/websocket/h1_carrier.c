@@ -30,7 +30,8 @@ static void feed_scratch(heddle_websocket *socket, char *bytes, size_t size)
 static void feed_buffered(heddle_websocket *socket)
 {
     heddle_connection *connection = socket->work.connection;
-    size_t used = heddle_websocket_feed_bytes(socket, connection->input + connection->input_start, heddle_connection_buffered(connection));
+    size_t used = heddle_websocket_feed_bytes(socket, connection->input + connection->input_start,
+                                              heddle_connection_buffered(connection));
     if (socket->state <= HEDDLE_WEBSOCKET_CLOSING)
         heddle_connection_use_input(connection, used);
 }

@@ -15,9 +15,9 @@ static bool is_at_rest(const heddle_websocket *socket)
     const heddle_connection *connection = socket->work.connection;
     const heddle_websocket_reader *reader = &socket->reader;
     return socket->carrier == &heddle_websocket_h1_carrier && socket->state == HEDDLE_WEBSOCKET_OPEN &&
-           !socket->running && !socket->depth && !socket->due_callbacks && !socket->first && !socket->wait && !socket->paused &&
-           !socket->defers_reading && !socket->retires && !socket->overflowed && !socket->overrun && !connection->error &&
-           !reader->in_message && !reader->message && !reader->head_size && !reader->left &&
+           !socket->running && !socket->depth && !socket->due_callbacks && !socket->first && !socket->wait &&
+           !socket->paused && !socket->defers_reading && !socket->retires && !socket->overflowed && !socket->overrun &&
+           !connection->error && !reader->in_message && !reader->message && !reader->head_size && !reader->left &&
            !heddle_connection_buffered(connection) && !connection->output.size && !connection->running;
 }
 
@@ -65,8 +65,9 @@ static VALUE client_subscriptions(VALUE self)
         if (!one->subscriber.topic)
             continue;
         size_t size = heddle_subscriber_position(&one->subscriber, position);
-        rb_ary_push(all, rb_ary_new_from_args(5, rb_str_new(one->name, one->size), rb_usascii_str_new(position, (long)size),
-                                              UINT2NUM(one->form), UINT2NUM(one->subscriber.policy), one->envelope));
+        rb_ary_push(all,
+                    rb_ary_new_from_args(5, rb_str_new(one->name, one->size), rb_usascii_str_new(position, (long)size),
+                                         UINT2NUM(one->form), UINT2NUM(one->subscriber.policy), one->envelope));
     }
     return all;
 }

@@ -134,8 +134,8 @@ heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_webso
 /* Frees a session that has no connection yet, or no longer. */
 void heddle_websocket_free(heddle_websocket *socket);
 /*
- * A held record is not freed, and no call closes its connection, until heddle_websocket_release_hold, which then queues its
- * work, sets its time limit, or closes its connection.
+ * A held record is not freed, and no call closes its connection, until heddle_websocket_release_hold, which then queues
+ * its work, sets its time limit, or closes its connection.
  */
 static inline void heddle_websocket_hold(heddle_websocket *socket)
 {
@@ -286,7 +286,8 @@ VALUE heddle_websocket_client(const heddle_websocket *socket);
  */
 void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned);
 /* Calls one callback of the handler. */
-VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback, heddle_websocket_message *message);
+VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback,
+                            heddle_websocket_message *message);
 
 /* -- h2_carrier.c -------------------------------------------------------------------------------------------------- */
 

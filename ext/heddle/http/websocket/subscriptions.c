@@ -24,7 +24,8 @@ static VALUE make_frame(heddle_websocket_opcode opcode, const char *bytes, size_
         return join_frame(opcode, false, bytes, size);
     VALUE room = rb_str_buf_new((long)size);
     size_t deflated = heddle_websocket_deflate(deflater, bytes, size, RSTRING_PTR(room));
-    VALUE frame = deflated ? join_frame(opcode, true, RSTRING_PTR(room), deflated) : join_frame(opcode, false, bytes, size);
+    VALUE frame = deflated ? join_frame(opcode, true, RSTRING_PTR(room), deflated)
+                           : join_frame(opcode, false, bytes, size);
     rb_str_resize(room, 0);
     return frame;
 }
@@ -164,7 +165,8 @@ static heddle_message_encoder *const encoders[][2] = {
 static VALUE encode_message(const heddle_websocket_subscription *subscription, heddle_message *message)
 {
     heddle_websocket *socket = subscription->socket;
-    bool deflated = socket->reader.allows_deflate && !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST;
+    bool deflated = socket->reader.allows_deflate && !message->reset &&
+                    RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST;
     VALUE envelope = NIL_P(subscription->envelope) ? 0 : subscription->envelope;
     return heddle_message_encoded(message, encoders[subscription->form][deflated], envelope,
                                   &socket->engine->websockets.deflater);
