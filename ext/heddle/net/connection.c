@@ -97,8 +97,8 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     } else if (result == -EAGAIN) {
         if (connection->error)
             return -connection->error;
-        heddle_transport_forget(transport,
-                                pending_input); /* recv would have reported an end or an error: all are stale */
+        /* recv would have reported an end or an error: all are stale */
+        heddle_transport_forget(transport, pending_input);
     } else if (result < 0) {
         connection->error = (int)-result;
         heddle_transport_note(transport, HEDDLE_BROKEN);

@@ -87,7 +87,7 @@ class H2LimitsTest < Minitest::Test
     end
   end
 
-  # Each request that waits counts 2,700 bytes at least; a connection has 114,688 and body_buffer of its own.
+  # Each request that waits counts more than a kilobyte; a connection has 114,688 and body_buffer of its own.
   def test_http2_memory
     requests = Array.new(100) { |i| "HEADERS eh #{(2 * i) + 1} post" }
     refused = refused_of(*requests, http2_memory: 0, body_buffer: 0)
