@@ -1,6 +1,4 @@
-/*
- * sources: http/body_spool.c http/body_writer.c http/body_files.c http/body_disk.c net/scoreboard.c net/shared_memory.c
- */
+/* sources: http/body_spool.c http/body_writer.c http/body_files.c http/body_disk.c net/scoreboard.c net/shared_memory.c */
 /* wrap: pwrite close */
 #include "check.h"
 #include "http/body_disk.h"

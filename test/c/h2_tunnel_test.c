@@ -1,6 +1,4 @@
-/*
- * sources: http/h2/[a-z]*.c http/text.c http/fields.c http/controls.c http/target.c http/authority.c http/rejection.c
- */
+/* sources: http/h2/[a-z]*.c http/text.c http/fields.c http/controls.c http/target.c http/authority.c http/rejection.c */
 
 /* Streams that carry a WebSocket: what is written whole, and how they end. */
 
@@ -239,8 +237,7 @@ static void an_abrupt_end_is_a_reset(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("writing", "both pieces leave in order as the window opens",
-              both_pieces_leave_in_order_as_the_window_opens);
+    check_run("writing", "both pieces leave in order as the window opens", both_pieces_leave_in_order_as_the_window_opens);
     check_run("writing", "one piece may be empty, and both", one_piece_may_be_empty_and_both);
     check_run("writing", "no limit cuts what is written whole", no_limit_cuts_what_is_written_whole);
     check_run("writing", "a share is exceeded when too much has waited for a second",

@@ -1,5 +1,4 @@
-/* sources: offload/threads.c offload/thread_calls.c offload/thread_delay.c offload/thread_times.c watch/watch.c
- * watch/lost_time.c scheduler/loop_hooks.c */
+/* sources: offload/threads.c offload/thread_calls.c offload/thread_delay.c offload/thread_times.c watch/watch.c watch/lost_time.c scheduler/loop_hooks.c */
 #include "check.h"
 
 #include "offload/threads.h"
@@ -286,8 +285,7 @@ static void loops_threads_and_the_watch_agree(void)
     struct sigaction action = {.sa_handler = ignore};
     sigaction(SIGVTALRM, &action, NULL);
     heddle_threads_setup();
-    CHECK_EQUAL(
-        0, heddle_watch_set_purposes(HEDDLE_WATCH_PREEMPT | HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF, &settings));
+    CHECK_EQUAL(0, heddle_watch_set_purposes(HEDDLE_WATCH_PREEMPT | HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF, &settings));
     for (int i = 0; i < LOOPS; i++) {
         loops[i].random = (unsigned)i + 1;
         pthread_mutex_init(&loops[i].mutex, NULL);

@@ -1,6 +1,4 @@
-/*
- * sources: http/websocket/frame_reader.c http/websocket/frame_writer.c http/websocket/utf8.c http/websocket/deflate.c
- */
+/* sources: http/websocket/frame_reader.c http/websocket/frame_writer.c http/websocket/utf8.c http/websocket/deflate.c */
 /* link: -DHEDDLE_ZLIB=1 -lz */
 
 /* Every case of test/http/web_socket/cases.txt, in one piece, in pieces of 7 bytes, and byte by byte. */
@@ -166,8 +164,7 @@ static void feed(size_t step)
         memcpy(piece, sent + at, size);
         for (bool more = true; more && !ended;) {
             size_t used;
-            heddle_websocket_event event = heddle_websocket_read(&reader, &limits, piece + offset, size - offset,
-                                                                 &used);
+            heddle_websocket_event event = heddle_websocket_read(&reader, &limits, piece + offset, size - offset, &used);
             offset += used;
             if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader.message->compressed)
                 event = heddle_websocket_inflate(&deflater, &reader, &limits);
@@ -205,9 +202,8 @@ static void feed(size_t step)
     heddle_websocket_reader_end(&reader);
     if (found_size == expected_size && memcmp(found, expected, found_size) == 0)
         return;
-    printf("    %s, %zu bytes at a time: read %.*s, not %.*s\n", case_name, step,
-           (int)(found_size < 200 ? found_size : 200), found, (int)(expected_size < 200 ? expected_size : 200),
-           expected);
+    printf("    %s, %zu bytes at a time: read %.*s, not %.*s\n", case_name, step, (int)(found_size < 200 ? found_size : 200),
+           found, (int)(expected_size < 200 ? expected_size : 200), expected);
     fflush(stdout);
     _exit(1);
 }
@@ -320,8 +316,7 @@ static void messages_are_deflated_where_that_pays(void)
         *reader.message = (heddle_websocket_message){.size = size, .compressed = true};
         memcpy(reader.message->bytes, deflated, size);
         heddle_websocket_event event = heddle_websocket_inflate(&own, &reader, &limits);
-        CHECK_EQUAL(i == 4 ? HEDDLE_WEBSOCKET_FAILED : HEDDLE_WEBSOCKET_HAS_MESSAGE,
-                    event); /* zeros: too much of too little */
+        CHECK_EQUAL(i == 4 ? HEDDLE_WEBSOCKET_FAILED : HEDDLE_WEBSOCKET_HAS_MESSAGE, event); /* zeros: too much of too little */
         if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE) {
             CHECK_EQUAL(sizes[i], reader.message->size);
             CHECK(memcmp(text, reader.message->bytes, sizes[i]) == 0);
