@@ -77,7 +77,7 @@ HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, 
  */
 HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,
                                                void *session);
-/* The same, and the connection lingers, so that the client gets the response although it still sends. */
+/* As heddle_h1_complete_response; then the connection lingers, so that a client that still sends gets the response. */
 HEDDLE_LAST_USE void heddle_h1_complete_rejection(heddle_connection *connection, int status);
 /* `watch_disconnect` of the exchange's operations. */
 bool heddle_h1_watch_disconnect(heddle_exchange *exchange);

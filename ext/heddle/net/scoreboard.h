@@ -27,16 +27,16 @@ enum {
 typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) uint64_t magic;
     uint32_t version, slot_size, slot_count;
-    /* slots beyond this index were never assigned; any process may write it, so readers clamp it */
+    /* slots beyond this index were never assigned; written by masters; clamped, as every process can write here */
     _Atomic uint32_t used;
     _Atomic uint32_t pool_changes; /* counts returned shares of pools, and workers that began to wait for one */
 } heddle_scoreboard_header;
 
 typedef struct {
-    /* Written by the master. generation 0: the slot is free */
-    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint32_t generation; /* 0: the slot is free */
+    /* Written by the master: the generation of the mold whose worker has the slot; 0: the slot is free. */
+    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint32_t generation;
     _Atomic uint32_t index;                                  /* the worker's number in logs and status */
-    /* Written by the worker, from here on. */
+    /* Written by the worker, from here on, and cleared by the master before and after it. */
     _Atomic uint32_t pid;
     _Atomic uint32_t accepting; /* it accepts, or has paused only because others have less to do */
     _Atomic uint32_t in_flight; /* running requests */
@@ -91,7 +91,7 @@ int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t genera
 void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t slot);
 void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard);
 
-/* A worker's load. Idle connections count a little: each may send the next request. */
+/* A worker's load: 1 for each connection, which may send the next request, and 1 more for each running request. */
 static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot)
 {
     return atomic_load_explicit(&slot->connections, memory_order_relaxed) +

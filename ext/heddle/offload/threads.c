@@ -20,7 +20,10 @@
 #include <sys/syscall.h>
 #endif
 
-/* Beyond this number of threads, another one is started only for a call that was queued for a while. */
+/*
+ * Beyond this number of threads, plus one for each core, another one is started only for a call that was queued for a
+ * while.
+ */
 enum { SOFT_LIMIT = 64 };
 
 /* Threads beyond the limit for prompt jobs: otherwise no file could be opened while all threads wait for a lock. */
@@ -142,7 +145,7 @@ static unsigned count_queued(void)
     return waiting.count + computing.count + prompt.count;
 }
 
-/* Would each of `more` further jobs have a core of its own, and the spinning thread, too? */
+/* Would `more` further jobs and the thread that spins, the loop's or an idle one, each have a core of its own? */
 static bool may_spin(unsigned more)
 {
     return counts.running + more < counts.cores;
@@ -346,7 +349,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     heddle_thread_delay();
 
     pthread_mutex_lock(&heddle_threads_lock);
-    while (thread->interrupting)
+    while (thread->interrupting) /* its end is signalled on the same condition */
         pthread_cond_wait(&thread->answered, &heddle_threads_lock);
     job->result = result;
     job->error = error;

@@ -175,7 +175,7 @@ static VALUE wait_for_event(VALUE data)
         return Qnil;
     }
     do {
-        /* the park may have been woken for an earlier wait: this one checks its own condition */
+        /* `unblock` may wake the fiber although nothing is ready: the wait goes on */
         wait->park.woken = false;
         heddle_park_wait(&wait->park);
     } while (wait->waiter.armed && !wait->park.timed_out);

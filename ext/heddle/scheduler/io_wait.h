@@ -27,10 +27,9 @@ struct heddle_io_wait {
 int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout);
 /* The same without a switch of fibers (wait_in_place.h). */
 int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64_t timeout);
-/* io.timeout in ns, or -1. */
 /* Raises IOError if the IO was closed during the wait. */
 void heddle_io_check_open(VALUE io);
-
+/* io.timeout in ns, or -1. */
 int64_t heddle_io_timeout(VALUE io);
 NORETURN(void heddle_io_timed_out(void));
 
