@@ -121,12 +121,16 @@ class LiveFallbackTest < Minitest::Test
     Counter.gate = Thread::Queue.new
     serving_page do
       good = token
+      others = ObjectSpace.each_object(Heddle::WebSocket::FallbackClient).to_a
       client, first = open_page(token: good)
-      body = ObjectSpace.each_object(Heddle::WebSocket::FallbackClient).find(&:open?)
+      body = (ObjectSpace.each_object(Heddle::WebSocket::FallbackClient).to_a - others).fetch(0)
       post(client.key, { event: "wait", values: {} })
       Counter.began.pop(timeout: PATIENCE)
       client.close
-      Thread.pass while body.open?
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+      Thread.pass while body.open? && Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+
+      refute_predicate body, :open?
       Counter.gate << 7
       back, again = open_page(token: good, id: first["id"])
 

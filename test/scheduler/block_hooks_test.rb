@@ -57,6 +57,38 @@ class BlockHooksTest < Minitest::Test
     assert_equal 6_000, counter
   end
 
+  # An exception that came in between would leave the lock to the next one's `ensure`, which is not its owner.
+  def test_a_condition_variable_locks_again_before_the_exception_goes_on
+    monitor = Monitor.new
+    condition = monitor.new_cond
+    outcome = []
+    scheduled do |scheduler|
+      waiting = Fiber.schedule do
+        monitor.synchronize do
+          condition.wait
+          outcome << :locked
+          scheduler.block(:interrupted)
+        end
+      rescue IndexError
+        outcome << :raised
+      end
+      holder = Fiber.schedule do
+        monitor.synchronize do
+          condition.signal
+          scheduler.block(:gate)
+        end
+        outcome << :unlocked
+      end
+      5.times { scheduler.yield }
+      scheduler.interrupt(waiting, IndexError.new)
+      5.times { scheduler.yield }
+      scheduler.unblock(:gate, holder)
+      until_true { outcome.size == 3 }
+    end
+
+    assert_equal %i[unlocked locked raised], outcome
+  end
+
   def test_a_mutex_is_owned_by_the_fiber_that_locked_it
     scheduled do
       mutex = Mutex.new

@@ -1,9 +1,14 @@
 /* block, unblock, kernel_sleep, yield; park and unpark for the layers above. */
 
 #include "scheduler/early_unblock.h"
+#include "scheduler/frame_names.h"
 #include "scheduler/hooks.h"
 #include "scheduler/loop.h"
 #include "scheduler/wait_in_place.h"
+
+#include <ruby/debug.h>
+
+static VALUE mutex_class;
 
 /* True: the park was woken. False: the timeout passed first. */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked)
@@ -40,6 +45,48 @@ static int64_t block_duration(VALUE timeout)
 }
 
 /*
+ * Does Mutex#sleep, which ConditionVariable#wait calls, lock its Mutex again? The frames are this hook, instrumented
+ * hooks of the same name, and the method that called them.
+ */
+static bool is_locking_again(VALUE blocker)
+{
+    enum { FRAMES = 6 };
+    VALUE frames[FRAMES];
+    int lines[FRAMES];
+    if (!RTEST(rb_obj_is_kind_of(blocker, mutex_class)))
+        return false;
+    int count = rb_profile_frames(0, FRAMES, frames, lines);
+    for (int i = 0; i < count; i++) {
+        VALUE name = rb_profile_frame_method_name(frames[i]);
+        if (!heddle_frame_name_is(name, "block"))
+            return heddle_frame_name_is(name, "sleep") &&
+                   heddle_frame_name_is(rb_profile_frame_classpath(frames[i]), "Thread::Mutex");
+    }
+    return false;
+}
+
+static VALUE wait_uninterruptibly(VALUE park)
+{
+    heddle_park_wait_uninterruptibly((heddle_park *)park);
+    return Qnil;
+}
+
+static VALUE leave_park(VALUE park)
+{
+    heddle_park_leave((heddle_park *)park);
+    return Qnil;
+}
+
+/* The methods around Mutex#sleep unlock the Mutex, so an exception is raised only when the fiber has it again. */
+static void park_to_lock_again(heddle_loop *loop)
+{
+    heddle_park park;
+    heddle_park_enter(loop, &park);
+    park.blocked = true;
+    rb_ensure(wait_uninterruptibly, (VALUE)&park, leave_park, (VALUE)&park);
+}
+
+/*
  * call-seq: block(blocker, timeout = nil) -> true or false
  *
  * Waits until #unblock is called for this fiber (true) or +timeout+ seconds have passed (false). Called by Ruby for
@@ -55,6 +102,10 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
     if (timeout == 0) {
         park_for(loop, 0, true);
         return Qfalse;
+    }
+    if (timeout < 0 && is_locking_again(argv[0])) {
+        park_to_lock_again(loop);
+        return Qtrue;
     }
     return park_for(loop, timeout, true) ? Qtrue : Qfalse;
 }
@@ -185,6 +236,8 @@ static VALUE scheduler_yield_preempted(VALUE self)
 
 void heddle_define_block_hooks(VALUE scheduler_class)
 {
+    mutex_class = rb_path2class("Thread::Mutex");
+    rb_gc_register_mark_object(mutex_class);
     rb_define_method(scheduler_class, "block", scheduler_block, -1);
     rb_define_method(scheduler_class, "unblock", scheduler_unblock, 2);
     rb_define_method(scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "rbconfig"
+# Not by autoload: that would wait for files with the lock of Active Record's pool.
+require "heddle/concurrency/pool"
 
 module Heddle
   module Databases

@@ -72,7 +72,7 @@ module Heddle
       #   `:prior_knowledge`: always, also without TLS (3.3)
       # @raise [ArgumentError]
       def initialize(base = nil, headers: {}, timeout: {}, max_connections: 20, idle_timeout: 55,
-                     redirects: Redirect::LIMIT, retries: 0, proxy: :environment, deny_private: false,
+                     redirects: 5, retries: 0, proxy: :environment, deny_private: false,
                      body_limit: BODY_LIMIT, tls: nil, http2: true)
         Connections.check_ractor
         unless [true, false, :prior_knowledge].include?(http2)

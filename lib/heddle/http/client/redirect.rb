@@ -6,8 +6,6 @@ module Heddle
       # The request that an answer with status 3xx asks for (RFC 9110, 15.4).
       module Redirect
         STATUSES = [301, 302, 303, 307, 308].freeze
-        # How many are followed where the client's option `redirects` is not given.
-        LIMIT = 5
         # They are for one origin, and no other sees them.
         SECRET = /\A(?:authorization|cookie|proxy-authorization|host)\z/i
         # They belong to a body that is not sent again.
