@@ -53,7 +53,8 @@ static bool is_locking_again(VALUE blocker)
     enum { FRAMES = 6 };
     VALUE frames[FRAMES];
     int lines[FRAMES];
-    if (!RTEST(rb_obj_is_kind_of(blocker, mutex_class)))
+    /* a Mutex of Ruby's own, such as the one that `require` waits for, has no class */
+    if (RB_SPECIAL_CONST_P(blocker) || !RBASIC_CLASS(blocker) || !RTEST(rb_obj_is_kind_of(blocker, mutex_class)))
         return false;
     int count = rb_profile_frames(0, FRAMES, frames, lines);
     for (int i = 0; i < count; i++) {
