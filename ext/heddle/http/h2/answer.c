@@ -84,7 +84,7 @@ bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *s
 
 static heddle_h2_write_result fail_encoding(heddle_h2_session *session)
 {
-    heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+    heddle_h2_fail_without_memory(session);
     return HEDDLE_H2_GONE;
 }
 

@@ -125,7 +125,7 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
     if (!stream || !encode_request(session, fields, pseudo, count) || !heddle_h2_write_block(session, stream, end)) {
         if (stream)
             stream->held = false; /* the caller learns of it by the result */
-        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+        heddle_h2_fail_without_memory(session);
         result = HEDDLE_H2_GONE;
     } else {
         *opened = stream;

@@ -171,7 +171,7 @@ static void send_goaway(heddle_h2_session *session, uint32_t last_stream, const 
 {
     heddle_h2_note_output(session);
     if (!heddle_h2_write_goaway(&session->output, last_stream, HEDDLE_H2_NO_ERROR, reason))
-        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+        heddle_h2_fail_without_memory(session);
 }
 
 void heddle_h2_expire(heddle_h2_session *session, int64_t now)

@@ -1,6 +1,8 @@
 #include "http/h2/session_state.h"
 #include "http/text.h"
 
+/* Priorities (RFC 9218): the Priority field, PRIORITY_UPDATE, and the PRIORITY frames of RFC 7540. */
+
 /*
  * A dictionary of structured fields (RFC 9651), of which two keys are known: `u`, a digit, and `i`, a boolean. Other
  * members are skipped.
@@ -37,4 +39,52 @@ void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream
     if (listed)
         heddle_h2_list_stream(session, stream);
     heddle_h2_leave(session);
+}
+
+/* -- frames -------------------------------------------------------------------------------------------------------- */
+
+/* RFC 9113, 5.3.2: the priorities of RFC 7540 are ignored. Of its rules one is checked: no stream depends on itself. */
+void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint8_t *payload)
+{
+    if (heddle_h2_get_31(payload) != id)
+        return;
+    if (heddle_h2_stream_state(session, id) == HEDDLE_H2_IDLE) /* an idle stream can't be reset */
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a stream depends on itself");
+    else
+        heddle_h2_fail_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR);
+}
+
+/* Keeps the priority of a stream that has not begun. */
+static void keep_priority(heddle_h2_session *session, uint32_t id, uint8_t urgency, bool incremental)
+{
+    if (!heddle_h2_allocate_schedule(session)) {
+        heddle_h2_fail_without_memory(session);
+        return;
+    }
+    heddle_h2_schedule *schedule = session->schedule;
+    unsigned index = schedule->early_next++ % HEDDLE_H2_EARLY_PRIORITIES;
+    for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
+        if (schedule->early_streams[i] == id)
+            index = i;
+    }
+    schedule->early_streams[index] = id;
+    schedule->early_bits[index] = (uint8_t)(urgency | (incremental ? HEDDLE_H2_URGENCIES : 0));
+}
+
+void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size)
+{
+    uint32_t id = heddle_h2_get_31(payload);
+    /* nothing was pushed, and servers send no PRIORITY_UPDATE (RFC 9218, 7.1) */
+    if (id % 2 == 0 || session->is_client) {
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a PRIORITY_UPDATE of no request");
+        return;
+    }
+    uint8_t urgency = HEDDLE_H2_DEFAULT_URGENCY;
+    bool incremental = false;
+    heddle_h2_parse_priority((const char *)payload + 4, size - 4, &urgency, &incremental);
+    heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
+    if (stream)
+        heddle_h2_set_priority(session, stream, urgency, incremental);
+    else if (id > session->last_stream)
+        keep_priority(session, id, urgency, incremental);
 }

@@ -39,7 +39,7 @@ static bool decode_block(heddle_h2_session *session, heddle_h2_block *block, con
     if (result == HEDDLE_HPACK_MALFORMED)
         heddle_h2_fail(session, HEDDLE_H2_COMPRESSION_ERROR, "a header block can't be decoded");
     else if (result == HEDDLE_HPACK_NO_MEMORY || block->no_memory)
-        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+        heddle_h2_fail_without_memory(session);
     return heddle_h2_is_open(session);
 }
 
@@ -77,7 +77,7 @@ static void take_request(heddle_h2_session *session, uint32_t id, heddle_h2_bloc
     heddle_rejection rejection;
     heddle_h2_block_result result = heddle_h2_block_judge(block, ended, &request, &rejection);
     if (block->no_memory) {
-        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+        heddle_h2_fail_without_memory(session);
         return;
     }
     if (result == HEDDLE_H2_MALFORMED || session->block_self_dependent) {
@@ -90,7 +90,7 @@ static void take_request(heddle_h2_session *session, uint32_t id, heddle_h2_bloc
     }
     heddle_h2_stream *stream = heddle_h2_add_stream(session, id);
     if (!stream) {
-        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+        heddle_h2_fail_without_memory(session);
         return;
     }
     session->last_processed = id;
@@ -115,7 +115,7 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
     heddle_h2_stream *answered = session->is_client ? heddle_h2_find_stream(session, id) : NULL;
     heddle_h2_workspace *workspace = session->workspace;
     if (!prepare_fields(workspace, session->limits)) {
-        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+        heddle_h2_fail_without_memory(session);
         return;
     }
     heddle_bytes_reset(&workspace->head, SIZE_MAX);

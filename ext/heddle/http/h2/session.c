@@ -245,7 +245,7 @@ static void take_fragment(heddle_h2_session *session, const uint8_t *bytes, uint
     if (whole && heddle_bytes_left(&session->block) == 0) {
         heddle_h2_take_block(session, bytes, size);
     } else if (!heddle_bytes_add(&session->block, bytes, size)) {
-        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+        heddle_h2_fail_without_memory(session);
     } else if (whole) {
         heddle_h2_take_block(session, (const uint8_t *)session->block.bytes, session->block.size);
     } else {
@@ -439,7 +439,7 @@ static void take_piece(heddle_h2_session *session, heddle_h2_piece piece, bool l
     } else if (last && heddle_bytes_left(&session->gathered) == 0) {
         take_frame(session, piece.bytes, piece.size);
     } else if (!heddle_bytes_add(&session->gathered, piece.bytes, piece.size)) {
-        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+        heddle_h2_fail_without_memory(session);
     } else if (last) {
         take_frame(session, (const uint8_t *)session->gathered.bytes, (uint32_t)session->gathered.size);
         heddle_bytes_reset(&session->gathered, 0);

@@ -289,20 +289,26 @@ heddle_h2_session *heddle_h2_session_make(const heddle_h2_operations *operations
 /* Ends the session by a connection error: sends GOAWAY, and ends all streams. */
 void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason);
 
+static inline void heddle_h2_fail_without_memory(heddle_h2_session *session)
+{
+    heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+}
+
 static inline bool heddle_h2_is_open(const heddle_h2_session *session)
 {
     return session->stage != HEDDLE_H2_AT_END;
 }
 
-/* -- control.c: frames about the connection ------------------------------------------------------------------------ */
+/* -- settings.c: SETTINGS and PING --------------------------------------------------------------------------------- */
 
 bool heddle_h2_announce_settings(heddle_h2_session *session);
 void heddle_h2_take_settings(heddle_h2_session *session, const uint8_t *payload, uint32_t size);
 void heddle_h2_take_settings_ack(heddle_h2_session *session);
 void heddle_h2_take_ping(heddle_h2_session *session, const heddle_h2_frame *frame, const uint8_t *payload);
+
+/* -- flow_control.c ------------------------------------------------------------------------------------------------ */
+
 void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint32_t increment);
-void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint8_t *payload);
-void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size);
 /* Announces bytes that were consumed, or never kept, to the client's windows. */
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 
@@ -323,6 +329,8 @@ void heddle_h2_reject_stream(heddle_h2_session *session, uint32_t id, heddle_h2_
 
 /* Parses a Priority field or a PRIORITY_UPDATE (RFC 9218, 4); absent parameters keep their values. */
 void heddle_h2_parse_priority(const char *text, size_t size, uint8_t *urgency, bool *incremental);
+void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint8_t *payload);
+void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size);
 
 /* -- output.c ------------------------------------------------------------------------------------------------------ */
 

@@ -239,7 +239,7 @@ static void send_reset(heddle_h2_session *session, uint32_t id, heddle_h2_error 
 {
     heddle_h2_note_output(session);
     if (!heddle_h2_write_rst_stream(&session->output, id, error))
-        heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+        heddle_h2_fail_without_memory(session);
 }
 
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error)
