@@ -354,7 +354,7 @@ void heddle_h2_send_end(heddle_h2_session *session, heddle_h2_stream *stream);
 /* Called when END_STREAM was sent. */
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream);
 
-/* -- guard.c: limits over time ------------------------------------------------------------------------------------- */
+/* -- limits.c: limits over time ------------------------------------------------------------------------------------ */
 
 /* Takes a token. False: there is none. */
 bool heddle_h2_spend(heddle_h2_bucket *bucket, int64_t now, uint32_t burst, uint32_t rate);
