@@ -1,4 +1,4 @@
-/* sources: http/forwarded.c http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c */
+/* sources: http/forwarded.c http/request_head.c http/head.c http/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c */
 /* sources: http/target.c http/authority.c http/text.c http/fault.c http/rejection.c net/address.c */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-/* sources: http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c http/target.c */
+/* sources: http/request_head.c http/head.c http/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/target.c */
 /* sources: http/authority.c http/text.c http/fault.c http/rejection.c */
 /* wrap: heddle_field_lines_read */
 /* link: -U__SSE2__ */

@@ -1,4 +1,4 @@
-/* sources: http/response_head.c http/head.c http/field_lines.c http/fields.c http/controls.c */
+/* sources: http/response_head.c http/head.c http/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c */
 /* sources: http/text.c http/fault.c http/rejection.c */
 #include "../fuzz/response_head_fuzz.c"
 

@@ -1,5 +1,6 @@
 /* sources: http/answer_head.c http/status.c http/date_line.c http/response_head.c http/head.c http/field_lines.c
-   http/fields.c http/controls.c http/text.c http/fault.c http/rejection.c */
+   http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/fault.c
+   http/rejection.c */
 
 /*
  * Whatever an application answers, the head that is written is one that our own client reads, and it says the same.

@@ -1,5 +1,6 @@
-/* sources: http/request_head.c http/head.c http/field_lines.c http/fields.c http/controls.c http/target.c
-   http/authority.c http/text.c http/fault.c http/rejection.c */
+/* sources: http/request_head.c http/head.c http/field_lines.c http/fields.c http/control_fields.c
+   http/content_length.c http/transfer_encoding.c http/target.c http/authority.c http/text.c http/fault.c
+   http/rejection.c */
 
 /* Request heads: any bytes give one result, however they are cut, and what is accepted means what it says. */
 

@@ -114,6 +114,6 @@ int64_t heddle_field_lines_read(heddle_field_lines *lines, uint32_t start)
             continue;
         lines->fields[lines->field_count++] = field;
         if (field.id != HEDDLE_FIELD_OTHER)
-            heddle_controls_note(&lines->controls, bytes, &field);
+            heddle_control_fields_note(&lines->controls, bytes, &field);
     }
 }

@@ -3,7 +3,7 @@
 
 /* Reads the field lines of a head (RFC 9112, 5; RFC 9110, 5.5 and 5.6). */
 
-#include "http/controls.h"
+#include "http/control_fields.h"
 
 typedef struct {
     const char *bytes;
@@ -16,7 +16,7 @@ typedef struct {
     unsigned field_count, line_count;
     bool folded;             /* a value contains the CR LF of a fold */
     uint32_t line;           /* the start of the line that was read last */
-    heddle_controls controls;
+    heddle_control_fields controls;
 } heddle_field_lines;
 
 enum {

@@ -108,7 +108,7 @@ static int reject_host(heddle_rejection *rejection)
     return heddle_reject(rejection, BAD_REQUEST, "the Host header is not host[:port]");
 }
 
-static int judge_host(heddle_request_head *head, const char *bytes, const heddle_controls *controls,
+static int judge_host(heddle_request_head *head, const char *bytes, const heddle_control_fields *controls,
                       heddle_rejection *rejection)
 {
     if (!controls->has_host)
@@ -121,21 +121,21 @@ static int judge_host(heddle_request_head *head, const char *bytes, const heddle
     return heddle_authority_split(&unused, host, controls->host.size) ? 0 : reject_host(rejection);
 }
 
-static int judge_body(heddle_request_head *head, const char *bytes, const heddle_controls *controls, uint64_t limit,
-                      heddle_rejection *rejection)
+static int judge_body(heddle_request_head *head, const char *bytes, const heddle_control_fields *controls,
+                      uint64_t limit, heddle_rejection *rejection)
 {
     head->content_length = HEDDLE_NO_BODY;
-    if (controls->has_coding) {
+    if (controls->transfer_encoding.present) {
         if (head->minor == 0)
             return heddle_reject(rejection, BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
-        if (heddle_controls_coding(controls, BAD_REQUEST, NOT_IMPLEMENTED, rejection) < 0)
+        if (heddle_transfer_encoding_check(&controls->transfer_encoding, BAD_REQUEST, NOT_IMPLEMENTED, rejection) < 0)
             return -1;
-        if (controls->has_length) {
+        if (controls->content_length.present) {
             return heddle_reject(rejection, BAD_REQUEST, "the request has Content-Length and Transfer-Encoding");
         }
         head->content_length = HEDDLE_CHUNKED_BODY;
-    } else if (controls->has_length) {
-        int64_t length = heddle_content_length(bytes + controls->length.start, controls->length.size);
+    } else if (controls->content_length.present) {
+        int64_t length = heddle_content_length_read(&controls->content_length, bytes);
         if (length < 0)
             return heddle_reject(rejection, BAD_REQUEST, "the Content-Length is not a number");
         if ((uint64_t)length > limit || length == INT64_MAX) {
@@ -147,12 +147,12 @@ static int judge_body(heddle_request_head *head, const char *bytes, const heddle
     return 0;
 }
 
-static int judge_head(heddle_request_head *head, const char *bytes, const heddle_controls *controls,
+static int judge_head(heddle_request_head *head, const char *bytes, const heddle_control_fields *controls,
                  const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (controls->second_host)
         return heddle_reject(rejection, BAD_REQUEST, "the request has two Host headers");
-    if (controls->other_length)
+    if (controls->content_length.differs)
         return heddle_reject(rejection, BAD_REQUEST, "the request has two different Content-Lengths");
     if (judge_host(head, bytes, controls, rejection) < 0 ||
         judge_body(head, bytes, controls, limits->body, rejection) < 0)
@@ -162,7 +162,7 @@ static int judge_head(heddle_request_head *head, const char *bytes, const heddle
                              "the only expectation that this server meets is 100-continue");
     }
     head->expects_continue = controls->continue_expected && head->minor > 0;
-    head->keep_alive = heddle_controls_keep_alive(controls, head->minor);
+    head->keep_alive = heddle_control_fields_keep_alive(controls, head->minor);
     head->upgrade = controls->upgrade_offered && controls->upgrade_named && head->minor > 0;
     return 0;
 }

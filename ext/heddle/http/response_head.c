@@ -69,7 +69,7 @@ static int64_t parse_repeated_length(const char *at, const char *end)
     size_t size;
     const char *element;
     while ((element = heddle_next_element(&at, end, &size))) {
-        int64_t one = heddle_content_length(element, size);
+        int64_t one = heddle_content_length_parse(element, size);
         if (one < 0 || (length >= 0 && one != length))
             return -1;
         length = one;
@@ -77,13 +77,13 @@ static int64_t parse_repeated_length(const char *at, const char *end)
     return length;
 }
 
-static int judge_length(heddle_response_head *head, const char *bytes, const heddle_controls *controls,
+static int judge_length(heddle_response_head *head, const char *bytes, const heddle_control_fields *controls,
                         const heddle_http_limits *limits, heddle_rejection *rejection)
 {
-    if (controls->other_length)
+    if (controls->content_length.differs)
         return heddle_reject(rejection, BAD_GATEWAY, "the response has two different Content-Lengths");
-    const char *text = bytes + controls->length.start;
-    int64_t length = parse_repeated_length(text, text + controls->length.size);
+    const char *text = bytes + controls->content_length.value.start;
+    int64_t length = parse_repeated_length(text, text + controls->content_length.value.size);
     if (length < 0)
         return heddle_reject(rejection, BAD_GATEWAY, "the Content-Length is not a number");
     if ((uint64_t)length > limits->body || length == INT64_MAX) {
@@ -96,7 +96,8 @@ static int judge_length(heddle_response_head *head, const char *bytes, const hed
 
 /* Determines the length of the content (RFC 9112, 6.3). */
 static int judge_content(heddle_response_head *head, heddle_method request, const char *bytes,
-                         const heddle_controls *controls, const heddle_http_limits *limits, heddle_rejection *rejection)
+                         const heddle_control_fields *controls, const heddle_http_limits *limits,
+                         heddle_rejection *rejection)
 {
     head->content_length = HEDDLE_NO_BODY;
     head->upgrade = head->status == SWITCHING_PROTOCOLS || (request == HEDDLE_CONNECT && head->status / 100 == 2);
@@ -106,17 +107,17 @@ static int judge_content(heddle_response_head *head, heddle_method request, cons
     }
     if (request == HEDDLE_HEAD || head->status < 200 || head->status == NO_CONTENT || head->status == NOT_MODIFIED)
         return 0;
-    if (controls->has_coding) {
+    if (controls->transfer_encoding.present) {
         if (head->minor == 0)
             return heddle_reject(rejection, BAD_GATEWAY, "HTTP/1.0 has no Transfer-Encoding");
-        if (heddle_controls_coding(controls, BAD_GATEWAY, BAD_GATEWAY, rejection) < 0)
+        if (heddle_transfer_encoding_check(&controls->transfer_encoding, BAD_GATEWAY, BAD_GATEWAY, rejection) < 0)
             return -1;
-        if (controls->has_length)
+        if (controls->content_length.present)
             return heddle_reject(rejection, BAD_GATEWAY, "the response has Content-Length and Transfer-Encoding");
         head->content_length = HEDDLE_CHUNKED_BODY;
         return 0;
     }
-    if (controls->has_length)
+    if (controls->content_length.present)
         return judge_length(head, bytes, controls, limits, rejection);
     head->until_close = true;
     head->keep_alive = false;
@@ -160,6 +161,6 @@ int heddle_response_head_parse(heddle_response_head *head, heddle_method request
     head->line_count = (uint16_t)lines.line_count;
     head->field_count = (uint16_t)lines.field_count;
     head->folded = lines.folded;
-    head->keep_alive = heddle_controls_keep_alive(&lines.controls, head->minor);
+    head->keep_alive = heddle_control_fields_keep_alive(&lines.controls, head->minor);
     return judge_content(head, request, bytes, &lines.controls, limits, rejection) < 0 ? -1 : (int)head_end;
 }

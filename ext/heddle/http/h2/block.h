@@ -3,7 +3,7 @@
 
 /* A header block while it becomes a request or a response: each field is checked alone, and then all together. */
 
-#include "http/controls.h"
+#include "http/control_fields.h"
 #include "http/h2/session_state.h"
 
 typedef enum {
@@ -27,7 +27,7 @@ struct heddle_h2_block {
     bool malformed, too_large, no_memory;
     bool has_pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_slice pseudo[HEDDLE_H2_PSEUDO_FIELDS];
-    heddle_controls controls;
+    heddle_control_fields controls;
     uint8_t urgency;
     bool incremental;
 };

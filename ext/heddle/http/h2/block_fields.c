@@ -95,7 +95,7 @@ static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field
     if (id == HEDDLE_FIELD_PRIORITY)
         heddle_h2_parse_priority(field->value, field->value_size, &block->urgency, &block->incremental);
     else if (id != HEDDLE_FIELD_OTHER)
-        heddle_controls_note(&block->controls, block->bytes->bytes, kept);
+        heddle_control_fields_note(&block->controls, block->bytes->bytes, kept);
 }
 
 /* Each field counts, even if it is a one-byte reference to a field without a name (RFC 9113, 10.5.1). */

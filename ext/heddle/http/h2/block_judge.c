@@ -76,7 +76,7 @@ static bool same_host(const heddle_h2_block *block, heddle_slice a, heddle_slice
 /* :authority and Host must be equal, or one of them is missing; the application gets Host in any case. */
 static bool judge_authority(heddle_h2_block *block, heddle_request_head *head)
 {
-    const heddle_controls *controls = &block->controls;
+    const heddle_control_fields *controls = &block->controls;
     bool has_authority = block->has_pseudo[HEDDLE_H2_AUTHORITY];
     if (controls->second_host || (!has_authority && !controls->has_host))
         return false;
@@ -115,12 +115,12 @@ static bool judge_target(const heddle_h2_block *block, heddle_request_head *head
 
 static bool judge_length(const heddle_h2_block *block, bool ended, heddle_request_head *head)
 {
-    const heddle_controls *controls = &block->controls;
+    const heddle_control_fields *controls = &block->controls;
     head->content_length = ended ? HEDDLE_NO_BODY : HEDDLE_CHUNKED_BODY;
-    if (!controls->has_length)
+    if (!controls->content_length.present)
         return true;
-    int64_t length = heddle_content_length(text_of(block, controls->length), controls->length.size);
-    if (controls->other_length || length < 0 || (ended && length > 0))
+    int64_t length = heddle_content_length_read(&controls->content_length, block->bytes->bytes);
+    if (controls->content_length.differs || length < 0 || (ended && length > 0))
         return false;
     head->content_length = length;
     return true;

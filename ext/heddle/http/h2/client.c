@@ -158,13 +158,13 @@ static int read_status(const heddle_h2_block *block)
 /* How many bytes of DATA may follow; -1: unknown, -2: the fields contradict each other or the end of the stream. */
 static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {
-    const heddle_controls *controls = &block->controls;
+    const heddle_control_fields *controls = &block->controls;
     if (!stream->expects_body || status == NO_CONTENT || status == NOT_MODIFIED)
         return 0;
-    if (!controls->has_length)
+    if (!controls->content_length.present)
         return -1;
-    int64_t length = heddle_content_length(block->bytes->bytes + controls->length.start, controls->length.size);
-    return controls->other_length || length < 0 || (ended && length > 0) ? -2 : length;
+    int64_t length = heddle_content_length_read(&controls->content_length, block->bytes->bytes);
+    return controls->content_length.differs || length < 0 || (ended && length > 0) ? -2 : length;
 }
 
 /* Checks a head and returns the violation; NULL: none. */

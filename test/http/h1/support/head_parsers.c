@@ -4,7 +4,8 @@
  */
 
 /* sources: http/head_ruby.c http/request_head.c http/response_head.c http/head.c http/field_lines.c http/fields.c
- * http/controls.c http/target.c http/authority.c http/text.c http/fault.c http/rejection.c */
+ * http/control_fields.c http/content_length.c http/transfer_encoding.c http/target.c http/authority.c http/text.c
+ * http/fault.c http/rejection.c */
 
 #include "http/fields.h"
 #include "http/head_ruby.h"

@@ -1,0 +1,28 @@
+#ifndef HEDDLE_HTTP_CONTROL_FIELDS_H
+#define HEDDLE_HTTP_CONTROL_FIELDS_H
+
+/*
+ * The fields of a head about the message itself and its connection (RFC 9112, 6 and 9; RFC 9110, 7.6 to 7.8 and
+ * 10.1.1), collected line by line. Several lines of one name are a list. They are checked when the head is complete.
+ */
+
+#include "http/content_length.h"
+#include "http/transfer_encoding.h"
+
+typedef struct {
+    heddle_slice host; /* the first line of it */
+    bool has_host, second_host;
+    heddle_content_length content_length;
+    heddle_transfer_encoding transfer_encoding;
+    bool has_connection, close, keep_alive, upgrade_named;
+    bool upgrade_offered;
+    bool continue_expected, more_expected;
+} heddle_control_fields;
+
+/* Notes a field with a known id; other fields are ignored. */
+void heddle_control_fields_note(heddle_control_fields *controls, const char *bytes, const heddle_field *field);
+
+/* May the connection be kept open after this message (RFC 9112, 9.3)? */
+bool heddle_control_fields_keep_alive(const heddle_control_fields *controls, uint8_t minor);
+
+#endif

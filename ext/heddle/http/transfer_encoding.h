@@ -1,0 +1,22 @@
+#ifndef HEDDLE_HTTP_TRANSFER_ENCODING_H
+#define HEDDLE_HTTP_TRANSFER_ENCODING_H
+
+/* The Transfer-Encoding of a message (RFC 9112, 6.1), collected line by line. chunked.c reads the only known coding. */
+
+#include "http/message.h"
+
+typedef struct {
+    bool present, malformed, early_chunked, last_chunked;
+    uint32_t codings;
+} heddle_transfer_encoding;
+
+/* Notes the codings of one field line. */
+void heddle_transfer_encoding_note(heddle_transfer_encoding *encoding, const char *at, const char *end);
+
+/*
+ * 0 if the only coding is chunked. Otherwise rejects with the status `malformed` or, for an unknown coding, `unknown`.
+ */
+int heddle_transfer_encoding_check(const heddle_transfer_encoding *encoding, int malformed, int unknown,
+                                   heddle_rejection *rejection);
+
+#endif
