@@ -55,6 +55,6 @@ NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejectio
 
 void Init_heddle_engine(VALUE http);
 void Init_heddle_exchange(VALUE http);
-void Init_heddle_access_line(VALUE http);
+void Init_heddle_access_log(VALUE http);
 
 #endif

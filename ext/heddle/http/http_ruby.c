@@ -40,6 +40,6 @@ void Init_heddle_http(VALUE heddle)
     Init_heddle_h2_client(h2);
     Init_heddle_websocket(http);
     Init_heddle_spooled_body(http);
-    Init_heddle_access_line(http);
+    Init_heddle_access_log(http);
     rb_define_singleton_method(rb_define_module_under(heddle, "Native"), "request_label", request_label, 1);
 }

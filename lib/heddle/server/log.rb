@@ -39,7 +39,7 @@ module Heddle
       # @param format [Symbol] one of {FORMATS}
       def initialize(output: $stdout, errors: $stderr, access: true, format: :text)
         name, kind = FORMATS.fetch(format)
-        @format = Log.const_get(name).new(*(HTTP::AccessLine.const_get(kind) if kind))
+        @format = Log.const_get(name).new(*(HTTP::AccessLog.const_get(kind) if kind))
         @stream = output
         @output = LineBuffer.new(output)
         @errors = errors

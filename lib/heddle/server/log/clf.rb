@@ -9,7 +9,7 @@ module Heddle
       #
       # They know only requests. Notices go where errors go, as text.
       class Clf < Text
-        # @param kind [Integer] HTTP::AccessLine::COMMON or COMBINED
+        # @param kind [Integer] HTTP::AccessLog::COMMON or COMBINED
         def initialize(kind)
           super()
           @kind = kind
@@ -21,8 +21,8 @@ module Heddle
         # @param exchange [HTTP::Exchange] whose answer is complete, or given up
         # @return [String]
         def request(exchange)
-          HTTP::AccessLine.of_plain(@kind, stamp, exchange, nil) ||
-            HTTP::AccessLine.line(@kind, stamp, exchange, nil, exchange.status, exchange.sent, nil)
+          HTTP::AccessLog.of_plain(@kind, stamp, exchange, nil) ||
+            HTTP::AccessLog.line(@kind, stamp, exchange, nil, exchange.status, exchange.sent, nil)
         end
 
         # Its request was logged when it began, and these formats know nothing else.

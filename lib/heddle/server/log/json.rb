@@ -11,14 +11,14 @@ module Heddle
         # @return [Boolean] whether lines about anything else don't belong where requests are logged
         def only_requests? = false
 
-        # The fields of this line are in ext/heddle/http/access_line.c.
+        # The fields of this line are in ext/heddle/http/access_log_json.c.
         # @param exchange [HTTP::Exchange] whose answer is complete, or given up
         # @return [String]
         def request(exchange)
           id = exchange.request_id
-          HTTP::AccessLine.of_plain(HTTP::AccessLine::JSON, "", exchange, id) ||
-            HTTP::AccessLine.line(HTTP::AccessLine::JSON, "", exchange, id, exchange.status, exchange.sent,
-                                  Text.remark(exchange))
+          HTTP::AccessLog.of_plain(HTTP::AccessLog::JSON, "", exchange, id) ||
+            HTTP::AccessLog.line(HTTP::AccessLog::JSON, "", exchange, id, exchange.status, exchange.sent,
+                                 Text.remark(exchange))
         end
 
         # @param account [Rack::SocketCallbacks::Account] of a WebSocket that has ended

@@ -48,9 +48,9 @@ module Heddle
         # @return [String]
         def request(exchange)
           id = exchange.request_id
-          HTTP::AccessLine.of_plain(HTTP::AccessLine::TEXT, time, exchange, id) ||
-            HTTP::AccessLine.line(HTTP::AccessLine::TEXT, time, exchange, id, exchange.status, exchange.sent,
-                                  remark(exchange))
+          HTTP::AccessLog.of_plain(HTTP::AccessLog::TEXT, time, exchange, id) ||
+            HTTP::AccessLog.line(HTTP::AccessLog::TEXT, time, exchange, id, exchange.status, exchange.sent,
+                                 remark(exchange))
         end
 
         # @param account [Rack::SocketCallbacks::Account] of a WebSocket that has ended

@@ -1,0 +1,66 @@
+#ifndef HEDDLE_HTTP_ACCESS_LOG_H
+#define HEDDLE_HTTP_ACCESS_LOG_H
+
+/* Lines of the access log. Each format has a file: access_log_text.c, access_log_json.c, access_log_clf.c. */
+
+#include "http/exchange_ruby.h"
+#include "http/fields.h"
+
+#include <string.h>
+
+/* Bytes. Longer texts are cut. */
+enum {
+    HEDDLE_LOG_TARGET = 4096, /* in formats for programs */
+    HEDDLE_LOG_VALUE = 1024,  /* of a field's value */
+    HEDDLE_LOG_METHOD = 32,
+    HEDDLE_LOG_REQUEST_ID = 256,
+    HEDDLE_LOG_FIXED = 512, /* room for all other parts of a line */
+};
+
+/* A request and its response: the values that a line may show. */
+typedef struct {
+    const heddle_exchange *exchange;
+    const char *remote; /* the client's address, or NULL */
+    const char *proxy;  /* the address of the trusted proxy in front of it, or NULL */
+    const char *tls;    /* the TLS version, or NULL */
+    int status;         /* 0: no response */
+    uint64_t sent;
+    double seconds;
+    const char *time;   /* in the format's own form */
+    VALUE remark, id;   /* Strings or nil */
+} heddle_log_entry;
+
+/* Written into a String whose room was computed beforehand. */
+typedef struct {
+    VALUE string;
+    char *at, *end;
+} heddle_log_line;
+
+heddle_log_line heddle_log_start_line(size_t room);
+VALUE heddle_log_finish_line(heddle_log_line *line);
+__attribute__((format(printf, 2, 3))) void heddle_log_put_text(heddle_log_line *line, const char *format, ...);
+
+static inline void heddle_log_put_bytes(heddle_log_line *line, const char *bytes, size_t size)
+{
+    size_t room = (size_t)(line->end - line->at);
+    size = size < room ? size : room;
+    memcpy(line->at, bytes, size);
+    line->at += size;
+}
+
+static inline uint32_t heddle_log_cut_size(uint32_t size, uint32_t most)
+{
+    return size < most ? size : most;
+}
+
+/* The request's field, or NULL. */
+const heddle_field *heddle_log_find_field(const heddle_exchange *exchange, heddle_field_id id);
+size_t heddle_log_field_size(const heddle_exchange *exchange, heddle_field_id id);
+/* As SERVER_PROTOCOL names it. */
+const char *heddle_log_protocol(const heddle_exchange *exchange);
+
+VALUE heddle_log_make_text(const heddle_log_entry *entry);
+VALUE heddle_log_make_json(const heddle_log_entry *entry);
+VALUE heddle_log_make_clf(const heddle_log_entry *entry, bool combined);
+
+#endif

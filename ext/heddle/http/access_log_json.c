@@ -1,0 +1,131 @@
+/* Lines of the access log as JSON (RFC 8259): one object for each request. */
+
+#include "http/access_log.h"
+
+#include <time.h>
+
+/* The size of the well-formed UTF-8 sequence at this place (RFC 3629, 4); 0: there is none. */
+static size_t measure_utf8(const uint8_t *at, size_t left)
+{
+    uint8_t first = at[0], least = 0x80, most = 0xbf;
+    size_t size;
+    if (first < 0x80)
+        return 1;
+    if (first >= 0xc2 && first <= 0xdf)
+        size = 2;
+    else if (first >= 0xe0 && first <= 0xef)
+        size = 3;
+    else if (first >= 0xf0 && first <= 0xf4)
+        size = 4;
+    else
+        return 0;
+    if (left < size)
+        return 0;
+    if (first == 0xe0)
+        least = 0xa0; /* overlong */
+    else if (first == 0xed)
+        most = 0x9f; /* surrogates */
+    else if (first == 0xf0)
+        least = 0x90;
+    else if (first == 0xf4)
+        most = 0x8f; /* above U+10FFFF */
+    if (at[1] < least || at[1] > most)
+        return 0;
+    for (size_t i = 2; i < size; i++) {
+        if (at[i] < 0x80 || at[i] > 0xbf)
+            return 0;
+    }
+    return size;
+}
+
+enum { JSON_GROWTH = 6 }; /* \u00XX */
+
+/* Each byte that is not part of UTF-8 becomes U+FFFD; control characters are escaped. */
+static void put_json(heddle_log_line *line, const char *bytes, size_t size)
+{
+    const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
+    heddle_log_put_text(line, "\"");
+    while (at < end) {
+        size_t length = measure_utf8(at, (size_t)(end - at));
+        if (length == 0) {
+            heddle_log_put_bytes(line, "\xef\xbf\xbd", 3);
+            at++;
+        } else if (length == 1 && (*at < 0x20 || *at == 0x7f)) {
+            heddle_log_put_text(line, "\\u%04x", *at++);
+        } else if (length == 2 && at[0] == 0xc2 && at[1] < 0xa0) { /* C1 controls */
+            heddle_log_put_text(line, "\\u%04x", at[1]);
+            at += 2;
+        } else {
+            if (*at == '"' || *at == '\\')
+                heddle_log_put_bytes(line, "\\", 1);
+            heddle_log_put_bytes(line, (const char *)at, length);
+            at += length;
+        }
+    }
+    heddle_log_put_text(line, "\"");
+}
+
+static void put_json_field(heddle_log_line *line, const heddle_log_entry *entry, const char *name, heddle_field_id id)
+{
+    const heddle_field *field = heddle_log_find_field(entry->exchange, id);
+    if (!field)
+        return;
+    heddle_log_put_text(line, ",\"%s\":", name);
+    put_json(line, entry->exchange->bytes + field->value.start,
+             heddle_log_cut_size(field->value.size, HEDDLE_LOG_VALUE));
+}
+
+/* Seconds since 1970 in the form of RFC 3339, with milliseconds, in UTC. */
+static void put_now(heddle_log_line *line)
+{
+    struct timespec now;
+    struct tm parts;
+    char text[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+    heddle_log_put_text(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
+}
+
+VALUE heddle_log_make_json(const heddle_log_entry *entry)
+{
+    const heddle_exchange *exchange = entry->exchange;
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    size_t wild = HEDDLE_LOG_METHOD + heddle_log_cut_size(target.size, HEDDLE_LOG_TARGET) +
+                  heddle_log_field_size(exchange, HEDDLE_FIELD_HOST) +
+                  heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
+                  heddle_log_field_size(exchange, HEDDLE_FIELD_REFERER) +
+                  (NIL_P(entry->id) ? 0 : HEDDLE_LOG_REQUEST_ID);
+    heddle_log_line line = heddle_log_start_line(wild * JSON_GROWTH + HEDDLE_LOG_FIXED);
+    heddle_log_put_text(&line, "{\"time\":\"");
+    put_now(&line);
+    heddle_log_put_text(&line, "\",\"level\":\"info\",\"event\":\"request\",\"method\":");
+    put_json(&line, exchange->bytes + method.start, heddle_log_cut_size(method.size, HEDDLE_LOG_METHOD));
+    heddle_log_put_text(&line, ",\"target\":");
+    put_json(&line, exchange->bytes + target.start, heddle_log_cut_size(target.size, HEDDLE_LOG_TARGET));
+    if (entry->status)
+        heddle_log_put_text(&line, ",\"status\":%d", entry->status);
+    else
+        heddle_log_put_text(&line, ",\"status\":null");
+    heddle_log_put_text(&line, ",\"bytes\":%llu,\"duration\":%.6f,\"remote\":\"%s\",\"protocol\":\"%s\"",
+        (unsigned long long)entry->sent, entry->seconds, entry->remote ? entry->remote : "",
+        heddle_log_protocol(exchange));
+    if (entry->tls)
+        heddle_log_put_text(&line, ",\"tls\":\"%s\"", entry->tls);
+    if (entry->proxy)
+        heddle_log_put_text(&line, ",\"proxy\":\"%s\"", entry->proxy);
+    put_json_field(&line, entry, "host", HEDDLE_FIELD_HOST);
+    put_json_field(&line, entry, "user_agent", HEDDLE_FIELD_USER_AGENT);
+    put_json_field(&line, entry, "referer", HEDDLE_FIELD_REFERER);
+    if (!NIL_P(entry->id)) {
+        heddle_log_put_text(&line, ",\"request_id\":");
+        put_json(&line, RSTRING_PTR(entry->id),
+                 heddle_log_cut_size((uint32_t)RSTRING_LEN(entry->id), HEDDLE_LOG_REQUEST_ID));
+    }
+    if (!NIL_P(entry->remark)) {
+        heddle_log_put_text(&line, ",\"remark\":");
+        put_json(&line, RSTRING_PTR(entry->remark), heddle_log_cut_size((uint32_t)RSTRING_LEN(entry->remark), 64));
+    }
+    heddle_log_put_text(&line, "}\n");
+    return heddle_log_finish_line(&line);
+}

@@ -1,0 +1,68 @@
+/* Lines of the access log for a person. */
+
+#include "http/access_log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_TARGET = 200 }; /* longer targets are cut: they may have 16 KiB */
+
+static void put_size(heddle_log_line *line, uint64_t bytes)
+{
+    if (bytes < 10000)
+        heddle_log_put_text(line, "%llu bytes", (unsigned long long)bytes);
+    else if (bytes < 10000000)
+        heddle_log_put_text(line, "%llu kB", (unsigned long long)bytes / 1000);
+    else
+        heddle_log_put_text(line, "%llu MB", (unsigned long long)bytes / 1000000);
+}
+
+static void put_duration(heddle_log_line *line, double seconds)
+{
+    if (seconds < 1)
+        heddle_log_put_text(line, "%.1f ms", seconds * 1000);
+    else
+        heddle_log_put_text(line, "%.2f s", seconds);
+}
+
+/* HTTP/1.1 without TLS is not mentioned. */
+static void put_protocol(heddle_log_line *line, const heddle_log_entry *entry)
+{
+    const char *protocol = heddle_log_protocol(entry->exchange);
+    if (entry->tls)
+        heddle_log_put_text(line, " over %s, %s", protocol, entry->tls);
+    else if (strcmp(protocol, "HTTP/1.1") != 0)
+        heddle_log_put_text(line, " over %s", protocol);
+}
+
+/* 21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1 over HTTP/2, TLSv1.3 */
+VALUE heddle_log_make_text(const heddle_log_entry *entry)
+{
+    const heddle_exchange *exchange = entry->exchange;
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    heddle_log_line line = heddle_log_start_line(TEXT_TARGET + HEDDLE_LOG_METHOD + HEDDLE_LOG_REQUEST_ID +
+                                                HEDDLE_LOG_FIXED);
+    char code[16] = "---";
+    if (entry->status)
+        snprintf(code, sizeof(code), "%d", entry->status);
+    heddle_log_put_text(&line, "%.16s %s ", entry->time, code);
+    heddle_log_put_bytes(&line, exchange->bytes + method.start, heddle_log_cut_size(method.size, HEDDLE_LOG_METHOD));
+    heddle_log_put_text(&line, " ");
+    heddle_log_put_bytes(&line, exchange->bytes + target.start, heddle_log_cut_size(target.size, TEXT_TARGET));
+    heddle_log_put_text(&line, "%s ", target.size > TEXT_TARGET ? "..." : "");
+    put_size(&line, entry->sent);
+    heddle_log_put_text(&line, " in ");
+    put_duration(&line, entry->seconds);
+    heddle_log_put_text(&line, " for %s", entry->remote ? entry->remote : "?");
+    put_protocol(&line, entry);
+    if (!NIL_P(entry->remark))
+        heddle_log_put_text(&line, "%.64s", RSTRING_PTR(entry->remark));
+    if (!NIL_P(entry->id)) {
+        heddle_log_put_text(&line, " [");
+        heddle_log_put_bytes(&line, RSTRING_PTR(entry->id),
+                             heddle_log_cut_size((uint32_t)RSTRING_LEN(entry->id), HEDDLE_LOG_REQUEST_ID));
+        heddle_log_put_text(&line, "]");
+    }
+    heddle_log_put_text(&line, "\n");
+    return heddle_log_finish_line(&line);
+}
