@@ -26,7 +26,6 @@ module Heddle
       autoload :EventStream, "heddle/http/client/event_stream"
       autoload :Redirect, "heddle/http/client/redirect"
       autoload :Retries, "heddle/http/client/retries"
-      autoload :RetryAfter, "heddle/http/client/retry_after"
       autoload :Upload, "heddle/http/client/upload"
 
       # Bytes of a body in memory, decompressed.

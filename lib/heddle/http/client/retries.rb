@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "time"
+
 module Heddle
   module HTTP
     class Client
@@ -14,10 +16,23 @@ module Heddle
         PAUSE = 0.25
         LONGEST = 10
         PATIENCE = 60
+        # Statuses of a server that is overloaded, or of a proxy that has none.
+        STATUSES = [429, 502, 503, 504].freeze
         UNSENT = [ConnectError, ConnectTimeout, TLSTimeout].freeze
         # Another try does not mend these, or might do twice what the request wants.
         FINAL = [TLSError, PrivateAddressError, OutcomeUnknown].freeze
         private_constant :UNSENT, :FINAL
+
+        # @param field [String, nil] Retry-After: a number or a date (RFC 9110, 10.2.3)
+        # @return [Numeric] seconds from now on; 0 where the field says nothing
+        def self.parse_retry_after(field)
+          return 0 unless field
+          return field.to_i if field.match?(/\A\d{1,9}\z/)
+
+          [Time.httpdate(field) - Time.now, 0].max
+        rescue ArgumentError
+          0
+        end
 
         # @return [Float, nil] seconds of the pause before the request is sent again
         attr_reader :seconds
@@ -47,8 +62,8 @@ module Heddle
         # @param head [H1::ReceivedResponse, H2::ReceivedResponse]
         # @return [Boolean] is the request to be sent again, after {#pause}?
         def after?(request, head)
-          RetryAfter::STATUSES.include?(head.status) &&
-            again?(request, RetryAfter.seconds(Fields.value(head.fields, "retry-after")))
+          STATUSES.include?(head.status) &&
+            again?(request, Retries.parse_retry_after(Fields.value(head.fields, "retry-after")))
         end
 
         # @return [void]
