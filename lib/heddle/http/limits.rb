@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/http/h2/limits"
+require "heddle/http/web_socket/limits"
 
 module Heddle
   module HTTP
@@ -42,21 +43,7 @@ module Heddle
                   "how long a refused client may go on sending, so that it reads the answer and sees no reset"),
         Limit.new(:linger_limit, :bytes, 4_194_304, 0,
                   "how much of what a refused client goes on sending is read and thrown away"),
-        Limit.new(:websocket_message_limit, :bytes, 262_144, 1,
-                  "size of a message from a WebSocket's client; a larger one closes the socket with 1009",
-                  4_294_967_296),
-        Limit.new(:websocket_fragment_limit, :count, 1_000, 1,
-                  "number of frames that a message from a WebSocket's client may have; more close the socket with 1009",
-                  4_294_967_295),
-        Limit.new(:websocket_output_limit, :bytes, 1_048_576, 1,
-                  "size of what may wait for a WebSocket's client that reads slowly; more closes the socket with 1008"),
-        Limit.new(:websocket_ping, :seconds, 25, 0,
-                  "after how long without a word from its client a WebSocket sends a ping; 0: never"),
-        Limit.new(:websocket_timeout, :seconds, 20, 0.001,
-                  "how long a WebSocket's client may take to answer a ping or a close frame; then it is cut off"),
-        Limit.new(:websocket_deflate, :switch, false, nil,
-                  "whether WebSockets compress messages with clients that offer permessage-deflate (RFC 7692); it " \
-                  "takes zlib when Heddle is built, see websockets.md"),
+        *WebSocket::LIMITS,
         Limit.new(:underscore_headers, :switch, false, nil,
                   "whether header names with an underscore are kept; a client can forge others' names with them"),
         *H2::LIMITS
@@ -76,17 +63,8 @@ module Heddle
           value = values.fetch(limit.name, limit.default)
           instance_variable_set(:"@#{limit.name}", limit.check(value))
         end
-        check_deflate
+        WebSocket.check_limits(self)
         freeze
-      end
-
-      private
-
-      def check_deflate
-        return if !websocket_deflate || WebSocket::DEFLATE
-
-        raise ArgumentError, "websocket_deflate needs zlib, which was missing when Heddle was built: install its " \
-                             "headers (Debian: zlib1g-dev), then run gem pristine heddle, or leave the option out"
       end
     end
   end
