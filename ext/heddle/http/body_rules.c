@@ -17,20 +17,6 @@ void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *reje
                   (unsigned long long)engine->body_rate);
 }
 
-bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange *exchange)
-{
-    const heddle_body_streams *streams = &engine->streams;
-    const char *path = exchange->bytes + exchange->head.path.start;
-    size_t size = exchange->head.path.size;
-    for (unsigned i = 0; i < streams->count; i++) {
-        size_t length = strlen(streams->prefixes[i]);
-        if (size >= length && memcmp(path, streams->prefixes[i], length) == 0 &&
-            (size == length || streams->prefixes[i][length - 1] == '/' || path[length] == '/'))
-            return true;
-    }
-    return streams->all;
-}
-
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 /*

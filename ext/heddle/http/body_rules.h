@@ -12,10 +12,6 @@
 int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_t taken, int64_t last);
 /* The response to a body that missed its deadline. */
 void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection);
-/*
- * Does the request's path match the option stream_bodies, so that the application reads the body while it is received?
- */
-bool heddle_body_is_streamed(const heddle_engine *engine, const heddle_exchange *exchange);
 /* May a body of this length, in bytes, stay in memory? Then the memory is reserved. */
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length);
 /* The same for the received part of a body of unknown length. */

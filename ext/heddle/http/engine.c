@@ -105,9 +105,7 @@ static void free_engine(heddle_service *service)
     }
     free(engine->out.bytes);
     heddle_h2_workspace_free(&engine->h2_workspace);
-    for (unsigned i = 0; i < engine->streams.count; i++)
-        free(engine->streams.prefixes[i]);
-    free(engine->streams.prefixes);
+    heddle_path_option_free(&engine->stream_bodies);
     free(engine->body_folder);
     heddle_deflater_free(engine->websockets.deflater);
     free(engine->head.fields);

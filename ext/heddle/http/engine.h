@@ -10,17 +10,12 @@
 #include "http/exchange.h"
 #include "http/h2/session.h"
 #include "http/latency.h"
+#include "http/path_options.h"
 #include "http/slowest.h"
 #include "http/websocket/service.h"
 #include "net/fate.h"
 #include "net/protocol.h"
 #include "net/sockets.h"
-
-typedef struct {
-    bool all;
-    unsigned count;
-    char **prefixes; /* of paths */
-} heddle_body_streams;
 
 /* By the status's first digit, 1 to 5; 0: a status outside of RFC 9110's. */
 enum {
@@ -42,7 +37,7 @@ struct heddle_engine {
     uint64_t body_buffer, body_rate, linger_limit;
     uint64_t body_disk_limit;   /* for the bodies of all processes of this server */
     char *body_folder;          /* the folder for larger bodies */
-    heddle_body_streams streams; /* the requests whose application reads the body while it is received */
+    heddle_path_option stream_bodies; /* the requests whose application reads the body while it is received */
     int64_t head_timeout, idle_timeout, body_grace, body_pause, write_timeout, linger_timeout; /* ns */
     bool draining; /* every response is its connection's last */
 

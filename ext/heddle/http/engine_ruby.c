@@ -85,18 +85,19 @@ static char *copy_text(VALUE string)
     return text;
 }
 
-static void set_streams(heddle_body_streams *streams, VALUE paths)
+/* `paths`: true, false or an Array. */
+static void set_path_option(heddle_path_option *option, VALUE paths)
 {
     if (!RB_TYPE_P(paths, T_ARRAY)) {
-        streams->all = RTEST(paths);
+        option->all = RTEST(paths);
         return;
     }
-    streams->prefixes = calloc((size_t)RARRAY_LEN(paths), sizeof(*streams->prefixes));
-    if (!streams->prefixes && RARRAY_LEN(paths))
+    option->prefixes = calloc((size_t)RARRAY_LEN(paths), sizeof(*option->prefixes));
+    if (!option->prefixes && RARRAY_LEN(paths))
         rb_memerror();
     for (long i = 0; i < RARRAY_LEN(paths); i++) {
-        streams->prefixes[i] = copy_text(RARRAY_AREF(paths, i));
-        streams->count++;
+        option->prefixes[i] = copy_text(RARRAY_AREF(paths, i));
+        option->count++;
     }
 }
 
@@ -154,7 +155,7 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
     engine->body_buffer = NUM2ULL(call_limit(configuration, "body_buffer"));
     engine->body_disk_limit = NUM2ULL(call_limit(configuration, "body_disk_limit"));
     engine->body_folder = copy_text(folder);
-    set_streams(&engine->streams, paths);
+    set_path_option(&engine->stream_bodies, paths);
     engine->body_rate = NUM2ULL(call_limit(configuration, "body_rate"));
     engine->linger_limit = NUM2ULL(call_limit(configuration, "linger_limit"));
     engine->head_timeout = heddle_parse_duration(call_limit(configuration, "head_timeout"));

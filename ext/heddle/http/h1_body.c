@@ -82,7 +82,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     bool large = length > (int64_t)engine->body_buffer;
     h1->since = exchange->arrived;
     h1->taken = 0;
-    h1->streams = heddle_body_is_streamed(engine, exchange);
+    h1->streams = heddle_path_option_counts(&engine->stream_bodies, exchange);
     if (length == HEDDLE_CHUNKED_BODY)
         heddle_chunked_start(&h1->chunked, head->field_bytes, head->line_count);
     if (h1->streams && (h1->expects || engine->body_buffer == 0 || large))

@@ -200,7 +200,8 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     carrier->received = request->ended;
     carrier->due.at = -1;
     bool tunnels = request->protocol.size > 0; /* its application may need the bytes that the client sends */
-    carrier->streams = !request->ended && (tunnels || heddle_body_is_streamed(engine, exchange));
+    carrier->streams = !request->ended &&
+                       (tunnels || heddle_path_option_counts(&engine->stream_bodies, exchange));
     exchange->carrier = carrier;
     carrier->head_memory = sizeof(*carrier) + sizeof(*exchange) + request->size;
     heddle_h2_count_memory(server, (ssize_t)carrier->head_memory);

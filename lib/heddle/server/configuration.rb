@@ -3,6 +3,7 @@
 # All of it here: a Ractor of Ruby 3.3 can load nothing.
 require "heddle/net/networks"
 require "heddle/server/configuration/addresses"
+require "heddle/server/configuration/path_options"
 require "heddle/server/configuration/processes"
 
 module Heddle
@@ -10,6 +11,7 @@ module Heddle
     # The values of all {Options}, built once and frozen.
     class Configuration
       include Addresses
+      include PathOptions
       include Processes
 
       autoload :Context, "heddle/server/configuration/context"
@@ -51,7 +53,7 @@ module Heddle
         Options::OWN.partition { |option| !option.dependent? }.flatten.each { |option| take(option, values) }
         check_mode
         @origin = origin
-        check_streams
+        check_paths
         AltSvc.check(alt_svc, source(:alt_svc)) if alt_svc
         check_garbage_collection
         @http = http_configuration(values)
@@ -67,14 +69,6 @@ module Heddle
 
         raise ConfigurationError, "allowed_origins (#{source(:allowed_origins)}) must be origins such as " \
                                   "https://example.com, or *, but has #{wrong.inspect}"
-      end
-
-      # @return [Boolean, Array<String>] the requests whose application reads the body as it comes: all, none, or those
-      #   of these paths and below
-      def streamed
-        return stream_bodies.include?("all") unless stream_bodies.any? { |path| path.start_with?("/") }
-
-        stream_bodies.include?("all") || stream_bodies
       end
 
       # @return [void]
@@ -187,13 +181,6 @@ module Heddle
 
         raise ConfigurationError, "out_of_band_gc (#{source(:out_of_band_gc)}) needs Ruby 3.4 or newer, and Linux; " \
                                   "this is Ruby #{RUBY_VERSION} on #{RUBY_PLATFORM}. Leave it out"
-      end
-
-      def check_streams
-        wrong = stream_bodies.find { |path| path != "all" && !path.start_with?("/") } or return
-
-        raise ConfigurationError, "stream_bodies (#{source(:stream_bodies)}) must be all, off, or paths that begin " \
-                                  "with /, but is #{wrong.inspect}"
       end
 
       def take(option, values)

@@ -1,0 +1,25 @@
+#include "http/path_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A prefix ends at a slash, or where the path ends: /rpc is no prefix of /rpcs. */
+bool heddle_path_option_counts(const heddle_path_option *option, const heddle_exchange *exchange)
+{
+    const char *path = exchange->bytes + exchange->head.path.start;
+    size_t size = exchange->head.path.size;
+    for (unsigned i = 0; i < option->count; i++) {
+        size_t length = strlen(option->prefixes[i]);
+        if (size >= length && memcmp(path, option->prefixes[i], length) == 0 &&
+            (size == length || option->prefixes[i][length - 1] == '/' || path[length] == '/'))
+            return true;
+    }
+    return option->all;
+}
+
+void heddle_path_option_free(heddle_path_option *option)
+{
+    for (unsigned i = 0; i < option->count; i++)
+        free(option->prefixes[i]);
+    free(option->prefixes);
+}

@@ -1,0 +1,18 @@
+#ifndef HEDDLE_HTTP_PATH_OPTIONS_H
+#define HEDDLE_HTTP_PATH_OPTIONS_H
+
+/* An option that counts for all requests, for none, or for those of some paths and below, such as stream_bodies. */
+
+#include "http/exchange.h"
+
+typedef struct {
+    bool all;
+    unsigned count;
+    char **prefixes; /* of paths */
+} heddle_path_option;
+
+/* Does the option count for this request? */
+bool heddle_path_option_counts(const heddle_path_option *option, const heddle_exchange *exchange);
+void heddle_path_option_free(heddle_path_option *option);
+
+#endif
