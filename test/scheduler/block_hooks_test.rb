@@ -89,6 +89,58 @@ class BlockHooksTest < Minitest::Test
     assert_equal %i[unlocked locked raised], outcome
   end
 
+  # Ruby wakes one fiber of those that wait. If that one raised, those behind it would wait for ever.
+  WAKE_UPS = {
+    "mutex" => lambda do
+      mutex = Mutex.new.tap(&:lock)
+      [-> { mutex.synchronize { :locked } }, -> { mutex.unlock }]
+    end,
+    "monitor" => lambda do
+      monitor = Monitor.new.tap(&:enter)
+      [-> { monitor.synchronize { :locked } }, -> { monitor.exit }]
+    end,
+    "queue" => lambda do
+      queue = Queue.new
+      [-> { queue.pop }, -> { queue << :item }]
+    end,
+    "sized_queue" => lambda do
+      queue = SizedQueue.new(1) << :item
+      [-> { queue << :another }, -> { queue.pop }]
+    end,
+    "condition_variable" => lambda do
+      mutex = Mutex.new
+      condition = ConditionVariable.new
+      [-> { mutex.synchronize { condition.wait(mutex) } }, -> { mutex.synchronize { condition.signal } }]
+    end
+  }.freeze
+
+  WAKE_UPS.each do |name, make|
+    define_method("test_an_exception_loses_no_wake_up_of_a_#{name}") do
+      assert_equal %i[woken raised], woken_and_interrupted(make) { |wake, interrupt| [wake, interrupt] }
+      assert_equal %i[woken raised], woken_and_interrupted(make) { |wake, interrupt| [interrupt, wake] }
+    end
+  end
+
+  def test_a_mutex_goes_to_the_next_after_one_that_was_interrupted
+    taken = []
+    scheduled do |scheduler|
+      mutex = Mutex.new.tap(&:lock)
+      first, = Array.new(2) do |number|
+        Fiber.schedule do
+          mutex.synchronize { taken << number }
+          scheduler.block(:interrupted) if number.zero?
+        rescue IndexError
+          taken << :raised
+        end
+      end
+      mutex.unlock
+      scheduler.interrupt(first, IndexError.new)
+      10.times { scheduler.yield }
+    end
+
+    assert_equal [0, 1, :raised], taken.sort_by(&:to_s)
+  end
+
   def test_a_mutex_is_owned_by_the_fiber_that_locked_it
     scheduled do
       mutex = Mutex.new
@@ -313,6 +365,26 @@ class BlockHooksTest < Minitest::Test
   end
 
   private
+
+  # @param make [#call] returns what waits, and what wakes it
+  # @yield [wake, interrupt] their order
+  # @return [Array<Symbol>] what has happened to the fiber that waited
+  def woken_and_interrupted(make)
+    seen = []
+    scheduled do |scheduler|
+      wait, wake = make.call
+      waiting = Fiber.schedule do
+        wait.call
+        seen << :woken
+        scheduler.block(:interrupted)
+      rescue IndexError
+        seen << :raised
+      end
+      yield(wake, -> { scheduler.interrupt(waiting, IndexError.new) }).each(&:call)
+      10.times { scheduler.yield }
+    end
+    seen
+  end
 
   # A scheduler whose hook lets other threads run before it does anything.
   def slow_hooks(before:, &block)

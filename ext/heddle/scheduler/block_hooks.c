@@ -66,25 +66,13 @@ static bool is_locking_again(VALUE blocker)
     return false;
 }
 
-static VALUE wait_uninterruptibly(VALUE park)
-{
-    heddle_park_wait_uninterruptibly((heddle_park *)park);
-    return Qnil;
-}
-
-static VALUE leave_park(VALUE park)
-{
-    heddle_park_leave((heddle_park *)park);
-    return Qnil;
-}
-
 /* The methods around Mutex#sleep unlock the Mutex, so an exception is raised only when the fiber has it again. */
 static void park_to_lock_again(heddle_loop *loop)
 {
     heddle_park park;
     heddle_park_enter(loop, &park);
     park.blocked = true;
-    rb_ensure(wait_uninterruptibly, (VALUE)&park, leave_park, (VALUE)&park);
+    heddle_park_wait_uninterruptibly_and_leave(&park);
 }
 
 /*
@@ -137,10 +125,12 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
     if (heddle_loop_is_closed(loop))
         return Qnil;
     heddle_park *park = heddle_park_find(loop, fiber);
-    if (park && park->blocked)
+    if (park && park->blocked) {
+        park->unblocked = true;
         heddle_park_wake(park);
-    else
+    } else {
         heddle_early_unblock_keep(loop, fiber, blocker);
+    }
     return Qnil;
 }
 

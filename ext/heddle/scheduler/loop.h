@@ -45,6 +45,7 @@ struct heddle_park {
     bool switched_away;      /* the fiber has switched away and not come back */
     bool resting;   /* the fiber is idle: it does not keep the loop running */
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
+    bool unblocked; /* … and has ended: no other fiber is woken for what this one was woken for */
     VALUE switched_to; /* see heddle_park_note_target */
     bool put_back;  /* the fiber was left by Fiber#raise or #transfer and queued again; the switch to it may fail */
     bool preempted; /* the fiber does not wait: it has used up its time slice */
@@ -397,8 +398,9 @@ void heddle_park_mark_idle(heddle_park *park);
 void heddle_park_wait(heddle_park *park);
 /* The same for a wait whose result the caller doesn't need: leaves the park in any case. */
 void heddle_park_wait_and_leave(heddle_park *park);
-/* As heddle_park_wait, but pending exceptions are raised at the next wait. */
+/* As the two above, but pending exceptions are raised at the next wait. */
 void heddle_park_wait_uninterruptibly(heddle_park *park);
+void heddle_park_wait_uninterruptibly_and_leave(heddle_park *park);
 /* Raises the exception that a wait of the calling fiber would raise at its beginning. */
 void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber);
 /*

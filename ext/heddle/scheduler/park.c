@@ -336,7 +336,11 @@ void heddle_park_wait(heddle_park *park)
     if (park->owner->must_raise)
         raise_pending(park);
     wait_uninterrupted(park);
-    if (park->owner->must_raise)
+    /*
+     * Mutex#unlock, Queue#push and the like wake one fiber of those that wait. If that one raised now, what it was
+     * woken for would be left and the others would wait on. So it takes it, and raises at its next wait.
+     */
+    if (park->owner->must_raise && !park->unblocked)
         raise_pending(park);
 }
 
@@ -388,10 +392,15 @@ void heddle_park_wait_and_leave(heddle_park *park)
     rb_ensure(wait_interruptibly, (VALUE)park, leave_park, (VALUE)park);
 }
 
-static VALUE wait_for_the_end(VALUE park)
+static VALUE wait_uninterruptibly(VALUE park)
 {
     wait_uninterrupted((heddle_park *)park);
     return Qnil;
+}
+
+void heddle_park_wait_uninterruptibly_and_leave(heddle_park *park)
+{
+    rb_ensure(wait_uninterruptibly, (VALUE)park, leave_park, (VALUE)park);
 }
 
 void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
@@ -410,7 +419,7 @@ void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
         if (park->switched_away)
             heddle_park_finish_switch(park);
         park->woken = false;
-        rb_protect(wait_for_the_end, (VALUE)park, &later);
+        rb_protect(wait_uninterruptibly, (VALUE)park, &later);
         if (later)
             state = later;
     }
