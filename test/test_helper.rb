@@ -45,5 +45,5 @@ if (names = ENV.fetch("HEDDLE_TEST_PROTECT", nil))
   require "heddle"
   Heddle.enable(*(names == "all" ? %i[offload preempt stall_report] : names.split(",").map(&:to_sym)))
 end
-require_relative "support/callback_check" if ENV["HEDDLE_TEST_CALLBACKS"]
+require_relative "support/callback_check"
 require_relative "support/result_reporter" if ENV["HEDDLE_TEST_RESULT"]

@@ -121,6 +121,7 @@ class OffloadInPlaceTest < Minitest::Test
       child: Timeout::Error
     TEXT
       $stdout.sync = true
+      Heddle.disable :callback_report # the child is waited for in the callback
       Heddle.run do
         report("parent") { rescued { Timeout.timeout(LIMIT) { NativeCalls.meet(2) } } }
         NativeCalls.call_back(1) do

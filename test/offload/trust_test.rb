@@ -10,7 +10,8 @@ class OffloadTrustTest < Minitest::Test
 
   # A program in a process of its own, with the extension of that name loaded as a gem's would be.
   def trusting(name, program, options: "", env: {})
-    head = "require 'heddle'; Heddle.enable(:offload#{options}); require #{NativeCallsLibrary.path(name).dump}; " \
+    head = "require 'heddle'; Heddle.enable(:offload#{options}); Heddle.enable :callback_report; " \
+           "require #{NativeCallsLibrary.path(name).dump}; " \
            "offloaded = -> { Heddle::Offload.functions.sum { |f| f[:offloaded] } }; "
     output, status = ruby(head + program, env:)
 

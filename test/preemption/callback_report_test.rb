@@ -21,12 +21,7 @@ class CallbackReportTest < Minitest::Test
     Heddle.enable :callback_report
   end
 
-  # Under HEDDLE_TEST_CALLBACKS it stays on.
-  def teardown
-    was_on = ENV.key?("HEDDLE_TEST_CALLBACKS")
-    Heddle.disable :callback_report
-    Heddle.enable :callback_report if was_on
-  end
+  def teardown = Heddle.disable(:callback_report)
 
   # What is told of a callback that is called with a queue into which another fiber puts something.
   def told(tell: ->(_) {}, &) = Heddle::Stalls.telling(tell) { noted(&) }

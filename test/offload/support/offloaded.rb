@@ -33,14 +33,16 @@ module Offloaded
     Heddle::Offload.functions.find { |function| function[:method] == method && function[:library] =~ /native_calls/ }
   end
 
-  # Runs a Ruby program with offloading on in a process of its own.
+  # Runs a Ruby program with offloading on in a process of its own. It prints it, too, when another fiber runs during a
+  # callback of a native library (test/support/callback_check.rb).
   # @param options [String] further arguments of Heddle.enable
   # @param allow [Boolean] whether the test extension's calls are allowed to run on any thread
   # @param status [true, nil] whether it succeeds; nil: a signal ends it
   # @return [String] what it printed
   def offloading(program, *arguments, env: {}, options: "", allow: true, status: true)
     options += ", allow: ['native_calls']" if allow
-    head = "require 'heddle'; Heddle.enable(:offload#{options}); require #{NativeCallsLibrary.path.dump}; "
+    head = "require 'heddle'; Heddle.enable(:offload#{options}); Heddle.enable :callback_report; " \
+           "require #{NativeCallsLibrary.path.dump}; "
     output, ended = ruby(head + program, *arguments, env: env)
 
     assert_equal [status], [ended.success?], output

@@ -111,6 +111,7 @@ module Trials
         Heddle.enable :offload
         Heddle.enable :preempt, **(WAY == "chaos" ? { slice: 0.001 } : {})
         Heddle.enable :stall_report, threshold: 60
+        Heddle.enable :callback_report if ENV["HEDDLE_TRIAL_FRAMEWORK"] == "program" # see inside/program.rb
       end
       require_relative "inside/chaos" if WAY == "chaos"
     end

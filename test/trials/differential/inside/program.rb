@@ -3,7 +3,9 @@
 require "stringio"
 
 module Trials
-  # A program of programs/: each of its examples prints what must be the same in all four ways.
+  # A program of programs/: each of its examples prints what must be the same in all four ways. With the protections it
+  # also prints where another fiber has run during a callback of a library that is not declared re-entrant, which is a
+  # difference.
   module Program
     # Runs the block, and so long as it runs, other fibers.
     # @yieldparam out [StringIO] what it prints
@@ -16,8 +18,15 @@ module Trials
       rescue StandardError => e
         out.puts "#{e.class}: #{e.message}"
       end
-      Inside.printed(name, out.string)
+      Inside.printed(name, [out.string, *callback_waits].join)
     end
+
+    def self.callback_waits
+      return [] unless defined?(Heddle) && Heddle.enabled.include?(:callback_report)
+
+      Heddle::CallbackReport.recent.map { |wait| "#{wait}\n" }
+    end
+    private_class_method :callback_waits
 
     # Runs the blocks at once: threads where there is no loop.
     # @return [Array] what they returned

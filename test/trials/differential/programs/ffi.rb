@@ -44,3 +44,19 @@ Trials::Program.example("blocking calls that overlap, then a callback") do |out|
   Trials::Program.together(-> { Libc.usleep(10_000) }, -> { Libc.usleep(30_000) })
   out.puts sort.call(:qsort) { |a, b| a.read_int <=> b.read_int }.inspect
 end
+
+Trials::Program.example("callbacks that wait, one of which raises") do |out|
+  calls = [false, true, false].map do |raises|
+    lambda do
+      sort.call(:qsort) do |a, b|
+        sleep 0.001
+        raise "of the one that raises" if raises
+
+        a.read_int <=> b.read_int
+      end
+    rescue RuntimeError => e
+      e.message
+    end
+  end
+  out.puts Trials::Program.together(*calls).inspect
+end

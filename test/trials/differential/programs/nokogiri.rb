@@ -44,3 +44,27 @@ Trials::Program.example("an unknown function of XPath beside one that computes")
   end
   out.puts Trials::Program.together(search, -> { Nokogiri::XML("<r><a/><a/></r>").xpath("//a").size }).inspect
 end
+
+# A handler of events that waits, as one does that asks a database.
+class WaitingHandler < Nokogiri::XML::SAX::Document
+  attr_reader :seen
+
+  def start_element(name, _attributes = [])
+    sleep 0.002
+    (@seen ||= []) << name
+  end
+
+  def error(message)
+    (@seen ||= []) << message[/mismatch/]
+  end
+end
+
+Trials::Program.example("parsers whose handlers wait, each with its own errors") do |out|
+  parse = lambda do |text|
+    handler = WaitingHandler.new
+    Nokogiri::XML::SAX::Parser.new(handler).parse(text)
+    handler.seen.compact
+  end
+  texts = ["<a><b/><c/></a>", "<d><e></f></d>", "<g><h/></g>"]
+  out.puts Trials::Program.together(*texts.map { |text| -> { parse.call(text) } }).inspect
+end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "support/native_library"
+require "tmpdir"
+
+# The check of callbacks runs by default where tests call native libraries, and fails a test.
+class CallbackCheckTest < Minitest::Test
+  LIBRARY = NativeLibrary.new(File.expand_path("../preemption/support/callbacks.c", __dir__))
+  PLANTED = <<~RUBY.freeze
+    require "test_helper"
+    require "support/scheduled"
+    require "heddle"
+    require #{LIBRARY.path.dump}
+    class PlantedTest < Minitest::Test
+      include Scheduled
+      def test_waits_in_a_callback = scheduled { CallingBack.call(-> { sleep 0.001 }) }
+      def test_waits_there_once_more = test_waits_in_a_callback
+      def test_waits_elsewhere = scheduled { sleep 0.001 }
+      def test_switches_the_report_off
+        Heddle.disable
+        scheduled { CallingBack.call(-> { sleep 0.001 }) }
+      end
+    end
+  RUBY
+  private_constant :PLANTED
+
+  def planted(setting)
+    Dir.mktmpdir do |folder|
+      File.write(file = File.join(folder, "planted_test.rb"), PLANTED)
+      output, = Open3.capture2e({ "HEDDLE_TEST_CALLBACKS" => setting, "HEDDLE_TEST_RESULT" => nil, "RUBYOPT" => nil },
+                                RbConfig.ruby, "-Ilib", "-Itest", file, chdir: ROOT)
+      output
+    end
+  end
+
+  def test_a_test_whose_callback_waits_fails
+    output = planted("error")
+
+    assert_match(/^4 runs, .* 3 failures, 0 errors/, output)
+    %w[waits_in_a_callback waits_there_once_more switches_the_report_off].each { |name| assert_includes output, name }
+    assert_match(/another fiber runs during a callback of callbacks\.so.*planted_test\.rb:7/, output)
+  end
+
+  def test_where_it_is_not_wanted_nothing_fails
+    assert_match(/^4 runs, .* 0 failures, 0 errors/, planted(nil))
+  end
+
+  def test_it_is_on_where_tests_call_native_libraries
+    wanted = %w[test/offload/call_test.rb test/preemption/bounds_test.rb test/scheduler/wait_in_place_test.rb
+                test/scheduler/timers_test.rb].map { |file| CallbackCheck.wanted?(File.join(ROOT, file), nil) }
+
+    assert_equal [true, true, true, false], wanted
+    assert CallbackCheck.wanted?("test/http/x_test.rb", "error")
+    refute CallbackCheck.wanted?(File.join(ROOT, "test/offload/call_test.rb"), "off")
+    assert_raises(ArgumentError) { CallbackCheck.wanted?("test/http/x_test.rb", "eror") }
+  end
+
+  # An exemption that names no test would excuse nothing.
+  def test_what_is_exempt_exists
+    CallbackCheck::EXEMPT.each_key do |name|
+      type, method = name.split("#")
+      sources = Dir[File.join(ROOT, "test/**/*_test.rb")].select { |path| File.read(path).match?(/^class #{type} </) }
+
+      assert_equal 1, sources.size, name
+      assert_includes File.read(sources.first), "def #{method}\n", name if method
+    end
+  end
+end
