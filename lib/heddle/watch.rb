@@ -7,6 +7,11 @@ module Heddle
   # @api private
   # The thread that looks at the heartbeats of the loops, for {Preemption}, {Stalls} and {Handoff}; native, in C.
   module Watch
+    # The system has refused the thread.
+    class NoThread < Errno::EAGAIN
+      def initialize = super("starting the watch thread")
+    end
+
     @slice = @threshold = @handoff = nil
 
     class << self
@@ -32,10 +37,17 @@ module Heddle
       private
 
       def change(slice, threshold, handoff)
-        Native.watch(slice, threshold, handoff)
+        start(slice, threshold, handoff)
         @slice = slice
         @threshold = threshold
         @handoff = handoff
+      end
+
+      # EAGAIN is pthread_create's only: nothing else here can have it.
+      def start(slice, threshold, handoff)
+        Native.watch(slice, threshold, handoff)
+      rescue Errno::EAGAIN
+        raise NoThread, cause: nil
       end
 
       def duration(seconds, name)

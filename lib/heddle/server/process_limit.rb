@@ -7,17 +7,44 @@ module Heddle
     module ProcessLimit
       MESSAGE = "the system allows this user or container no more threads and processes (EAGAIN). Raise pids.max of " \
                 "the container, TasksMax of the systemd unit or `ulimit -u`, or run fewer workers and threads"
-      # The causes that Ruby, a fork and our own threads name.
-      CAUSES = /can't create Thread|fork\(2\)|starting the watch/
-      private_constant :MESSAGE, :CAUSES
+      # Ruby raises a plain ThreadError for it, as for mistakes of a program: only its own words tell (thread.c).
+      NO_THREAD = "can't create Thread"
+      private_constant :MESSAGE, :NO_THREAD
+
+      # The system has refused a process of the server.
+      class NoProcess < Errno::EAGAIN
+        def initialize = super("fork(2)")
+      end
+
+      # @param number [Integer] errno of a fork that has failed
+      # @return [SystemCallError]
+      def self.failed_fork(number)
+        number == Errno::EAGAIN::Errno ? NoProcess.new : SystemCallError.new("fork(2)", number)
+      end
+
+      # Runs a block that forks.
+      # @raise [NoProcess]
+      def self.forking
+        yield
+      rescue Errno::EAGAIN
+        raise NoProcess, cause: nil
+      end
 
       # @param error [Exception]
       # @return [String, nil] what to do; nil: the error is another one
       def self.explain(error)
-        return unless error.is_a?(ThreadError) || error.is_a?(Errno::EAGAIN)
-
-        "#{error.message[CAUSES]}: #{MESSAGE}" if error.message.match?(CAUSES)
+        what = what_was_refused(error)
+        what && "#{what}: #{MESSAGE}"
       end
+
+      # Not `case`: SystemCallError.=== takes any error with the same number.
+      def self.what_was_refused(error)
+        if error.is_a?(NoProcess) then "fork(2)"
+        elsif error.is_a?(Watch::NoThread) then "starting the watch thread"
+        elsif error.is_a?(ThreadError) && error.message.start_with?(NO_THREAD) then NO_THREAD
+        end
+      end
+      private_class_method :what_was_refused
     end
   end
 end

@@ -100,19 +100,12 @@ module Heddle
           slot = message.values["slot"]
           hooks.run(:before_worker_fork)
           reader, writer = IO.pipe
-          middle = fork do
-            reader.close
-            writer.write(fork_worker(message, writer).to_s)
-          rescue Errno::EPIPE
-            nil # the mold has been ended meanwhile
-          ensure
-            exit!(0)
-          end
+          middle = ProcessLimit.forking { fork_middle(message, reader, writer) }
           writer.close
           pid = reader.read.to_i
           reader.close
           Process.wait(middle)
-          raise SystemCallError.new("fork(2)", -pid) if pid < 0
+          raise ProcessLimit.failed_fork(-pid) if pid < 0
           # The master would signal process 0, which is its own process group.
           raise "no process could be forked" if pid.zero?
 
@@ -121,6 +114,17 @@ module Heddle
           @channel.send_message("unspawned", slot:, message: ProcessLimit.explain(e) || "#{e.class}: #{e.message}")
         ensure
           message.io.close
+        end
+
+        def fork_middle(message, reader, writer)
+          fork do
+            reader.close
+            writer.write(fork_worker(message, writer).to_s)
+          rescue Errno::EPIPE
+            nil # the mold has been ended meanwhile
+          ensure
+            exit!(0)
+          end
         end
 
         # @return [Integer] the process, or the error's number, negative

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "support/scheduled"
+
+# What to raise is said where the system refuses a thread or a process, and nowhere else.
+class ProcessLimitTest < Minitest::Test
+  include Scheduled
+
+  Limit = Heddle::Server::ProcessLimit
+
+  def explained(error) = Limit.explain(error)&.slice(/.*?: /)
+
+  def test_a_refused_process_is_explained
+    error = assert_raises(Limit::NoProcess) { Limit.forking { raise Errno::EAGAIN, "fork(2)" } }
+
+    assert_equal "fork(2): ", explained(error)
+    assert_equal "fork(2): ", explained(Limit.failed_fork(Errno::EAGAIN::Errno))
+    assert_kind_of Errno::EAGAIN, error
+  end
+
+  def test_what_the_forked_process_does_is_its_own
+    assert_equal 4, Process.wait2(Limit.forking { fork { exit!(4) } }).last.exitstatus
+  end
+
+  def test_another_error_of_a_fork_is_that_error
+    error = Limit.failed_fork(Errno::ENOMEM::Errno)
+
+    assert_instance_of Errno::ENOMEM, error
+    assert_nil explained(error)
+  end
+
+  def test_a_thread_that_ruby_can_not_make_is_explained
+    refused = ThreadError.new("can't create Thread: Resource temporarily unavailable")
+
+    assert_equal "can't create Thread: ", explained(refused)
+    assert_nil explained(assert_raises(ThreadError) { Thread.new })
+  end
+
+  # The words alone make nothing of it.
+  def test_other_errors_are_not_explained
+    [Errno::EAGAIN.new("fork(2)"), Errno::EAGAIN.new("starting the watch thread"),
+     RuntimeError.new("can't create Thread"), IO::EAGAINWaitReadable.new].each { |error| assert_nil explained(error) }
+  end
+
+  def test_a_refused_watch_thread_is_explained
+    output, status = ruby(<<~RUBY)
+      require "heddle/server"
+      Heddle::Native.define_singleton_method(:watch) { |*| raise Errno::EAGAIN, "starting the watch" }
+      begin
+        Heddle.enable :preempt
+      rescue SystemCallError => e
+        puts Heddle::Server::ProcessLimit.explain(e), e.cause.inspect, Heddle::Watch.slice.inspect
+      end
+    RUBY
+
+    assert_predicate status, :success?, output
+    assert_match(/\Astarting the watch thread: the system allows .*\nnil\nnil\n\z/, output)
+  end
+end
