@@ -87,4 +87,20 @@ class LineBufferTest < Minitest::Test
 
     assert_empty @stream.writes
   end
+
+  def test_lines_that_a_full_disk_has_lost_are_counted_when_it_has_room_again
+    @stream.hook = -> { raise Errno::ENOSPC }
+    Heddle.run do
+      @buffer.start
+      @buffer.write("one\n")
+      @buffer.write("two\n")
+      @buffer.stop
+      @buffer.write("three\n")
+    end
+    @stream.hook = nil
+    @buffer.write("four\n")
+    @buffer.write("five\n")
+
+    assert_equal "\n(up to 3 lines of the log were lost: No space left on device)\nfour\nfive\n", @stream.writes.join
+  end
 end

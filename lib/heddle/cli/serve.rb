@@ -105,6 +105,8 @@ module Heddle
         return log.banner("#{text}. #{mode} #{protection}") unless configuration.log_format == :text
 
         @output.puts(text, mode, "#{protection} Ctrl-C stops it.")
+      rescue SystemCallError, IOError
+        # Its disk is full, or nobody reads it: that is no reason not to serve.
       end
 
       # The serving processes, such as "2 workers, each with 5 threads".

@@ -17,7 +17,8 @@ module Heddle
       def initialize(stream)
         @stream = stream
         @lines = +""
-        @lost = 0
+        @lost = @unwritten = 0
+        @reason = nil
         @task = nil
         @waiting = nil
       end
@@ -83,11 +84,16 @@ module Heddle
         put(lines)
       end
 
-      # A log that nobody reads any more must not stop the server.
+      # A log that nobody reads any more, or whose disk is full, must not stop the server. How much of the text was
+      # written is unknown then, so the next one begins on a line of its own.
       def put(text)
+        number = text.count("\n")
+        text = "\n(up to #{@unwritten} lines of the log were lost: #{@reason})\n#{text}" if @unwritten > 0
         @stream.write(text)
-      rescue SystemCallError, IOError
-        nil
+        @unwritten = 0
+      rescue SystemCallError, IOError => e
+        @unwritten += number
+        @reason = Visible.line(e.message.sub(/ @ .*/, ""))
       end
     end
   end
