@@ -40,6 +40,59 @@ class OffloadThreadLimitTest < Minitest::Test
                  "[16, 384, 16]\ntrue\ntaken back\n384\n[0]\n", output
   end
 
+  # The deadlock of docs/offload.md: all threads wait for a lock, and its holder's next call queues behind them.
+  DEADLOCK = <<~RUBY
+    require "tempfile"
+    $stderr = File.open(File::NULL, "w")
+    path = Tempfile.create("lock").path
+    holder = File.open(path)
+    lock = -> { File.open(path) { |file| file.flock(File::LOCK_EX) } }
+    until_all_wait = -> { sleep 0.001 until Heddle::Offload.threads[:running] == 4 }
+    until_queued = -> { sleep 0.001 until Heddle::Offload.threads[:queued] == 1 }
+    at_exit { File.unlink(path) }
+  RUBY
+
+  def test_in_a_deadlock_of_all_threads_a_time_limit_takes_the_holders_call_back
+    output = offloading(DEADLOCK + <<~RUBY, options: ", threads: 4")
+      Heddle.run do
+        holder.flock(File::LOCK_EX)
+        waiters = Array.new(4) { Heddle.async(&lock) }
+        until_all_wait.call
+        call = Heddle.async do
+          Heddle.timeout(0.1) { NativeCalls.same_thread? }
+        rescue Heddle::TimeoutError
+          "taken back"
+        end
+        until_queued.call # the loop runs
+        p waiters.map(&:state), call.value
+        holder.flock(File::LOCK_UN) # in place
+        p waiters.map(&:value), NativeCalls.same_thread?
+      end
+    RUBY
+
+    assert_equal "[:waiting, :waiting, :waiting, :waiting]\n\"taken back\"\n[0, 0, 0, 0]\nfalse\n", output
+  end
+
+  def test_in_a_deadlock_of_all_threads_the_end_of_a_waiting_call_lets_the_holder_go_on
+    output = offloading(DEADLOCK + <<~RUBY, options: ", threads: 4")
+      Heddle.run do
+        holder.flock(File::LOCK_EX)
+        waiters = Array.new(3) { Heddle.async(&lock) }
+        impatient = Heddle.async(&lock)
+        until_all_wait.call
+        call = Heddle.async { NativeCalls.same_thread? }
+        until_queued.call
+        p call.state
+        impatient.cancel
+        p call.value, waiters.map(&:state)
+        holder.close
+        p waiters.map(&:value)
+      end
+    RUBY
+
+    assert_equal ":waiting\nfalse\n[:waiting, :waiting, :waiting]\n[0, 0, 0]\n", output
+  end
+
   def test_a_limit_is_a_whole_number_of_one_or_more
     [0, -1, 1.5, "8", 100_001].each do |threads|
       error = assert_raises(ArgumentError) { Heddle::Offload.thread_limit = threads }
