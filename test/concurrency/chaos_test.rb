@@ -2,8 +2,8 @@
 
 require_relative "support/loop_helpers"
 
-# Random programs of nested scopes, time limits, failures and cancellings over shared semaphores, channels and pools.
-# Whatever happens in them, they end, and what they shared is whole afterwards. HEDDLE_SEED repeats one.
+# Random programs of nested scopes, time limits, failures and cancellings over shared semaphores, channels and pools, and
+# over Ruby's own locks, queues and condition variables. Whatever happens in them, they end, and what they shared is whole afterwards. HEDDLE_SEED repeats one.
 class ChaosTest < Minitest::Test
   include Heddle::LoopHelpers
 
@@ -30,6 +30,7 @@ class ChaosTest < Minitest::Test
     @channel = Heddle::Channel.new(random.rand(3))
     @pool = Heddle::Pool.new(limit: 2, close: ->(_) {}) { turns(@random.rand(3)) && Object.new }
     @inside = 0
+    share_primitives_of_ruby
     in_loop(cancel_grace: 0.05) do
       Heddle.async(background: true) { loop { @channel << turns(1) } }
       Heddle.async(background: true) { loop { turns(1) && @channel.pop } }
@@ -38,7 +39,18 @@ class ChaosTest < Minitest::Test
     assert_whole
   end
 
+  # What is woken one by one has to be handed on, also when the one that was woken is cancelled.
+  def share_primitives_of_ruby
+    @mutex = Mutex.new
+    @tokens = Queue.new([1, 2])
+    @seats = SizedQueue.new(2)
+    @state = Mutex.new
+    @vacancy = ConditionVariable.new
+    @vacant = 2
+  end
+
   def assert_whole
+    assert_equal [false, 2, 0, 2], [@mutex.locked?, @tokens.size, @seats.size, @vacant]
     assert_equal [2, 0, 0], [@semaphore.free, @semaphore.waiting, @inside]
     assert_equal [0, 0, 0], [@pool.busy, @pool.waiting, @channel.num_waiting]
     assert_operator @pool.size, :<=, 2
@@ -54,7 +66,7 @@ class ChaosTest < Minitest::Test
   def step(depth)
     return turns(@random.rand(4)) if depth.zero?
 
-    case @random.rand(12)
+    case @random.rand(16)
     when 0 then raise Planned
     when 1 then survive { Heddle.timeout(@random.rand * 0.002) { many(depth) } }
     when 2 then survive { Heddle.scope { many(depth) } }
@@ -66,6 +78,10 @@ class ChaosTest < Minitest::Test
     when 8 then Heddle::Channel.select(@channel, Heddle::Channel.new, timeout: 0.001)
     when 9 then cleaning_up(depth)
     when 10 then sleep(@random.rand * 0.001)
+    when 11 then @mutex.synchronize { turns(@random.rand(3)) }
+    when 12 then with_token { turns(@random.rand(3)) }
+    when 13 then seated { turns(@random.rand(3)) }
+    when 14 then signalled { turns(@random.rand(3)) }
     else Heddle.async { survive { step(depth - 1) } }
     end
   end
@@ -100,5 +116,31 @@ class ChaosTest < Minitest::Test
     ensure
       @inside -= 1
     end
+  end
+
+  def with_token
+    token = @tokens.pop
+    yield
+  ensure
+    @tokens << token if token
+  end
+
+  def seated
+    taken = @seats << self
+    yield
+  ensure
+    @seats.pop if taken
+  end
+
+  # No task waits while it has the lock, beside for the condition. So the lock at the end never waits.
+  def signalled
+    @state.synchronize do
+      @vacancy.wait(@state) while @vacant.zero?
+      @vacant -= 1
+    end
+    taken = true
+    yield
+  ensure
+    @state.synchronize { (@vacant += 1) && @vacancy.signal } if taken
   end
 end
