@@ -43,6 +43,8 @@ module Heddle
       # Letters of an epoch.
       LETTERS = [*"a".."z", *"2".."7"].freeze
       private_constant :LETTERS
+      # The form of all epochs.
+      EPOCH = /\A[a-z2-7]{12}\z/
 
       # @return [String] one that nobody has used
       def self.new_epoch = Array.new(12) { LETTERS[SecureRandom.random_number(LETTERS.size)] }.join
@@ -56,8 +58,10 @@ module Heddle
       # @raise [ArgumentError]
       def initialize(url, name: "heddle_pubsub", stored: 10_000)
         @kind, @gem = SCHEMES.fetch(url[/\A[a-z]+(?=:)/]) do
-          raise ArgumentError, "must begin with redis://, rediss://, postgres:// or postgresql://, " \
-                               "but is #{Backend.hide_password(url).inspect}"
+          raise ArgumentError, "#{Backend.hide_password(url).inspect} is no address of a backend. Accepted are " \
+                               "redis:// and rediss:// for Redis, postgres:// and postgresql:// for PostgreSQL, " \
+                               "such as \"redis://localhost:6379/1\" or \"postgres://user@host/database\". Leave " \
+                               "the setting out to use this server's memory"
         end
         unless NAME.match?(name)
           raise ArgumentError, "the name must consist of at most 40 small letters, digits and _, but is #{name.inspect}"

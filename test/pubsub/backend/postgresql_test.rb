@@ -33,6 +33,91 @@ class PubSubPostgresqlTest < Minitest::Test
     assert_nil one.message.first
   end
 
+  # Of no form, of a wrong one, and with messages that are damaged.
+  FOREIGN = ["", "hello", "x y z", "aaaaaaaaaaaa 1 ", "%s 0x2 ", "%s 2 !", "%s 2 AAAA", "%s 2 /////w==", "%s 99 ",
+             "aaaaaaaaaaaa 2 AAAABHJvb20AAAABeA=="].freeze
+  private_constant :FOREIGN
+
+  def test_notifications_of_another_program_are_skipped
+    one = machine
+    first = one.publish("a")
+    notify(FOREIGN.map { |text| format(text, first[/\A[^:]+/]) })
+    last = one.publish("b")
+
+    assert_equal [["a", first], ["b", last]], Array.new(2) { one.message }
+    assert_equal offset(first) + 1, offset(last)
+  end
+
+  def notify(texts)
+    pg = @backend_server.connect
+    texts.each { |text| pg.exec_params("SELECT pg_notify('heddle_pubsub', $1)", [text]) }
+  ensure
+    pg&.close
+  end
+
+  def test_what_is_skipped_is_logged_once
+    notices = Thread::Queue.new
+    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    backend = Heddle::PubSub::Backend.new(url)
+    assert backend.follow(60, notice: ->(text) { notices << text })
+    backend.publish("room", "x") # it listens from here on
+    notify(%w[hello again])
+    last = backend.publish("room", "x")
+    Thread.pass until Heddle::PubSub::History.position("room") == last
+
+    assert_match(/\Apub\/sub skips the notification "hello" on the channel heddle_pubsub, in postg.*did not write/,
+                 notices.pop)
+    assert_empty notices
+  end
+
+  # One that is the last, and one before it.
+  def test_deleted_rows_are_a_reset
+    first = machine.publish("a")
+    deleted = %w[b c].map { |data| @machines.first.publish(data) }
+    execute("DELETE FROM heddle_pubsub_messages WHERE number = #{offset(deleted.last)}")
+
+    assert_equal [nil, deleted.last], machine("room", first).message
+    last = @machines.first.publish("d")
+    execute("DELETE FROM heddle_pubsub_messages WHERE number = #{offset(deleted.first)}")
+
+    assert_nil machine("room", first).message.first
+    assert_equal ["d", last], machine("room", deleted.last).message
+  end
+
+  def execute(statement)
+    pg = @backend_server.connect
+    pg.exec(statement)
+  ensure
+    pg&.close
+  end
+
+  def test_a_deleted_state_is_a_reset_with_a_new_epoch
+    one = machine
+    before = one.publish("a")
+    one.message
+    execute("DELETE FROM heddle_pubsub")
+    after = one.publish("b")
+
+    assert_nil one.message.first
+    refute_equal before[/\A[^:]+/], after[/\A[^:]+/]
+  end
+
+  # The numbers go on behind them: for subscribers a gap.
+  def test_rows_of_another_program_are_a_reset_and_no_end
+    one = machine
+    first = one.publish("a")
+    execute(<<~SQL)
+      INSERT INTO heddle_pubsub_messages (number, epoch, publisher, batch, place, topic, data)
+      SELECT #{offset(first)} + n, 'epoch ' || n, 'x', n, 2, 'room', '' FROM generate_series(1, 3) AS n
+    SQL
+    last = one.publish("b")
+    one.publish("c")
+
+    assert_equal offset(first) + 4, offset(last)
+    assert_equal ["a", nil], (messages = one.messages_until("c")).first(2).map(&:first)
+    assert_in_order messages.map(&:last)
+  end
+
   # A forked process ends without a word to the server.
   def test_a_forked_process_leaves_the_connections_alone
     backend = Heddle::PubSub::Backend.new(url)

@@ -62,6 +62,77 @@ class PubSubRedisTest < Minitest::Test
     assert_equal "c", one.messages_until("c").last.first
   end
 
+  STREAM = "{heddle_pubsub}:stream"
+  # What no entry of Heddle's looks like, behind the id that it is added with.
+  FOREIGN = [%w[foo bar], ["\xff\x00", "\xfe".b], %w[e x t room d x], ["e", "\xff" * 12, "t", "room", "d", "x"],
+             %w[e aaaaaaaaaaaa t room], %w[e aaaaaaaaaaaa t room d x]].freeze
+  private_constant :STREAM, :FOREIGN
+
+  def test_entries_of_another_program_are_skipped
+    one = machine
+    first = one.publish("a")
+    FOREIGN.each.with_index(1) { |fields, i| redis.call("XADD", STREAM, "#{offset(first)}-#{i}", *fields) }
+    last = one.publish("b")
+
+    assert_equal [["a", first], ["b", last]], Array.new(2) { one.message }
+    assert_equal ["b", last], machine("room", first).message
+    assert_equal offset(first) + 1, offset(last)
+  end
+
+  # Redis refuses ids below an entry's, so the offsets go on behind it: for subscribers a gap.
+  def test_entries_with_higher_ids_are_a_reset_and_no_end
+    one = machine
+    first = one.publish("a")
+    (FOREIGN + [%w[e aaaaaaaaaaaa t room d x]]).each { |fields| redis.call("XADD", STREAM, "*", *fields) }
+    last = one.publish("b")
+    messages = one.messages_until("c") if one.publish("c")
+
+    assert_operator offset(last), :>, offset(first) + 1
+    assert_equal(["a", nil], messages.first(2).map(&:first))
+    assert_in_order messages.map(&:last)
+    assert_equal %w[c], machine("room", last).messages_until("c").map(&:first)
+  end
+
+  def test_an_id_that_none_can_follow_is_said
+    one = machine
+    one.publish("a")
+    redis.call("XADD", STREAM, "18446744073709551615-0", "foo", "bar")
+    what, reason = one.try("b")
+
+    assert_equal "refused", what
+    assert_match(/id 18446744073709551615-… to the stream \{heddle_pubsub\}:stream, .*: delete the stream/, reason)
+    redis.call("DEL", STREAM)
+    one.publish("c")
+
+    assert_equal ["a", nil], Array.new(2) { one.message.first }
+    one.publish("d") # behind the reset
+
+    assert_equal "d", one.messages_until("d").last.first
+  end
+
+  def test_messages_that_another_program_has_deleted_are_a_reset
+    first = machine.publish("a")
+    last = @machines.first.publish("b")
+    redis.call("XDEL", STREAM, "#{offset(last)}-0")
+
+    assert_equal [nil, last], machine("room", first).message
+  end
+
+  def test_what_is_skipped_is_logged_once
+    notices = Thread::Queue.new
+    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    backend = Heddle::PubSub::Backend.new(url)
+    assert backend.follow(60, notice: ->(text) { notices << text })
+    positions = Array.new(3) do |i|
+      redis.call("XADD", STREAM, "#{i}-1", "foo", "bar")
+      backend.publish("room", "x")
+    end
+    Thread.pass until Heddle::PubSub::History.position("room") == positions.last
+
+    assert_match(/\Apub\/sub skips the entry 0-1 of \{heddle_pubsub\}:stream, in redis:.*did not write/, notices.pop)
+    assert_empty notices
+  end
+
   # A worker that was forked before there was an answer leaves that to its master.
   def test_a_forked_process_does_not_wait_for_the_backend
     backend = Heddle::PubSub::Backend.new("redis://127.0.0.1:1/0")
@@ -103,9 +174,9 @@ class PubSubRedisTest < Minitest::Test
     assert_equal ["postgres:///x?password=…&user=a&sslpassword=…", "postgres://host/x"], hidden
   end
 
-  def test_what_is_no_address_of_a_backend_is_refused
-    wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("nats://x") }
-    assert_match(/must begin with redis:/, wrong.message)
+  def test_what_is_no_address_of_a_backend_is_refused_with_an_example
+    wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("nats://me:secret@x") }
+    assert_match(%r{\A"nats://x" is no address.*redis:// and rediss://.*such as "redis://localhost:6379/1"}, wrong.message)
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("redis://x", name: "a b") }
     assert_match(/small letters, digits/, wrong.message)
   end

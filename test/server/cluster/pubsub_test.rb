@@ -75,7 +75,7 @@ class ClusterPubSubTest < Minitest::Test
     assert_equal "#{position} \"outside\"", take(before)
     assert_equal "#{publish_as_the_environment_says("unix:#{path("control.sock")}").chomp} \"by the environment\"",
                  take(position)
-    assert_includes publish_as_the_environment_says("reddis://x"), "HEDDLE_PUBSUB: must begin with redis://"
+    assert_includes publish_as_the_environment_says("reddis://x"), %(HEDDLE_PUBSUB: "reddis://x" is no address)
     error = publish_from_outside("unix:#{path("nowhere.sock")}")
 
     assert_includes error, "no server answers at unix:#{path("nowhere.sock")}. Set Heddle::PubSub.server"

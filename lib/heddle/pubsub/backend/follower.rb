@@ -5,6 +5,9 @@ module Heddle
     class Backend
       # Brings what the backend has into the history, in a thread of the master, of a server without one, or of a
       # process of another server. Any number of followers may write to a history: each message is appended once.
+      #
+      # Other programs may write to the backend's stream or tables, too. The follower skips their entries, and logs the
+      # first one. Messages that they have deleted are a reset.
       class Follower
         include MonotonicClock
 
@@ -15,10 +18,12 @@ module Heddle
         RECENT = 10_000
         # Seconds that a read waits; then the epoch is looked at, too.
         WAIT = 5
+        # … where the backend has counted messages that the last read did not bring.
+        MOMENT = 0.01
         # Seconds between attempts to connect: the first pause, and the longest.
         PAUSE = 0.05
         LONGEST_PAUSE = 10
-        private_constant :MOST, :BYTES, :RECENT, :WAIT, :PAUSE, :LONGEST_PAUSE
+        private_constant :MOST, :BYTES, :RECENT, :WAIT, :MOMENT, :PAUSE, :LONGEST_PAUSE
 
         # @return [Integer] of the process that it belongs to
         attr_reader :pid
@@ -34,7 +39,7 @@ module Heddle
           @began = now
           @mutex = Thread::Mutex.new
           @changed = Thread::ConditionVariable.new
-          @ready = @reported = false
+          @ready = @reported = @skipped = false
           @thread = Thread.new { run }
           @thread.name = "heddle follower"
         end
@@ -81,21 +86,32 @@ module Heddle
           known = follows && epoch == state.epoch
           History.begin(state.epoch, before) if !known || offset < state.oldest - 1
           @epoch = state.epoch
-          @offset = known && offset >= state.oldest - 1 ? offset : before
+          @offset = @appended = known && offset >= state.oldest - 1 ? offset : before
           be_ready if @offset >= state.count
-          @goal = state.count
+          @goal = @counted = state.count
         end
 
         def read(connection)
-          messages = connection.read(@offset, @most, WAIT)
+          wait = @counted > @offset ? MOMENT : WAIT
+          messages = connection.read(@offset, @most, wait) { |foreign| report_foreign(foreign) }
           if messages.empty?
-            state = connection.open
-            begin_at(state) if state.epoch != @epoch || state.oldest - 1 > @offset
+            compare(connection.open)
           else
-            messages.each { |message| append(message) }
+            messages.each { |message| take(connection, message) }
             choose_most(messages)
           end
           be_ready if @offset >= @goal
+        end
+
+        # A read has brought nothing: messages that the backend had counted before it are gone.
+        def compare(state)
+          if state.epoch != @epoch || state.oldest - 1 > @offset
+            begin_at(state)
+          elsif @counted > @offset
+            History.begin(@epoch, @counted)
+            @offset = @appended = @counted
+          end
+          @counted = state.count
         end
 
         # Nobody says how large the next messages are: as many as would fit if they were like these, and more only
@@ -105,8 +121,17 @@ module Heddle
           @most = [@most * 4, BYTES / [largest, 1].max].min.clamp(1, MOST)
         end
 
+        def take(connection, message)
+          if message.epoch == @epoch || message.epoch == connection.open.epoch
+            append(message)
+          else
+            report_foreign("the message #{message.offset}, of the epoch #{message.epoch[0, 20].inspect}")
+          end
+          @offset = message.offset
+        end
+
         def append(message)
-          if message.epoch != @epoch || message.offset > @offset + 1
+          if message.epoch != @epoch || message.offset > @appended + 1
             History.begin(message.epoch, message.offset - 1)
             @epoch = message.epoch
           end
@@ -114,7 +139,15 @@ module Heddle
           when :too_large then History.begin(@epoch, message.offset) # no room for it: a reset
           when :stale, :gap then raise Lost, "another process has changed the history"
           end
-          @offset = message.offset
+          @appended = message.offset
+        end
+
+        def report_foreign(foreign)
+          return if @skipped
+
+          @skipped = true
+          @notice.call("pub/sub skips #{foreign}, in #{@backend}: Heddle did not write it. More are skipped without " \
+                       "a word; let other programs use another name than pubsub_name")
         end
 
         def be_ready

@@ -18,7 +18,9 @@ module Heddle
         TIMEOUT = 5
         # Batches between two looks for messages that need not be stored any longer.
         TRIMMED_AFTER = 64
-        private_constant :NOTIFICATION, :TIMEOUT, :TRIMMED_AFTER
+        # A notification: epoch, first offset, messages.
+        PUBLISHED = %r{\A([a-z2-7]{12}) ([1-9][0-9]*) ([A-Za-z0-9+/=]*)\z}
+        private_constant :NOTIFICATION, :TIMEOUT, :TRIMMED_AFTER, :PUBLISHED
 
         # Of this process; a forked one must not end them.
         @open = {}.compare_by_identity
@@ -60,11 +62,11 @@ module Heddle
             @pg.exec_params(<<~SQL, [identity, Backend.new_epoch])
               UPDATE #{@name} SET epoch = $2, identity = $1, floor = count WHERE identity <> $1
             SQL
-            row = @pg.exec(<<~SQL).first
-              SELECT epoch, count, greatest(floor + 1, coalesce((SELECT min(number) FROM #{@table}), count + 1)) AS oldest
-              FROM #{@name}
-            SQL
-            State.new(epoch: row["epoch"], count: Integer(row["count"]), oldest: Integer(row["oldest"]))
+            insert_state if (row = select_state).nil?
+            row ||= select_state
+            @behind = true # the caller compares this with what the table has
+            @epoch = row["epoch"]
+            State.new(epoch: @epoch, count: Integer(row["count"]), oldest: Integer(row["oldest"]))
           end
         end
 
@@ -81,15 +83,16 @@ module Heddle
 
           trim
           Integer(count["count"]) - messages.size + 1
-        rescue PG::UniqueViolation # its answer was lost
-          find_batch(publisher, number)
+        rescue PG::UniqueViolation # its answer was lost, or another program has written rows
+          find_batch(publisher, number) || pass_foreign_rows
         end
 
         # @param after [Integer] offset
         # @param most [Integer] messages
         # @param wait [Numeric] seconds
+        # @yieldparam foreign [String] a notification that Heddle did not write, and that is skipped
         # @return [Array<Stored>] in order; empty: none has come
-        def read(after, most, wait)
+        def read(after, most, wait, &)
           translate do
             listen
             stored = @behind ? select(after, most) : []
@@ -97,8 +100,8 @@ module Heddle
             return stored if stored.any?
 
             text = nil
-            @pg.wait_for_notify(wait) { |_channel, _pid, payload| text = payload }
-            text ? heed(text, after, most) : []
+            @pg.wait_for_notify(wait) { |_channel, _pid, payload| text = payload.to_s }
+            text ? heed(text, after, most, &) : []
           end
         end
 
@@ -136,12 +139,23 @@ module Heddle
               CREATE TABLE IF NOT EXISTS #{@name} (single boolean PRIMARY KEY DEFAULT true CHECK (single),
                 epoch text NOT NULL, identity text NOT NULL, count bigint NOT NULL, floor bigint NOT NULL);
             SQL
-            @pg.exec_params(<<~SQL, [Backend.new_epoch, identity])
-              INSERT INTO #{@name} (epoch, identity, count, floor)
-              SELECT $1, $2, count, count FROM (SELECT coalesce(max(number), 0) AS count FROM #{@table}) AS last
-              ON CONFLICT DO NOTHING
-            SQL
+            insert_state
           end
+        end
+
+        def insert_state
+          @pg.exec_params(<<~SQL, [Backend.new_epoch, identity])
+            INSERT INTO #{@name} (epoch, identity, count, floor)
+            SELECT $1, $2, count, count FROM (SELECT coalesce(max(number), 0) AS count FROM #{@table}) AS last
+            ON CONFLICT DO NOTHING
+          SQL
+        end
+
+        def select_state
+          @pg.exec(<<~SQL).first
+            SELECT epoch, count, greatest(floor + 1, coalesce((SELECT min(number) FROM #{@table}), count + 1)) AS oldest
+            FROM #{@name}
+          SQL
         end
 
         # A value that changes when this server's data may have gone back: another cluster, a promoted standby, or a
@@ -174,30 +188,38 @@ module Heddle
           [messages.flatten.map { |one| [one.bytesize].pack("N") << one.b }.join].pack("m0")
         end
 
+        # Only the next message of the epoch is taken from a notification. Otherwise the table says what has come.
         def heed(text, after, most)
-          epoch, first, packed = text.split(" ", 3)
-          first = Integer(first)
-          if packed.empty? || first != after + 1
-            stored = select(after, most)
-            @behind = stored.size == most
-            return stored
-          end
+          epoch, first, packed = text.b.match(PUBLISHED)&.captures
+          yield "the notification #{text.byteslice(0, 40).inspect} on the channel #{@name}" unless epoch
+          messages = unpack(packed) if epoch == @epoch && first == (after + 1).to_s && !packed.empty?
+          return select_behind(after, most) unless messages
 
-          unpack(packed).each_slice(2).with_index.map do |(topic, data), i|
-            Stored.new(epoch:, offset: first + i, topic:, data:)
+          messages.each_slice(2).with_index(after + 1).map do |(topic, data), offset|
+            Stored.new(epoch:, offset:, topic:, data:)
           end
         end
 
+        def select_behind(after, most)
+          stored = select(after, most)
+          @behind = stored.size == most
+          stored
+        end
+
+        # @return [Array<String>, nil] topics and data in turn; nil: they are damaged
         def unpack(packed)
           bytes = packed.unpack1("m0")
-          at = 0
           parts = []
-          while at < bytes.bytesize
-            size = bytes.byteslice(at, 4).unpack1("N")
-            parts << bytes.byteslice(at + 4, size)
-            at += 4 + size
+          until bytes.empty?
+            size = bytes.unpack1("N")
+            return unless size && bytes.bytesize >= 4 + size
+
+            parts << bytes.byteslice(4, size)
+            bytes = bytes.byteslice((4 + size)..)
           end
-          parts
+          parts if parts.size.even? && parts.any?
+        rescue ArgumentError
+          nil # no base64
         end
 
         def select(after, most)
@@ -220,7 +242,16 @@ module Heddle
             @pg.exec_params("SELECT number FROM #{@table} WHERE publisher = $1 AND batch = $2::bigint AND place = 1",
                             [publisher, number])
           end
-          Integer(rows.getvalue(0, 0))
+          Integer(rows.getvalue(0, 0)) if rows.ntuples.positive?
+        end
+
+        # Rows of another program have the next numbers.
+        # @raise [Lost] always: the publisher tries again
+        def pass_foreign_rows
+          translate { @pg.exec(<<~SQL) }
+            UPDATE #{@name} SET count = greatest(count, (SELECT max(number) FROM #{@table}))
+          SQL
+          raise Lost, "another program has written rows to the table #{@table}"
         end
 
         def trim

@@ -23,7 +23,8 @@ module Heddle
           if not state[1] or state[2] ~= ARGV[1] then
             local count = tonumber(state[3] or '0')
             local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
-            if last then count = math.max(count, tonumber(string.match(last[1], '^%d+'))) end
+            last = last and string.match(last[1], '^%d+') or '0'
+            if #last <= 15 then count = math.max(count, tonumber(last)) end
             count = string.format('%.0f', count)
             redis.call('HSET', KEYS[1], 'epoch', ARGV[2], 'identity', ARGV[1], 'count', count, 'floor', count)
           end
@@ -34,17 +35,38 @@ module Heddle
 
         # Keys: state, stream, publisher. Arguments: epoch, the batch's number, how many messages are stored, seconds
         # for which the number is kept; then topic and data of each message. Gives the first message's offset; nil: the
-        # epoch is another one.
+        # epoch is another one. An entry of another program may have an id that is higher than the count, and Redis
+        # refuses lower ids: then the offsets go on behind it, as far as Lua's numbers are exact.
         PUBLISH = <<~LUA
           if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return false end
           local number, first, epoch = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+):(%d+):(%w+)$')
           if epoch == ARGV[1] and number == ARGV[2] then return first end
           if epoch == ARGV[1] and tonumber(number) > tonumber(ARGV[2]) then return '0' end
           local messages = (#ARGV - 4) / 2
-          first = redis.call('HINCRBY', KEYS[1], 'count', messages) - messages + 1
-          for i = 0, messages - 1 do
-            redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], string.format('%.0f-0', first + i),
+          first = tonumber(redis.call('HGET', KEYS[1], 'count')) + 1
+          local function add(i)
+            return redis.pcall('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], string.format('%.0f-0', first + i),
               'e', ARGV[1], 't', ARGV[5 + 2 * i], 'd', ARGV[6 + 2 * i])
+          end
+          local added = add(0)
+          if type(added) == 'table' and string.find(added.err, 'equal or smaller', 1, true) then
+            local info = redis.call('XINFO', 'STREAM', KEYS[2])
+            local last
+            for i = 1, #info, 2 do
+              if info[i] == 'last-generated-id' then last = string.match(info[i + 1], '^%d+') end
+            end
+            if #last > 15 then
+              return redis.error_reply('another program wrote an entry with the id ' .. last .. '-… to the stream ' ..
+                KEYS[2] .. ', and none can follow it: delete the stream')
+            end
+            first = tonumber(last) + 1
+            added = add(0)
+          end
+          if type(added) == 'table' and added.err then return added end
+          redis.call('HSET', KEYS[1], 'count', string.format('%.0f', first + messages - 1))
+          for i = 1, messages - 1 do
+            added = add(i)
+            if type(added) == 'table' and added.err then return added end
           end
           first = string.format('%.0f', first)
           redis.call('SET', KEYS[3], ARGV[2] .. ':' .. first .. ':' .. ARGV[1], 'EX', ARGV[4])
@@ -88,24 +110,44 @@ module Heddle
 
         # @param after [Integer] offset
         # @param most [Integer] messages
-        # @param wait [Numeric] seconds
+        # @param wait [Numeric] seconds, at least 0.001: Redis takes 0 as for ever
+        # @yieldparam foreign [String] an entry that Heddle did not write, and that is skipped
         # @return [Array<Stored>] in order; empty: none has come
         def read(after, most, wait)
-          answer = translate do
-            @redis.blocking_call(wait + TIMEOUT, "XREAD", "COUNT", most, "BLOCK", (wait * 1000).to_i,
-                                 "STREAMS", @stream, "#{after}-0")
+          from = @after == after ? @from : "#{after}-0"
+          until (entries = read_entries(from, most, wait)).empty?
+            found = entries.filter_map do |id, fields|
+              message(id, fields) || (yield "the entry #{id} of #{@stream}"
+                                      nil)
+            end
+            # Skipped entries have no offset: without their ids the next read would find them once more.
+            @after = found.last&.offset || after
+            @from = from = entries.last.first
+            return found if found.any?
           end
-          entries = answer.is_a?(Hash) ? answer.values.first : answer&.dig(0, 1)
-          (entries || []).map do |id, fields|
-            fields = Hash[*fields]
-            Stored.new(epoch: fields["e"], offset: id.to_i, topic: fields["t"], data: fields["d"])
-          end
+          []
         end
 
         # @return [void]
         def close = @redis.close
 
         private
+
+        def read_entries(from, most, wait)
+          answer = translate do
+            @redis.blocking_call(wait + TIMEOUT, "XREAD", "COUNT", most, "BLOCK", (wait * 1000).to_i,
+                                 "STREAMS", @stream, from)
+          end
+          (answer.is_a?(Hash) ? answer.values.first : answer&.dig(0, 1)) || []
+        end
+
+        # @return [Stored, nil] nil: Heddle does not write such entries
+        def message(id, fields)
+          fields = fields.each_slice(2).to_h
+          return unless fields.keys == %w[e t d] && EPOCH.match?(fields["e"].b) && id.end_with?("-0")
+
+          Stored.new(epoch: fields["e"], offset: Integer(id.delete_suffix("-0")), topic: fields["t"], data: fields["d"])
+        end
 
         def run(script, keys, arguments) = @redis.call("EVAL", script, keys.size, *keys, *arguments)
 
