@@ -2,8 +2,9 @@
 
 require_relative "support/loop_helpers"
 
-# Random programs of nested scopes, time limits, failures and cancellings over shared semaphores, channels and pools, and
-# over Ruby's own locks, queues and condition variables. Whatever happens in them, they end, and what they shared is whole afterwards. HEDDLE_SEED repeats one.
+# Random programs of nested scopes, time limits, failures and cancellings over shared semaphores, channels and pools,
+# and over Ruby's own locks, queues and condition variables. Whatever happens in them, they end, and what they shared is
+# whole afterwards. HEDDLE_SEED repeats one.
 class ChaosTest < Minitest::Test
   include Heddle::LoopHelpers
 
@@ -78,11 +79,17 @@ class ChaosTest < Minitest::Test
     when 8 then Heddle::Channel.select(@channel, Heddle::Channel.new, timeout: 0.001)
     when 9 then cleaning_up(depth)
     when 10 then sleep(@random.rand * 0.001)
-    when 11 then @mutex.synchronize { turns(@random.rand(3)) }
-    when 12 then with_token { turns(@random.rand(3)) }
-    when 13 then seated { turns(@random.rand(3)) }
-    when 14 then signalled { turns(@random.rand(3)) }
-    else Heddle.async { survive { step(depth - 1) } }
+    when 11 then Heddle.async { survive { step(depth - 1) } }
+    else with_primitive_of_ruby { turns(@random.rand(3)) }
+    end
+  end
+
+  def with_primitive_of_ruby(&)
+    case @random.rand(4)
+    when 0 then @mutex.synchronize(&)
+    when 1 then with_token(&)
+    when 2 then seated(&)
+    else signalled(&)
     end
   end
 
