@@ -78,17 +78,17 @@ class ChaosTest < Minitest::Test
     when 7 then survive { @pool.with(timeout: 0.005) { step(depth - 1) } }
     when 8 then Heddle::Channel.select(@channel, Heddle::Channel.new, timeout: 0.001)
     when 9 then cleaning_up(depth)
-    when 10 then sleep(@random.rand * 0.001)
-    when 11 then Heddle.async { survive { step(depth - 1) } }
-    else with_primitive_of_ruby { turns(@random.rand(3)) }
+    when 10 then Heddle.async { survive { step(depth - 1) } }
+    else with_ruby { turns(@random.rand(3)) }
     end
   end
 
-  def with_primitive_of_ruby(&)
-    case @random.rand(4)
+  def with_ruby(&)
+    case @random.rand(5)
     when 0 then @mutex.synchronize(&)
     when 1 then with_token(&)
     when 2 then seated(&)
+    when 3 then sleep(@random.rand * 0.001)
     else signalled(&)
     end
   end
