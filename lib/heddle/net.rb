@@ -5,8 +5,8 @@ require "heddle/native"
 module Heddle
   # Sockets, connections, names and TLS. Knows no HTTP.
   module Net
-    autoload :Attempts, "heddle/net/attempts"
     autoload :Connector, "heddle/net/connector"
+    autoload :HappyEyeballs, "heddle/net/happy_eyeballs"
     autoload :PoolShares, "heddle/net/pool_shares"
     autoload :PrivateAddress, "heddle/net/connector"
     autoload :Resolver, "heddle/net/resolver"

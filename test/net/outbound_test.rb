@@ -191,7 +191,7 @@ class OutboundTest < Minitest::Test
 
   def test_the_next_address_is_tried_when_one_refuses
     addresses = %w[127.0.0.2 127.0.0.1].map { |host| Addrinfo.tcp(host, @port) }
-    socket = Heddle::Net::Attempts.new(addresses, nil, "name", @port).run
+    socket = Heddle::Net::HappyEyeballs.new(addresses, nil, "name", @port).run
 
     assert_equal "127.0.0.1", socket.remote_address.ip_address
   ensure
@@ -200,7 +200,7 @@ class OutboundTest < Minitest::Test
 
   def test_the_next_address_is_tried_when_one_is_silent
     addresses = [silent_address, Addrinfo.tcp("127.0.0.1", @port)]
-    socket = in_loop { Heddle::Net::Attempts.new(addresses, nil, "name", @port).run }
+    socket = in_loop { Heddle::Net::HappyEyeballs.new(addresses, nil, "name", @port).run }
 
     assert_equal @port, socket.remote_address.ip_port
   ensure
@@ -209,14 +209,14 @@ class OutboundTest < Minitest::Test
 
   def test_the_families_take_turns
     order = %w[::1 ::2 ::3 127.0.0.1 127.0.0.2].map { |host| Addrinfo.tcp(host, 1) }
-    attempts = Heddle::Net::Attempts.new(order, nil, "name", 1)
+    attempts = Heddle::Net::HappyEyeballs.new(order, nil, "name", 1)
 
     assert_equal %w[::1 127.0.0.1 ::2 127.0.0.2 ::3], attempts.instance_variable_get(:@waiting).map(&:ip_address)
   end
 
   def test_a_silent_address_alone_has_a_limit
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) + 50_000_000
-    attempts = Heddle::Net::Attempts.new([silent_address], deadline, "name", 1)
+    attempts = Heddle::Net::HappyEyeballs.new([silent_address], deadline, "name", 1)
 
     assert_raises(Heddle::Net::ConnectTimeout) { attempts.run }
   end

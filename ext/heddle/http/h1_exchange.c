@@ -263,5 +263,5 @@ void Init_heddle_h1_exchange(VALUE h1)
     rb_define_method(exchange_class, "read_partial", exchange_read_partial, 1);
     rb_define_private_method(exchange_class, "detach_socket", exchange_detach_socket, 0);
     Init_heddle_h1_sending(exchange_class);
-    Init_heddle_h1_events(exchange_class);
+    Init_heddle_h1_event_stream(exchange_class);
 }

@@ -3,7 +3,7 @@
 require "socket"
 require "timeout"
 require "heddle/net"
-require "heddle/net/attempts"
+require "heddle/net/happy_eyeballs"
 
 module Heddle
   module Net
@@ -96,7 +96,7 @@ module Heddle
       def open_socket(deadline)
         return UNIXSocket.new(@host) unless @port
 
-        socket = Attempts.new(allowed(addresses(deadline)), deadline, @host, @port).run
+        socket = HappyEyeballs.new(allowed(addresses(deadline)), deadline, @host, @port).run
         socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
         socket
       end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "digest/sha1"
-require "heddle/rack/deflate_offer" # here: a Ractor of Ruby 3.3 can load nothing
+require "heddle/rack/permessage_deflate" # here: a Ractor of Ruby 3.3 can load nothing
 
 module Heddle
   module Rack
@@ -31,7 +31,7 @@ module Heddle
         violation = violation_of(env)
         return reject(exchange, *violation) if violation
 
-        deflate = DeflateOffer.answer_to(env["HTTP_SEC_WEBSOCKET_EXTENSIONS"]) if @deflate
+        deflate = PermessageDeflate.answer_to(env["HTTP_SEC_WEBSOCKET_EXTENSIONS"]) if @deflate
         fields = own_fields(headers)
         fields["sec-websocket-extensions"] = deflate if deflate
         start(exchange.response, env, fields)

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "heddle/rack/deflate_offer"
+require "heddle/rack/permessage_deflate"
 
 # Offers of permessage-deflate (RFC 7692, section 7.1): what is taken, and what is declined.
-class DeflateOfferTest < Minitest::Test
+class PermessageDeflateTest < Minitest::Test
   ANSWER = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 
-  def answer_to(field) = Heddle::Rack::DeflateOffer.answer_to(field)
+  def answer_to(field) = Heddle::Rack::PermessageDeflate.answer_to(field)
 
   def test_what_browsers_and_libraries_offer_is_taken
     ["permessage-deflate", "permessage-deflate; client_max_window_bits", "Permessage-Deflate;client_max_window_bits=10",

@@ -4,7 +4,7 @@ module Heddle
   module Rack
     # Judges offers of permessage-deflate in a WebSocket's handshake (RFC 7692, section 7.1). Each message is compressed
     # by itself, in both directions, with a window of 32 KiB.
-    module DeflateOffer
+    module PermessageDeflate
       # A server may ask for both, whether they were offered or not.
       ANSWER = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 

@@ -424,7 +424,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     return Qtrue;
 }
 
-void Init_heddle_h1_events(VALUE exchange_class)
+void Init_heddle_h1_event_stream(VALUE exchange_class)
 {
     rb_define_method(exchange_class, "stream_events", exchange_stream_events, -1);
 }
