@@ -100,7 +100,7 @@ module Heddle
     # The resolver: an object with +addresses(name) -> Array<String>+.
     # @return [#addresses, nil] what resolves names without a thread; nil: Ruby's own resolver runs on another thread
     def resolver
-      @resolver ||= load_resolver
+      @resolver ||= (load_resolver if respond_to?(:load_resolver, true)) # see heddle/net/scheduler_resolver
     end
 
     # @api private
@@ -167,9 +167,6 @@ module Heddle
 
     NUMERIC_ADDRESS = /[:%]|\A(?:0x\h+|\d+)(?:\.(?:0x\h+|\d+)){0,3}\z/i
     private_constant :NUMERIC_ADDRESS
-
-    # Ruby's own resolver, on another thread, unless heddle/net/scheduler_resolver is loaded.
-    def load_resolver = nil
 
     def resolve_name(host)
       return resolver.addresses(host) if resolver

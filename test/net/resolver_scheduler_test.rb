@@ -3,6 +3,7 @@
 require "net/support/resolver_case"
 require "heddle/scheduler"
 require "net/http"
+require "open3"
 require "timeout"
 
 # Ruby's own socket calls resolve names through the scheduler, and only the asker waits.
@@ -25,6 +26,15 @@ class ResolverSchedulerTest < Minitest::Test
     found.map! { |list| list.map(&:inspect_sockaddr) }
 
     assert_equal expected, found
+  end
+
+  def test_the_resolver_replaces_no_method_of_the_scheduler
+    command = [RbConfig.ruby, "-W", "-r#{ROOT}/bin/support/gem_paths", "-I#{ROOT}/lib", "-e",
+               "require 'heddle/scheduler'; require 'heddle/net/scheduler_resolver'; p Heddle::Scheduler.new.resolver"]
+    output, = Open3.capture2e(*command)
+
+    assert_match(/^#<Heddle::Net::Resolver/, output)
+    refute_match(/method redefined/, output)
   end
 
   def test_a_slow_name_server_delays_nobody_but_the_asker
