@@ -68,11 +68,11 @@ static int detach_connection(heddle_connection *connection)
 static void deliver_event(heddle_sockets *unused, heddle_connection *connection, uint8_t events)
 {
     char byte;
-    if (!heddle_connection_hold(connection))
+    if (!heddle_connection_acquire(connection))
         return;
     if (events & HEDDLE_HAS_INPUT)
         (void)!recv(connection->transport.fd, &byte, 1, MSG_DONTWAIT);
-    heddle_connection_leave_at_rest(connection);
+    heddle_connection_release(connection);
 }
 
 static int add_read(heddle_sockets *unused, int fd, const heddle_address *remote, const heddle_address *local,
@@ -144,7 +144,7 @@ static heddle_connection *add(uint32_t slot)
     heddle_handoff_unlock(&sockets);
     MUST(epoll_ctl(sockets.set.connections_fd, EPOLL_CTL_ADD, pair[0], &event));
     made++;
-    heddle_connection_leave_at_rest(connection);
+    heddle_connection_release(connection);
     return connection;
 }
 
@@ -224,7 +224,7 @@ static void loop_turn(unsigned *random)
         add(slot);
     } else if (rand_r(random) % 8 == 0) {
         speak(slot);
-    } else if (heddle_connection_hold(connection)) {
+    } else if (heddle_connection_acquire(connection)) {
         if (rand_r(random) % 16 == 0) {
             close_connection(connection);
             return;
@@ -234,7 +234,7 @@ static void loop_turn(unsigned *random)
             heddle_ready_list_remove(&works[slot]);
         else if (rand_r(random) % 4 == 0)
             heddle_ready_list_add(&sockets.ready, &works[slot], false);
-        heddle_connection_leave_at_rest(connection);
+        heddle_connection_release(connection);
     }
     if (rand_r(random) % 4 == 0)
         heddle_handoff_process_noted(&sockets);
@@ -259,16 +259,16 @@ static void what_was_heard_of_is_given(void)
 {
     start();
     heddle_connection *connection = add(0);
-    CHECK(heddle_connection_hold(connection));
+    CHECK(heddle_connection_acquire(connection));
     fill(connection, 300);
-    heddle_connection_leave_at_rest(connection);
+    heddle_connection_release(connection);
     rescue->held_up(rescue);
     CHECK_EQUAL(1, scoreboard.slots[0].stuck);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
     speak(0);
     rescue->held_up(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_GONE, connection->transport.owner);
-    CHECK(!heddle_connection_hold(connection));
+    CHECK(!heddle_connection_acquire(connection));
     CHECK_EQUAL(0, heddle_handoff_receive(&sockets, wire[1]));
     CHECK_EQUAL(-EAGAIN, heddle_handoff_receive(&sockets, wire[1]));
     heddle_handoff_process_noted(&sockets);
@@ -280,7 +280,7 @@ static void what_is_served_is_told_of_later(void)
 {
     start();
     heddle_connection *connection = add(0);
-    CHECK(heddle_connection_hold(connection));
+    CHECK(heddle_connection_acquire(connection));
     speak(0);
     rescue->held_up(rescue);
     CHECK_EQUAL(HEDDLE_HAS_INPUT, connection->watch_events);
@@ -392,13 +392,13 @@ static void what_is_too_long_stays(void)
 {
     start();
     heddle_connection *connection = add(0);
-    CHECK(heddle_connection_hold(connection));
+    CHECK(heddle_connection_acquire(connection));
     fill(connection, 1);
     free(connection->input);
     connection->input = calloc(1, HEDDLE_SCRATCH + 1);
     connection->input_end = HEDDLE_SCRATCH + 1;
     heddle_ready_list_add(&sockets.ready, &works[0], false);
-    heddle_connection_leave_at_rest(connection);
+    heddle_connection_release(connection);
     rescue->held_up(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
     finish();

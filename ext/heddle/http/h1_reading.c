@@ -180,7 +180,7 @@ static void wait_for_more(heddle_connection *connection)
         heddle_h1_set_time_limit(connection, engine->idle_timeout);
     }
     sockets->set.operations->want(&sockets->set, connection, HEDDLE_READING);
-    heddle_connection_leave_at_rest(connection);
+    heddle_connection_release(connection);
 }
 
 static void handle_input_end(heddle_connection *connection)

@@ -196,7 +196,7 @@ static void continue_exchange(heddle_connection *connection, uint8_t ready)
         heddle_exchange_disconnected(exchange);
     heddle_connection_handle_busy_event(connection, ready);
     if (heddle_rounds_have_listed(connection->sockets, &heddle_h1_of(connection)->exchange->work))
-        heddle_connection_leave_at_rest(connection);
+        heddle_connection_release(connection);
 }
 
 static void handle_event(heddle_connection *connection, uint8_t ready)

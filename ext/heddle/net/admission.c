@@ -50,7 +50,7 @@ void heddle_admission_end_queue(heddle_sockets *sockets)
     heddle_work *work;
     while ((work = heddle_ready_list_take_first(&sockets->ready)) ||
            (work = heddle_ready_list_take_first(&sockets->rounds.deferred))) {
-        if (heddle_connection_hold(work->connection))
+        if (heddle_connection_acquire(work->connection))
             work->operations->reject(work, HEDDLE_QUEUE_ENDS);
     }
 }

@@ -42,7 +42,7 @@ void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadl
 void heddle_connection_handle_deadline(heddle_due *due)
 {
     heddle_connection *connection = HEDDLE_CONTAINER_OF(due, heddle_connection, due);
-    if (!heddle_connection_hold(connection))
+    if (!heddle_connection_acquire(connection))
         return; /* another process has the connection */
     if (connection->protocol)
         connection->protocol->handle_deadline(connection);

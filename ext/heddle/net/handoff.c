@@ -26,7 +26,7 @@ void heddle_handoff_unlock(heddle_sockets *sockets)
         pthread_mutex_unlock(&sockets->handoff.lock);
 }
 
-void heddle_handoff_leave(heddle_connection *connection)
+void heddle_handoff_release(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
     if (!connection->protocol || connection->protocol->stays || connection->running || connection->output.size ||
@@ -38,7 +38,7 @@ void heddle_handoff_leave(heddle_connection *connection)
     atomic_store_explicit(&transport->owner, HEDDLE_OWNER_AT_REST, memory_order_release);
 }
 
-bool heddle_handoff_hold(heddle_connection *connection)
+bool heddle_handoff_acquire(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     if (heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_LOOP))

@@ -75,15 +75,15 @@ void heddle_handoff_process_noted(heddle_sockets *sockets);
 /* Must be called before the record is freed. */
 void heddle_handoff_forget(heddle_connection *connection);
 
-/* The slow paths of heddle_connection_leave_at_rest and heddle_connection_hold. */
-void heddle_handoff_leave(heddle_connection *connection);
-bool heddle_handoff_hold(heddle_connection *connection);
+/* The slow paths of heddle_connection_release and heddle_connection_acquire. */
+void heddle_handoff_release(heddle_connection *connection);
+bool heddle_handoff_acquire(heddle_connection *connection);
 
-/* Takes a connection at rest back for the loop. False: another process has it. */
-static inline bool heddle_connection_hold(heddle_connection *connection)
+/* The loop becomes the owner of a connection at rest again. False: another process has it. */
+static inline bool heddle_connection_acquire(heddle_connection *connection)
 {
     uint8_t owner = heddle_transport_owner(&connection->transport);
-    return owner == HEDDLE_OWNER_LOOP || heddle_handoff_hold(connection);
+    return owner == HEDDLE_OWNER_LOOP || heddle_handoff_acquire(connection);
 }
 
 /*

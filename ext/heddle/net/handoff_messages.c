@@ -89,7 +89,7 @@ static bool claim_idle_connection(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
            connection->transport.operations == &heddle_plain_transport && connection->protocol->is_idle(connection) &&
-           heddle_connection_hold(connection) &&
+           heddle_connection_acquire(connection) &&
            heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF);
 }
 
@@ -107,7 +107,7 @@ static int send_idle(heddle_connection *connection, int socket)
     int result = heddle_connection_send(connection, socket);
     if (result < 0) {
         heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
-        heddle_connection_leave_at_rest(connection);
+        heddle_connection_release(connection);
         return result;
     }
     forget_sent(connection);

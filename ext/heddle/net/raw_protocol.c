@@ -49,7 +49,7 @@ static void want_input(heddle_connection *connection)
 {
     heddle_socket_set *set = &connection->sockets->set;
     set->operations->want(set, connection, HEDDLE_READING);
-    heddle_connection_leave_at_rest(connection);
+    heddle_connection_release(connection);
 }
 
 static void queue_connection(heddle_connection *connection)
@@ -80,7 +80,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     if (raw->running || raw->work.list) {
         heddle_connection_handle_busy_event(connection, ready);
         if (raw->work.list == &connection->sockets->ready)
-            heddle_connection_leave_at_rest(connection);
+            heddle_connection_release(connection);
     } else if (ready & HEDDLE_BROKEN) {
         heddle_sockets_close_idle(connection);
     } else {

@@ -56,7 +56,7 @@ static void release_held(heddle_sockets *sockets, bool (*dispose)(heddle_sockets
         heddle_work *work = heddle_ready_list_take_first(&sockets->reserve.held);
         if (!work)
             return;
-        if (heddle_connection_hold(work->connection) && !dispose(sockets, work))
+        if (heddle_connection_acquire(work->connection) && !dispose(sockets, work))
             return;
     }
 }

@@ -30,7 +30,7 @@ static void defer_item(heddle_sockets *sockets, heddle_work *work)
         sockets->rounds.first_turns = sockets->ready.count;
     heddle_ready_list_add(&sockets->rounds.deferred, work, false);
     force_poll(sockets);
-    heddle_connection_leave_at_rest(work->connection);
+    heddle_connection_release(work->connection);
 }
 
 /* Ends a round in which each connection sends only one request, and which would otherwise never end. */

@@ -143,7 +143,7 @@ static bool can_accept(const heddle_scoreboard_slot *slot, int64_t now)
         atomic_load_explicit(&slot->stuck, memory_order_relaxed))
         return false;
     int64_t tick_began = atomic_load_explicit(&slot->tick_began, memory_order_relaxed);
-    return !tick_began || now - tick_began <= HEDDLE_SCOREBOARD_STUCK;
+    return !tick_began || now - tick_began <= HEDDLE_SCOREBOARD_LATE;
 }
 
 bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,

@@ -21,8 +21,11 @@ enum {
     HEDDLE_POOL_SHARES = 1024,    /* the largest such limit */
 };
 
-/* A worker whose tick lasts longer than this, in ns, counts as unable to accept. */
-#define HEDDLE_SCOREBOARD_STUCK INT64_C(20000000)
+/*
+ * A worker whose tick lasts longer than this, in ns, counts as unable to accept. It is late, not yet `stuck`, which is
+ * what its watch thread says.
+ */
+#define HEDDLE_SCOREBOARD_LATE INT64_C(20000000)
 
 typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) uint64_t magic;

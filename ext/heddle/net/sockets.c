@@ -226,7 +226,7 @@ int heddle_sockets_detach(heddle_connection *connection)
 
 void heddle_sockets_close_idle(heddle_connection *connection)
 {
-    if (!heddle_connection_hold(connection) || connection->running)
+    if (!heddle_connection_acquire(connection) || connection->running)
         return; /* another process or a runner has it */
     connection->sockets->closed_idle++;
     if (connection->output.size)
@@ -239,7 +239,7 @@ void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool next)
     if (!next && !heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
         return;
     heddle_ready_list_add(&sockets->ready, work, next);
-    heddle_connection_leave_at_rest(work->connection);
+    heddle_connection_release(work->connection);
     sockets->urgent = next;
     heddle_runners_call(sockets);
 }
@@ -265,7 +265,7 @@ void heddle_connection_handle_busy_event(heddle_connection *connection, uint8_t 
 
 void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
 {
-    if (!heddle_connection_hold(connection))
+    if (!heddle_connection_acquire(connection))
         return;
     if (connection->transport.tls)
         ready = heddle_tls_translate_events(connection->transport.tls, ready);

@@ -146,13 +146,13 @@ void heddle_connection_end_work(heddle_connection *connection);
 /* Handles an event of a connection whose work item waits or runs: sends output and wakes the fibers that wait. */
 void heddle_connection_handle_busy_event(heddle_connection *connection, uint8_t ready);
 /*
- * Leaves the connection at rest, while it waits for input or a runner and no call uses it: while the loop is held up,
- * it may be handed off. The caller must not touch the connection afterwards.
+ * The loop gives up the connection, which is then at rest (net/owner.h): it waits for input or a runner, and no call
+ * uses it. While the loop is held up, the watch thread may hand it off. The caller must not touch it afterwards.
  */
-static inline void heddle_connection_leave_at_rest(heddle_connection *connection)
+static inline void heddle_connection_release(heddle_connection *connection)
 {
     if (connection->sockets->handoff.on)
-        heddle_handoff_leave(connection);
+        heddle_handoff_release(connection);
 }
 
 /* Is the item in the ready list? */
