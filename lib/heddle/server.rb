@@ -51,6 +51,7 @@ module Heddle
     autoload :Service, "heddle/server/service"
     autoload :Served, "heddle/server/served"
     autoload :Serving, "heddle/server/serving"
+    autoload :SharedHeap, "heddle/server/shared_heap"
     autoload :Signals, "heddle/server/signals"
     autoload :Snapshot, "heddle/server/snapshot"
     autoload :Statistics, "heddle/server/statistics"

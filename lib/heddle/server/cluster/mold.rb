@@ -45,7 +45,7 @@ module Heddle
         def warm(app)
           Stalls.reset
           hooks.run(:after_mold)
-          Process.warmup
+          SharedHeap.pack
           app
         rescue StandardError, ScriptError => e
           fail_with("a hook failed: #{e.class}: #{e.message} (#{e.backtrace&.first})")
@@ -61,7 +61,7 @@ module Heddle
           hooks.run(:after_mold)
           JIT.enable
           app = Ractors::Sharing.new(app).share(@setting.log) if @setting.configuration.mode == :ractor
-          Process.warmup
+          SharedHeap.pack
           app
         rescue SystemExit => e
           fail_with("the application ended the process while it was loaded, with status #{e.status}")
