@@ -175,17 +175,6 @@ TEXT(method)
 TEXT(target)
 
 /*
- * call-seq: head_bytes -> String
- *
- * The head as sent.
- */
-static VALUE exchange_head_bytes(VALUE self)
-{
-    heddle_exchange *exchange = exchange_of(self);
-    return rb_str_new(exchange->bytes, exchange->head.size);
-}
-
-/*
  * call-seq: minor -> 0 or 1
  *
  * 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions.
@@ -363,7 +352,6 @@ void Init_heddle_exchange(VALUE http)
     rb_undef_alloc_func(exchange_class);
     rb_define_method(exchange_class, "method", exchange_method, 0);
     rb_define_method(exchange_class, "target", exchange_target, 0);
-    rb_define_method(exchange_class, "head_bytes", exchange_head_bytes, 0);
     rb_define_method(exchange_class, "minor", exchange_minor, 0);
     rb_define_method(exchange_class, "proxied?", exchange_proxied_p, 0);
     rb_define_method(exchange_class, "content_length", exchange_content_length, 0);

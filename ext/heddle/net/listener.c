@@ -101,7 +101,6 @@ static void resume_after_rest(heddle_timer *timer)
 /* A listener from which accept fails stays readable: without a pause the loop would spin. */
 static void pause_after_failure(heddle_sockets *sockets)
 {
-    sockets->accept_failures++;
     heddle_timer *timer = &sockets->back_off;
     timer->fn = resume_after_rest;
     if (!timer->slot) {

@@ -228,7 +228,6 @@ void heddle_sockets_close_idle(heddle_connection *connection)
 {
     if (!heddle_connection_acquire(connection) || connection->running)
         return; /* another process or a runner has it */
-    connection->sockets->closed_idle++;
     if (connection->output.size)
         connection->sockets->left_early++;
     heddle_sockets_close_connection(connection);

@@ -80,7 +80,7 @@ struct heddle_sockets {
     char *scratch; /* recv's buffer, before a String is made of it */
 
     size_t connections, running, max_connections;
-    uint64_t accepted, taken_over, closed_idle, left_early, accept_failures, handshakes, failed_handshakes;
+    uint64_t accepted, taken_over, left_early, handshakes, failed_handshakes;
 };
 
 enum {

@@ -45,9 +45,6 @@ COUNTER(handed_off, atomic_load(&sockets->handoff.given))
 /* Connections that another process has handed off to this one. */
 COUNTER(handoffs_received, sockets->taken_over)
 
-/* Connections closed while idle: by their peer, after the idle time, by #shutdown_idle. */
-COUNTER(closed_idle, sockets->closed_idle)
-
 /*
  * Connections whose peer left, or took nothing for too long, while the response was still being sent and the block had
  * returned.
@@ -59,9 +56,6 @@ COUNTER(handshakes, sockets->handshakes)
 
 /* TLS handshakes that failed: a client without a common version or cipher, a scanner. */
 COUNTER(failed_handshakes, sockets->failed_handshakes)
-
-/* How often accepting was paused for lack of descriptors or memory. */
-COUNTER(accept_failures, sockets->accept_failures)
 
 void Init_heddle_sockets_counts(VALUE sockets_class)
 {
@@ -77,9 +71,7 @@ void Init_heddle_sockets_counts(VALUE sockets_class)
     rb_define_method(sockets_class, "accepted", sockets_accepted, 0);
     rb_define_method(sockets_class, "handed_off", sockets_handed_off, 0);
     rb_define_method(sockets_class, "handoffs_received", sockets_handoffs_received, 0);
-    rb_define_method(sockets_class, "closed_idle", sockets_closed_idle, 0);
     rb_define_method(sockets_class, "left_early", sockets_left_early, 0);
     rb_define_method(sockets_class, "handshakes", sockets_handshakes, 0);
     rb_define_method(sockets_class, "failed_handshakes", sockets_failed_handshakes, 0);
-    rb_define_method(sockets_class, "accept_failures", sockets_accept_failures, 0);
 }

@@ -2,13 +2,6 @@
 
 #include "scheduler/stack_walk.h"
 
-static heddle_native_frames_counts counts;
-
-heddle_native_frames_counts heddle_native_frames_count(void)
-{
-    return counts;
-}
-
 enum { WORDS = 16 }; /* compared at a time */
 
 /* Reads words of other functions' frames, in which the sanitizer knows no variables. */
@@ -48,7 +41,6 @@ typedef struct {
 static bool visit_frame(const heddle_stack_frame *frame, void *data)
 {
     search *self = data;
-    counts.frames++;
     if (frame->library->kind & self->kinds) {
         self->frame = (heddle_native_frame){
             .library = frame->library, .function = frame->function, .called = self->inner};
@@ -65,11 +57,9 @@ static heddle_frames_verdict look_at_frames(unsigned kinds, uintptr_t base, hedd
     heddle_frames_verdict verdict = HEDDLE_FRAMES_UNKNOWN;
     if (found)
         *found = self.frame;
-    counts.looks++;
     if (!heddle_code_map_unsupported() && here < base && (!refreshes || heddle_code_map_refresh())) {
         verdict = HEDDLE_FRAMES_CLEAR;
         if (contains_code(kinds, here, base)) {
-            counts.walks++;
             if (!refreshes && !heddle_code_map_refresh())
                 return HEDDLE_FRAMES_UNKNOWN;
             switch (heddle_stack_walk(base, visit_frame, &self)) {

@@ -35,11 +35,4 @@ heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t bas
 heddle_frames_verdict heddle_native_frames_inspect_unchanged(unsigned kinds, uintptr_t base,
                                                              heddle_native_frame *found);
 
-/* How often stacks were searched and walked, and the number of frames walked. */
-typedef struct {
-    uint64_t looks, walks, frames;
-} heddle_native_frames_counts;
-
-heddle_native_frames_counts heddle_native_frames_count(void);
-
 #endif
