@@ -209,6 +209,19 @@ class PoolTest < Minitest::Test
     end
   end
 
+  def test_one_given_to_a_fiber_that_is_killed_at_that_moment_is_not_lost
+    in_loop do
+      pool = new_pool(limit: 1)
+      one = pool.acquire
+      victim = Heddle.async { pool.acquire && flunk }
+      turns
+      pool.release(one)
+      victim.fiber.kill
+      victim.wait
+      assert_equal [1, 0], [pool.idle, pool.busy]
+    end
+  end
+
   def test_cancelled_while_one_is_made_leaves_room_for_the_next
     in_loop do
       pool = Heddle::Pool.new(limit: 1) { @made.empty? && (@made << :begun) ? forever : new_resource }

@@ -88,6 +88,18 @@ class SemaphoreTest < Minitest::Test
     end
   end
 
+  def test_permit_given_to_a_fiber_that_is_killed_at_that_moment_is_not_lost
+    in_loop do
+      semaphore = Heddle::Semaphore.new(1)
+      semaphore.acquire
+      victim = Heddle.async { semaphore.acquire && flunk }
+      turns
+      semaphore.release
+      victim.fiber.kill
+      assert_equal 1, semaphore.free
+    end
+  end
+
   def test_works_in_a_nested_fiber
     in_loop do
       semaphore = Heddle::Semaphore.new(1)

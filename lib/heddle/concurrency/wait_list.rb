@@ -25,20 +25,18 @@ module Heddle
       #
       # @param timeout [Numeric, nil] seconds
       # @return [Boolean] false: the time is over and nobody woke us
-      # @yield when an exception strikes after we were woken: hand on what the waking stood for
+      # @yield when an exception or Fiber#kill strikes after we were woken: hand on what the waking stood for
       def wait(timeout = nil)
         scheduler = enter
         fiber = Fiber.current
         @waiting[fiber] = true
-        begin
-          if timeout then Concurrency.park_while(scheduler, timeout) { @waiting.key?(fiber) }
-          else scheduler.park while @waiting.key?(fiber)
-          end
-        rescue Exception
-          yield if !@waiting.delete(fiber) && block_given?
-          raise
+        if timeout then Concurrency.park_while(scheduler, timeout) { @waiting.key?(fiber) }
+        else scheduler.park while @waiting.key?(fiber)
         end
+        ended = true
         !@waiting.delete(fiber)
+      ensure
+        yield if fiber && !ended && !@waiting.delete(fiber) && block_given?
       end
 
       # Wakes the one that has waited longest.

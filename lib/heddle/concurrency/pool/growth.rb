@@ -21,10 +21,9 @@ module Heddle
       @statistics.waits += 1
       begin
         wait_as(waiter, deadline && [deadline - began, 0].max)
-      rescue Exception
-        pass_on(waiter.item) if waiter.given?
-        raise
+        waited = true
       ensure
+        pass_on(waiter.item) if !waited && waiter.given? # an exception or Fiber#kill
         context.pool_waiting -= 1
         @statistics.wait_seconds += now - began
         say_whether_waiting if !waiter.given? && @waiters.delete(waiter)
