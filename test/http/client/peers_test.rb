@@ -53,6 +53,7 @@ class ClientPeersTest < ClientCase
         mimetype.assign = (".txt" => "text/plain", "" => "application/octet-stream")
         deflate.mimetypes = ("text/plain")
         deflate.allowed-encodings = ("gzip")
+        deflate.max-loadavg = "1000.0"
         url.redirect = ("^/moved" => "/page.txt")
       CONF
       ["lighttpd", "-D", "-f", path("lighttpd.conf")]

@@ -65,7 +65,7 @@ module TrialServer
     need_gem "bcrypt"
     variables = { "TRIAL_TOOL" => File.join(Trial::ROOT, "test/trials/tools/#{tool}.rb"), **environment }
     command = [*ServedProcess::HEDDLE, "serve", File.join(__dir__, "config.ru"), "-p", "0", "-w", processes.to_s,
-               "--no-access-log"]
+               "--reserve-workers", "0", "--no-access-log"] # a reserve would begin on a busy machine
     Dir.mktmpdir do |folder|
       server = Served.new(command, folder:, environment: variables)
       begin
