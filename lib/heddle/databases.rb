@@ -5,8 +5,8 @@ require "timeout"
 
 module Heddle
   # Settles queries that were abandoned: by a time limit, a cancelled task, a client that left. The server stops
-  # computing, and nobody gets the connection before that is certain. {install} prepares the drivers and pools that are
-  # loaded; Heddle.run, the server and {Pool} call it.
+  # computing, and no fiber gets the connection before that is certain. {install} prepares the drivers and pools that
+  # are loaded; Heddle.run, the server and {Pool} call it.
   #
   # PostgreSQL cancels the query and keeps the connection. The protocol of MySQL and MariaDB has no such message: the
   # connection is closed, and a second one kills it on the server.

@@ -44,7 +44,7 @@ module Heddle
         end
       end
 
-      # Switches protections on while the block runs, and off after it unless somebody else wants them.
+      # Switches protections on while the block runs, and off after it unless other code wants them.
       # @param names [Array<Symbol>]
       # @return what the block returns
       def during(names)
@@ -65,7 +65,7 @@ module Heddle
       # @return [Array<Symbol>] what is on now; loads nothing
       def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
 
-      # @param why [Hash{Symbol => String}] why somebody has left these out
+      # @param why [Hash{Symbol => String}] why these were left out
       # @return [String] what is on, and what is off and why, for a person: see {Table}
       def summary(why = {}) = Table.new(why).to_s
 

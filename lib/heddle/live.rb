@@ -47,7 +47,7 @@ module Heddle
     # @param secret [String, nil] signs the parameters of pages; 32 bytes at least. nil: a random one, so that open
     #   pages load themselves anew after a reload of the server. Several machines need a common one.
     # @yieldparam env [Hash] of a request
-    # @yieldreturn [Object, nil] whose page it is, such as the user's id: nobody else can connect to it
+    # @yieldreturn [Object, nil] whose page it is, such as the user's id: no other user can connect to it
     def initialize(page, secret: nil, &user)
       raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs 32: take SecureRandom.hex(32)" if
         secret && secret.bytesize < 32

@@ -13,7 +13,7 @@ module Heddle
   # are loaded (Linux; see docs/offload.md). Only fibers of Heddle's loops are concerned, and only libraries that are
   # known good, that the extension judges to be safe, or that the user allows.
   module Offload
-    # Libraries (the beginnings of their files' names) that nobody can allow: their functions must stay on the thread
+    # Libraries (the beginnings of their files' names) that no option can allow: their functions must stay on the thread
     # that called them first, or run loops of their own; ffi keeps a list of its calls by thread.
     DENIED = %w[
       cuda libcuda pycall rjbcore rugged IO_Event nio4r_ext glib2 gtk3 gtk4 opengl glfw sdl2 ruby-sdl qt qml ffi_c.

@@ -6,7 +6,7 @@ require "rbconfig"
 module Heddle
   # @api private
   # Heddle's own code in Ruby is written for switches where it waits, and nowhere else: what may strike anywhere (a
-  # preemption, Ctrl-C) asks first whose code runs. Ruby's library acts for whoever has called it, and so do handlers of
+  # preemption, Ctrl-C) asks first whose code runs. Ruby's library acts for its caller, and so do handlers of
   # signals for whom they have interrupted.
   module OwnCode
     @added = []

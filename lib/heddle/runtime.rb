@@ -129,7 +129,7 @@ module Heddle
       Scope.new(current_task("Heddle.scope"), cancel_grace).run(&block)
     end
 
-    # A scope in which a task that fails takes nobody with it: the others go on. Its error is given to `on_failure`, or
+    # A scope in which a task that fails cancels no other: the others go on. Its error is given to `on_failure`, or
     # reported on $stderr unless a task waits for the failed one and gets the error there. An error of the block itself,
     # and what is no StandardError, end the scope as in {scope}.
     #
@@ -256,8 +256,8 @@ module Heddle
       TaskTree.new(Concurrency::Context.of(scheduler), lines: lines)
     end
 
-    # Nobody else of this loop runs while the block computes, preemption or not; where it waits, they do. For code that
-    # changes several things together and takes no lock for it.
+    # No other fiber of this loop runs while the block computes, preemption or not; where it waits, they do. For code
+    # that changes several things together and takes no lock for it.
     #
     # @return what the block returns
     def without_preemption(&block)

@@ -214,8 +214,8 @@ module Heddle
     # @raise what the process is to end with
     def child_ends(job) = job.respond_to?(:end_in_child) && job.end_in_child
 
-    # Called from C when a fiber ended with an exception that nobody caught: as a thread does, it says so. (Not for
-    # SystemExit, signals and NoMemoryError: those go to whoever runs the loop.)
+    # Called from C when a fiber ended with an exception that was not caught: as a thread does, it says so. (Not for
+    # SystemExit, signals and NoMemoryError: those go to the caller that runs the loop.)
     def report_failure(fiber, error)
       return if error.is_a?(Cancelled)
 
@@ -242,8 +242,8 @@ module Heddle
       raise deadlock_report ? deadlock_report.call(self) : Deadlock.new(deadlock_message)
     end
 
-    # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for somebody. Between the hook and Kernel#sleep
-    # are the frames of modules that are prepended to this class, and of its subclasses.
+    # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for a wake-up. Between the hook and
+    # Kernel#sleep are the frames of modules that are prepended to this class, and of its subclasses.
     def sleeps_for_ever?(fiber)
       # A fiber that runs the loop itself has the frames of this method above those.
       frames = fiber.equal?(Fiber.current) ? fiber.backtrace_locations : fiber.backtrace_locations(0, HOOK_FRAMES)

@@ -96,7 +96,7 @@ module Heddle
     # @param timeout [Numeric, nil] seconds for the connection, the TLS handshake and the answer, each
     # @param write_timeout [Numeric, nil] seconds in which the server must take some of a message
     # @param ping [Numeric, nil] seconds without a word from the server until a ping, and from that until it counts as
-    #   gone; while somebody reads
+    #   gone; while another fiber reads
     # @param message_limit [Integer] bytes of a message; a larger one ends the socket with 1009
     # @param deny_private [Boolean] connects to no address of this machine or of a private network
     # @param tls [Hash, nil] see Net::TLS::ClientContext; nil: the system's certificates

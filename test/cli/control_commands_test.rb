@@ -124,7 +124,7 @@ class ControlCommandsTest < Minitest::Test
 
       assert_equal 1, status.exitstatus, command
       assert_equal 1, output.lines.size, output
-      assert_match(/heddle: no server runs here: nobody answers at unix:.*--control unix:path/, output)
+      assert_match(/heddle: no server runs here: none answers at unix:.*--control unix:path/, output)
     end
   end
 

@@ -27,7 +27,7 @@ class SuperviseTest < Minitest::Test
       in_loop { Heddle.supervise { Heddle.async(name: "bad") { raise "broken" } } }
     end
 
-    assert_match(/task "bad" failed, and nobody waits for it:.*supervise_test\.rb.*broken \(RuntimeError\)/m, err)
+    assert_match(/task "bad" failed, and no fiber waits for it:.*supervise_test\.rb.*broken \(RuntimeError\)/m, err)
   end
 
   def test_failure_that_a_task_waits_for_is_raised_there_and_not_reported

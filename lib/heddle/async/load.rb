@@ -3,7 +3,7 @@
 module Heddle
   module Async
     # How busy the calling thread was of late, which `Async::Idler` asks: its processor time by the clock's, over about
-    # a second. Measured from one question to the next, so that it costs nothing while nobody asks; the second before
+    # a second. Measured from one question to the next, so that it costs nothing while no caller asks; the second before
     # the first question counts as idle.
     class Load
       # Seconds that count.

@@ -14,11 +14,11 @@ module Heddle
 
       def load = Demo.app(server: @server, urls: -> { @master.commons.urls })
 
-      # The crowd that the page sends asks a hundred thousand times: nobody reads that, unless they say so.
+      # The crowd that the page sends asks a hundred thousand times: no person reads that, unless they say so.
       # Its panels show the numbers of the process that serves the page.
       def defaults = { access_log: false, control: [], workers: 0 }
 
-      # The folder where somebody tries the demo may be an application's.
+      # The folder where a user tries the demo may be an application's.
       def configuration_file = nil
     end
   end

@@ -12,9 +12,9 @@ module Heddle
       autoload :Table, "heddle/cli/overview/table"
 
       LATENCY_BOUNDS = HTTP::Engine::LATENCY_BOUNDS
-      # Columns where nobody says how many there are.
+      # Columns where the terminal does not say how many there are.
       COLUMNS = 120
-      # Lines of a list where nobody says how many there are in all.
+      # Lines of a list where the terminal does not say how many there are in all.
       LINES = 20
       # With fewer lines than that none is left empty.
       TIGHT = 36

@@ -11,7 +11,7 @@ module Heddle
 
       # @param output [IO]
       # @param environment [Hash{String => String}]
-      # @return [Boolean] whether it may be written to in colours: it is a terminal, and nobody has said NO_COLOR
+      # @return [Boolean] whether it may be written to in colours: it is a terminal, and NO_COLOR is not set
       def self.coloured?(output, environment = ENV)
         output.respond_to?(:tty?) && output.tty? && environment.fetch("NO_COLOR", "").empty? &&
           environment["TERM"] != "dumb"

@@ -39,7 +39,7 @@ module Heddle
       # This command's own defaults, in place of those of {Server::Options}.
       def defaults = {}
 
-      # Where the configuration file is, when nobody names one.
+      # Where the configuration file is, when the command names none.
       def configuration_file = :find
 
       # The sockets first: that a port is taken should not take a minute of loading to find out.
@@ -106,7 +106,7 @@ module Heddle
 
         @output.puts(text, mode, "#{protection} Ctrl-C stops it.")
       rescue SystemCallError, IOError
-        # Its disk is full, or nobody reads it: that is no reason not to serve.
+        # Its disk is full, or no program reads it: that is no reason not to serve.
       end
 
       # The serving processes, such as "2 workers, each with 5 threads".

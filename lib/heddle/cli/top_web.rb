@@ -63,7 +63,7 @@ module Heddle
         "it can only be read" unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
       end
 
-      # The token is good once: whoever finds it later, in a history or a log, can do nothing with it.
+      # The token is good once: found later, in a history or a log, it is worth nothing.
       def admit(env)
         token = ::Rack::Utils.parse_query(env["QUERY_STRING"])["token"]
         unless env["PATH_INFO"] == "/" && @token && same?(token, @token)

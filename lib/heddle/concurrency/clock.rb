@@ -26,7 +26,7 @@ module Heddle
         alarm = Alarm.new(now + seconds, target, message)
         fiber = @fiber
         @process = Process.pid unless fiber
-        @fiber ||= @scheduler.spawn(self) # may raise: then there is no alarm that nobody takes out again
+        @fiber ||= @scheduler.spawn(self) # may raise: then there is no alarm that would stay for ever
         insert(alarm)
         @scheduler.unpark(fiber) if fiber && @alarms.last.equal?(alarm)
         alarm
@@ -57,7 +57,7 @@ module Heddle
           @scheduler.park(rest) if rest.positive?
         end
       rescue Cancelled
-        retry # whoever shuts a loop down cancels every fiber; the deadlines of the clean-up still count
+        retry # a loop that is shut down cancels every fiber; the deadlines of the clean-up still count
       ensure
         @fiber = nil
       end

@@ -5,7 +5,7 @@ require "heddle/concurrency/clock"
 module Heddle
   module Concurrency
     # The state of this layer for one scheduler: the running deadlines, the root task, and the tasks that stand for
-    # fibers which nobody started as tasks. It lives and dies with its scheduler; nothing is kept outside.
+    # fibers which were not started as tasks. It lives and dies with its scheduler; nothing is kept outside.
     class Context
       # @return [Context] the one of that scheduler
       def self.of(scheduler)
@@ -55,7 +55,7 @@ module Heddle
         @implicit_tasks.delete(implicit_task.fiber)
       end
 
-      # Counts whoever runs among those that wait for something from a pool, as long as the block waits.
+      # Counts the running fiber among those that wait for something from a pool, as long as the block waits.
       # @return what the block returns
       def wait_for_pool
         @pool_waiting += 1

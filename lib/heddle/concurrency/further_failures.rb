@@ -18,7 +18,7 @@ module Heddle
     # @api private
     attr_writer :further_failures
 
-    # The message as Ruby prints it for an error that nobody rescued.
+    # The message as Ruby prints it for an error that no code rescued.
     def detailed_message(...)
       further_failures.reduce(super) do |text, error|
         place = error.backtrace&.first

@@ -21,7 +21,7 @@ module Heddle
   class Pool
     # How many a pool makes at most whose limit finds itself.
     DEFAULT_MOST = 100
-    # Seconds after which one that nobody needed is closed.
+    # Seconds after which one that no fiber needed is closed.
     DEFAULT_IDLE_TIMEOUT = 60
     # Seconds that a task waits for one.
     DEFAULT_TIMEOUT = 5
@@ -56,7 +56,7 @@ module Heddle
     #   name; a process without others may make as many. nil: each worker has its limit for itself
     # @param min [Integer] how many are kept, idle or not, once one was needed
     # @param timeout [Numeric, nil] seconds that a task waits for one; nil: for ever
-    # @param idle_timeout [Numeric, nil] seconds after which one that nobody needed is closed; nil: never
+    # @param idle_timeout [Numeric, nil] seconds after which one that no fiber needed is closed; nil: never
     # @param max_age [Numeric, nil] seconds after which one is replaced, when it is not in use; up to a tenth earlier,
     #   so that not all are replaced at once. nil: never
     # @param check [#call, nil] given one that was idle for long, or whose block raised an error; false or a
@@ -114,7 +114,7 @@ module Heddle
     end
 
     # Lends one to the block. If the block is cancelled, or ends by what is no StandardError, it is closed afterwards,
-    # because nobody knows in which state it is; after a StandardError it is checked. A connection of the gem pg is kept
+    # because its state is unknown; after a StandardError it is checked. A connection of the gem pg is kept
     # when the server confirms that it has cancelled the query that was abandoned; see {Databases}.
     #
     # @param timeout [Numeric, nil] seconds to wait for one at most; nil: for ever

@@ -15,7 +15,7 @@ module Heddle
 
     def initialize
       @lock = Thread::Mutex.new
-      @settled = Thread::Queue.new # never holds anything: closing it wakes whoever waits, in any thread
+      @settled = Thread::Queue.new # never holds anything: closing it wakes all that wait, in any thread
       @value = @error = nil
     end
 

@@ -43,7 +43,7 @@ module Heddle
         drop_out
       end
 
-      # One that failed in a way that is to be skipped; the last one's error is everybody's.
+      # One that failed in a way that is to be skipped; the last one's error stands for all.
       def drop_out
         @running -= 1
         return if @decided || @running.positive?

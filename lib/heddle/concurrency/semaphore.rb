@@ -33,7 +33,7 @@ module Heddle
     # @return [true, nil, Object] without a block true, or nil when the time is over; with a block its value, or nil
     #   without calling it when the time is over
     def acquire(timeout: nil)
-      if @free.positive? # then nobody waits: release gives to them first
+      if @free.positive? # then no fiber waits: release gives to them first
         @free -= 1
       else
         return unless @waiting.wait(timeout) { release }
@@ -57,7 +57,7 @@ module Heddle
 
     # Gives it back: to the one that has waited longest, if any.
     #
-    # @raise [ThreadError] when nobody had acquired it
+    # @raise [ThreadError] when it was not acquired
     def release
       raise ThreadError, "a semaphore was released more often than acquired" if @free >= @limit
 

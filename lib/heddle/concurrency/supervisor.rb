@@ -4,7 +4,7 @@ require "heddle/concurrency/task"
 
 module Heddle
   module Concurrency
-    # The scope of {Heddle.supervise}: a task that fails in it takes nobody with it. An exception that is no
+    # The scope of {Heddle.supervise}: a task that fails in it cancels no other. An exception that is no
     # StandardError (exit, a signal, no memory) ends it all the same.
     class Supervisor < Scope
       # @param on_failure [#call, nil] called with the task and its error; nil: the error is reported on $stderr, like
@@ -27,7 +27,7 @@ module Heddle
       end
 
       def report(child, error)
-        warn("#{Visible.line(child)} failed, and nobody waits for it:\n" \
+        warn("#{Visible.line(child)} failed, and no fiber waits for it:\n" \
              "#{Visible.lines(error.full_message(highlight: false))}")
       end
     end

@@ -123,7 +123,7 @@ module Heddle
 
     def ended? = @over == :ended
 
-    # Did somebody wait for it when it ended, and so has got its error?
+    # Did a fiber wait for it when it ended, and so has got its error?
     #
     # @api private
     def awaited? = @awaited || false
@@ -193,7 +193,7 @@ module Heddle
       @parent&.child_ended(self)
     end
 
-    # A Cancelled that nobody ordered (raised by hand, or by a scheduler that shuts down) cancels the task, too.
+    # A Cancelled without a call of #cancel (raised by hand, or by a scheduler that shuts down) cancels the task, too.
     def absorb(error)
       strike(self) if error.is_a?(Cancelled) && !@origin
       super

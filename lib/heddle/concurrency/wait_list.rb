@@ -24,7 +24,7 @@ module Heddle
       # Waits to be woken.
       #
       # @param timeout [Numeric, nil] seconds
-      # @return [Boolean] false: the time is over and nobody woke us
+      # @return [Boolean] false: the time is over and no other fiber woke us
       # @yield when an exception or Fiber#kill strikes after we were woken: hand on what the waking stood for
       def wait(timeout = nil)
         scheduler = enter
@@ -41,7 +41,7 @@ module Heddle
 
       # Wakes the one that has waited longest.
       #
-      # @return [Boolean] false when nobody waits
+      # @return [Boolean] false when no fiber waits
       def wake
         fiber, = @waiting.shift
         return false unless fiber

@@ -31,7 +31,7 @@ module Heddle
         def retryable_query_error?(...) = !@raw_connection&.finished? && super
       end
 
-      # Put before Active Record's pool: what was sent by the driver's own methods is settled before somebody else gets
+      # Put before Active Record's pool: what was sent by the driver's own methods is settled before another fiber gets
       # the connection.
       module ConnectionPool
         def checkin(connection)
@@ -52,7 +52,7 @@ module Heddle
         ::ActiveSupport.on_load(:active_record_mysql2adapter) { Databases::ActiveRecord.prepare_mysql }
       end
 
-      # Idle connections that were opened before are closed: nobody knows their numbers.
+      # Idle connections that were opened before are closed: their numbers are unknown.
       #
       # @return [void]
       def self.prepare_mysql

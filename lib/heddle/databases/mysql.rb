@@ -54,13 +54,13 @@ module Heddle
         end
 
         # @api private
-        # @return [Boolean] does somebody wait for the server's answer?
+        # @return [Boolean] does a fiber wait for the server's answer?
         def heddle_asking? = @heddle_asking || false
 
         private
 
-        # Runs what talks to the server. An exception that the driver does not raise itself has interrupted it. Nobody
-        # knows which results are still to come, so the connection ends, here and on the server.
+        # Runs what talks to the server. An exception that the driver does not raise itself has interrupted it. Then it
+        # is unknown which results are still to come, so the connection ends, here and on the server.
         def heddle_guard(expected)
           ended = false
           @heddle_asking = true

@@ -54,7 +54,7 @@ module Heddle
         def open?(connection) = !connection.closed?
 
         # @param connection [::Mysql2::Client]
-        # @return [Boolean] whether nobody waits for an answer
+        # @return [Boolean] whether no fiber waits for an answer
         def quiet?(connection) = !connection.heddle_asking?
 
         # Asks the socket, not the server, and lets no other fiber run meanwhile.
@@ -69,10 +69,10 @@ module Heddle
         end
 
         # @param connection [::Mysql2::Client]
-        # @return [Boolean] whether the connection can be given to somebody else
+        # @return [Boolean] whether the connection can be given to another fiber
         def clean(connection) = !connection.closed?
 
-        # @return [Boolean] false: after an interruption nobody knows what it was in the middle of
+        # @return [Boolean] false: after an interruption it is unknown what it was in the middle of
         def recover(_connection) = false
       end
     end

@@ -15,7 +15,7 @@ module Heddle
         private
 
         def own
-          return [] if Heddle.autoload?(:Pool) # nobody has made one
+          return [] if Heddle.autoload?(:Pool) # the program has made none
 
           Pool.all.map do |pool|
             stats = pool.stats

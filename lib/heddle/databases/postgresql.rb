@@ -49,7 +49,7 @@ module Heddle
         # Ends what the last user left: a query that is under way, an open transaction.
         #
         # @param connection [PG::Connection]
-        # @return [Boolean] whether the connection can be given to somebody else; if not, it is closed
+        # @return [Boolean] whether the connection can be given to another fiber; if not, it is closed
         def clean(connection)
           return false unless settle(connection)
           return true if connection.transaction_status == ::PG::PQTRANS_IDLE

@@ -69,7 +69,7 @@ module Heddle
           ::Sequel.synchronize { ::Sequel::DATABASES.dup }.each { |database| prepare(database) }
         end
 
-        # Idle connections of MySQL and MariaDB that were opened before are closed: nobody knows their numbers.
+        # Idle connections of MySQL and MariaDB that were opened before are closed: their numbers are unknown.
         #
         # @param database [::Sequel::Database]
         # @return [void]

@@ -49,7 +49,7 @@ module Heddle
         def open?(connection) = !connection.closed?
 
         # @param connection [::Trilogy]
-        # @return [Boolean] whether nobody waits for an answer
+        # @return [Boolean] whether no fiber waits for an answer
         def quiet?(connection) = !connection.heddle_asking?
 
         # Asks the socket, not the server.
@@ -63,7 +63,7 @@ module Heddle
         end
 
         # @param connection [::Trilogy]
-        # @return [Boolean] whether the connection can be given to somebody else
+        # @return [Boolean] whether the connection can be given to another fiber
         def clean(connection)
           return false if connection.closed? || connection.more_results_exist?
           return true unless connection.in_transaction?
@@ -71,7 +71,7 @@ module Heddle
           Databases.within(PATIENCE) { connection.query("ROLLBACK") }
         end
 
-        # @return [Boolean] false: after an interruption nobody knows what it was in the middle of
+        # @return [Boolean] false: after an interruption it is unknown what it was in the middle of
         def recover(_connection) = false
       end
     end

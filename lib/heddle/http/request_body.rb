@@ -2,8 +2,8 @@
 
 module Heddle
   module HTTP
-    # A request's body, piece by piece. It is complete before anybody is asked for an answer, unless the {Engine}
-    # streams it: then bytes are decoded when somebody asks for them, so a client can send no faster than the
+    # A request's body, piece by piece. It is complete before the application is called, unless the {Engine}
+    # streams it: then bytes are decoded when the application asks for them, so a client can send no faster than the
     # application reads.
     class RequestBody
       include MonotonicClock
@@ -50,7 +50,7 @@ module Heddle
         @exchange.end_expectation
       end
 
-      # @return [String, nil] what has come ahead and nobody has read
+      # @return [String, nil] what has come ahead and was not read
       def unread = (take_ahead if @ahead.is_a?(String))
 
       private

@@ -6,7 +6,7 @@ require "openssl"
 module Heddle
   class Live
     # A page sends this to the server when its socket is open: the parameters that it was made with, signed (HMAC with
-    # SHA-256, RFC 2104), so that nobody can make up others.
+    # SHA-256, RFC 2104), so that no client can make up others.
     class Token
       # Seconds for which one is good.
       AGE = 86_400

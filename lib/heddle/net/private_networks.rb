@@ -4,7 +4,7 @@ require "heddle/net/networks"
 
 module Heddle
   module Net
-    # The addresses that are nobody's on the public internet (RFC 6890 and its successors): this machine, private and
+    # The addresses without an owner on the public internet (RFC 6890 and its successors): this machine, private and
     # link-local networks, documentation, multicast. Networks that a server must not be directed to by its clients.
     module PrivateNetworks
       ALL = Networks.new(%w[

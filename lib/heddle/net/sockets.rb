@@ -14,7 +14,7 @@ module Heddle
     #   sockets.listen(TCPServer.new("localhost", 0))
     #
     # The block is called with a {Connection} whenever an idle one has something to be read, in a fiber of the loop.
-    # It ends with `idle!` (the connection waits for more), `detach` (it is somebody else's) or a closed connection;
+    # It ends with `idle!` (the connection waits for more), `detach` (the application has it) or a closed connection;
     # one that is left as it is gets closed. A StandardError that leaves the block is reported as any fiber's.
     #
     # Sockets don't keep the loop running: some fiber does, say one that waits for a signal to stop. Everything but

@@ -29,7 +29,7 @@ module Heddle
         "#{function[:library]} #{function[:function]}#{", called by the method #{method}" if method}"
       end
 
-      # Nobody can allow what is denied, nor all of libc.
+      # No option can allow what is denied, nor all of libc.
       def allowable? = function[:trust] == :in_place && !function[:library].match?(/\A(lib(c|m|pthread)[.-]|ld-)|\A\z/)
 
       def beginning = "#{function[:library][/\A[^.]+/]}."

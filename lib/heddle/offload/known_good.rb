@@ -2,7 +2,7 @@
 
 module Heddle
   module Offload
-    # A native library whose calls may run on any thread: somebody has read why, and a trial has shown it.
+    # A native library whose calls may run on any thread: its source was read for that, and a trial has shown it.
     #
     # @!attribute file [String] the beginning of the native library's file name
     # @!attribute gem [String] what brings it

@@ -2,7 +2,7 @@
 
 module Heddle
   module Offload
-    # How many offload threads a process may have, where nobody says so.
+    # How many offload threads a process may have, where no option says so.
     module ThreadLimit
       # Threads of one process.
       DEFAULT = 512

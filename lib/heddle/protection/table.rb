@@ -18,7 +18,7 @@ module Heddle
       UNWANTED = "not asked for"
       private_constant :UNWANTED
 
-      # @param why [Hash{Symbol => String}] why somebody has left these out, by their names
+      # @param why [Hash{Symbol => String}] why these were left out, by their names
       def initialize(why = {})
         @why = why
       end

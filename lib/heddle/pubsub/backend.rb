@@ -46,7 +46,7 @@ module Heddle
       # The form of all epochs.
       EPOCH = /\A[a-z2-7]{12}\z/
 
-      # @return [String] one that nobody has used
+      # @return [String] one that no server has used
       def self.new_epoch = Array.new(12) { LETTERS[SecureRandom.random_number(LETTERS.size)] }.join
 
       # @return [String] the address without its password

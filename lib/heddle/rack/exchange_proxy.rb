@@ -14,7 +14,7 @@ module Heddle
 
       # Bytes of content by which a thread may be ahead of the loop.
       AHEAD = 65_536
-      # Something to be done in the loop, and where somebody waits for what comes of it; nil: nobody does.
+      # Something to be done in the loop, and where a thread waits for what comes of it; nil: none does.
       Call = Data.define(:work, :answers)
       private_constant :AHEAD, :Call
 
@@ -73,7 +73,7 @@ module Heddle
         @thread = Thread.current
         Thread.handle_interrupt(Cancelled => :immediate) { @service.call(self) }
       rescue Cancelled, Over
-        # Nobody waits for it any more.
+        # No thread waits for it any more.
       ensure
         @thread = nil
         release

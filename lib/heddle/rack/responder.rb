@@ -33,8 +33,8 @@ module Heddle
       end
 
       # @param exchange [HTTP::Exchange]
-      # @param input [Input, NoInput] the request's body, our own: what stands in the env may be somebody else's
-      # @param wait [Boolean] whether somebody wants to know how the sending of the answer ends
+      # @param input [Input, NoInput] the request's body, our own: what stands in the env may be the application's
+      # @param wait [Boolean] whether the caller wants to know how the sending of the answer ends
       def initialize(exchange, input, wait: false)
         @exchange = exchange
         @response = exchange.response

@@ -25,7 +25,7 @@ module Heddle
           @thread = Thread.current
           Thread.handle_interrupt(Cancelled => :immediate) { @failure = @work.call }
         rescue Cancelled
-          # Nobody waits for it any more.
+          # No thread waits for it any more.
         ensure
           @thread = nil
           @done.close

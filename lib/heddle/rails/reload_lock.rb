@@ -65,7 +65,7 @@ module Heddle
       end
 
       # @return [void]
-      # @raise [RuntimeError] when somebody else has it
+      # @raise [RuntimeError] when another request has it
       def stop_exclusive(**)
         me = owner
         @mutex.synchronize do
@@ -78,7 +78,7 @@ module Heddle
         end
       end
 
-      # @return what the block returns; nil with `no_wait` when somebody else has it
+      # @return what the block returns; nil with `no_wait` when another request has it
       def exclusive(no_wait: false, **)
         return unless start_exclusive(no_wait:)
 
@@ -89,7 +89,7 @@ module Heddle
         end
       end
 
-      # There is nothing to yield: nobody who loads code waits for a share.
+      # There is nothing to yield: no fiber that loads code waits for a share.
       def yield_shares(**) = yield
 
       # For /rails/locks, which knows only threads.

@@ -20,7 +20,7 @@ module Heddle
       # Classes whose methods of those names are meant.
       OWNERS = /\A(?:File|File::Stat|Dir|IO|FileTest|#<Class:(?:File|Dir|IO)>)[#.]/
 
-      # Opening a folder waits for nobody, unlike opening a file.
+      # Opening a folder never waits for another program, unlike opening a file (a FIFO).
       OPENING_A_FOLDER = /\ADir(?:\.open|#initialize)\z/
 
       class << self

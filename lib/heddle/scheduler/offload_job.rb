@@ -20,7 +20,7 @@ module Heddle
         def run
           Thread.handle_interrupt(Stop => :never) do
             answer = outcome
-            @lock.synchronize { @thread = nil } # from here on nobody raises Stop
+            @lock.synchronize { @thread = nil } # from here on no thread raises Stop
             drain
             @answer << answer
           end

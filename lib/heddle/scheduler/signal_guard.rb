@@ -8,7 +8,7 @@ module Heddle
     # code: half of what ends a task, say, would be left undone, and its scope would wait for it for ever.
     #
     # While a loop runs on the main thread such a signal is raised where it arrives, as Ruby does it, if that is
-    # anybody else's code; if it is ours, the loop raises it between two switches. A second signal before the loop comes
+    # other code; if it is ours, the loop raises it between two switches. A second signal before the loop comes
     # to that acts at once. A signal that the program handles itself is left alone.
     class SignalGuard
       # The default of each is an exception in the main thread, see Ruby's doc/signals.rdoc.
@@ -24,7 +24,7 @@ module Heddle
       end
 
       # @param handler [Object] what `trap` has returned
-      # @return [Boolean] whether it stands for the default of a signal while a loop runs, and is nobody's claim
+      # @return [Boolean] whether it stands for the default of a signal while a loop runs, and is no one else's handler
       def self.stands_in?(handler) = handler.is_a?(Proc) && handler.source_location&.first == __FILE__
 
       def initialize(scheduler)

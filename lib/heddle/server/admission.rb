@@ -41,7 +41,7 @@ module Heddle
         @heartbeat = now
         @timeline = Timeline.new
         @said = {}
-        # In single mode somebody may sit at a debugger, and no request is to be lost by that.
+        # In single mode a developer may sit at a debugger, and no request is to be lost by that.
         sockets.queue(configuration.queue_limit, configuration.mode == :single ? nil : configuration.queue_timeout)
         sockets.limit = @fixed
       end

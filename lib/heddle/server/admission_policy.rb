@@ -4,8 +4,8 @@ module Heddle
   class Server
     # Says how many requests may run at once, from samples of what the worker bears. While all is well, any number may.
     # When the loop is late, or memory short, the limit comes down to a share of what runs, again and again; while all
-    # is well and requests wait, it grows; when nobody has waited for a while, it is lifted. Where most requests wait
-    # for something from a pool, more of them would bring nothing: the limit stays at twice what doesn't wait.
+    # is well and requests wait, it grows; when no request has waited for a while, it is lifted. Where most requests
+    # wait for something from a pool, more of them would bring nothing: the limit stays at twice what doesn't wait.
     #
     # Knows no clock and no socket.
     class AdmissionPolicy
@@ -29,7 +29,7 @@ module Heddle
       GROWTH = 0.1
       # Below this share of a target it grows; between that and the target it stays.
       WELL = 0.75
-      # Seconds without anybody waiting after which there is no limit any more.
+      # Seconds without a waiting request after which there is no limit any more.
       CALM = 10
       # Seconds over which samples are averaged.
       MEMORY_OF_SAMPLES = 1.0

@@ -17,7 +17,7 @@ module Heddle
       # Limits of the requests to it: how many at once, and their time.
       CONNECTIONS = 64
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
-      # Bytes of a message to be published, from whoever may give commands.
+      # Bytes of a message to be published, from a client that may give commands.
       MESSAGE = 256 << 20
       # Seconds that its end may take.
       PATIENCE = 2

@@ -51,8 +51,8 @@ module Heddle
 
       private
 
-      # Nobody else answers those who are connected but not accepted yet. A client that has just connected, or just
-      # sends a request, gets a response, which says that it is the last one.
+      # No other process answers clients that are connected but not accepted yet. A client that has just connected, or
+      # just sends a request, gets a response, which says that it is the last one.
       def let_come_to_rest
         @sockets.accept_rest
         yield

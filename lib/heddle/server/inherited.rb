@@ -19,7 +19,7 @@ module Heddle
         # @return [Boolean]
         def any? = handed_on || waiting.any?
 
-        # Those that nobody has taken yet.
+        # Those that no listener has taken yet.
         # @return [Array<Inherited>]
         def waiting = @waiting ||= find(ENV)
 

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     # Collects lines while a loop runs and writes them together, so that a log costs no system call a request, and one
-    # that is not read holds up nobody. Without a loop each line is written at once.
+    # that is not read holds up no request. Without a loop each line is written at once.
     class LineBuffer
       # Seconds that a line may be late.
       DELAY = 0.05
@@ -39,7 +39,7 @@ module Heddle
         @task = nil
         Heddle.timeout(PATIENCE) { flush }
       rescue TimeoutError
-        # Nobody reads them.
+        # No program reads them.
       end
 
       # @param line [String] with its line end
@@ -84,7 +84,7 @@ module Heddle
         put(lines)
       end
 
-      # A log that nobody reads any more, or whose disk is full, must not stop the server. How much of the text was
+      # A log that no program reads any more, or whose disk is full, must not stop the server. How much of the text was
       # written is unknown then, so the next one begins on a line of its own.
       def put(text)
         number = text.count("\n")

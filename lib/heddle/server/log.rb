@@ -95,7 +95,7 @@ module Heddle
       # @param _error [ClientGone]
       def client_gone(_exchange, _error) = @gone += 1
 
-      # One that somebody else has made in the same format.
+      # One that another log has made in the same format.
       # @param text [String]
       def line(text) = @output.write(text)
 

@@ -107,8 +107,8 @@ module Heddle
         # It is the whole program that ends.
       end
 
-      # A thread's locals are its own, as in any program with threads; its fiber's storage is a copy of whoever's that
-      # has started it, and then the last request's.
+      # A thread's locals are its own, as in any program with threads; its fiber's storage is a copy of that of the
+      # fiber that has started it, and then the last request's.
       def forget = Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
 
       def change_freed(by)

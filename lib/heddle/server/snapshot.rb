@@ -150,7 +150,7 @@ module Heddle
       # The same.
       def callbacks = (CallbackReport.status[:by_library] if Protection.enabled.include?(:callback_report))
 
-      # Nobody has used it where it is not loaded.
+      # The program has not used it where it is not loaded.
       def http_clients = HTTP.autoload?(:Client) ? [] : Snapshot.list_origins(HTTP::Client.statistics)
 
       def jit = ("YJIT" if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)

@@ -9,7 +9,7 @@ module Heddle
       STEP = 0.25
       # How many there are.
       CELLS = 240
-      # Seconds by which a look may be late without anybody being to blame.
+      # Seconds by which a look may be late without a stall.
       TOLERANCE = 0.02
 
       def initialize

@@ -99,7 +99,7 @@ module Heddle
         raise BootError, "can't listen on unix:#{path}: there is no user or group of the name in owner=#{@owner}"
       end
 
-      # A server that was killed leaves its file behind; nobody answers there.
+      # A server that was killed leaves its file behind; no process answers there.
       def remove_stale
         return unless File.socket?(path)
 

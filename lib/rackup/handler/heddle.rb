@@ -74,8 +74,8 @@ module Rackup
 
         private
 
-        # Whether somebody said where to listen: if not, the configuration file may. Rails tells what was said; of
-        # rackup it is known what it gives when nobody says anything. PORT is a variable of Heddle's own.
+        # Whether the user said where to listen: if not, the configuration file may. Rails tells what was said; of
+        # rackup it is known what it gives by default. PORT is a variable of Heddle's own.
         def said?(options)
           if (names = options[:user_supplied_options])
             return names.include?(:Host) || (names.include?(:Port) && options[:Port].to_s != ENV["PORT"])

@@ -17,7 +17,7 @@ module Heddle
 
         module_function
 
-        # A native call that waits and releases Ruby's lock: for a file that somebody else has locked.
+        # A native call that waits and releases Ruby's lock: for a file that another process has locked.
         def wait(seconds = SECONDS)
           Tempfile.create("heddle") do |file|
             file.flock(File::LOCK_EX)

@@ -27,7 +27,7 @@ module Heddle
                   .each { |line| $stdout.write(line) }
           end
         rescue Errno::EPIPE
-          # Nobody listens any more.
+          # The browser listens no more.
         end
       end
     end

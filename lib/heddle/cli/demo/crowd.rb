@@ -25,7 +25,7 @@ module Heddle
           crowd = new(host:, port: Integer(port), path:, clients: Integer(clients), seconds: Float(seconds))
           crowd.run($stdin) { |line| $stdout.write("#{JSON.generate(line)}\n") }
         rescue Errno::EPIPE
-          # Nobody listens any more.
+          # The browser listens no more.
         end
 
         # @param clients [Integer] how many connections

@@ -71,7 +71,7 @@ module Heddle
           end
         end
 
-        # Is somebody at it, so that nobody else is let in?
+        # Does a visitor use it, so that no other is let in?
         def busy? = @busy
 
         # Does the server stop? Then answers that would go on for long end here.

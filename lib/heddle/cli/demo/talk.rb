@@ -16,7 +16,7 @@ module Heddle
           client.subscribe(TOPIC)
         end
 
-        # Anybody may say anything: it is text to the page.
+        # A visitor may say anything: it is text to the page.
         def on_message(client, message)
           return client.close(1009, "a message has at most #{LONGEST} bytes") if message.bytesize > LONGEST
           return client.close(1008, "a message has an id and a text") unless message?(JSON.parse(message,

@@ -5,7 +5,7 @@ require "heddle/live"
 module Heddle
   module CLI
     class Demo
-      # A live page: a cloth that everybody weaves. A press lifts a thread over the others, or puts it under them.
+      # A live page: a cloth that all visitors weave. A press lifts a thread over the others, or puts it under them.
       class Weave < Heddle::Live::Page
         WIDTH = 16
         HEIGHT = 8
@@ -24,7 +24,7 @@ module Heddle
         event :cross, place: Integer
 
         def mount(_params)
-          subscribe(TOPIC) { nil } # whoever has pressed, it is drawn anew
+          subscribe(TOPIC) { nil } # whichever visitor has pressed, it is drawn anew
         end
 
         def cross(place:)

@@ -11,7 +11,7 @@ module Heddle
         # @!attribute name [Symbol]
         # @!attribute line [Integer]
         # @!attribute source [String] its first line
-        # @!attribute values [Array, nil] of its arguments; nil when nobody knows
+        # @!attribute values [Array, nil] of its arguments; nil when they are unknown
         # @!attribute arguments [String] its arguments' text
         # @!attribute computed [Boolean] whether its first argument is neither written nor the default of a variable
         # @!attribute conditions [Array<String>, nil] under which it runs; nil: they can't be said in a line

@@ -190,7 +190,7 @@ module Heddle
       held = time - slot.since
       @statistics.held_seconds += held
       @came_back = true
-      @limit.returned(held) unless @waiters.empty? # else nobody looks, and forgets it again
+      @limit.returned(held) unless @waiters.empty? # else no waiter looks, and forgets it again
     end
 
     # Has the server of a database not closed it?

@@ -22,7 +22,7 @@ module Heddle
         def message(name, slot, now)
           "#{name}: a connection is held for #{(now - slot.since).round(1)} s by a fiber that waits for something " \
             "else. Checked out at #{Nesting.place(slot.place)}; waits at #{waits_at(slot.fiber)}. " \
-            "Give it back before such a wait: nobody else can use it"
+            "Give it back before such a wait: no other fiber can use it"
         end
 
         private

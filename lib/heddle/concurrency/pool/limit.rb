@@ -4,7 +4,7 @@ require "etc"
 
 module Heddle
   class Pool
-    # A limit that somebody has chosen.
+    # A limit that the application has chosen.
     class FixedLimit
       # @return [Integer] how many there may be now
       attr_reader :value

@@ -33,7 +33,7 @@ module Heddle
     # @api private
     def used_in?(loop) = @upkeep.scheduler.equal?(loop)
 
-    # Takes what has become free, or returns what nobody needs here.
+    # Takes what has become free, or returns what no fiber needs here.
     #
     # @api private
     def shares_changed

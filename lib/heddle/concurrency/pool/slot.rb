@@ -53,7 +53,7 @@ module Heddle
         self
       end
 
-      # Nobody has it.
+      # No fiber has it.
       def vacate(now)
         @since = now
         @fiber = @task_fiber = @frame = @place = nil

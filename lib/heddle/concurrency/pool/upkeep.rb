@@ -36,7 +36,7 @@ module Heddle
 
       private
 
-      # It must outlive whoever uses the pool first.
+      # It must outlive the first task that uses the pool.
       def start(scheduler)
         root = Concurrency::Context.of(scheduler).root if scheduler.is_a?(Scheduler)
         return if root.nil? || root.ended? || root.cancelled?

@@ -114,7 +114,7 @@ module Heddle
           nil # the stream says what has become of it
         end
 
-        # RST_STREAM, perhaps: nobody waits for it.
+        # RST_STREAM, perhaps: no fiber waits for it.
         def flush_rest
           @connection.flush(0)
         rescue SystemCallError, IOError

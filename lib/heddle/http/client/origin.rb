@@ -165,7 +165,7 @@ module Heddle
           @unused_since = now if @open.zero?
         end
 
-        # Somebody had it in hand when it was dropped.
+        # A request had it in hand when it was dropped.
         def rejoin
           key = @lock.synchronize { @retired.tap { @retired = nil } }
           Connections.restore(key, self) if key

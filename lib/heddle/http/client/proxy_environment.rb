@@ -6,7 +6,7 @@ module Heddle
   module HTTP
     class Client
       # The variables `http_proxy`, `https_proxy` and `no_proxy`, also in upper case. Resolves no name: the proxy may be
-      # the only one who can, and nobody waits for a name server here.
+      # the only one who can, and no request waits for a name server here.
       module ProxyEnvironment
         module_function
 

@@ -6,7 +6,8 @@ module Heddle
       # An HTTP/2 connection of an {Origin}: many requests at a time, from all loops and threads of the process.
       #
       # No fiber or thread is its own. Of those that wait for an answer one reads for all, and wakes those for whom
-      # something has come; when it has its own, the next one reads. While nobody waits, {Connections} looks after it.
+      # something has come; when it has its own, the next one reads. While no request waits, {Connections} looks after
+      # it.
       class SharedConnection
         # @return [Net::OutboundConnection]
         attr_reader :socket
@@ -67,7 +68,7 @@ module Heddle
           end
         end
 
-        # For a connection that nobody reads: answers PINGs, and notices its end.
+        # For a connection that no fiber reads: answers PINGs, and notices its end.
         # @return [void]
         def attend
           read_for_all do
@@ -88,7 +89,7 @@ module Heddle
 
         # Calls the block as the one who reads. An exception from another thread may strike at any time: so the ensure
         # clause covers the taking of the role, too.
-        # @return [Boolean] false: somebody else reads
+        # @return [Boolean] false: another fiber reads
         def read_for_all
           mine = @session.begin_reading
           yield if mine
@@ -97,7 +98,7 @@ module Heddle
           @session.end_reading if mine
         end
 
-        # @return [Boolean] false: somebody else waits, and sends it all
+        # @return [Boolean] false: another fiber waits, and sends it all
         def await_room(deadline)
           mine = @session.begin_sending
           @session.await_room(deadline) if mine
@@ -111,7 +112,7 @@ module Heddle
           close unless @session.open?
         end
 
-        # Waits until woken, or reads when nobody does.
+        # Waits until woken, or reads when no other fiber does.
         def follow(stream, deadline)
           queue = stream.waiter = @waiting[stream] = Thread::Queue.new
           until yield # asked after the waiter is known: nothing comes unnoticed
@@ -133,7 +134,7 @@ module Heddle
           waiters&.each { |queue| queue.push(true) }
         end
 
-        # So that there is always one who reads, while anybody waits.
+        # So that there is always a fiber that reads, while any waits.
         def wake_next
           @waiting.first&.last&.push(true) unless @session.reading?
         end

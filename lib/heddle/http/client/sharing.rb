@@ -59,7 +59,7 @@ module Heddle
           end
         end
 
-        # Looks after connections that nobody reads, and closes those that were idle since then.
+        # Looks after connections that no fiber reads, and closes those that were idle since then.
         # @param limit [Float] by CLOCK_MONOTONIC
         # @return [Integer] how many are closed
         def tend(limit)
@@ -84,7 +84,7 @@ module Heddle
           return :unshared if @refused
 
           if @connection
-            @connection.attend if @reserved[@connection].zero? # it may have ended while nobody read
+            @connection.attend if @reserved[@connection].zero? # it may have ended while no fiber read
             @connection = nil if @connection.leaving?
             return reserve(@connection) if @connection&.room_beside?(@reserved[@connection])
           end

@@ -15,7 +15,7 @@ module Heddle
         # @return [Boolean] whether the connection can be taken over
         def hijack? = true
 
-        # @return [Boolean] whether nobody is left who reads the response
+        # @return [Boolean] whether no client is left that reads the response
         def gone? = closed?
 
         # -- sending: see HTTP::Response
@@ -25,7 +25,7 @@ module Heddle
         # @param length [Integer, nil] of the content in bytes, where it is known
         # @param protocol [String, nil] the protocol to upgrade to
         # @param until_close [Boolean] whether content of unknown length ends with the connection, unframed
-        # @return [ResponseHead] which nobody has sent yet
+        # @return [ResponseHead] which was not sent yet
         # @raise [InvalidResponse]
         def make_head(status, headers, length: nil, protocol: nil, until_close: false)
           keep_alive = !engine.draining? && discardable?

@@ -28,7 +28,7 @@ module Heddle
         # @param status [Integer]
         # @param headers [Hash{String => String, Array<String>}]
         # @param length [Integer, nil] of the content in bytes, where it is known
-        # @return [ResponseHead] which nobody has sent yet
+        # @return [ResponseHead] which was not sent yet
         # @raise [InvalidResponse]
         def make_head(status, headers, length: nil, **)
           engine.field_writer.head(self, status, headers, length:, keep_alive: true)

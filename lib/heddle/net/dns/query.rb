@@ -211,7 +211,7 @@ module Heddle
           self
         end
 
-        # The owner in the case in which the client wrote it: the answer may have been made for somebody else.
+        # The owner in the case in which the client wrote it: the answer may have been made for another client.
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
         def clear

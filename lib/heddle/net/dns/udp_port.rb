@@ -5,7 +5,7 @@ require "socket"
 module Heddle
   module Net
     module DNS
-      # The UDP socket of a {Server}: one fiber receives, responses are sent at once by whoever has them.
+      # The UDP socket of a {Server}: one fiber receives, responses are sent at once by the fiber that has them.
       class UDPPort
         # Datagrams taken before other fibers have their turn.
         BATCH = 64
@@ -13,7 +13,7 @@ module Heddle
         MAX_QUERY = 4_096
         WILDCARDS = %w[0.0.0.0 ::].freeze
         # Ports of services that answer whatever comes (echo, discard, daytime, qotd, chargen, time), from which a
-        # forged query starts a loop; and 0, which nobody can answer.
+        # forged query starts a loop; and 0, to which no answer can be sent.
         ENDLESS = [0, 7, 9, 13, 17, 19, 37].freeze
         # Where the address is in a sockaddr: offset and size.
         IPV4_BYTES = [4, 4].freeze

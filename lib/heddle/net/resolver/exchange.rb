@@ -8,8 +8,8 @@ module Heddle
       class Exchange
         # More than is asked for: from servers that don't care.
         MAX_DATAGRAM = 4_096
-        # So many messages that answer nothing are a fault or somebody who guesses ids: then TCP, where guessing is no
-        # use.
+        # So many messages that answer nothing are a fault or an attacker that guesses ids: then TCP, where guessing is
+        # no use.
         MAX_UNEXPECTED = 32
 
         attr_reader :replies

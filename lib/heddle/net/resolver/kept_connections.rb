@@ -19,7 +19,7 @@ module Heddle
         end
 
         # @param server [Addrinfo]
-        # @return [Socket, nil] one that nobody else uses now
+        # @return [Socket, nil] one that no other fiber uses now
         def take(server)
           forget_parent
           list = @kept[server.to_sockaddr] or return nil

@@ -16,7 +16,7 @@ module Heddle
           return [host.dup.freeze].freeze if PLAIN.match?(host)
           return nil unless SHAPE.match?(host)
 
-          # With AI_NUMERICHOST Ruby does not come back to the scheduler's hook, and libc asks nobody.
+          # With AI_NUMERICHOST Ruby does not come back to the scheduler's hook, and libc asks no server.
           found = Addrinfo.getaddrinfo(host, nil, nil, :STREAM, nil, Socket::AI_NUMERICHOST)
           found.map { |address| address.ip_address.freeze }.freeze
         rescue SocketError

@@ -6,7 +6,7 @@ module Heddle
       # Lets all who ask for one thing at the same time share one lookup.
       #
       # The first asker does the work in its own fiber and carries a baton meanwhile. If it is cancelled or timed out,
-      # it hands the baton to the next in line, who begins anew: nobody fails because somebody else gave up.
+      # it hands the baton to the next in line, who begins anew: no fiber fails because another gave up.
       class SingleFlight
         def initialize
           @flights = {}
@@ -25,14 +25,14 @@ module Heddle
         # @return [Integer] lookups under way
         def size = @flights.size
 
-        # @return [Integer] how many wait for somebody else's lookup
+        # @return [Integer] how many wait for another fiber's lookup
         def waiting(key) = @flights[key]&.waiting || 0
 
         # One lookup and those who wait for it.
         class Flight
           def initialize
             @askers = 0
-            # Holds the baton while nobody carries it; closed when there is a result.
+            # Holds the baton while no fiber carries it; closed when there is a result.
             @baton = Thread::Queue.new.push(true)
           end
 
@@ -48,7 +48,7 @@ module Heddle
 
           def waiting = @baton.num_waiting
 
-          # Nobody can find a result or a colleague here any more.
+          # No fiber can find a result or a colleague here any more.
           def over? = @baton.closed? || @askers.zero?
 
           private
@@ -70,7 +70,7 @@ module Heddle
             taken = true
             baton
           ensure
-            # Woken for the baton but interrupted before taking it: the queue would wake nobody else for it.
+            # Woken for the baton but interrupted before taking it: the queue would wake no other fiber for it.
             @baton.push(true) if !taken && @baton.pop(timeout: 0)
           end
         end

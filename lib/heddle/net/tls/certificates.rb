@@ -6,7 +6,7 @@ module Heddle
   module Net
     class TLS
       # The certificates of a listener: the first one for clients that name no host, or one that none is for. Their
-      # files are looked at again once a second at most, when somebody connects; where one has changed all are read
+      # files are looked at again once a second at most, when a client connects; where one has changed all are read
       # anew, and where one of the new ones can't be used the old ones stay.
       class Certificates
         include MonotonicClock

@@ -15,7 +15,7 @@ module Heddle
         }.freeze
         private_constant :MODES
 
-        # @return [ClientCheck] that asks nobody
+        # @return [ClientCheck] that asks no client
         def self.none = new(:none, nil)
 
         # @param mode [Symbol] `:none`; `:optional`: who shows one must show a good one; `:required`

@@ -27,7 +27,7 @@ module Heddle
         # @param ca [String, nil] a file or folder of CA certificates in PEM, in place of the system's
         # @param cert [String, nil] PEM text or file of the client's own certificate, `key` its key
         # @param protocols [Array<String>] offered by ALPN (RFC 7301)
-        # @param verify [Boolean] false: anybody may be the server. For tests alone
+        # @param verify [Boolean] false: any program may be the server. For tests alone
         # @param minimum ["1.2", "1.3"] the least version
         # @raise [Error] when Ruby's openssl is not built in the usual way
         def initialize(ca: nil, cert: nil, key: nil, protocols: ["http/1.1"], verify: true, minimum: "1.2")

@@ -70,7 +70,7 @@ module Heddle
                        "from \"-----BEGIN CERTIFICATE-----\" on"
         end
 
-        # With an empty pass phrase, so that nobody is asked for one at a terminal.
+        # With an empty pass phrase, so that OpenSSL asks for none at a terminal.
         def read_key
           text = read("key", key_path)
           OpenSSL::PKey.read(text, "")

@@ -44,7 +44,7 @@ module Heddle
           @thread.name = "heddle follower"
         end
 
-        # @param patience [Numeric] seconds since it began: a backend that is away holds nobody up after that
+        # @param patience [Numeric] seconds since it began: a backend that is away holds no process up after that
         # @return [Boolean] whether the history has what the backend had when this began
         def wait(patience)
           deadline = @began + patience
@@ -114,8 +114,8 @@ module Heddle
           @counted = state.count
         end
 
-        # Nobody says how large the next messages are: as many as would fit if they were like these, and more only
-        # step by step.
+        # The backend does not say how large the next messages are: as many as would fit if they were like these, and
+        # more only step by step.
         def choose_most(messages)
           largest = messages.map { |message| message.data.bytesize }.max
           @most = [@most * 4, BYTES / [largest, 1].max].min.clamp(1, MOST)

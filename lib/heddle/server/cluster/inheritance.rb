@@ -14,7 +14,7 @@ module Heddle
         # @return [Array<String>] the command line that has started this program
         attr_reader :command
 
-        # @return [Inheritance] of a master that replaces nobody
+        # @return [Inheritance] of a master that replaces none
         def self.none = new({}, [])
 
         # Takes it out of the environment: the application, and what it starts, are not to see it.

@@ -187,7 +187,7 @@ module Heddle
           when "asks_to_collect" then @collection_turns.ask(worker)
           when "collected" then @collection_turns.done(worker)
           when "asks_to_end"
-            # Somebody has ended this one process. Unless the master stops too, the others go on.
+            # A signal has ended this one process. Unless the master stops too, the others go on.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?
           end
         end

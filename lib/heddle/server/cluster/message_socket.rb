@@ -73,7 +73,7 @@ module Heddle
           nil
         end
 
-        # Hears until there is a message, or nobody is left to say something. Malformed messages are dropped.
+        # Hears until there is a message, or no writer is left. Malformed messages are dropped.
         # @return [Message, nil]
         def wait
           while (message = receive) == :wait

@@ -48,7 +48,7 @@ module Heddle
           @malformed = true
         end
 
-        # It keeps nothing that anybody misses.
+        # It keeps nothing that another process misses.
         # @return [void]
         def end!
           self.state = :ending

@@ -5,7 +5,7 @@ module Heddle
     class Configuration
       # Where a configuration came from.
       #
-      # @!attribute sources [Hash{Symbol => Source}] of the options that somebody said something about
+      # @!attribute sources [Hash{Symbol => Source}] of the options that were set
       # @!attribute hooks [Hooks]
       # @!attribute file [String, nil] the configuration file, as a person would name it
       # @!attribute warnings [Array<String>]

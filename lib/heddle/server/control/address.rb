@@ -40,7 +40,7 @@ module Heddle
 
           # The same for a server and for the commands that are given in its folder by the same user.
           # @param folder [String]
-          # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp` that not everybody may write to,
+          # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp` that not all users may write to,
           #   else a path of this user's own
           def default_path(folder = Dir.pwd)
             path = File.join(folder, "tmp", "heddle-control.sock")
@@ -50,7 +50,7 @@ module Heddle
           end
 
           # @param folder [String]
-          # @return [Integer, nil] the user that controls the folder; nil: it is no folder, or everybody may make
+          # @return [Integer, nil] the user that controls the folder; nil: it is no folder, or all users may make
           #   files in it
           def owner_of(folder)
             stat = File.stat(folder)
@@ -111,7 +111,7 @@ module Heddle
 
         def open_tcp = TCPBind.new(host, port).open(BACKLOG)
 
-        # In the folder of all users' temporary files anybody may have made one of this name.
+        # In the folder of all users' temporary files another user may have made one of this name.
         def make_own_folder
           folder = self.class.own_folder
           Dir.mkdir(folder, 0o700)
@@ -123,7 +123,7 @@ module Heddle
                            "a path with --control"
         end
 
-        # A server that was killed leaves its file behind; nobody answers there.
+        # A server that was killed leaves its file behind; no process answers there.
         def remove_stale
           return unless File.socket?(path)
 
@@ -133,7 +133,7 @@ module Heddle
           File.unlink(path)
         end
 
-        # From its first moment on nobody else's.
+        # From its first moment on this user's alone.
         def private_socket
           before = File.umask(0o177)
           UNIXServer.new(path)

@@ -18,7 +18,7 @@ module Heddle
         private_constant :PUBLIC, :PRIVATE, :COMMANDS
 
         # @param source [Alone]
-        # @param commands [Boolean] whether whoever asks may see everything and give commands
+        # @param commands [Boolean] whether the client may see everything and give commands
         def initialize(source, commands:)
           @source = source
           @pages = commands ? { **PUBLIC, **PRIVATE } : PUBLIC

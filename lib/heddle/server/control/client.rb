@@ -17,7 +17,7 @@ module Heddle
         class NoServer < StandardError
         end
 
-        # Nobody answers there; the message is for a command line.
+        # No server answers there; the message is for a command line.
         class NotRunning < NoServer
         end
 
@@ -96,7 +96,7 @@ module Heddle
           socket.timeout = @patience
           socket
         rescue Errno::ENOENT, Errno::ECONNREFUSED
-          raise NotRunning, "no server runs here: nobody answers at #{@address}. Run the command in the folder where " \
+          raise NotRunning, "no server runs here: none answers at #{@address}. Run the command in the folder where " \
                             "the server was started, or name its socket: --control unix:path"
         rescue Errno::EACCES
           raise NoServer, "#{@address} belongs to another user: run the command as the user who runs the server"
@@ -104,7 +104,7 @@ module Heddle
           raise NoServer, "can't ask the server at #{@address}: #{e.message}"
         end
 
-        # In a folder where everybody may make files another user may have been there first.
+        # In a folder where all users may make files another user may have been there first.
         def connect_to_owner
           socket = UNIXSocket.new(@address.path)
           uid, = socket.getpeereid

@@ -4,7 +4,7 @@ module Heddle
   class Server
     class Log
       # A file that the log is appended to. When it was renamed or removed, as logrotate does, it is opened anew within
-      # a second: nobody has to send a signal. A truncated file (`copytruncate`) is written from its beginning.
+      # a second: no signal is needed. A truncated file (`copytruncate`) is written from its beginning.
       class File
         # Seconds between two looks whether the file is still the one of that name.
         LOOK = 1.0

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Modes
-      # A loop in each of several Ractors. The main one has a loop, too, which serves nobody: it has the signals, the
-      # log and the control socket, and replaces a Ractor that dies.
+      # A loop in each of several Ractors. The main one has a loop, too, which serves no requests: it has the signals,
+      # the log and the control socket, and replaces a Ractor that dies.
       class Ractors
         # @return [Array<Server::Ractors::Serving>] one a Ractor
         attr_reader :servings

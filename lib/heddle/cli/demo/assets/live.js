@@ -29,7 +29,7 @@ function take(sample) {
   if (sample.bounds) {
     bounds = [...sample.bounds, Infinity]
     interval = sample.interval
-    last = null // the next line counts from here, however long nobody has looked
+    last = null // the next line counts from here, however long the page was hidden
     return
   }
   const from = last ? last.at : sample.at - interval

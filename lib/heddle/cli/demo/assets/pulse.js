@@ -1,4 +1,4 @@
-// What the server tells of itself, over one answer that goes on for as long as somebody looks at this page.
+// What the server tells of itself, over one answer that goes on for as long as this page is open.
 
 import { lines } from "./stream.js"
 

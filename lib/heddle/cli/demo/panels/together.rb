@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class Demo
       module Panels
-        # A room and a cloth for everybody who has the page open: WebSockets, an event stream and a live page.
+        # A room and a cloth for all visitors who have the page open: WebSockets, an event stream and a live page.
         class Together < Panel
           def initialize(...)
             super
