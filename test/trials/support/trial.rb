@@ -36,12 +36,13 @@ module Trial
   def unprotected_program(program, *arguments, env: {})
     reader, writer = IO.pipe
     pid = spawn({ "RUBYOPT" => nil, **env }, RbConfig.ruby, "-I#{ROOT}/lib", "-r#{ROOT}/bin/support/gem_paths.rb",
-                "-e", program, *arguments, in: File::NULL, out: writer, err: writer)
+                "-r#{__dir__}/hang_report.rb", "-e", program, *arguments, in: File::NULL, out: writer, err: writer)
     writer.close
     status = Process.detach(pid)
     output = Thread.new { reader.read }
     unless status.join(PATIENCE)
-      Process.kill(:KILL, pid)
+      Process.kill(:QUIT, pid)
+      Process.kill(:KILL, pid) unless status.join(10)
       flunk "the program does not end:\n#{output.value}"
     end
     [output.value, status.value]
