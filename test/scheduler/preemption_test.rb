@@ -25,6 +25,32 @@ class PreemptionTest < Minitest::Test
     assert flag
   end
 
+  def test_a_preempted_fiber_runs_after_all_that_are_ready
+    ready = 0
+    ticks = [] # in which it has run before them
+    scheduled do |scheduler|
+      2.times { scheduler.spawn(-> { ready += 1 }) }
+      Fiber.schedule { ticks |= [scheduler.statistics[:ticks]] until ready == 2 }
+    end
+
+    assert_equal 1, ticks.size
+  end
+
+  def test_a_tick_runs_one_preempted_fiber
+    ticks = []
+    scheduled do |scheduler|
+      3.times do
+        Fiber.schedule do
+          started = scheduler.statistics[:ticks]
+          nil while scheduler.statistics[:ticks] == started
+          ticks << scheduler.statistics[:ticks]
+        end
+      end
+    end
+
+    assert_equal 3, ticks.uniq.size, ticks.inspect
+  end
+
   def test_events_timers_and_other_threads_reach_their_fibers_meanwhile
     done = []
     reader, writer = IO.pipe

@@ -60,33 +60,6 @@ class TurnsTest < Minitest::Test
     assert_equal [0, 1, 2] * 3, order
   end
 
-  def test_a_spent_fiber_runs_after_all_of_its_turn
-    order = []
-    scheduled do |scheduler|
-      scheduler.spawn(lambda do
-        scheduler.yield_preempted
-        order << :spent
-      end)
-      2.times { scheduler.spawn(-> { order << :ready }) }
-    end
-
-    assert_equal %i[ready ready spent], order
-  end
-
-  def test_only_one_spent_fiber_runs_a_turn
-    turns = []
-    scheduled do |scheduler|
-      3.times do
-        Fiber.schedule do
-          scheduler.yield_preempted
-          turns << scheduler.statistics[:ticks]
-        end
-      end
-    end
-
-    assert_equal turns.uniq, turns
-  end
-
   # They switch to each other without the loop in between, as long as it has nothing to do.
   def test_two_that_only_wake_each_other_keep_nobody_from_a_turn
     came = []

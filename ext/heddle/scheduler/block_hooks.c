@@ -211,20 +211,6 @@ static VALUE scheduler_yield(VALUE self)
     return Qnil;
 }
 
-/*
- * call-seq: yield_preempted -> nil
- *
- * Like #yield, for a fiber that has used up its time slice: each tick runs one of those, after all ready fibers.
- */
-static VALUE scheduler_yield_preempted(VALUE self)
-{
-    heddle_park park;
-    heddle_park_enter(heddle_loop_get(self), &park);
-    heddle_park_wake_preempted(&park);
-    heddle_park_wait_and_leave(&park);
-    return Qnil;
-}
-
 void heddle_define_block_hooks(VALUE scheduler_class)
 {
     mutex_class = rb_path2class("Thread::Mutex");
@@ -233,7 +219,6 @@ void heddle_define_block_hooks(VALUE scheduler_class)
     rb_define_method(scheduler_class, "unblock", scheduler_unblock, 2);
     rb_define_method(scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
     rb_define_method(scheduler_class, "yield", scheduler_yield, 0);
-    rb_define_method(scheduler_class, "yield_preempted", scheduler_yield_preempted, 0);
     rb_define_method(scheduler_class, "park", scheduler_park, -1);
     rb_define_method(scheduler_class, "unpark", scheduler_unpark, 1);
 }

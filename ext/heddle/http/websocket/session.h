@@ -98,7 +98,7 @@ struct heddle_websocket {
     bool stalls;                /* … and no ping was sent, because the output is full and was not taken */
     bool lingers;               /* LEAVING: all output was sent, including FIN */
     uint16_t code;              /* the close code; 0: not closed yet */
-    uint32_t slot;              /* of its Client in the engine's list */
+    uint32_t slot;              /* of its WebSocket::Client in the engine's list */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
@@ -274,12 +274,12 @@ struct heddle_websocket_handle {
 heddle_websocket_handle *heddle_websocket_handle_of(VALUE client);
 /* The message as a String, or as [topic, payload]; frees the message. */
 VALUE heddle_websocket_message_string(heddle_websocket_message *message);
-/* Copies the close code and reason to the Client. */
+/* Copies the close code and reason to the WebSocket::Client. */
 void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client);
-/* Makes a session and its Client; nil, and NULL: no memory. `label`: see Client#label. */
+/* Makes a session and its WebSocket::Client; nil, and NULL: no memory. `label`: see WebSocket::Client#label. */
 VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier, VALUE handler,
                                   VALUE caller, VALUE label, heddle_websocket **session);
-/* The Client of this session. */
+/* The WebSocket::Client of this session. */
 VALUE heddle_websocket_client(const heddle_websocket *socket);
 /*
  * Separates the session from its Client, which keeps existing as a Ruby object. Uses no Ruby memory when `abandoned`.
