@@ -59,6 +59,12 @@ class TrialDifferentialTest < Minitest::Test
                  results)
   end
 
+  def test_examples_that_the_suite_names_are_not_run
+    runs = planted("program", BROKEN, ways: %w[plain], skip: %w[crashes hangs])
+
+    assert_equal %w[first last], runs["plain"].results.keys
+  end
+
   def test_a_trial_that_is_ended_by_a_signal_leaves_no_process_behind
     %i[TERM INT].each do |signal|
       Dir.mktmpdir do |folder|
@@ -120,10 +126,11 @@ class TrialDifferentialTest < Minitest::Test
 
   private
 
-  def planted(framework, program, ways:)
+  def planted(framework, program, ways:, **settings)
     Dir.mktmpdir do |folder|
       File.write(File.join(folder, "planted.rb"), program)
-      suite = Trials::Suite.new("planted", "framework" => framework, "files" => ["planted.rb"], "patience" => 3)
+      settings = { framework:, files: ["planted.rb"], patience: 3, **settings }.transform_keys(&:to_s)
+      suite = Trials::Suite.new("planted", settings)
       prelude = "require #{File.join(Trials::Suite::ROOT, "bin/support/gem_paths.rb").dump}"
       runs_of(suite, { folder:, environment: {}, prelude:, load_path: [] }, ways:)
     end

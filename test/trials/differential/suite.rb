@@ -44,6 +44,8 @@ module Trials
     def own_gems? = settings.fetch("own_gems", false)
     # Files whose examples start loops of their own, and so run in no other one.
     def own_loop = settings.fetch("own_loop", [])
+    # Names of examples that are not run.
+    def skipped = settings.fetch("skip", [])
     # Whether only examples count that pass on plain Ruby: those that fail there need what the machine does not have.
     def passing_only? = settings["compare"] == "passing"
     # Seconds without news of an example after which the process is taken to hang.

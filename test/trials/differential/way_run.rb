@@ -43,6 +43,7 @@ module Trials
     def run_files(files)
       base = File.join(@logs, "#{@way}.#{files.size == 1 ? files.first.tr("/", "_") : "all"}")
       FileUtils.rm_f(Dir.glob("#{base}.{results,skip,log}"))
+      File.write("#{base}.skip", @suite.skipped.map { |name| "#{name}\n" }.join) if @suite.skipped.any?
       PATIENCE.times do
         started, status = run_process(files, base)
         in_progress = read(base)
