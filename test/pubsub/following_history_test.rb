@@ -56,6 +56,21 @@ class FollowingHistoryTest < Minitest::Test
     end
   end
 
+  # Some have been given the message, the others get only the reset.
+  def test_a_new_epoch_while_a_message_is_given_to_many_is_a_reset_for_all
+    last = begin_anew
+    in_loop do
+      all = Array.new(1_500) { subscription("a") }
+      append(last + 1, "a", "old")
+      sleep 0 while PubSub.counts(Fiber.scheduler)[:delivered].zero?
+      given, waiting = all.partition { |one| one.position == "#{@epoch}:#{last + 1}" }
+      PubSub::History.begin(EPOCHS.find { |one| one != @epoch }, 0)
+
+      assert_equal [["old", nil]], given.map { |one| Array.new(2) { one.take.first } }.uniq
+      assert_equal [nil], waiting.map { |one| one.take.first }.uniq
+    end
+  end
+
   def test_a_position_keeps_its_epoch_until_the_reset_has_come
     last = begin_anew
     in_loop do

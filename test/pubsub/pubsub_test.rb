@@ -238,6 +238,120 @@ class PubSubTest < Minitest::Test
     end
   end
 
+  # @return [Integer] subscribers that have been given their messages, counted once for each message
+  def delivered = PubSub.counts(Fiber.scheduler)[:delivered]
+
+  # Ticks in which other fibers run, until so many messages have been delivered.
+  # @return [Array<Integer>] what had been delivered in each of them
+  def ticks_until(count)
+    ticks = []
+    until ticks.last == count
+      yield ticks.last if block_given? && ticks.any?
+      sleep 0
+      ticks << delivered
+    end
+    ticks
+  end
+
+  def test_other_fibers_run_while_a_message_is_given_to_many
+    topic = new_topic
+    in_loop do
+      subscriptions = Array.new(2_000) { subscription(topic) }
+      PubSub.publish(topic, "x")
+      steps = [0, *ticks_until(2_000)].each_cons(2).map { |before, after| after - before }
+
+      assert_operator steps.max, :<=, 512 # two slices of 256, where an event and a message of the loop come together
+      assert_equal 2_000, subscriptions.count { |one| one.take.first == "x" }
+    end
+  end
+
+  def test_a_message_that_is_published_while_another_is_given_comes_behind_it_for_all
+    topic = new_topic
+    in_loop do
+      subscriptions = Array.new(1_000) { subscription(topic) }
+      PubSub.publish(topic, "0")
+      published = 0
+      ticks_until(4_000) { PubSub.publish(topic, (published += 1).to_s) if published < 3 }
+      got = subscriptions.map { |one| Array.new(4) { one.take } }
+
+      assert_equal [%w[0 1 2 3]], got.map { |taken| taken.map(&:first) }.uniq
+      assert_equal 1, got.uniq.size
+    end
+  end
+
+  # Messages that wait together leave together, in the same tick for each subscriber.
+  def test_many_messages_are_given_to_a_subscriber_in_one_tick
+    topic = new_topic
+    in_loop do
+      subscriptions = Array.new(600) { subscription(topic) }
+      10.times { |i| PubSub.publish(topic, i.to_s) }
+
+      assert(ticks_until(6_000).all? { |count| (count % 10).zero? })
+      assert_equal [(0..9).map(&:to_s)], subscriptions.map { |one| Array.new(10) { one.take.first } }.uniq
+    end
+  end
+
+  # Each tick closes the first of them that have not had it, and the last ones; new ones do not get the message.
+  def test_subscribers_come_and_go_while_a_message_is_given_to_many
+    topic = new_topic
+    in_loop do
+      all = Array.new(1_500) { subscription(topic) }
+      position = PubSub.publish(topic, "x")
+      sleep 0 while delivered.zero?
+      left = (1..3).flat_map do
+        waiting = all.reject { |one| one.position == position }
+        leaving = [*waiting.last(5), *waiting.first(5), *all.last(5)] & all
+        leaving.each(&:close)
+        all -= leaving
+        late = subscription(topic)
+        sleep 0
+        late
+      end
+      sleep 0 while all.any? { |one| one.position != position }
+      PubSub.publish(topic, "next")
+
+      assert_equal [%w[x next]], all.map { |one| Array.new(2) { one.take.first } }.uniq
+      assert_equal %w[next], left.map { |one| one.take.first }.uniq
+    end
+  end
+
+  def test_all_subscribers_may_leave_while_a_message_is_given_to_them
+    topic = new_topic
+    in_loop do
+      all = Array.new(600) { subscription(topic) }
+      PubSub.publish(topic, "x")
+      sleep 0 while delivered.zero?
+      all.each(&:close)
+      sleep 0
+      later = subscription(topic)
+      PubSub.publish(topic, "later")
+
+      assert_equal "later", later.take.first
+    end
+    in_loop do
+      held = Array.new(600) { subscription(topic) }
+      PubSub.publish(topic, "x")
+      sleep 0 while delivered.zero?
+      assert_operator delivered, :<, held.size # the loop ends in between
+    end
+  end
+
+  # Subscribers that have taken it keep it no longer: meanwhile it is in no other place than the broadcast.
+  def test_a_message_that_is_given_to_many_outlives_collections
+    topic = new_topic
+    in_loop do
+      waiting = Array.new(1_000) { subscription(topic) }
+      position = PubSub.publish(topic, "x" * 5_000)
+      until waiting.empty?
+        sleep 0
+        given, waiting = waiting.partition { |one| one.position == position }
+        assert(given.all? { |one| one.take.first == "x" * 5_000 })
+        GC.start
+        Array.new(5_000) { "y" * 5_000 }
+      end
+    end
+  end
+
   def test_a_block_runs_for_each_message_in_a_task_that_can_be_cancelled
     topic = new_topic
     got = Heddle::Channel.new

@@ -7,6 +7,7 @@
 
 enum {
     RECORDS_A_TICK = 1024, /* records of the log that are read before the loop's other work gets its turn */
+    RECEIVERS_A_TICK = 256, /* subscribers that get messages before that: some 10 us each */
     CATCH_UPS_A_TICK = 256, /* subscribers that catch up in one tick after an overrun */
     RENEWALS = 3,           /* attempts to read the state within one generation */
 };
@@ -26,6 +27,7 @@ static void release_fanout(void *data)
 {
     heddle_fanout *fanout = data;
     heddle_fanout_wait_abandon(&fanout->wait);
+    heddle_fanout_end_broadcast(fanout);
     fanout->closed = fanout->collected = true;
     free_unused(fanout);
 }
@@ -37,9 +39,14 @@ static size_t memory_size(const void *data)
            fanout->counts.topics * sizeof(heddle_topic);
 }
 
+static void mark_fanout(void *data)
+{
+    heddle_fanout_mark_broadcast(data);
+}
+
 static const rb_data_type_t fanout_type = {
     .wrap_struct_name = "Heddle::PubSub::Fanout",
-    .function = {.dfree = release_fanout, .dsize = memory_size},
+    .function = {.dmark = mark_fanout, .dfree = release_fanout, .dsize = memory_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
@@ -60,6 +67,7 @@ static void loop_closes(heddle_attachment *attachment)
         return;
     fanout->closed = true;
     heddle_fanout_wait_close(&fanout->wait);
+    heddle_fanout_end_broadcast(fanout);
     heddle_link *link;
     while (!fanout->wait.abandoned && (link = heddle_link_first(&fanout->topics))) {
         heddle_topic *topic = HEDDLE_CONTAINER_OF(link, heddle_topic, link);
@@ -181,8 +189,8 @@ static void renew_generation(heddle_fanout *fanout)
     begin_overrun(fanout);
 }
 
-/* False: the record was overwritten. */
-static bool deliver_record(heddle_fanout *fanout, const heddle_history_record *record)
+/* Begins a broadcast if the record's topic has subscribers. False: the record was overwritten. */
+static bool begin_record(heddle_fanout *fanout, const heddle_history_record *record)
 {
     char name[HEDDLE_TOPIC_LIMIT + 8];
     if (record->generation != fanout->generation)
@@ -192,29 +200,55 @@ static bool deliver_record(heddle_fanout *fanout, const heddle_history_record *r
     if (!heddle_history_copy_topic(fanout->history, record, name))
         return false;
     heddle_topic *topic = heddle_fanout_find_topic(fanout, name, record->topic_size);
-    return !topic || heddle_fanout_offer(topic, record);
+    return !topic || heddle_fanout_begin_broadcast(topic, record);
 }
 
+/* The topic's next messages are delivered with the first one, as far as no message of another topic is between them. */
+static void extend_broadcast(heddle_fanout *fanout)
+{
+    heddle_history_record record;
+    while (fanout->broadcast.topic &&
+           heddle_history_check_record(fanout->history, fanout->next_lsn, &record) > 0 &&
+           heddle_fanout_extend_broadcast(fanout, &record))
+        fanout->next_lsn = record.next;
+}
+
+/* False: there is no record, or earlier ones were overwritten. */
+static bool read_record(heddle_fanout *fanout)
+{
+    heddle_history_record record;
+    int result = heddle_history_check_record(fanout->history, fanout->next_lsn, &record);
+    if (result == 0)
+        return false;
+    if (result > 0)
+        fanout->next_lsn = record.next;
+    if (result < 0 || !begin_record(fanout, &record)) {
+        fanout->next_lsn = heddle_history_head(fanout->history);
+        begin_overrun(fanout);
+        return false;
+    }
+    extend_broadcast(fanout);
+    return true;
+}
+
+/* A record is read when all subscribers have got those before it: so each topic's order is kept. */
 static void read_log(heddle_fanout_wait *wait)
 {
     heddle_fanout *fanout = HEDDLE_CONTAINER_OF(wait, heddle_fanout, wait);
+    unsigned records = 0, receivers = 0;
     renew_generation(fanout);
     continue_overrun(fanout);
-    for (int i = 0; i < RECORDS_A_TICK && !fanout->closed; i++) {
-        heddle_history_record record;
-        int result = heddle_history_check_record(fanout->history, fanout->next_lsn, &record);
-        if (result == 0)
-            return;
-        if (result > 0)
-            fanout->next_lsn = record.next;
-        if (result < 0 || !deliver_record(fanout, &record)) {
-            fanout->next_lsn = heddle_history_head(fanout->history);
-            begin_overrun(fanout);
+    while (!fanout->closed) {
+        if (fanout->broadcast.topic)
+            receivers += heddle_fanout_continue_broadcast(fanout, RECEIVERS_A_TICK - receivers);
+        if (receivers == RECEIVERS_A_TICK || records == RECORDS_A_TICK) {
+            heddle_fanout_wait_come_back(&fanout->wait);
             return;
         }
+        if (!read_record(fanout))
+            return;
+        records++;
     }
-    if (!fanout->closed)
-        heddle_fanout_wait_come_back(&fanout->wait);
 }
 
 /* -- subscribing --------------------------------------------------------------------------------------------------- */
@@ -275,6 +309,14 @@ heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscribe
     return HEDDLE_SUBSCRIBED;
 }
 
+static void leave_delivery(heddle_delivery *delivery, const heddle_subscriber *subscriber, heddle_link *after)
+{
+    if (delivery->next == &subscriber->link)
+        delivery->next = after;
+    if (delivery->subscriber == subscriber)
+        delivery->subscriber = NULL;
+}
+
 void heddle_unsubscribe(heddle_subscriber *subscriber)
 {
     heddle_topic *topic = subscriber->topic;
@@ -282,12 +324,9 @@ void heddle_unsubscribe(heddle_subscriber *subscriber)
         return;
     heddle_fanout *fanout = topic->fanout;
     heddle_link *after = heddle_link_after(&topic->subscribers, &subscriber->link);
-    for (heddle_delivery *delivery = fanout->deliveries; delivery; delivery = delivery->outer) {
-        if (delivery->next == &subscriber->link)
-            delivery->next = after;
-        if (delivery->subscriber == subscriber)
-            delivery->subscriber = NULL;
-    }
+    leave_delivery(&fanout->broadcast.delivery, subscriber, after);
+    for (heddle_delivery *delivery = fanout->deliveries; delivery; delivery = delivery->outer)
+        leave_delivery(delivery, subscriber, after);
     if (fanout->overrun.next == &subscriber->link)
         fanout->overrun.next = after;
     heddle_link_remove(&subscriber->link);

@@ -18,6 +18,11 @@
  * 5. heddle_unsubscribe, before its record is freed (in the `release` of its protocol, and in `abandon`, where
  *    heddle_subscriber_abandon does it without a lock). Idempotent; a record that never subscribed may be given, too.
  *
+ * Ticks
+ *
+ * A message goes to some hundred subscribers in each tick, so a subscriber may leave, join, catch up or be freed between
+ * two of them.
+ *
  * When the connection goes during a delivery
  *
  * All operations may call heddle_unsubscribe for this subscriber and for any other, and may free their records: the

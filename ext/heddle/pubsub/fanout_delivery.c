@@ -110,21 +110,6 @@ static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *n
     heddle_prefetch(next, sizeof(heddle_subscriber) + HEDDLE_CACHE_LINE);
 }
 
-static void offer_to_all(heddle_topic *topic, heddle_message *message)
-{
-    heddle_fanout *fanout = topic->fanout;
-    heddle_delivery delivery = {.next = heddle_link_first(&topic->subscribers)};
-    heddle_fanout_begin_delivery(fanout, &delivery);
-    while (delivery.next) {
-        heddle_subscriber *subscriber = HEDDLE_CONTAINER_OF(delivery.next, heddle_subscriber, link);
-        delivery.next = heddle_link_after(&topic->subscribers, delivery.next);
-        if (delivery.next)
-            prefetch_subscribers(topic, delivery.next);
-        offer_message(subscriber, message);
-    }
-    heddle_fanout_end_delivery(fanout, &delivery);
-}
-
 /* -- what the history has ------------------------------------------------------------------------------------------ */
 
 static VALUE make_string(VALUE size)
@@ -146,22 +131,104 @@ static VALUE copy_payload(const heddle_history *history, const heddle_history_re
     return copied ? rb_obj_freeze(string) : 0;
 }
 
-bool heddle_fanout_offer(heddle_topic *topic, const heddle_history_record *record)
+/* -- a broadcast --------------------------------------------------------------------------------------------------- */
+
+static bool add_message(heddle_fanout *fanout, heddle_topic *topic, const heddle_history_record *record)
 {
+    heddle_broadcast *broadcast = &fanout->broadcast;
+    VALUE payload = copy_payload(fanout->history, record);
+    if (!payload)
+        return false;
+    heddle_message *message = &broadcast->messages[broadcast->count];
+    *message = start_message(topic, record->offset, payload);
+    message->previous_offset = record->previous_offset;
+    message->newest = record->next == heddle_history_head(fanout->history);
+    broadcast->count++; /* marked from here on */
+    broadcast->size += record->data_size;
+    RB_GC_GUARD(payload);
+    return true;
+}
+
+bool heddle_fanout_begin_broadcast(heddle_topic *topic, const heddle_history_record *record)
+{
+    heddle_fanout *fanout = topic->fanout;
+    heddle_broadcast *broadcast = &fanout->broadcast;
+    broadcast->topic = topic;
+    broadcast->generation = fanout->generation;
+    broadcast->count = 0;
+    broadcast->size = 0;
     /* The allocation may collect the topic's last subscriber. */
     topic->deliveries++;
-    VALUE payload = copy_payload(topic->fanout->history, record);
-    if (payload) {
-        heddle_message message = start_message(topic, record->offset, payload);
-        message.previous_offset = record->previous_offset;
-        message.newest = record->next == heddle_history_head(topic->fanout->history);
-        offer_to_all(topic, &message);
+    if (!add_message(fanout, topic, record)) {
+        heddle_fanout_end_broadcast(fanout);
+        return false;
     }
+    broadcast->delivery = (heddle_delivery){.next = heddle_link_first(&topic->subscribers)};
+    return true;
+}
+
+bool heddle_fanout_extend_broadcast(heddle_fanout *fanout, const heddle_history_record *record)
+{
+    const heddle_broadcast *broadcast = &fanout->broadcast;
+    heddle_topic *topic = broadcast->topic;
+    char name[HEDDLE_TOPIC_LIMIT + 8];
+    return broadcast->count < HEDDLE_BROADCAST_MESSAGES && broadcast->size < HEDDLE_BROADCAST_SIZE &&
+           record->generation == broadcast->generation && record->topic_size == topic->size &&
+           heddle_history_copy_topic(fanout->history, record, name) && memcmp(name, topic->name, topic->size) == 0 &&
+           add_message(fanout, topic, record);
+}
+
+unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most)
+{
+    heddle_broadcast *broadcast = &fanout->broadcast;
+    heddle_delivery *delivery = &broadcast->delivery;
+    const heddle_topic *topic = broadcast->topic;
+    unsigned count = 0;
+    /* Offsets of another generation mean nothing: all subscribers get a reset instead. */
+    if (broadcast->generation != fanout->generation)
+        delivery->next = NULL;
+    for (; count < most && delivery->next; count++) {
+        heddle_subscriber *subscriber = HEDDLE_CONTAINER_OF(delivery->next, heddle_subscriber, link);
+        delivery->next = heddle_link_after(&topic->subscribers, delivery->next);
+        if (delivery->next)
+            prefetch_subscribers(topic, delivery->next);
+        delivery->subscriber = subscriber;
+        for (unsigned i = 0; i < broadcast->count && delivery->subscriber; i++)
+            offer_message(subscriber, &broadcast->messages[i]);
+    }
+    delivery->subscriber = NULL;
+    if (!delivery->next)
+        heddle_fanout_end_broadcast(fanout);
+    return count;
+}
+
+void heddle_fanout_end_broadcast(heddle_fanout *fanout)
+{
+    heddle_broadcast *broadcast = &fanout->broadcast;
+    heddle_topic *topic = broadcast->topic;
+    if (!topic)
+        return;
+    broadcast->topic = NULL;
+    broadcast->delivery = (heddle_delivery){0};
+    broadcast->count = 0;
     topic->deliveries--;
     heddle_fanout_drop_unused_topic(topic);
-    RB_GC_GUARD(payload);
-    return payload != 0;
 }
+
+/* Its keys, too: another object at the address of a collected one would get its encoding. */
+void heddle_fanout_mark_broadcast(const heddle_fanout *fanout)
+{
+    for (unsigned i = 0; i < fanout->broadcast.count; i++) {
+        const heddle_message *message = &fanout->broadcast.messages[i];
+        rb_gc_mark(message->payload);
+        for (int form = 0; form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder; form++) {
+            rb_gc_mark(message->forms[form].key);
+            rb_gc_mark(message->forms[form].string);
+        }
+    }
+}
+
+/* -- what subscribers have missed ---------------------------------------------------------------------------------- */
 
 /* Reads the message at an LSN into `own`, or returns a shared one. NULL: it was overwritten. */
 static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_message *own)

@@ -27,6 +27,24 @@ struct heddle_delivery {
     heddle_subscriber *subscriber; /* the only subscriber to deliver to; NULL: it is gone */
 };
 
+enum {
+    HEDDLE_BROADCAST_MESSAGES = 16,
+    HEDDLE_BROADCAST_SIZE = 262144, /* bytes of the messages; the last one may exceed it */
+};
+
+/*
+ * Messages of a topic, consecutive in the log, on their way to its subscribers: some subscribers in each tick. Each
+ * subscriber gets all of them in the same tick, so they leave together. Marked by the fan-out's object.
+ */
+typedef struct {
+    heddle_delivery delivery; /* not in the list of deliveries, which end before the next tick */
+    heddle_topic *topic;      /* NULL: there is none */
+    uint32_t generation;
+    unsigned count;
+    size_t size;
+    heddle_message messages[HEDDLE_BROADCAST_MESSAGES];
+} heddle_broadcast;
+
 typedef struct heddle_shared_messages heddle_shared_messages;
 
 /* Exists until its object is collected and the last subscriber has left. */
@@ -47,6 +65,7 @@ struct heddle_fanout {
         heddle_link *next; /* … the next of its subscribers */
     } overrun;
     heddle_delivery *deliveries;
+    heddle_broadcast broadcast;
     heddle_shared_messages *shared; /* NULL: each subscriber catches up alone */
     heddle_fanout_counts counts;
     bool closed, collected;
@@ -74,8 +93,15 @@ static inline void heddle_fanout_end_delivery(heddle_fanout *fanout, const heddl
     fanout->deliveries = delivery->outer;
 }
 
-/* Delivers the record's message to the topic's subscribers. False: it was overwritten, or no memory. */
-bool heddle_fanout_offer(heddle_topic *topic, const heddle_history_record *record);
+/* Begins with the record's message; there must be no broadcast. False: it was overwritten, or no memory. */
+bool heddle_fanout_begin_broadcast(heddle_topic *topic, const heddle_history_record *record);
+/* Adds the topic's next message. False: it does not fit, was overwritten, or no memory. */
+bool heddle_fanout_extend_broadcast(heddle_fanout *fanout, const heddle_history_record *record);
+/* Delivers to at most `most` subscribers. Returns their number; the broadcast ends with the last one. */
+unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most);
+/* Idempotent. The subscribers that are left do not get its messages. */
+void heddle_fanout_end_broadcast(heddle_fanout *fanout);
+void heddle_fanout_mark_broadcast(const heddle_fanout *fanout);
 HEDDLE_LAST_USE void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset);
 /* `whole`: also to a subscriber whose policy skips to the newest message. */
 HEDDLE_LAST_USE void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool whole);

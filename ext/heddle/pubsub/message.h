@@ -2,8 +2,8 @@
 #define HEDDLE_PUBSUB_MESSAGE_H
 
 /*
- * A message that is being delivered to the subscribers of this loop. It is on the C stack of the delivering function,
- * which keeps and pins its Strings; a subscriber must mark what it keeps longer, as an output queue does.
+ * A message that is being delivered to the subscribers of this loop. Its Strings are kept and pinned by the fan-out, or
+ * by the C stack of the delivering function; a subscriber must mark what it keeps longer, as an output queue does.
  */
 
 #include <ruby.h>
