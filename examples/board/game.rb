@@ -12,8 +12,6 @@ class Game
   MINES = 26
   # A game has so many moves at most: they have to be in the history, see config/heddle.rb.
   MOVES = 900
-  # Among so many messages of the topic is a restart.
-  KEPT = MOVES + 50
 
   # @return [Symbol] :playing, :won or :lost
   attr_reader :state
@@ -48,21 +46,27 @@ class Game
   # Applies every move that has been made so far. Offsets count the messages of other topics, too: so this one may have
   # none, until a move is added that is none. The moves of earlier games need not be there any more.
   def catch_up
-    @epoch, last = Heddle::PubSub.position(TOPIC).split(":")
-    last = last.to_i
-    last = offset_of(Heddle::PubSub.publish(TOPIC, { move: "none" })) if @offset.zero? && last.positive?
-    return if @offset >= last
+    epoch, last = place_of(Heddle::PubSub.position(TOPIC))
+    restart(nil, 0) unless epoch == @epoch # offsets of another epoch say nothing
+    @epoch = epoch
+    _, last = place_of(Heddle::PubSub.publish(TOPIC, { move: "none" })) if @offset.zero? && last.positive?
+    return if (start = @offset) >= last
 
-    starts = [@offset, last - (4 * KEPT), last - KEPT].select { |start| start >= @offset }
-    starts.any? { |start| read_from(start, last) } or restart(nil, last)
+    messages = messages_since(start, last) || last_game(start, last)
+    return if @offset >= last # another page has applied them meanwhile
+
+    messages ? messages.each { |message| apply(message) } : restart(nil, last)
   end
 
   # The first page that gets a message applies it for all pages of this process. None can miss one: a page subscribes
   # before it catches up.
   # @param message [Heddle::PubSub::Message]
   def apply(message)
-    offset = offset_of(message.position)
-    return restart(nil, offset) if message.reset? # the server was stopped meanwhile
+    epoch, offset = place_of(message.position)
+    if message.reset? # the server was stopped meanwhile
+      @epoch = epoch
+      return restart(nil, offset)
+    end
     return if offset <= @offset
 
     @offset = offset
@@ -77,18 +81,36 @@ class Game
 
   private
 
-  def offset_of(position) = position.split(":").last.to_i
+  # @return [Array(String, Integer)] epoch and offset
+  def place_of(position) = position.split(":").then { |epoch, offset| [epoch, offset.to_i] }
 
-  # @return [Boolean] whether the messages from there on were all there
-  def read_from(start, last)
+  # @return [Array<Heddle::PubSub::Message>, nil] nil: some of them are gone
+  def messages_since(start, last)
     done = Heddle::Promise.new
+    messages = []
     reading = Heddle::PubSub.subscribe(TOPIC, since: "#{@epoch}:#{start}") do |message|
-      next done.settled? || done.resolve(false) if message.reset?
+      next if done.settled?
+      next done.resolve(nil) if message.reset?
 
-      apply(message)
-      done.resolve(true) if @offset >= last && !done.settled?
+      messages << message
+      done.resolve(messages) if place_of(message.position).last >= last
     end
     done.value.tap { reading.cancel }
+  end
+
+  # Moves without the beginning of their game would make another board. Where it is depends on the messages of other
+  # topics: the search is between an offset whose messages are gone and one whose messages are there.
+  # @return [Array<Heddle::PubSub::Message>, nil] from the last restart on; nil: it is gone
+  def last_game(gone, last)
+    kept = last
+    while kept - gone > 1
+      start = (gone + kept) / 2
+      next gone = start unless (messages = messages_since(start, last))
+
+      kept = start
+      first = messages.rindex { |message| JSON.parse(message.data)["move"] == "restart" }
+      return messages.drop(first) if first
+    end
   end
 
   def restart(seed, offset = @offset)
