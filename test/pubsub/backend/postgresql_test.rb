@@ -65,7 +65,7 @@ class PubSubPostgresqlTest < Minitest::Test
     last = backend.publish("room", "x")
     Thread.pass until Heddle::PubSub::History.position("room") == last
 
-    assert_match(/\Apub\/sub skips the notification "hello" on the channel heddle_pubsub, in postg.*did not write/,
+    assert_match(%r{\Apub/sub skips the notification "hello" on the channel heddle_pubsub, in postg.*did not write},
                  notices.pop)
     assert_empty notices
   end

@@ -129,7 +129,7 @@ class PubSubRedisTest < Minitest::Test
     end
     Thread.pass until Heddle::PubSub::History.position("room") == positions.last
 
-    assert_match(/\Apub\/sub skips the entry 0-1 of \{heddle_pubsub\}:stream, in redis:.*did not write/, notices.pop)
+    assert_match(%r{\Apub/sub skips the entry 0-1 of \{heddle_pubsub\}:stream, in redis:.*did not write}, notices.pop)
     assert_empty notices
   end
 
@@ -176,7 +176,7 @@ class PubSubRedisTest < Minitest::Test
 
   def test_what_is_no_address_of_a_backend_is_refused_with_an_example
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("nats://me:secret@x") }
-    assert_match(%r{\A"nats://x" is no address.*redis:// and rediss://.*such as "redis://localhost:6379/1"}, wrong.message)
+    assert_match(%r{\A"nats://x" is no address.*redis:// and rediss://.*as "redis://localhost:6379/1"}, wrong.message)
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("redis://x", name: "a b") }
     assert_match(/small letters, digits/, wrong.message)
   end
