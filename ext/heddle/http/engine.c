@@ -35,7 +35,7 @@ static void note_slow(heddle_engine *engine, const heddle_exchange *exchange, in
                         method.size, exchange->bytes + target.start, target.size);
 }
 
-void heddle_engine_count_answer(heddle_engine *engine, const heddle_exchange *exchange, int status)
+void heddle_engine_count_response(heddle_engine *engine, const heddle_exchange *exchange, int status)
 {
     int64_t now = heddle_clock_now();
     heddle_latency_add(&engine->latency, now - exchange->arrived);

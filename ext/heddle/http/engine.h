@@ -6,7 +6,7 @@
  * are used only between two waits.
  */
 
-#include "http/answer_head.h"
+#include "http/response_head_writer.h"
 #include "http/exchange.h"
 #include "http/h2/session.h"
 #include "http/latency.h"
@@ -53,7 +53,7 @@ struct heddle_engine {
     uint64_t h2_lent; /* bytes of the strings in h2_loans */
     heddle_link h2_loans; /* strings of responses that clients take slowly, see http/h2_response.c */
     heddle_websockets websockets;
-    heddle_buffer out; /* the buffer in which responses are put together; see http/answer_ruby.h */
+    heddle_buffer out; /* the buffer in which responses are put together; see http/response_head_ruby.h */
     char date[40]; /* the field line of the current second */
     int64_t date_second;
     uint64_t requests, rejected, spooled;
@@ -78,7 +78,7 @@ static inline heddle_engine *heddle_engine_of_connection(const heddle_connection
 }
 
 /* Counts the application's complete response, or the rejection of its response. */
-void heddle_engine_count_answer(heddle_engine *engine, const heddle_exchange *exchange, int status);
+void heddle_engine_count_response(heddle_engine *engine, const heddle_exchange *exchange, int status);
 /* Counts a rejection before the request reached the application. A callback may close the connection. */
 HEDDLE_FATE heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection);
 

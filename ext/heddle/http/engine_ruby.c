@@ -1,6 +1,6 @@
 /* Heddle::HTTP::Engine, the service that a Heddle::Net::Sockets gets. */
 
-#include "http/answer_ruby.h"
+#include "http/response_head_ruby.h"
 #include "http/body_disk.h"
 #include "http/exchange_ruby.h"
 #include "http/h2_server.h"

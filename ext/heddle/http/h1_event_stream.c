@@ -372,7 +372,7 @@ static events *make_events(heddle_connection *connection, const heddle_events_wi
 static void change_protocol(heddle_exchange_handle *handle, heddle_connection *connection, events *events, int status)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_engine_count_answer(handle->engine, h1->exchange, status);
+    heddle_engine_count_response(handle->engine, h1->exchange, status);
     heddle_exchange_drop_session(h1->exchange);
     h1->exchange = NULL;
     heddle_connection_drop_handle(connection);

@@ -1,6 +1,6 @@
 /* A complete response over HTTP/1.1: one write, if the kernel takes all of it. */
 
-#include "http/answer_ruby.h"
+#include "http/response_head_ruby.h"
 #include "http/h1_exchange.h"
 #include "net/sockets.h"
 
@@ -78,10 +78,10 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
     heddle_engine *engine = handle->engine;
     if (heddle_exchange_of(handle)->head.method_id == HEDDLE_CONNECT)
         return false;
-    int status = heddle_answer_status(status_value); /* may run the application's code */
+    int status = heddle_response_status(status_value); /* may run the application's code */
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
     const heddle_request_head *request = &heddle_exchange_of(handle)->head;
-    heddle_answer head = {
+    heddle_head_writer head = {
         .request = request->method_id,
         .minor = request->minor,
         .status = status,
@@ -91,7 +91,7 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
     };
     heddle_buffer *out = &engine->out;
     size_t start = out->used;
-    heddle_answer_head(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
+    heddle_response_head_write(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
     bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH;
     /* Application code may have run. */
     if (!heddle_exchange_connection(handle) || head.declared_chunked || head.framing > HEDDLE_CONTENT_BY_LENGTH ||

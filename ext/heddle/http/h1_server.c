@@ -119,7 +119,7 @@ bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejecti
 {
     char bytes[1024];
     heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_rejection_answer(rejection, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE,
+    heddle_rejection_write(rejection, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE,
                             content, retry_after);
     if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used))
         return false;
@@ -382,7 +382,7 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
-    heddle_engine_count_answer(engine, h1->exchange, status);
+    heddle_engine_count_response(engine, h1->exchange, status);
     /* Also while the server stops: the last response has promised that the connection stays open. */
     reusable = reusable && !connection->error && heddle_h1_may_discard_body(engine, h1);
     heddle_exchange_drop_session(h1->exchange);
@@ -395,7 +395,7 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
 void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol, void *session)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_engine_count_answer(heddle_h1_engine(connection), h1->exchange, 101);
+    heddle_engine_count_response(heddle_h1_engine(connection), h1->exchange, 101);
     heddle_exchange_drop_session(h1->exchange);
     h1->exchange = NULL;
     heddle_connection_drop_handle(connection);

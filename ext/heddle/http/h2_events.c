@@ -204,7 +204,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     if (!carrier->received || carrier->waits[HEDDLE_WRITING] || !heddle_h2_may_write(carrier->stream))
         return Qfalse;
     events *events = new_events(&wish);
-    heddle_engine_count_answer(handle->engine, handle->exchange, status);
+    heddle_engine_count_response(handle->engine, handle->exchange, status);
     server->depth++;
     events->working = true;
     heddle_h2_tunnel_begin(&events->tunnel, handle->exchange);

@@ -1,6 +1,6 @@
 /* Heddle::HTTP::H2::Exchange: an exchange over a stream of HTTP/2. */
 
-#include "http/answer_ruby.h"
+#include "http/response_head_ruby.h"
 #include "http/exchange_ruby.h"
 #include "http/h2_server.h"
 
@@ -202,7 +202,7 @@ static VALUE exchange_gone_p(VALUE self)
 static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier *carrier, int status)
 {
     heddle_h2_server *server = carrier->server;
-    heddle_engine_count_answer(handle->engine, carrier->exchange, status);
+    heddle_engine_count_response(handle->engine, carrier->exchange, status);
     heddle_h2_drop_carrier(carrier);
     heddle_last_use(heddle_h2_send(server));
 }
@@ -283,15 +283,15 @@ static bool respond_plain(heddle_exchange_handle *handle, VALUE status_value, VA
     const heddle_request_head *request = &heddle_exchange_of(handle)->head;
     if (wait || request->method_id == HEDDLE_CONNECT)
         return false;
-    int status = heddle_answer_status(status_value); /* may run the application's code */
+    int status = heddle_response_status(status_value); /* may run the application's code */
     find_writable(handle);
-    heddle_answer head = {
+    heddle_head_writer head = {
         .request = request->method_id, .form = HEDDLE_AS_FIELDS, .minor = 1, .status = status, .keep_alive = true,
         .length = request->method_id == HEDDLE_HEAD ? -1 : size,
     };
     heddle_buffer *out = &engine->out;
     size_t start = out->used;
-    heddle_answer_head(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
+    heddle_response_head_write(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
     size_t head_size = out->used - start;
     out->used = start;
     /* Application code may have run. */

@@ -1,6 +1,6 @@
 /* Heddle::HTTP::ResponseWriter and Heddle::HTTP::DateLine: heads of responses as Strings. */
 
-#include "http/answer_ruby.h"
+#include "http/response_head_ruby.h"
 #include "http/http.h"
 #include "selector/clock.h"
 
@@ -212,11 +212,11 @@ static VALUE writer_head(int argc, VALUE *argv, VALUE self)
     rb_scan_args(argc, argv, "3:", &request, &status, &headers, &keywords);
     head_options options = options_of(keywords);
     response_writer *writer = writer_of(self);
-    heddle_answer answer = {
+    heddle_head_writer head = {
         .request = method_of(request),
         .form = writer->form,
         .minor = (uint8_t)NUM2UINT(rb_funcall(request, rb_intern("minor"), 0)),
-        .status = NIL_P(options.protocol) ? heddle_answer_status(status) : 101,
+        .status = NIL_P(options.protocol) ? heddle_response_status(status) : 101,
         .keep_alive = RTEST(options.keep_alive) && RTEST(rb_funcall(request, rb_intern("keep_alive?"), 0)),
         .until_close = RTEST(options.until_close),
         .length = NIL_P(options.length) ? -1 : NUM2LL(options.length),
@@ -224,13 +224,13 @@ static VALUE writer_head(int argc, VALUE *argv, VALUE self)
     VALUE date = rb_String(rb_funcall(writer->date_line, rb_intern("line"), 0));
 
     writer->buffer.used = 0;
-    heddle_answer_head(&answer, &writer->buffer, headers, options.protocol, RSTRING_PTR(date),
+    heddle_response_head_write(&head, &writer->buffer, headers, options.protocol, RSTRING_PTR(date),
                        (size_t)RSTRING_LEN(date));
     RB_GC_GUARD(date);
     VALUE bytes = to_binary(writer->buffer.bytes, writer->buffer.used);
     VALUE values[] = {
-        INT2FIX(answer.status), bytes, framing_name(answer.framing), answer.length < 0 ? Qnil : LL2NUM(answer.length),
-        answer.keep_alive ? Qtrue : Qfalse, answer.declared_chunked ? Qtrue : Qfalse,
+        INT2FIX(head.status), bytes, framing_name(head.framing), head.length < 0 ? Qnil : LL2NUM(head.length),
+        head.keep_alive ? Qtrue : Qfalse, head.declared_chunked ? Qtrue : Qfalse,
     };
     return rb_class_new_instance(6, values, rb_path2class("Heddle::HTTP::ResponseHead"));
 }
@@ -250,7 +250,7 @@ static VALUE writer_early_hints(VALUE self, VALUE headers)
 
 void Init_heddle_http_writer(VALUE http)
 {
-    Init_heddle_answer(http);
+    Init_heddle_response_head(http);
 
     date_line_class = rb_define_class_under(http, "DateLine", rb_cObject);
     rb_gc_register_mark_object(date_line_class);

@@ -341,7 +341,7 @@ void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_free_segment(heddle_h2_segment *segment);
 
-/* -- answer.c ------------------------------------------------------------------------------------------------------ */
+/* -- headers_writer.c ---------------------------------------------------------------------------------------------- */
 
 heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count);
 /* A header block is put together in the workspace between these two calls. False: no memory. */

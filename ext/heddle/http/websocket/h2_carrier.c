@@ -364,7 +364,7 @@ void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange 
     VALUE more = heddle_exchange_take_body(exchange); /* bytes that came meanwhile */
     bool kept = (NIL_P(early) || keep_input(stream, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
                 (NIL_P(more) || keep_input(stream, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
-    heddle_engine_count_answer(socket->engine, exchange, 200);
+    heddle_engine_count_response(socket->engine, exchange, 200);
     server->depth++;
     heddle_h2_tunnel_begin(&stream->tunnel, exchange);
     count_input(stream);

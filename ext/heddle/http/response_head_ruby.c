@@ -1,4 +1,4 @@
-#include "http/answer_ruby.h"
+#include "http/response_head_ruby.h"
 
 #include <ruby/encoding.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static inline kept_name *find_slot(kept_name *table, const char *name, size_t si
 
 static void keep_name(kept_name *kept, const char *name, size_t size)
 {
-    if (!heddle_answer_plain_name(name, size))
+    if (!heddle_head_writer_plain_name(name, size))
         return;
     for (size_t i = 0; i < size; i++) {
         if (name[i] >= 'A' && name[i] <= 'Z')
@@ -136,7 +136,7 @@ static void reject_name(VALUE name)
 /* -- fields ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    heddle_answer *answer;
+    heddle_head_writer *head;
     heddle_buffer *out;
     kept_name *kept;
     heddle_field_result failure; /* or WRITTEN */
@@ -149,12 +149,12 @@ static heddle_field_result write_bytes(field_writer *writer, const char *name, s
                                        size_t value_size)
 {
     if (name_size < SHORTEST_KEPT || name_size > LONGEST_KEPT)
-        return heddle_answer_field(writer->answer, writer->out, name, name_size, value, value_size);
+        return heddle_head_writer_field(writer->head, writer->out, name, name_size, value, value_size);
     kept_name *kept = find_slot(writer->kept, name, name_size);
     if (kept->size == name_size && memcmp(kept->name, name, name_size) == 0)
-        return heddle_answer_known_field(writer->answer, writer->out, name, name_size, value, value_size);
+        return heddle_head_writer_known_field(writer->head, writer->out, name, name_size, value, value_size);
     heddle_field_result result =
-        heddle_answer_field(writer->answer, writer->out, name, name_size, value, value_size);
+        heddle_head_writer_field(writer->head, writer->out, name, name_size, value, value_size);
     if (result == HEDDLE_FIELD_WRITTEN)
         keep_name(kept, name, name_size);
     return result;
@@ -184,15 +184,16 @@ static bool write_value(field_writer *writer, VALUE name, VALUE value)
 
 static bool is_ignored(VALUE name)
 {
-    return heddle_answer_ignores(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    return heddle_head_writer_ignores(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
 /* The name is checked although the field has no values. */
 static bool write_nothing(field_writer *writer, VALUE name)
 {
-    heddle_answer scratch = *writer->answer;
+    heddle_head_writer scratch = *writer->head;
     heddle_buffer none = {0};
-    if (heddle_answer_field(&scratch, &none, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), "", 0) != HEDDLE_BAD_NAME)
+    if (heddle_head_writer_field(&scratch, &none, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), "", 0) !=
+        HEDDLE_BAD_NAME)
         return true;
     writer->failure = HEDDLE_BAD_NAME;
     writer->name = name;
@@ -328,11 +329,11 @@ static void write_prepared(field_writer *writer, size_t restart, VALUE prepared)
 }
 
 /* `restart`: how many bytes of the buffer are kept when an exception is raised. */
-static void write_headers(heddle_answer *answer, heddle_buffer *out, VALUE headers, size_t restart)
+static void write_headers(heddle_head_writer *head, heddle_buffer *out, VALUE headers, size_t restart)
 {
     size_t start = out->used;
-    heddle_answer before = *answer;
-    field_writer writer = {.answer = answer, .out = out, .kept = table_of_thread(), .failure = HEDDLE_FIELD_WRITTEN};
+    heddle_head_writer before = *head;
+    field_writer writer = {.head = head, .out = out, .kept = table_of_thread(), .failure = HEDDLE_FIELD_WRITTEN};
     if (is_plain_hash(headers))
         rb_hash_foreach(headers, write_pair, (VALUE)&writer);
     else
@@ -340,7 +341,7 @@ static void write_headers(heddle_answer *answer, heddle_buffer *out, VALUE heade
     check_written(&writer, restart, Qundef);
     if (writer.unprepared) {
         out->used = start;
-        *answer = before;
+        *head = before;
         VALUE prepared = prepare_aside(out, restart, headers);
         writer.kept = table_of_thread();
         write_prepared(&writer, restart, prepared);
@@ -350,7 +351,7 @@ static void write_headers(heddle_answer *answer, heddle_buffer *out, VALUE heade
 
 /* -- whole heads ------------------------------------------------------------------------------------------------- */
 
-int heddle_answer_status(VALUE status)
+int heddle_response_status(VALUE status)
 {
     VALUE number = FIXNUM_P(status) ? status : rb_check_funcall(status, rb_intern("to_i"), 0, NULL);
     if (FIXNUM_P(number)) {
@@ -363,12 +364,12 @@ int heddle_answer_status(VALUE status)
 }
 
 /* RFC 9110, 7.8 and 15.2 */
-static void check_switch(const heddle_answer *answer, heddle_buffer *out, size_t restart, size_t protocol_size)
+static void check_switch(const heddle_head_writer *head, heddle_buffer *out, size_t restart, size_t protocol_size)
 {
-    if (answer->status != 101 || (answer->minor > 0 && (protocol_size || answer->declared_upgrade)))
+    if (head->status != 101 || (head->minor > 0 && (protocol_size || head->declared_upgrade)))
         return;
     out->used = restart;
-    if (answer->minor == 0)
+    if (head->minor == 0)
         rb_raise(
             invalid_response,
             "the status 101 is not allowed in a response over HTTP/1.0: look at SERVER_PROTOCOL before an upgrade");
@@ -379,7 +380,7 @@ static VALUE checked_protocol(VALUE protocol)
 {
     if (!RB_TYPE_P(protocol, T_STRING) || RSTRING_LEN(protocol) == 0)
         rb_raise(invalid_response, "the protocol to upgrade to must be a name, but is %+" PRIsVALUE, protocol);
-    if (!heddle_answer_value_allowed(RSTRING_PTR(protocol), (size_t)RSTRING_LEN(protocol)))
+    if (!heddle_head_writer_value_allowed(RSTRING_PTR(protocol), (size_t)RSTRING_LEN(protocol)))
         raise_invalid(HEDDLE_BAD_VALUE, rb_str_new_cstr("rack.protocol"), protocol, Qundef);
     return rb_str_new_frozen(protocol);
 }
@@ -387,34 +388,34 @@ static VALUE checked_protocol(VALUE protocol)
 /* More than the beginning and the end of a head need, without the protocol and the date. */
 enum { FRAME = 256 };
 
-void heddle_answer_head(heddle_answer *answer, heddle_buffer *out, VALUE headers, VALUE protocol, const char *date,
-                        size_t date_size)
+void heddle_response_head_write(heddle_head_writer *head, heddle_buffer *out, VALUE headers, VALUE protocol,
+                                const char *date, size_t date_size)
 {
     size_t start = out->used, protocol_size = 0;
     if (!NIL_P(protocol)) {
         protocol = checked_protocol(protocol);
         protocol_size = (size_t)RSTRING_LEN(protocol);
-        answer->status = 101;
+        head->status = 101;
     }
     heddle_buffer_reserve(out, FRAME);
-    heddle_answer_begin(answer, out);
-    write_headers(answer, out, headers, start);
-    check_switch(answer, out, start, protocol_size);
+    heddle_head_writer_begin(head, out);
+    write_headers(head, out, headers, start);
+    check_switch(head, out, start, protocol_size);
     if (!grow_buffer(out, FRAME + date_size + protocol_size)) {
         out->used = start;
         rb_memerror();
     }
-    heddle_answer_end(answer, out, date, date_size, protocol_size ? RSTRING_PTR(protocol) : NULL, protocol_size);
+    heddle_head_writer_end(head, out, date, date_size, protocol_size ? RSTRING_PTR(protocol) : NULL, protocol_size);
     RB_GC_GUARD(protocol);
 }
 
 void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form)
 {
     size_t start = out->used;
-    heddle_answer answer = {.form = form, .minor = 1, .status = 103, .length = -1};
+    heddle_head_writer head = {.form = form, .minor = 1, .status = 103, .length = -1};
     heddle_buffer_reserve(out, FRAME);
-    heddle_answer_begin(&answer, out);
-    write_headers(&answer, out, headers, start);
+    heddle_head_writer_begin(&head, out);
+    write_headers(&head, out, headers, start);
     if (form == HEDDLE_AS_FIELDS)
         return;
     if (!grow_buffer(out, 2)) {
@@ -425,7 +426,7 @@ void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form
     out->used += 2;
 }
 
-void Init_heddle_answer(VALUE http)
+void Init_heddle_response_head(VALUE http)
 {
     /*
      * A response of the application can't be sent as HTTP: a header has a line end, for example. When this is raised,

@@ -1,5 +1,5 @@
-/* sources: http/answer_head.c http/status.c http/date_line.c http/response_head.c http/head.c http/field_lines.c
-   http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/fault.c
+/* sources: http/response_head_writer.c http/status.c http/date_line.c http/response_head.c http/head.c
+   http/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/fault.c
    http/rejection.c */
 
 /*
@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 
-#include "http/answer_head.h"
+#include "http/response_head_writer.h"
 
 static const char date[] = "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
 
@@ -31,7 +31,7 @@ static int is_plain(const char *value, size_t size)
     return 1;
 }
 
-static void check_length(const heddle_answer *answer, const heddle_response_head *head)
+static void check_length(const heddle_head_writer *answer, const heddle_response_head *head)
 {
     switch (answer->framing) {
     case HEDDLE_NO_CONTENT:
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 3)
         return 0;
-    heddle_answer answer = {
+    heddle_head_writer answer = {
         .request = methods[data[0] & 3], .minor = (data[0] >> 2) & 1, .status = statuses[data[1] & 15],
         .keep_alive = (data[0] >> 3) & 1, .until_close = (data[0] >> 4) & 1, .length = data[0] & 32 ? data[2] : -1,
     };
@@ -87,10 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     PROMISE(bytes);
     heddle_buffer out = {.bytes = bytes, .room = ROOM}, packed = {.bytes = malloc(ROOM), .room = ROOM};
     PROMISE(packed.bytes);
-    heddle_answer same = answer;
+    heddle_head_writer same = answer;
     same.form = HEDDLE_AS_FIELDS;
-    heddle_answer_begin(&answer, &out);
-    heddle_answer_begin(&same, &packed);
+    heddle_head_writer_begin(&answer, &out);
+    heddle_head_writer_begin(&same, &packed);
 
     unsigned written = 0;
     int plain = 1;
@@ -104,10 +104,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         char *name = fuzz_copy(at, (size_t)(mark - at)), *value = fuzz_copy(mark + 1, (size_t)(stop - mark - 1));
         size_t before = out.used;
-        heddle_field_result result = heddle_answer_field(&answer, &out, name, (size_t)(mark - at), value,
+        heddle_field_result result = heddle_head_writer_field(&answer, &out, name, (size_t)(mark - at), value,
                                                          (size_t)(stop - mark - 1));
         PROMISE(result == HEDDLE_FIELD_WRITTEN ? out.used > before : out.used == before);
-        PROMISE(result == heddle_answer_field(&same, &packed, name, (size_t)(mark - at), value,
+        PROMISE(result == heddle_head_writer_field(&same, &packed, name, (size_t)(mark - at), value,
                                               (size_t)(stop - mark - 1)));
         if (result == HEDDLE_FIELD_WRITTEN) {
             written++;
@@ -118,8 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(value);
         at = stop < end ? stop + 1 : end;
     }
-    heddle_answer_end(&answer, &out, date, sizeof(date) - 1, "x", data[0] & 64 ? 1 : 0);
-    heddle_answer_end(&same, &packed, date, sizeof(date) - 1, "x", data[0] & 64 ? 1 : 0);
+    heddle_head_writer_end(&answer, &out, date, sizeof(date) - 1, "x", data[0] & 64 ? 1 : 0);
+    heddle_head_writer_end(&same, &packed, date, sizeof(date) - 1, "x", data[0] & 64 ? 1 : 0);
     PROMISE(same.framing == answer.framing && same.length == answer.length && same.keep_alive == answer.keep_alive);
     if (out.used <= ROOM && packed.used <= ROOM)
         check_packed(&packed, &out);

@@ -1,4 +1,4 @@
-#include "http/answer_head.h"
+#include "http/response_head_writer.h"
 #include "http/field_value.h"
 #include "selector/assert.h"
 
@@ -60,7 +60,7 @@ static bool is_token(const char *name, size_t size)
     return good;
 }
 
-bool heddle_answer_value_allowed(const char *value, size_t size)
+bool heddle_head_writer_value_allowed(const char *value, size_t size)
 {
     return !heddle_value_is_forbidden(value, size);
 }
@@ -116,7 +116,7 @@ static bool is_element(const list *list, const char *word)
 
 /* -- fields that are taken --------------------------------------------------------------------------------------- */
 
-static heddle_field_result take_length(heddle_answer *answer, const char *value, size_t size)
+static heddle_field_result take_length(heddle_head_writer *head, const char *value, size_t size)
 {
     int64_t length = 0;
     if (size == 0)
@@ -126,9 +126,9 @@ static heddle_field_result take_length(heddle_answer *answer, const char *value,
             __builtin_add_overflow(length, value[i] - '0', &length))
             return HEDDLE_BAD_LENGTH;
     }
-    if (answer->declared_length >= 0 && answer->declared_length != length)
+    if (head->declared_length >= 0 && head->declared_length != length)
         return HEDDLE_BAD_LENGTH;
-    answer->declared_length = length;
+    head->declared_length = length;
     return HEDDLE_FIELD_TAKEN;
 }
 
@@ -136,7 +136,7 @@ static heddle_field_result take_length(heddle_answer *answer, const char *value,
  * `chunked` is removed, because the server frames the content itself; `identity` means no coding; an empty value is
  * invalid.
  */
-static heddle_field_result take_coding(heddle_answer *answer, const char *value, size_t size)
+static heddle_field_result take_coding(heddle_head_writer *head, const char *value, size_t size)
 {
     list codings = {.at = value, .end = value + size};
     if (!take_element(&codings))
@@ -144,20 +144,20 @@ static heddle_field_result take_coding(heddle_answer *answer, const char *value,
     bool chunked = is_element(&codings, "chunked");
     if (!chunked && !is_element(&codings, "identity"))
         return HEDDLE_BAD_CODING;
-    if (take_element(&codings) || (chunked && answer->declared_chunked))
+    if (take_element(&codings) || (chunked && head->declared_chunked))
         return HEDDLE_BAD_CODING;
-    answer->declared_chunked |= chunked;
+    head->declared_chunked |= chunked;
     return HEDDLE_FIELD_TAKEN;
 }
 
 /* `upgrade` is noted: the field Upgrade, which would demand it, is written here, too. */
-static heddle_field_result take_connection(heddle_answer *answer, const char *value, size_t size)
+static heddle_field_result take_connection(heddle_head_writer *head, const char *value, size_t size)
 {
     if (heddle_value_is_forbidden(value, size))
         return HEDDLE_BAD_VALUE;
     list options = {.at = value, .end = value + size};
     while (take_element(&options))
-        answer->declared_close |= is_element(&options, "close");
+        head->declared_close |= is_element(&options, "close");
     return HEDDLE_FIELD_TAKEN;
 }
 
@@ -207,34 +207,34 @@ static bool is_internal(const char *name, size_t size)
 
 /* -- the head ---------------------------------------------------------------------------------------------------- */
 
-void heddle_answer_begin(heddle_answer *answer, heddle_buffer *out)
+void heddle_head_writer_begin(heddle_head_writer *head, heddle_buffer *out)
 {
-    HEDDLE_ASSERT(answer->status >= 100 && answer->status <= 999);
-    answer->declared_length = -1;
-    answer->declared_close = answer->declared_chunked = answer->declared_upgrade = answer->declared_date = false;
-    if (answer->form == HEDDLE_AS_FIELDS)
+    HEDDLE_ASSERT(head->status >= 100 && head->status <= 999);
+    head->declared_length = -1;
+    head->declared_close = head->declared_chunked = head->declared_upgrade = head->declared_date = false;
+    if (head->form == HEDDLE_AS_FIELDS)
         return;
     char room[HEDDLE_STATUS_LINE_ROOM];
     size_t size;
-    const char *line = heddle_status_line(answer->status, &size, room);
+    const char *line = heddle_status_line(head->status, &size, room);
     put_bytes(out, line, size);
 }
 
 static inline void put_packed(heddle_buffer *out, const char *name, size_t name_size, const char *value,
                               size_t value_size)
 {
-    heddle_packed_field head = {(uint32_t)name_size, (uint32_t)value_size};
-    put_bytes(out, (const char *)&head, sizeof(head));
+    heddle_packed_field packed = {(uint32_t)name_size, (uint32_t)value_size};
+    put_bytes(out, (const char *)&packed, sizeof(packed));
     put_bytes(out, name, name_size);
     put_bytes(out, value, value_size);
 }
 
-static inline heddle_field_result write_field(const heddle_answer *answer, heddle_buffer *out, const char *name,
+static inline heddle_field_result write_field(const heddle_head_writer *head, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size)
 {
     if (heddle_value_is_forbidden(value, value_size))
         return HEDDLE_BAD_VALUE;
-    if (answer->form == HEDDLE_AS_FIELDS) {
+    if (head->form == HEDDLE_AS_FIELDS) {
         put_packed(out, name, name_size, value, value_size);
         return HEDDLE_FIELD_WRITTEN;
     }
@@ -251,34 +251,34 @@ static inline heddle_field_result write_field(const heddle_answer *answer, heddl
     return HEDDLE_FIELD_WRITTEN;
 }
 
-static heddle_field_result write_short_field(heddle_answer *answer, heddle_buffer *out, const char *name,
+static heddle_field_result write_short_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                              size_t name_size, const char *value, size_t value_size)
 {
     heddle_field_result result;
     switch (classify_field(name, name_size)) {
     case LENGTH:
-        return take_length(answer, value, value_size);
+        return take_length(head, value, value_size);
     case CODING:
-        return take_coding(answer, value, value_size);
+        return take_coding(head, value, value_size);
     case CONNECTION:
-        return take_connection(answer, value, value_size);
+        return take_connection(head, value, value_size);
     case IGNORED:
         return HEDDLE_FIELD_TAKEN;
     case DATE:
-        result = write_field(answer, out, name, name_size, value, value_size);
-        answer->declared_date |= result == HEDDLE_FIELD_WRITTEN;
+        result = write_field(head, out, name, name_size, value, value_size);
+        head->declared_date |= result == HEDDLE_FIELD_WRITTEN;
         return result;
     case UPGRADE:
-        result = write_field(answer, out, name, name_size, value, value_size);
-        answer->declared_upgrade |= result == HEDDLE_FIELD_WRITTEN;
+        result = write_field(head, out, name, name_size, value, value_size);
+        head->declared_upgrade |= result == HEDDLE_FIELD_WRITTEN;
         return result;
     default:
-        return write_field(answer, out, name, name_size, value, value_size);
+        return write_field(head, out, name, name_size, value, value_size);
     }
 }
 
-heddle_field_result heddle_answer_field(heddle_answer *answer, heddle_buffer *out, const char *name, size_t name_size,
-                                        const char *value, size_t value_size)
+heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
+                                             size_t name_size, const char *value, size_t value_size)
 {
     if (is_internal(name, name_size))
         return HEDDLE_FIELD_TAKEN;
@@ -286,24 +286,24 @@ heddle_field_result heddle_answer_field(heddle_answer *answer, heddle_buffer *ou
         char lowered[LONGEST_PART];
         if (!copy_lower_token(lowered, name, name_size))
             return HEDDLE_BAD_NAME;
-        return write_short_field(answer, out, lowered, name_size, value, value_size);
+        return write_short_field(head, out, lowered, name_size, value, value_size);
     }
     if (!is_token(name, name_size))
         return HEDDLE_BAD_NAME;
-    size_t start = out->used + (answer->form == HEDDLE_AS_FIELDS ? sizeof(heddle_packed_field) : 0);
-    heddle_field_result result = write_field(answer, out, name, name_size, value, value_size);
+    size_t start = out->used + (head->form == HEDDLE_AS_FIELDS ? sizeof(heddle_packed_field) : 0);
+    heddle_field_result result = write_field(head, out, name, name_size, value, value_size);
     if (result == HEDDLE_FIELD_WRITTEN && out->used <= out->room)
         copy_lower_token(out->bytes + start, name, name_size);
     return result;
 }
 
-heddle_field_result heddle_answer_known_field(heddle_answer *answer, heddle_buffer *out, const char *name,
+heddle_field_result heddle_head_writer_known_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size)
 {
-    return write_field(answer, out, name, name_size, value, value_size);
+    return write_field(head, out, name, name_size, value, value_size);
 }
 
-bool heddle_answer_plain_name(const char *name, size_t name_size)
+bool heddle_head_writer_plain_name(const char *name, size_t name_size)
 {
     if (is_internal(name, name_size))
         return false;
@@ -313,7 +313,7 @@ bool heddle_answer_plain_name(const char *name, size_t name_size)
     return copy_lower_token(lowered, name, name_size) && classify_field(lowered, name_size) == PLAIN;
 }
 
-bool heddle_answer_ignores(const char *name, size_t name_size)
+bool heddle_head_writer_ignores(const char *name, size_t name_size)
 {
     if (is_internal(name, name_size))
         return true;
@@ -323,9 +323,9 @@ bool heddle_answer_ignores(const char *name, size_t name_size)
 }
 
 /* Does the connection become a tunnel after this response (RFC 9110, 9.3.6)? */
-static bool is_tunnel(const heddle_answer *answer)
+static bool is_tunnel(const heddle_head_writer *head)
 {
-    return answer->request == HEDDLE_CONNECT && answer->status < 300;
+    return head->request == HEDDLE_CONNECT && head->status < 300;
 }
 
 /* RFC 9110, 6.4.1 */
@@ -334,22 +334,22 @@ static bool is_bodiless(int status)
     return status == 204 || status == 304 || status < 200;
 }
 
-static heddle_framing framing_of(const heddle_answer *answer, int64_t length)
+static heddle_framing framing_of(const heddle_head_writer *head, int64_t length)
 {
-    if (answer->status == 101 || is_tunnel(answer))
+    if (head->status == 101 || is_tunnel(head))
         return HEDDLE_CONTENT_RAW;
-    if (answer->request == HEDDLE_HEAD || answer->status == 205 || is_bodiless(answer->status))
+    if (head->request == HEDDLE_HEAD || head->status == 205 || is_bodiless(head->status))
         return HEDDLE_NO_CONTENT;
-    if (length >= 0 && !answer->declared_chunked)
+    if (length >= 0 && !head->declared_chunked)
         return HEDDLE_CONTENT_BY_LENGTH;
-    return answer->minor == 1 && !answer->until_close ? HEDDLE_CONTENT_CHUNKED : HEDDLE_CONTENT_UNTIL_CLOSE;
+    return head->minor == 1 && !head->until_close ? HEDDLE_CONTENT_CHUNKED : HEDDLE_CONTENT_UNTIL_CLOSE;
 }
 
-static void put_length(const heddle_answer *answer, heddle_buffer *out, int64_t length)
+static void put_length(const heddle_head_writer *head, heddle_buffer *out, int64_t length)
 {
     char room[20], *end = room + sizeof(room);
     size_t size = write_digits(end, length);
-    if (answer->form == HEDDLE_AS_FIELDS) {
+    if (head->form == HEDDLE_AS_FIELDS) {
         put_packed(out, "content-length", sizeof("content-length") - 1, end - size, size);
         return;
     }
@@ -359,32 +359,32 @@ static void put_length(const heddle_answer *answer, heddle_buffer *out, int64_t 
 }
 
 /* RFC 9112, 6.1 and 6.2; RFC 9110, 8.6 and 15.3.6 */
-static void put_framing(heddle_answer *answer, heddle_buffer *out)
+static void put_framing(heddle_head_writer *head, heddle_buffer *out)
 {
-    int64_t length = answer->length >= 0 ? answer->length : answer->declared_length;
-    answer->framing = framing_of(answer, length);
-    answer->length = -1;
-    switch (answer->framing) {
+    int64_t length = head->length >= 0 ? head->length : head->declared_length;
+    head->framing = framing_of(head, length);
+    head->length = -1;
+    switch (head->framing) {
     case HEDDLE_CONTENT_BY_LENGTH:
-        answer->length = length;
-        put_length(answer, out, length);
+        head->length = length;
+        put_length(head, out, length);
         break;
     case HEDDLE_CONTENT_CHUNKED:
-        if (answer->form == HEDDLE_AS_LINES)
+        if (head->form == HEDDLE_AS_LINES)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_CONTENT_UNTIL_CLOSE:
         /* The application writes to the socket itself, in the coding that it has declared. */
-        if (answer->declared_chunked && answer->minor == 1 && answer->form == HEDDLE_AS_LINES)
+        if (head->declared_chunked && head->minor == 1 && head->form == HEDDLE_AS_LINES)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_NO_CONTENT:
         /* HEAD gets the length that GET would get; of the statuses without content, 205 alone may have a length. */
-        answer->length = 0;
-        if (answer->status == 205)
-            put_length(answer, out, 0);
-        else if (length >= 0 && !is_bodiless(answer->status) && !answer->declared_chunked)
-            put_length(answer, out, length);
+        head->length = 0;
+        if (head->status == 205)
+            put_length(head, out, 0);
+        else if (length >= 0 && !is_bodiless(head->status) && !head->declared_chunked)
+            put_length(head, out, length);
         break;
     case HEDDLE_CONTENT_RAW:
         break;
@@ -392,41 +392,41 @@ static void put_framing(heddle_answer *answer, heddle_buffer *out)
 }
 
 /* RFC 9112, 9.3 and 9.6; RFC 9110, 7.8 */
-static void put_connection(const heddle_answer *answer, heddle_buffer *out)
+static void put_connection(const heddle_head_writer *head, heddle_buffer *out)
 {
-    if (answer->status == 101 || answer->declared_upgrade)
+    if (head->status == 101 || head->declared_upgrade)
         PUT(out, "connection: upgrade\r\n");
-    if (answer->framing == HEDDLE_CONTENT_RAW)
+    if (head->framing == HEDDLE_CONTENT_RAW)
         return;
-    if (!answer->keep_alive)
+    if (!head->keep_alive)
         PUT(out, "connection: close\r\n");
-    else if (answer->minor == 0)
+    else if (head->minor == 0)
         PUT(out, "connection: keep-alive\r\n");
 }
 
-static void put_date(const heddle_answer *answer, heddle_buffer *out, const char *line, size_t size)
+static void put_date(const heddle_head_writer *head, heddle_buffer *out, const char *line, size_t size)
 {
     enum { NAME = sizeof("date") - 1, AROUND = sizeof("date: \r\n") - 1 };
-    if (answer->form == HEDDLE_AS_LINES)
+    if (head->form == HEDDLE_AS_LINES)
         put_bytes(out, line, size);
     else if (size > AROUND)
         put_packed(out, line, NAME, line + NAME + 2, size - AROUND);
 }
 
-void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *date, size_t date_size,
+void heddle_head_writer_end(heddle_head_writer *head, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size)
 {
-    if (!answer->declared_date)
-        put_date(answer, out, date, date_size);
-    if (protocol_size && !answer->declared_upgrade)
-        write_short_field(answer, out, "upgrade", sizeof("upgrade") - 1, protocol, protocol_size);
-    put_framing(answer, out);
-    if (answer->declared_close || answer->until_close || answer->framing == HEDDLE_CONTENT_UNTIL_CLOSE ||
-        answer->framing == HEDDLE_CONTENT_RAW)
-        answer->keep_alive = false;
-    if (answer->form == HEDDLE_AS_FIELDS)
+    if (!head->declared_date)
+        put_date(head, out, date, date_size);
+    if (protocol_size && !head->declared_upgrade)
+        write_short_field(head, out, "upgrade", sizeof("upgrade") - 1, protocol, protocol_size);
+    put_framing(head, out);
+    if (head->declared_close || head->until_close || head->framing == HEDDLE_CONTENT_UNTIL_CLOSE ||
+        head->framing == HEDDLE_CONTENT_RAW)
+        head->keep_alive = false;
+    if (head->form == HEDDLE_AS_FIELDS)
         return;
-    put_connection(answer, out);
+    put_connection(head, out);
     PUT(out, "\r\n");
 }
 
@@ -454,16 +454,16 @@ size_t heddle_rejection_text(const heddle_rejection *rejection, char *text)
     return (size_t)size;
 }
 
-void heddle_rejection_answer(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
+void heddle_rejection_write(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
                              bool content, const char *retry_after)
 {
-    heddle_answer answer = {.status = rejection->status};
+    heddle_head_writer head = {.status = rejection->status};
     char text[HEDDLE_REJECTION_ROOM];
     size_t size = heddle_rejection_text(rejection, text);
-    heddle_answer_begin(&answer, out);
+    heddle_head_writer_begin(&head, out);
     put_bytes(out, date, date_size);
     PUT(out, "content-type: " HEDDLE_REJECTION_TYPE "\r\n");
-    put_length(&answer, out, (int64_t)size);
+    put_length(&head, out, (int64_t)size);
     if (retry_after) {
         PUT(out, "retry-after: ");
         put_bytes(out, retry_after, strlen(retry_after));

@@ -1,9 +1,9 @@
-#ifndef HEDDLE_HTTP_ANSWER_RUBY_H
-#define HEDDLE_HTTP_ANSWER_RUBY_H
+#ifndef HEDDLE_HTTP_RESPONSE_HEAD_RUBY_H
+#define HEDDLE_HTTP_RESPONSE_HEAD_RUBY_H
 
 /* Writes heads of responses from the values that a Rack application returns. */
 
-#include "http/answer_head.h"
+#include "http/response_head_writer.h"
 
 #include <ruby.h>
 
@@ -20,19 +20,19 @@ void heddle_buffer_reserve(heddle_buffer *buffer, size_t more);
 void heddle_buffer_free(heddle_buffer *buffer);
 
 /* The status of a final response, 200 to 999 or 101; raises InvalidResponse. */
-int heddle_answer_status(VALUE status);
+int heddle_response_status(VALUE status);
 
 /*
  * Writes a whole head. `headers`: a Hash, or an object that yields names and values; `protocol`: what a 101 upgrades
  * to, a String, or nil. Raises InvalidResponse.
  */
-void heddle_answer_head(heddle_answer *answer, heddle_buffer *out, VALUE headers, VALUE protocol, const char *date,
-                        size_t date_size);
+void heddle_response_head_write(heddle_head_writer *head, heddle_buffer *out, VALUE headers, VALUE protocol,
+                                const char *date, size_t date_size);
 
 /* Writes a whole interim response 103 (RFC 8297). Raises InvalidResponse. */
 void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form);
 
 /* Defines Heddle::HTTP::InvalidResponse. */
-void Init_heddle_answer(VALUE http);
+void Init_heddle_response_head(VALUE http);
 
 #endif

@@ -1,6 +1,6 @@
-/* sources: http/answer_head.c http/date_line.c http/status.c */
+/* sources: http/response_head_writer.c http/date_line.c http/status.c */
 #include "check.h"
-#include "http/answer_head.h"
+#include "http/response_head_writer.h"
 
 #include <ctype.h>
 
@@ -18,9 +18,9 @@ static heddle_buffer empty(void)
     return (heddle_buffer){.bytes = memory, .used = 0, .room = sizeof(memory)};
 }
 
-static heddle_answer answer_with(int status)
+static heddle_head_writer answer_with(int status)
 {
-    return (heddle_answer){.request = HEDDLE_GET, .minor = 1, .status = status, .keep_alive = true, .length = -1};
+    return (heddle_head_writer){.request = HEDDLE_GET, .minor = 1, .status = status, .keep_alive = true, .length = -1};
 }
 
 static void check_text(const char *expected, const heddle_buffer *out)
@@ -36,16 +36,17 @@ static const char date[] = "date: Thu, 01 Jan 1970 00:00:00 GMT\r\n";
 
 static void write_whole(heddle_buffer *out, heddle_head_form form)
 {
-    heddle_answer answer = answer_with(426);
+    heddle_head_writer answer = answer_with(426);
     answer.form = form;
-    heddle_answer_begin(&answer, out);
+    heddle_head_writer_begin(&answer, out);
     CHECK_EQUAL(HEDDLE_FIELD_WRITTEN,
-                heddle_answer_field(&answer, out, "X-Longer-Than-All-That-Are-Taken", 32, "a", 1));
-    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_field(&answer, out, "Upgrade", 7, "x", 1));
-    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_answer_known_field(&answer, out, "x", 1, "", 0));
-    CHECK_EQUAL(HEDDLE_FIELD_TAKEN, heddle_answer_field(&answer, out, "Connection", 10, "x, Close", 8));
-    CHECK_EQUAL(HEDDLE_FIELD_TAKEN, heddle_answer_field(&answer, out, "Content-Length", 14, "9223372036854775807", 19));
-    heddle_answer_end(&answer, out, date, sizeof(date) - 1, NULL, 0);
+                heddle_head_writer_field(&answer, out, "X-Longer-Than-All-That-Are-Taken", 32, "a", 1));
+    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_head_writer_field(&answer, out, "Upgrade", 7, "x", 1));
+    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_head_writer_known_field(&answer, out, "x", 1, "", 0));
+    CHECK_EQUAL(HEDDLE_FIELD_TAKEN, heddle_head_writer_field(&answer, out, "Connection", 10, "x, Close", 8));
+    CHECK_EQUAL(HEDDLE_FIELD_TAKEN,
+                heddle_head_writer_field(&answer, out, "Content-Length", 14, "9223372036854775807", 19));
+    heddle_head_writer_end(&answer, out, date, sizeof(date) - 1, NULL, 0);
     CHECK_EQUAL(HEDDLE_CONTENT_BY_LENGTH, answer.framing);
     CHECK_EQUAL(INT64_MAX, answer.length);
     CHECK(!answer.keep_alive);
@@ -103,15 +104,15 @@ static void packed_fields_are_those_that_are_not_about_the_connection(void)
                "content-length: 9223372036854775807\n", &text);
     check_small_buffers(HEDDLE_AS_FIELDS, packed.used);
 
-    heddle_answer chunked = answer_with(200), empty_one = answer_with(205);
+    heddle_head_writer chunked = answer_with(200), empty_one = answer_with(205);
     chunked.form = empty_one.form = HEDDLE_AS_FIELDS;
     packed.used = 0;
-    heddle_answer_begin(&chunked, &packed);
-    heddle_answer_end(&chunked, &packed, "", 0, NULL, 0);
+    heddle_head_writer_begin(&chunked, &packed);
+    heddle_head_writer_end(&chunked, &packed, "", 0, NULL, 0);
     CHECK_EQUAL(0, packed.used);
     CHECK_EQUAL(HEDDLE_CONTENT_CHUNKED, chunked.framing);
-    heddle_answer_begin(&empty_one, &packed);
-    heddle_answer_end(&empty_one, &packed, "", 0, NULL, 0);
+    heddle_head_writer_begin(&empty_one, &packed);
+    heddle_head_writer_end(&empty_one, &packed, "", 0, NULL, 0);
     text = unpack(&packed);
     check_text("content-length: 0\n", &text);
 }
@@ -119,16 +120,19 @@ static void packed_fields_are_those_that_are_not_about_the_connection(void)
 static void refused_fields_leave_nothing_behind(void)
 {
     heddle_buffer out = empty();
-    heddle_answer answer = answer_with(200);
-    heddle_answer_begin(&answer, &out);
+    heddle_head_writer answer = answer_with(200);
+    heddle_head_writer_begin(&answer, &out);
     size_t used = out.used;
-    CHECK_EQUAL(HEDDLE_BAD_VALUE, heddle_answer_field(&answer, &out, "date", 4, "\n", 1));
-    CHECK_EQUAL(HEDDLE_BAD_VALUE, heddle_answer_field(&answer, &out, "upgrade", 7, "x\r\ny", 4));
-    CHECK_EQUAL(HEDDLE_BAD_VALUE, heddle_answer_field(&answer, &out, "connection", 10, "close\n", 6));
-    CHECK_EQUAL(HEDDLE_BAD_NAME, heddle_answer_field(&answer, &out, "", 0, "x", 1));
-    CHECK_EQUAL(HEDDLE_BAD_NAME, heddle_answer_field(&answer, &out, "x-longer-than-all-that-are:taken", 32, "x", 1));
-    CHECK_EQUAL(HEDDLE_BAD_LENGTH, heddle_answer_field(&answer, &out, "content-length", 14, "9223372036854775808", 19));
-    CHECK_EQUAL(HEDDLE_BAD_CODING, heddle_answer_field(&answer, &out, "transfer-encoding", 17, "chunked, chunked", 16));
+    CHECK_EQUAL(HEDDLE_BAD_VALUE, heddle_head_writer_field(&answer, &out, "date", 4, "\n", 1));
+    CHECK_EQUAL(HEDDLE_BAD_VALUE, heddle_head_writer_field(&answer, &out, "upgrade", 7, "x\r\ny", 4));
+    CHECK_EQUAL(HEDDLE_BAD_VALUE, heddle_head_writer_field(&answer, &out, "connection", 10, "close\n", 6));
+    CHECK_EQUAL(HEDDLE_BAD_NAME, heddle_head_writer_field(&answer, &out, "", 0, "x", 1));
+    CHECK_EQUAL(HEDDLE_BAD_NAME,
+                heddle_head_writer_field(&answer, &out, "x-longer-than-all-that-are:taken", 32, "x", 1));
+    CHECK_EQUAL(HEDDLE_BAD_LENGTH,
+                heddle_head_writer_field(&answer, &out, "content-length", 14, "9223372036854775808", 19));
+    CHECK_EQUAL(HEDDLE_BAD_CODING,
+                heddle_head_writer_field(&answer, &out, "transfer-encoding", 17, "chunked, chunked", 16));
     CHECK_EQUAL(used, out.used);
     CHECK(!answer.declared_date && !answer.declared_upgrade && !answer.declared_close && !answer.declared_chunked);
     CHECK_EQUAL(-1, answer.declared_length);
@@ -142,12 +146,12 @@ static void every_byte_is_found_at_every_place_of_a_value(void)
             for (int byte = 0; byte < 256; byte++) {
                 memset(value, 0x0B, size); /* one bit away from LF, and near CR */
                 value[at] = (char)byte;
-                CHECK_EQUAL(byte != '\r' && byte != '\n' && byte != 0, heddle_answer_value_allowed(value, size));
+                CHECK_EQUAL(byte != '\r' && byte != '\n' && byte != 0, heddle_head_writer_value_allowed(value, size));
             }
         }
         free(value);
     }
-    CHECK(heddle_answer_value_allowed(NULL, 0));
+    CHECK(heddle_head_writer_value_allowed(NULL, 0));
 }
 
 static void every_byte_of_a_name_is_a_tokens(void)
@@ -159,10 +163,10 @@ static void every_byte_of_a_name_is_a_tokens(void)
             name[size - 1] = (char)byte;
             bool good = byte && byte < 128 && (isalnum(byte) || strchr("!#$%&'*+-.^_`|~", byte));
             heddle_buffer out = empty();
-            heddle_answer answer = answer_with(200);
-            heddle_field_result result = heddle_answer_field(&answer, &out, name, size, "v", 1);
+            heddle_head_writer answer = answer_with(200);
+            heddle_field_result result = heddle_head_writer_field(&answer, &out, name, size, "v", 1);
             CHECK_EQUAL(good ? HEDDLE_FIELD_WRITTEN : HEDDLE_BAD_NAME, result);
-            CHECK_EQUAL(good, heddle_answer_plain_name(name, size));
+            CHECK_EQUAL(good, heddle_head_writer_plain_name(name, size));
             if (good)
                 CHECK_EQUAL(tolower(byte), memory[size - 1]);
         }
@@ -177,9 +181,9 @@ static void plain_names_mean_nothing_to_the_server(void)
     };
     static const char *const plain[] = {"dates", "etag", "rack", "content-type", "X-Frame-Options", "cache-control"};
     for (size_t i = 0; i < sizeof(meaning) / sizeof(*meaning); i++)
-        CHECK(!heddle_answer_plain_name(meaning[i], strlen(meaning[i])));
+        CHECK(!heddle_head_writer_plain_name(meaning[i], strlen(meaning[i])));
     for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
-        CHECK(heddle_answer_plain_name(plain[i], strlen(plain[i])));
+        CHECK(heddle_head_writer_plain_name(plain[i], strlen(plain[i])));
 }
 
 static void dates_are_right_for_ten_thousand_years(void)
@@ -226,19 +230,19 @@ static void rejections_are_whole_answers(void)
 {
     heddle_rejection rejection = {.status = 503, .reason = "too much is asked at once"};
     heddle_buffer out = empty();
-    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, true, "1");
+    heddle_rejection_write(&rejection, &out, date, sizeof(date) - 1, true, "1");
     check_text("HTTP/1.1 503 Service Unavailable\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
                "content-type: text/plain; charset=utf-8\r\ncontent-length: 52\r\nretry-after: 1\r\n"
                "connection: close\r\n\r\n503 Service Unavailable: too much is asked at once.\n", &out);
     size_t used = out.used;
     out.used = 0;
-    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, false, "1");
+    heddle_rejection_write(&rejection, &out, date, sizeof(date) - 1, false, "1");
     CHECK_EQUAL(used - 52, out.used);
 
     rejection.status = 499;
     memset(rejection.reason, 'x', sizeof(rejection.reason) - 1); /* the longest */
     out.used = 0;
-    heddle_rejection_answer(&rejection, &out, date, sizeof(date) - 1, true, NULL);
+    heddle_rejection_write(&rejection, &out, date, sizeof(date) - 1, true, NULL);
     out.bytes[out.used] = 0;
     CHECK(strstr(out.bytes, "HTTP/1.1 499 \r\n") == out.bytes);
     CHECK(strstr(out.bytes, "\r\ncontent-length: 124\r\n"));

@@ -1,5 +1,5 @@
-#ifndef HEDDLE_HTTP_ANSWER_HEAD_H
-#define HEDDLE_HTTP_ANSWER_HEAD_H
+#ifndef HEDDLE_HTTP_RESPONSE_HEAD_WRITER_H
+#define HEDDLE_HTTP_RESPONSE_HEAD_WRITER_H
 
 /*
  * Writes heads of responses (RFC 9112, 4 and 6; RFC 9110, 6.4 and 15) into memory that the caller provides. The framing
@@ -47,11 +47,11 @@ typedef struct {
     int64_t declared_length;      /* the value of the application's content-length, or -1 */
     bool declared_close, declared_chunked, declared_upgrade, declared_date; /* what its other fields demand */
 
-    heddle_framing framing;   /* set by heddle_answer_end, with `length`, which is then the content's or -1 */
-} heddle_answer;
+    heddle_framing framing;   /* set by heddle_head_writer_end, with `length`, which is then the content's or -1 */
+} heddle_head_writer;
 
 /* Begins a head: writes the status line, if the form has one. */
-void heddle_answer_begin(heddle_answer *answer, heddle_buffer *out);
+void heddle_head_writer_begin(heddle_head_writer *head, heddle_buffer *out);
 
 typedef enum {
     HEDDLE_FIELD_WRITTEN,
@@ -63,28 +63,28 @@ typedef enum {
 } heddle_field_result;
 
 /* Writes one value of one field. The name is written in lower case. */
-heddle_field_result heddle_answer_field(heddle_answer *answer, heddle_buffer *out, const char *name, size_t name_size,
-                                        const char *value, size_t value_size);
+heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
+                                             size_t name_size, const char *value, size_t value_size);
 
-/* The same for a name for which heddle_answer_plain_name was true, in lower case. The value is checked. */
-heddle_field_result heddle_answer_known_field(heddle_answer *answer, heddle_buffer *out, const char *name,
+/* The same for a name for which heddle_head_writer_plain_name was true, in lower case. The value is checked. */
+heddle_field_result heddle_head_writer_known_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size);
 
 /* Is the name a token without a meaning for the server: neither noted, nor `date` or `upgrade`? */
-bool heddle_answer_plain_name(const char *name, size_t name_size);
+bool heddle_head_writer_plain_name(const char *name, size_t name_size);
 
 /* Is it a field whose value is neither sent nor examined? */
-bool heddle_answer_ignores(const char *name, size_t name_size);
+bool heddle_head_writer_ignores(const char *name, size_t name_size);
 
 /* Has the value no CR, LF or NUL (RFC 9110, 5.5)? */
-bool heddle_answer_value_allowed(const char *value, size_t size);
+bool heddle_head_writer_value_allowed(const char *value, size_t size);
 
 /*
  * Ends a head: decides framing and keep_alive, and writes Date unless the application set it, the framing, and in lines
  * also Connection and the empty line. `date`: the whole line. `protocol`: what a 101 upgrades to, unless a field of the
  * application has it.
  */
-void heddle_answer_end(heddle_answer *answer, heddle_buffer *out, const char *date, size_t date_size,
+void heddle_head_writer_end(heddle_head_writer *head, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size);
 
 /* Writes "1a\r\n" before a chunk of this size; returns the number of bytes, at most 18. */
@@ -106,7 +106,7 @@ size_t heddle_rejection_text(const heddle_rejection *rejection, char *text);
  * Writes the whole response to a rejected request, in lines, with connection: close. `retry_after`: the value of that
  * field; NULL: none.
  */
-void heddle_rejection_answer(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
+void heddle_rejection_write(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
                              bool content, const char *retry_after);
 
 #endif
