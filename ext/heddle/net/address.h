@@ -14,7 +14,7 @@ typedef struct {
     uint8_t family; /* AF_INET, AF_INET6, AF_UNIX; 0: unknown */
 } heddle_address;
 
-/* The family and address of a socket's address, without the port. */
+/* The family, address and port of a socket's address. */
 heddle_address heddle_address_of(const struct sockaddr *address);
 enum { HEDDLE_ADDRESS_ROOM = 46 };
 /* "192.0.2.1", "::1", "unix"; NULL: unknown. */

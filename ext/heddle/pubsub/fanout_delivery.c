@@ -53,7 +53,7 @@ void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset)
  * True: too much output waits for its client. The policy was applied, and the message must not be delivered; the
  * subscriber may be freed.
  */
-static bool is_too_slow(heddle_subscriber *subscriber, const heddle_message *message)
+static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_message *message)
 {
     heddle_fanout *fanout = subscriber->topic->fanout;
     if (!subscriber->operations->is_full(subscriber))
@@ -89,14 +89,14 @@ static void offer_message(heddle_subscriber *subscriber, heddle_message *message
     if (subscriber->closing || subscriber->behind || subscriber->generation != topic->fanout->generation ||
         message->offset <= subscriber->seen || (topic->overrun && message->previous_offset > subscriber->seen))
         return;
-    if (!is_too_slow(subscriber, message))
+    if (!apply_policy_if_full(subscriber, message))
         deliver_message(subscriber, message);
 }
 
 /*
  * The records of ten thousand subscribers are more than a processor's caches hold, and a pointer in each record leads
- * to the next one. So a subscriber's records are prefetched one after the other, while those before it get the
- * message.
+ * to the subscriber's next record (its socket, its output). So a subscriber's records are prefetched one after the
+ * other, while those before it get the message.
  */
 static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *next)
 {
@@ -157,7 +157,7 @@ bool heddle_fanout_begin_broadcast(heddle_topic *topic, const heddle_history_rec
     broadcast->generation = fanout->generation;
     broadcast->count = 0;
     broadcast->size = 0;
-    /* The allocation may collect the topic's last subscriber. */
+    /* Allocating the payload may collect the object of the topic's last subscriber, which unsubscribes it. */
     topic->deliveries++;
     if (!add_message(fanout, topic, record)) {
         heddle_fanout_end_broadcast(fanout);
@@ -270,7 +270,7 @@ static void renew_subscriber(heddle_subscriber *subscriber)
     heddle_fanout_deliver_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
 }
 
-/* The offset after which it continues: that of the last message but one if only the newest counts. */
+/* The offset after which it continues; if only the newest message counts, the offset just before that one's. */
 static uint64_t begin_at(const heddle_subscriber *subscriber, bool whole)
 {
     const heddle_topic *topic = subscriber->topic;
@@ -294,7 +294,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool whole)
     heddle_fanout_begin_delivery(fanout, &delivery);
     for (int i = 0; i < count && delivery.subscriber; i++) {
         heddle_message own, *message = read_message(topic, lsns[i], &own);
-        /* The garbage collector may have freed it in the allocation above. */
+        /* read_message allocates: the garbage collector may have unsubscribed it, which clears `delivery`. */
         if (!delivery.subscriber)
             break;
         if (!message) {

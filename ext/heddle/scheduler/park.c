@@ -222,8 +222,9 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
 }
 
 /*
- * The outermost timeout that has passed unwinds all blocks within it. A passed timeout stays pending while another
- * fiber runs its block, and while a Thread.handle_interrupt block delays it.
+ * Finds it, and sets `must_raise` and `delayed` anew. The outermost timeout that has passed unwinds all blocks within
+ * it. A passed timeout stays pending while another fiber runs its block, and while a Thread.handle_interrupt block
+ * delays it.
  */
 static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
 {

@@ -5,7 +5,7 @@ require "socket"
 module Heddle
   module Net
     # Connects to the first of several addresses that answers (Happy Eyeballs, RFC 8305): IPv6 and IPv4 by turns, each
-    # next attempt begun when one fails or the last one is 250 ms old.
+    # next attempt begun when one that was pending fails, or the last one is 250 ms old.
     class HappyEyeballs
       # Seconds between attempts (RFC 8305, section 5).
       DELAY = 0.25

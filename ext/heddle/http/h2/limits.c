@@ -1,6 +1,6 @@
 #include "http/h2/session_state.h"
 
-/* Rate limits and time limits for a client. */
+/* The limits of a session: their defaults, and the rates and times that a client must keep to. */
 
 enum {
     SECOND = 1000000000,

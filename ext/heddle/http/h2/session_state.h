@@ -309,7 +309,7 @@ void heddle_h2_take_ping(heddle_h2_session *session, const heddle_h2_frame *fram
 /* -- flow_control.c ------------------------------------------------------------------------------------------------ */
 
 void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint32_t increment);
-/* Announces bytes that were consumed, or never kept, to the client's windows. */
+/* Announces bytes that were consumed, or that no application reads, to the client's windows. */
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 
 /* -- request.c ----------------------------------------------------------------------------------------------------- */

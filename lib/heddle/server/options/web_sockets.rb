@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Options
-      # Options of WebSockets.
+      # Options of WebSockets. Their limits (sizes, ping and pong) are in http/web_socket/limits.rb.
       WEB_SOCKETS = [
         Option.new(name: :allowed_origins, unit: :list, argument: "ORIGINS", none: "same", default: [],
                    default_words: "same: the server's own",
