@@ -7,7 +7,7 @@
 
 enum {
     RECORDS_A_TICK = 1024, /* records of the log that are read before the loop's other work gets its turn */
-    RECEIVERS_A_TICK = 256, /* subscribers that get messages before that: some 10 us each */
+    DELIVERIES_A_TICK = 256, /* messages that are given to a subscriber each, before that: at most some 10 us each */
     CATCH_UPS_A_TICK = 256, /* subscribers that catch up in one tick after an overrun */
     RENEWALS = 3,           /* attempts to read the state within one generation */
 };
@@ -235,14 +235,15 @@ static bool read_record(heddle_fanout *fanout)
 static void read_log(heddle_fanout_wait *wait)
 {
     heddle_fanout *fanout = HEDDLE_CONTAINER_OF(wait, heddle_fanout, wait);
-    unsigned records = 0, receivers = 0;
+    unsigned records = 0, deliveries = 0;
     renew_generation(fanout);
     continue_overrun(fanout);
     while (!fanout->closed) {
         if (fanout->broadcast.topic)
-            receivers += heddle_fanout_continue_broadcast(fanout, RECEIVERS_A_TICK - receivers);
-        if (receivers == RECEIVERS_A_TICK || records == RECORDS_A_TICK) {
-            heddle_fanout_wait_come_back(&fanout->wait);
+            deliveries += heddle_fanout_continue_broadcast(fanout, DELIVERIES_A_TICK - deliveries);
+        if (deliveries >= DELIVERIES_A_TICK || records == RECORDS_A_TICK) {
+            if (!fanout->closed)
+                heddle_fanout_wait_come_back(&fanout->wait);
             return;
         }
         if (!read_record(fanout))

@@ -187,12 +187,13 @@ unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most)
     /* Offsets of another generation mean nothing: all subscribers get a reset instead. */
     if (broadcast->generation != fanout->generation)
         delivery->next = NULL;
-    for (; count < most && delivery->next; count++) {
+    while (count < most && delivery->next) {
         heddle_subscriber *subscriber = HEDDLE_CONTAINER_OF(delivery->next, heddle_subscriber, link);
         delivery->next = heddle_link_after(&topic->subscribers, delivery->next);
         if (delivery->next)
             prefetch_subscribers(topic, delivery->next);
         delivery->subscriber = subscriber;
+        count += broadcast->count;
         for (unsigned i = 0; i < broadcast->count && delivery->subscriber; i++)
             offer_message(subscriber, &broadcast->messages[i]);
     }

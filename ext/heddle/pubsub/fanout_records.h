@@ -97,7 +97,10 @@ static inline void heddle_fanout_end_delivery(heddle_fanout *fanout, const heddl
 bool heddle_fanout_begin_broadcast(heddle_topic *topic, const heddle_history_record *record);
 /* Adds the topic's next message. False: it does not fit, was overwritten, or no memory. */
 bool heddle_fanout_extend_broadcast(heddle_fanout *fanout, const heddle_history_record *record);
-/* Delivers to at most `most` subscribers. Returns their number; the broadcast ends with the last one. */
+/*
+ * Gives subscribers all its messages until that were `most` deliveries, or more by the last subscriber's. Returns the
+ * number of deliveries; the broadcast ends with the last subscriber.
+ */
 unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most);
 /* Idempotent. The subscribers that are left do not get its messages. */
 void heddle_fanout_end_broadcast(heddle_fanout *fanout);

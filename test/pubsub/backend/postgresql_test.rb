@@ -111,11 +111,28 @@ class PubSubPostgresqlTest < Minitest::Test
       SELECT #{offset(first)} + n, 'epoch ' || n, 'x', n, 2, 'room', '' FROM generate_series(1, 3) AS n
     SQL
     last = one.publish("b")
-    one.publish("c")
+    messages = Array.new(2) { one.message }
+    one.publish("c") # the reset may stand for all that came before it
 
     assert_equal offset(first) + 4, offset(last)
-    assert_equal ["a", nil], (messages = one.messages_until("c")).first(2).map(&:first)
-    assert_in_order messages.map(&:last)
+    assert_equal ["a", nil], messages.map(&:first)
+    assert_in_order (messages + one.messages_until("c")).map(&:last)
+  end
+
+  # They are above the count, so nothing is lost before the numbers come to them, or ever.
+  def test_rows_of_another_program_far_above_hide_no_message
+    one = machine
+    first = one.publish("a")
+    [offset(first) + 1_000, (2**63) - 1].each do |number|
+      execute("INSERT INTO heddle_pubsub_messages (number, epoch, publisher, batch, place, topic, data) " \
+              "VALUES (#{number}, 'x', 'x', #{number}, 2, 'room', '')")
+    end
+    later = machine("room", first)
+    expected = %w[b c].map { |data| [data, one.publish(data)] }
+
+    assert_equal [["a", first], *expected], one.messages_until("c")
+    assert_equal expected, later.messages_until("c")
+    assert_equal offset(first) + 2, offset(expected.last.last)
   end
 
   # A forked process ends without a word to the server.

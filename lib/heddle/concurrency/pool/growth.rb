@@ -23,10 +23,10 @@ module Heddle
         wait_as(waiter, deadline && [deadline - began, 0].max)
         waited = true
       ensure
-        pass_on(waiter.item) if !waited && waiter.given? # an exception or Fiber#kill
         context.pool_waiting -= 1
         @statistics.wait_seconds += now - began
         say_whether_waiting if !waiter.given? && @waiters.delete(waiter)
+        pass_on(waiter.item) if !waited && waiter.given? # an exception or Fiber#kill; last, for this may raise, too
       end
       received(waiter, deadline)
     end

@@ -105,7 +105,7 @@ module Heddle
 
         # A read has brought nothing: messages that the backend had counted before it are gone.
         def compare(state)
-          if state.epoch != @epoch || state.oldest - 1 > @offset
+          if state.epoch != @epoch || state.oldest - 1 > @offset || state.count < @offset
             begin_at(state)
           elsif @counted > @offset
             History.begin(@epoch, @counted)

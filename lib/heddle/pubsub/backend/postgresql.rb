@@ -18,6 +18,8 @@ module Heddle
         TIMEOUT = 5
         # Batches between two looks for messages that need not be stored any longer.
         TRIMMED_AFTER = 64
+        # Rows with larger numbers are another program's, and ours never come to them.
+        NUMBERS = 10**15
         # A notification: epoch, first offset, messages.
         PUBLISHED = %r{\A([a-z2-7]{12}) ([1-9][0-9]*) ([A-Za-z0-9+/=]*)\z}
         private_constant :NOTIFICATION, :TIMEOUT, :TRIMMED_AFTER, :PUBLISHED
@@ -146,7 +148,8 @@ module Heddle
         def insert_state
           @pg.exec_params(<<~SQL, [Backend.new_epoch, identity])
             INSERT INTO #{@name} (epoch, identity, count, floor)
-            SELECT $1, $2, count, count FROM (SELECT coalesce(max(number), 0) AS count FROM #{@table}) AS last
+            SELECT $1, $2, count, count
+            FROM (SELECT coalesce(max(number), 0) AS count FROM #{@table} WHERE number < #{NUMBERS}) AS last
             ON CONFLICT DO NOTHING
           SQL
         end
@@ -222,9 +225,13 @@ module Heddle
           nil # no base64
         end
 
+        # Our rows and the count change in one statement, so a row above the count is another program's. It is passed
+        # when our numbers have come to it.
         def select(after, most)
-          rows = @pg.exec_params("SELECT number, epoch, topic, data FROM #{@table} WHERE number > $1::bigint " \
-                                 "ORDER BY number LIMIT $2::bigint", [after, most], 1).values
+          rows = @pg.exec_params(<<~SQL, [after, most], 1).values
+            SELECT number, epoch, topic, data FROM #{@table}
+            WHERE number > $1::bigint AND number <= (SELECT count FROM #{@name}) ORDER BY number LIMIT $2::bigint
+          SQL
           rows.map do |number, epoch, topic, data|
             Stored.new(epoch: epoch.force_encoding(Encoding::UTF_8), offset: number.unpack1("q>"), topic:, data:)
           end
@@ -249,7 +256,7 @@ module Heddle
         # @raise [Lost] always: the publisher tries again
         def pass_foreign_rows
           translate { @pg.exec(<<~SQL) }
-            UPDATE #{@name} SET count = greatest(count, (SELECT max(number) FROM #{@table}))
+            UPDATE #{@name} SET count = greatest(count, (SELECT max(number) FROM #{@table} WHERE number < #{NUMBERS}))
           SQL
           raise Lost, "another program has written rows to the table #{@table}"
         end
