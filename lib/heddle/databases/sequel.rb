@@ -36,11 +36,14 @@ module Heddle
         def acquire(owner, *server)
           while (connection = super)
             begin
-              fit = false
+              asked = fit = false
               fit = Sequel.fit?(connection)
+              asked = true
               return connection if fit
             ensure
-              heddle_discard(connection, owner, server) unless fit # also when interrupted amid the question
+              heddle_discard(connection, owner, server) unless fit
+              # Interrupted amid the question, this fiber makes no other connection: one that waits gets it.
+              fill_queue(*server, 1) if !asked && respond_to?(:fill_queue, true)
             end
           end
         end
