@@ -17,12 +17,23 @@ class SequelPoolTest < Minitest::Test
   # The one that is interrupted discards the connection, and there is no other.
   def test_a_task_that_waits_gets_a_connection_when_another_is_interrupted_at_its_check_out
     questions = 0
-    question = lambda do |_connection|
-      raise IndexError, "interrupted" if (questions += 1) == 2
+    interrupt_second { (questions += 1) != 2 || raise(IndexError) }
+  end
 
-      true
+  def test_a_task_that_waits_gets_a_connection_when_another_is_interrupted_while_it_connects
+    questions = made = 0 # a connection was made at first, to try it
+    @database.pool.define_singleton_method(:make_new) do |server|
+      (made += 1) == 1 ? raise(IndexError) : super(server)
     end
-    Heddle::Databases::Sequel.stub(:fit?, question) do
+    interrupt_second { (questions += 1) != 2 }
+  end
+
+  private
+
+  # Three tasks, one after the other; the second one is interrupted.
+  # @yield whether the connection is fit
+  def interrupt_second(&fit)
+    Heddle::Databases::Sequel.stub(:fit?, ->(_connection) { fit.call }) do
       Heddle.run do
         holder = Queue.new
         Heddle.async { @database.synchronize { holder.pop } }

@@ -36,16 +36,21 @@ module Heddle
         def acquire(owner, *server)
           while (connection = super)
             begin
-              asked = fit = false
+              fit = false
               fit = Sequel.fit?(connection)
-              asked = true
               return connection if fit
             ensure
-              heddle_discard(connection, owner, server) unless fit
-              # Interrupted amid the question, this fiber makes no other connection: one that waits gets it.
-              fill_queue(*server, 1) if !asked && respond_to?(:fill_queue, true)
+              heddle_discard(connection, owner, server) unless fit # also when interrupted amid the question
             end
           end
+        rescue Exception => e
+          # Interrupted before it had one, this fiber leaves a place for a connection: one that waits gets it.
+          fill_queue(*server, 1) if heddle_interruption?(e) && respond_to?(:fill_queue, true)
+          raise
+        end
+
+        def heddle_interruption?(error)
+          !error.is_a?(::Sequel::Error) || error.wrapped_exception.is_a?(::Timeout::Error)
         end
 
         def heddle_discard(connection, owner, server)
