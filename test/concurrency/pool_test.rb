@@ -196,29 +196,19 @@ class PoolTest < Minitest::Test
     end
   end
 
-  def test_one_given_to_a_task_that_is_cancelled_at_that_moment_is_not_lost
-    in_loop do
-      pool = new_pool(limit: 1)
-      one = pool.acquire
-      victim = Heddle.async { pool.acquire && flunk }
-      turns
-      pool.release(one)
-      victim.cancel
-      victim.wait
-      assert_equal [1, 0], [pool.idle, pool.busy]
-    end
-  end
-
-  def test_one_given_to_a_fiber_that_is_killed_at_that_moment_is_not_lost
-    in_loop do
-      pool = new_pool(limit: 1)
-      one = pool.acquire
-      victim = Heddle.async { pool.acquire && flunk }
-      turns
-      pool.release(one)
-      victim.fiber.kill
-      victim.wait
-      assert_equal [1, 0], [pool.idle, pool.busy]
+  { "task_that_is_cancelled" => :cancel.to_proc, "fiber_that_is_killed" => ->(task) { task.fiber.kill } }
+    .each do |victim_that, strike|
+    define_method("test_one_given_to_a_#{victim_that}_at_that_moment_is_not_lost") do
+      in_loop do
+        pool = new_pool(limit: 1)
+        one = pool.acquire
+        victim = Heddle.async { pool.acquire && flunk }
+        turns
+        pool.release(one)
+        strike.call(victim)
+        victim.wait
+        assert_equal [1, 0], [pool.idle, pool.busy]
+      end
     end
   end
 

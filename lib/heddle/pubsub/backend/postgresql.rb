@@ -22,7 +22,7 @@ module Heddle
         NUMBERS = 10**15
         # A notification: epoch, first offset, messages.
         PUBLISHED = %r{\A([a-z2-7]{12}) ([1-9][0-9]*) ([A-Za-z0-9+/=]*)\z}
-        private_constant :NOTIFICATION, :TIMEOUT, :TRIMMED_AFTER, :PUBLISHED
+        private_constant :NOTIFICATION, :TIMEOUT, :TRIMMED_AFTER, :NUMBERS, :PUBLISHED
 
         # Of this process; a forked one must not end them.
         @open = {}.compare_by_identity
