@@ -28,6 +28,7 @@ module Heddle
     SCRIPT = File.read(File.join(__dir__, "live/live.js"), encoding: "UTF-8").freeze
     # A script of another version has another address.
     SCRIPT_PATH = "/live-#{OpenSSL::Digest::SHA256.hexdigest(SCRIPT)[0, 12]}.js".freeze
+    # @api private
     SOCKET_PATH = "/live"
     # Seconds for which a page waits for its client to come back, and how many pages do.
     PATIENCE = 30
@@ -38,7 +39,7 @@ module Heddle
       "x-content-type-options" => "nosniff",
       "content-security-policy" => "script-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'self'"
     }.freeze
-    private_constant :SCRIPT, :SCRIPT_PATH, :SOCKET_PATH, :PATIENCE, :KEPT, :FIELDS
+    private_constant :SCRIPT, :SCRIPT_PATH, :PATIENCE, :KEPT, :FIELDS
 
     # @return [Class] of the pages
     attr_reader :page

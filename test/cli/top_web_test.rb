@@ -71,6 +71,21 @@ class TopWebTest < Minitest::Test
     socket&.close
   end
 
+  def test_a_browser_without_websockets_shows_it_too
+    @browser = Browser.new(need_program("chromium"), need_program("chromedriver"))
+    @browser.devtools("Page.addScriptToEvaluateOnNewDocument", source: "delete window.WebSocket")
+    @browser.visit(@address)
+    await("#{CONNECTED} && #{TEXT}.includes('no request runs')")
+    socket = waiting_request
+    await("#{TEXT}.includes('GET /wait')")
+    @browser.click("#switch")
+    await("#{TEXT}.includes('admission (waiting')")
+    assert_empty @browser.console.grep_v(/favicon/)
+  ensure
+    File.write(file("go"), "")
+    socket&.close
+  end
+
   def test_the_token_is_good_once
     assert_equal "403", get("/").code
     assert_equal "403", get("/?token=#{"x" * 43}").code
@@ -106,8 +121,19 @@ class TopWebTest < Minitest::Test
     end
 
     assert_equal %w[403 403 403], answers.map(&:code)
+    assert_equal %w[403 403 403 403], foreign_messages(good)
     Socket.ip_address_list.select { |address| address.ipv4? && !address.ipv4_loopback? }.each do |other|
       assert_raises(Errno::ECONNREFUSED) { TCPSocket.new(other.ip_address, @top.uri.port) }
+    end
+  end
+
+  # The last one comes from the page's origin, with its cookie, but without the key of a stream.
+  # @return [Array<String>] the statuses
+  def foreign_messages(cookie)
+    origin = "http://127.0.0.1:#{@top.uri.port}"
+    [{ cookie: }, { cookie:, origin: "http://evil.example" }, { origin: }, { cookie:, origin: }].map do |fields|
+      headers = fields.to_h { |name, value| [name.to_s, value] }
+      Net::HTTP.start(@top.uri.host, @top.uri.port) { |http| http.post("/live", "{}", headers) }.code
     end
   end
 
