@@ -20,14 +20,15 @@ class LayersTest < Minitest::Test
     "rack" => %w[http net scheduler]
   }.freeze
   RUBY_LAYERS = {
+    "options" => %w[],
     "selector" => %w[],
     "scheduler" => %w[selector concurrency offload],
     "concurrency" => %w[scheduler],
     "net" => %w[scheduler concurrency],
-    "http" => %w[net scheduler concurrency],
+    "http" => %w[options net scheduler concurrency],
     "rack" => %w[http net scheduler concurrency],
-    "server" => %w[rack http net scheduler concurrency],
-    "cli" => %w[server rack http net scheduler concurrency]
+    "server" => %w[options rack http net scheduler concurrency],
+    "cli" => %w[options server rack http net scheduler concurrency]
   }.freeze
   # What a constant at the top of Heddle belongs to.
   MODULES = { "Net" => "net", "HTTP" => "http", "Rack" => "rack", "Server" => "server", "CLI" => "cli" }.freeze

@@ -60,7 +60,7 @@ module Heddle
 
     # @return [String] the page
     def self.text
-      subjects = Server::Options::SUBJECTS.map do |subject, options|
+      subjects = Options::SUBJECTS.map do |subject, options|
         "## #{subject}\n\n#{options.map { |option| Server::OptionPage.new(option).markdown }.join("\n")}"
       end
       [INTRODUCTION, *hooks, *subjects].join("\n")

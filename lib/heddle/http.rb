@@ -8,7 +8,6 @@ module Heddle
   module HTTP
     autoload :BadRequest, "heddle/http/bad_request"
     autoload :Limits, "heddle/http/limits"
-    autoload :Limit, "heddle/http/limit"
     autoload :Rejection, "heddle/http/rejection"
     autoload :RequestBody, "heddle/http/request_body"
     autoload :Response, "heddle/http/response"

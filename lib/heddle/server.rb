@@ -2,6 +2,7 @@
 
 require "heddle/runtime"
 require "heddle/net/sockets"
+require "heddle/options"
 require "heddle/rack"
 
 module Heddle
@@ -18,7 +19,6 @@ module Heddle
     autoload :BootError, "heddle/server/boot_error"
     autoload :Cluster, "heddle/server/cluster"
     autoload :Configuration, "heddle/server/configuration"
-    autoload :ConfigurationError, "heddle/server/configuration_error"
     autoload :Control, "heddle/server/control"
     autoload :Cores, "heddle/server/cores"
     autoload :ConnectionLimit, "heddle/server/connection_limit"
@@ -36,9 +36,7 @@ module Heddle
     autoload :Memory, "heddle/server/memory"
     autoload :Metrics, "heddle/server/metrics"
     autoload :Modes, "heddle/server/modes"
-    autoload :Option, "heddle/server/option"
     autoload :OptionPage, "heddle/server/option_page"
-    autoload :Options, "heddle/server/options"
     autoload :OutOfBandGC, "heddle/server/out_of_band_gc"
     autoload :OwnTrap, "heddle/server/own_trap"
     autoload :Pidfile, "heddle/server/pidfile"
@@ -60,8 +58,9 @@ module Heddle
     autoload :TCPBind, "heddle/server/tcp_bind"
     autoload :Timeline, "heddle/server/timeline"
     autoload :TLSSettings, "heddle/server/tls_settings"
-    autoload :Units, "heddle/server/units"
     autoload :UnixBind, "heddle/server/unix_bind"
+
+    ConfigurationError = Options::ConfigurationError
 
     # Loads the files of the server now. Later, at some request, there may be no descriptor left for that, and what a
     # worker loads is shared with no other.

@@ -34,7 +34,7 @@ class CLITest < Minitest::Test
       status, output, = run_cli(*arguments)
 
       assert_equal [0, 0], [status, all.first]
-      Heddle::Server::Options::ALL.each do |option|
+      Heddle::Options::ALL.each do |option|
         name = /--(?:\[no-\])?#{option.flag.delete_prefix("--")}\b/
 
         assert_match name, all[1]

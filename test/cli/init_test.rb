@@ -36,7 +36,7 @@ class InitTest < Minitest::Test
     assert_equal 0, status
     assert_match(%r{\Aconfig/heddle\.rb written\.$}, output)
     assert_equal "config/heddle.rb", configuration.file
-    Heddle::Server::Options::ALL.each { |option| assert_equal "default", configuration.source(option.name).to_s }
+    Heddle::Options::ALL.each { |option| assert_equal "default", configuration.source(option.name).to_s }
     lines = written.lines.grep(/\A# (?:port|stop_timeout|access_log|bind|body_limit) /)
 
     assert_equal 5, lines.size

@@ -19,12 +19,12 @@ class OptionsPageTest < Minitest::Test
   def test_every_option_and_every_hook_is_on_the_page
     page = Heddle::OptionsPage.text
 
-    Heddle::Server::Options::ALL.each { |option| assert_includes page, "\n### #{option.name}\n" }
+    Heddle::Options::ALL.each { |option| assert_includes page, "\n### #{option.name}\n" }
     Heddle::Server::Hooks::NAMES.each_key { |name| assert_includes page, "| `#{name} { … }` |" }
   end
 
   def test_every_number_has_a_maximum
-    numbers = Heddle::Server::Options::ALL.reject { |one| %i[word list path switch url].include?(one.unit) }
+    numbers = Heddle::Options::ALL.reject { |one| %i[word list path switch url].include?(one.unit) }
 
     assert_operator numbers.size, :>, 30
     assert_empty numbers.select { |one| one.range.nil? || one.range.end.nil? }.map(&:name)
@@ -34,6 +34,6 @@ class OptionsPageTest < Minitest::Test
     signatures = File.read(File.expand_path("../../sig/heddle/server.rbs", __dir__))
     signed = signatures.scan(/^ +def (\w+): \(\) ->/).flatten.map(&:to_sym)
 
-    assert_empty Heddle::Server::Options::ALL.map(&:name) - signed, "not in sig/heddle/server.rbs"
+    assert_empty Heddle::Options::ALL.map(&:name) - signed, "not in sig/heddle/server.rbs"
   end
 end

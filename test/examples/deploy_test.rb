@@ -71,7 +71,7 @@ class DeployExampleTest < Minitest::Test
     assert_equal ["3000:3000"], compose["ports"]
     variables = text.scan(/HEDDLE_\w+/) + compose["environment"].keys.grep(/HEDDLE_|WEB_CONCURRENCY/)
 
-    assert_empty variables - Heddle::Server::Options.variables
+    assert_empty variables - Heddle::Options.variables
   end
 
   def test_kubernetes_probes_are_answered_and_its_patience_suffices

@@ -109,7 +109,7 @@ class RackupHandlerTest < Minitest::Test
   def test_the_help_lists_every_option
     output, = Open3.capture2e(*RACKUP, "-s", "heddle", "-h", chdir: @folder)
 
-    (Heddle::Server::Options::BY_NAME.keys - %i[port config]).each { |name| assert_match(/^\s+-O #{name}\b/, output) }
+    (Heddle::Options::BY_NAME.keys - %i[port config]).each { |name| assert_match(/^\s+-O #{name}\b/, output) }
   end
 
   def test_a_unix_socket_is_served

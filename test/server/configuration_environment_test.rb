@@ -20,7 +20,7 @@ class ConfigurationEnvironmentTest < Minitest::Test
     assert_equal %w[PORT WEB_CONCURRENCY PIDFILE RAILS_ENV],
                  %i[port workers pidfile environment].map { |name| configuration.source(name).place }
     assert_equal "production", load(RACK_ENV: "production").environment
-    assert_equal :auto, Heddle::Server::Options::BY_NAME.fetch(:workers).parse("auto", "WEB_CONCURRENCY")
+    assert_equal :auto, Heddle::Options::BY_NAME.fetch(:workers).parse("auto", "WEB_CONCURRENCY")
   end
 
   def test_heddles_own_variables_come_first_and_empty_ones_say_nothing

@@ -8,7 +8,7 @@ require "tmpdir"
 # `config/heddle.rb`: what it says, and what is said of its mistakes.
 class ConfigurationFileTest < Minitest::Test
   Configuration = Heddle::Server::Configuration
-  Options = Heddle::Server::Options
+  Options = Heddle::Options
   Wrong = Heddle::Server::ConfigurationError
 
   def setup

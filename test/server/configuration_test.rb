@@ -5,7 +5,7 @@ require "heddle/server"
 
 class ConfigurationTest < Minitest::Test
   Configuration = Heddle::Server::Configuration
-  Options = Heddle::Server::Options
+  Options = Heddle::Options
   Wrong = Heddle::Server::ConfigurationError
 
   def load(flags = {}, environment = {}) = Configuration.load(flags:, environment:)

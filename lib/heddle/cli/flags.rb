@@ -8,7 +8,7 @@ module Heddle
     # `--no-access-log`. Names must be whole, so that a flag that comes with a later version changes no meaning.
     class Flags
       # The option of each flag and, for a switch, its value.
-      NAMES = Server::Options::ALL.each_with_object({}) do |option, names|
+      NAMES = Options::ALL.each_with_object({}) do |option, names|
         names[option.flag] = [option, true]
         names[option.flag.sub("--", "--no-")] = [option, false] if option.unit == :switch
         names[option.short] = [option, true] if option.short

@@ -37,7 +37,7 @@ module Heddle
 
         def server(name, all)
           require "heddle/server"
-          subjects = Server::Options::SUBJECTS.filter_map do |subject, options|
+          subjects = Options::SUBJECTS.filter_map do |subject, options|
             shown = options.reject { |option| option.advanced && !all }
             "#{subject}:\n\n#{shown.map { |option| row(option) }.join("\n")}" if shown.any?
           end
@@ -53,10 +53,10 @@ module Heddle
 
         def option(name)
           require "heddle/server"
-          found = Server::Options::BY_NAME[name.delete_prefix("--").tr("-", "_").to_sym]
+          found = Options::BY_NAME[name.delete_prefix("--").tr("-", "_").to_sym]
           return Server::OptionPage.new(found).text if found
 
-          words = COMMANDS.keys + Server::Options::BY_NAME.keys.map(&:to_s)
+          words = COMMANDS.keys + Options::BY_NAME.keys.map(&:to_s)
           raise UsageError, "there is no command or option #{name}#{Nearest.hint(name, words)} " \
                             "`heddle help` lists the commands."
         end

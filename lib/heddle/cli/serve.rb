@@ -36,7 +36,7 @@ module Heddle
 
       private
 
-      # This command's own defaults, in place of those of {Server::Options}.
+      # This command's own defaults, in place of those of {Options}.
       def defaults = {}
 
       # Where the configuration file is, when the command names none.

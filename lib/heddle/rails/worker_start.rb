@@ -25,7 +25,7 @@ module Heddle
           return unless handler.name == "Rackup::Handler::Heddle" && !options[:daemonize]
 
           configuration = handler.configuration(options)
-          return if Server::Options::ONE_PROCESS.include?(configuration.environment)
+          return if Options::ONE_PROCESS.include?(configuration.environment)
           return unless configuration.workers_of_their_own?
 
           ["serve", options[:config] || "config.ru", *flags(configuration, options)]

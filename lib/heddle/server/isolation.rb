@@ -9,8 +9,6 @@ module Heddle
     #
     # Variables that are not chosen, of other threads, and outside of a loop stay what they are.
     module Isolation
-      # Those of well-known gems: I18n before 1.15, and Sentry.
-      KNOWN = %w[i18n_config sentry_hub].freeze
       # Where a request's copies are kept, in the storage of its fiber.
       STORE = :heddle_thread_variables
       private_constant :STORE

@@ -51,9 +51,9 @@ module Heddle
       def values
         return [*option.choices, *option.none].join(", ") if option.choices
 
-        range = option.range or return Units::WANTED.fetch(option.unit)
+        range = option.range or return Options::Units::WANTED.fetch(option.unit)
         bounds = range.end ? "from #{range.begin} to #{range.end}" : "at least #{range.begin}"
-        "#{Units::WANTED.fetch(option.unit)}, #{bounds}"
+        "#{Options::Units::WANTED.fetch(option.unit)}, #{bounds}"
       end
 
       def sentence = "#{option.text[0].upcase}#{option.text[1..]}."

@@ -48,7 +48,7 @@ module Rackup
         def valid_options
           own = { "Host=HOST" => "where to listen: a name, an address or unix:path (default: localhost)",
                   "Port=PORT" => "port to listen on (default: #{DEFAULT_PORT}); 0 lets the system choose one" }
-          ::Heddle::Server::Options::ALL.each_with_object(own) do |option, all|
+          ::Heddle::Options::ALL.each_with_object(own) do |option, all|
             next if %i[port config].include?(option.name)
 
             name = option.unit == :switch ? option.name.to_s : "#{option.name}=#{option.argument}"
@@ -62,7 +62,7 @@ module Rackup
         # @raise [Heddle::Server::ConfigurationError]
         def configuration(options)
           # rackup's option config is its config.ru.
-          flags = options.slice(*::Heddle::Server::Options::IN_FILE.map(&:name)).compact
+          flags = options.slice(*::Heddle::Options::IN_FILE.map(&:name)).compact
           # `rails server --early-hints` is a switch.
           flags[:early_hints] = flags[:early_hints] ? :on : :off if [true, false].include?(flags[:early_hints])
           flags[:access_log] = false unless flags.key?(:access_log) || ENV.key?("HEDDLE_ACCESS_LOG")

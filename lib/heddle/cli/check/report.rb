@@ -43,7 +43,7 @@ module Heddle
         def warnings
           return [] unless @configuration
 
-          found = @configuration.warnings + Server::Options::ALL.flat_map { |option| idle_variables(option) }
+          found = @configuration.warnings + Options::ALL.flat_map { |option| idle_variables(option) }
           @configuration.idle_port? ? found | [@configuration.idle_port] : found
         end
 
@@ -58,14 +58,14 @@ module Heddle
         end
 
         def table
-          listed = Server::Options::ALL
+          listed = Options::ALL
           listed = listed.reject { |option| @configuration.source(option.name).kind == :default } if @changed
           return "Every option has its default." if listed.empty?
 
           rows = listed.map { |option| [option.name.to_s, shown(option), source(option)] }
           widths = [0, 1].map { |column| [HEADINGS, *rows].map { |row| row[column].size }.max }
           line = ->(row) { "#{row[0].ljust(widths[0])}  #{row[1].ljust(widths[1])}  #{row[2]}".rstrip }
-          subjects = Server::Options::SUBJECTS.filter_map do |subject, options|
+          subjects = Options::SUBJECTS.filter_map do |subject, options|
             found = rows.select { |name,| options.any? { |option| option.name.to_s == name } }
             "#{subject}\n#{found.map { |row| "  #{line.call(row)}" }.join("\n")}" if found.any?
           end
@@ -93,7 +93,7 @@ module Heddle
         # How much a file says: one that was left half empty looks as well as any other.
         def file
           name = @configuration.file or return "none"
-          count = Server::Options::ALL.count { |option| @configuration.source(option.name).kind == :file }
+          count = Options::ALL.count { |option| @configuration.source(option.name).kind == :file }
           hooks = @configuration.hooks.names.size
           return "#{name}, which sets nothing" if count + hooks == 0
 
@@ -111,7 +111,7 @@ module Heddle
         def list(texts) = texts.map { |text| "heddle: #{text}" }.join("\n")
 
         def options_for_json
-          Server::Options::ALL.to_h do |option|
+          Options::ALL.to_h do |option|
             source = @configuration.source(option.name)
             [option.name, { value: @configuration[option.name], source: source.kind, place: source.place }]
           end

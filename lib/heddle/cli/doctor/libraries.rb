@@ -97,7 +97,8 @@ module Heddle
         # @param specs [Array<Gem::Specification>] of the gems that are loaded
         # @param mode [Symbol] in which the application will be served
         # @param isolated [Array<String>] the option isolate
-        def initialize(specs = Libraries.in_production, mode: :fiber, isolated: Server::Isolation::KNOWN)
+        def initialize(specs = Libraries.in_production, mode: :fiber,
+                       isolated: Options::BY_NAME.fetch(:isolate).default)
           @specs = specs
           @mode = mode
           @isolated = isolated.map(&:to_s)

@@ -26,7 +26,7 @@ module Heddle
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
                               \.fetch\(?\s*["']\w+["'](?:,\s*[\w"'./]+)?\)?(?:\s*\{\s*[\w"'./]+\s*\})?)\s*\)?\z}x
         # Those that say where the application runs stay: conditions depend on them.
-        OWN_VARIABLES = (Server::Options.variables - Server::Options::BY_NAME.fetch(:environment).variables).freeze
+        OWN_VARIABLES = (Options.variables - Options::BY_NAME.fetch(:environment).variables).freeze
         PROCESSORS = /nproc|processor|cpu/i
         private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS
 

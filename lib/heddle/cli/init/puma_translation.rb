@@ -101,7 +101,7 @@ module Heddle
 
         # `environment ENV.fetch("RAILS_ENV", "development")` says nothing that Heddle would not do.
         def same(call, name)
-          option = Server::Options::BY_NAME[name] or raise Left, "there is no option for it yet"
+          option = Options::BY_NAME[name] or raise Left, "there is no option for it yet"
           variable = option.variables.find { |one| call.arguments.include?(one) }
           value = call.values.first
           known = [nil, option.default, *ENV.values_at(*variable)]
@@ -113,7 +113,7 @@ module Heddle
         # `pidfile ENV["PIDFILE"]` says nothing that the variable does not say.
         def own_variable(call)
           name = call.arguments[/\A\(?ENV(?:\[|\.fetch\(?\s*)["'](\w+)["']\s*[\])]*\z/, 1]
-          name if name && Server::Options.variables.include?(name)
+          name if name && Options.variables.include?(name)
         end
 
         def hook(call)
@@ -126,9 +126,9 @@ module Heddle
         end
 
         def option(name, value)
-          option = Server::Options::BY_NAME[name] or raise Left, "there is no option for it yet"
+          option = Options::BY_NAME[name] or raise Left, "there is no option for it yet"
           value = option.parse(value, name.to_s)
-          ["#{name} #{Server::Units.literal(option.unit, value)}"]
+          ["#{name} #{Options::Units.literal(option.unit, value)}"]
         rescue Server::ConfigurationError => e
           raise Left, e.message
         end

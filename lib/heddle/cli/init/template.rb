@@ -20,7 +20,7 @@ module Heddle
 
         class << self
           # @return [String]
-          def text = [HEAD, *TOLD.map { |name| option(Server::Options::BY_NAME.fetch(name)) }, *hooks].join("\n")
+          def text = [HEAD, *TOLD.map { |name| option(Options::BY_NAME.fetch(name)) }, *hooks].join("\n")
 
           # @param text [String]
           # @return [String] as comments

@@ -3,7 +3,7 @@
 # `self` in a configuration file: an object with a method for each option and each hook, and nothing else of Heddle's.
 # It is named in one piece so that constants of the file are looked up from the top, not in Heddle.
 class Heddle::Server::Configuration::Context # rubocop:disable Style/ClassAndModuleChildren
-  ::Heddle::Server::Options::IN_FILE.each do |option|
+  ::Heddle::Options::IN_FILE.each do |option|
     define_method(option.name) { |*values, &block| @__heddle__.option(option, values, block) }
   end
 

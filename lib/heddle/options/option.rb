@@ -1,7 +1,15 @@
 # frozen_string_literal: true
 
+require "heddle/nearest"
+require "heddle/options/configuration_error"
+require "heddle/options/units"
+
 module Heddle
-  class Server
+  module Options
+    # The largest value that a limit may have, by its unit: a petabyte, a day, a million.
+    MAXIMA = { bytes: 1 << 50, rate: 1 << 50, seconds: 86_400, count: 1_000_000 }.freeze
+    private_constant :MAXIMA
+
     # The definition of one option: the flag, the environment variable, the word in a configuration file, the check, the
     # help and the documentation all come from it.
     #
@@ -20,19 +28,24 @@ module Heddle
     # @!attribute text [String] one sentence for the help and the documentation
     # @!attribute details [String, nil] what the documentation says besides
     # @!attribute example [String] a line of a configuration file
+    # @!attribute limit [Boolean] whether {HTTP::Limits} has it, which the extension reads
     # @!attribute advanced [Boolean] whether only `--help --all` and the documentation tell of it
     Option = Data.define(:name, :unit, :default, :default_words, :range, :choices, :none, :short, :argument,
-                         :variables, :conditions, :text, :details, :example, :advanced) do
-      # @param limit [HTTP::Limit]
-      # @return [Option] the same limit as an option
-      def self.of_limit(limit)
-        range = limit.minimum && Range.new(limit.minimum, limit.maximum)
-        new(name: limit.name, unit: limit.unit, default: limit.default, range:, text: limit.text, advanced: true)
+                         :variables, :conditions, :text, :details, :example, :limit, :advanced) do
+      # A limit of clients: how much one may send, or how long it may take.
+      # @param name [Symbol]
+      # @param unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch
+      # @param default [Integer, Float, Boolean]
+      # @param minimum [Integer, Float, nil] nil: of a switch
+      # @param text [String] what it limits and what happens beyond it
+      # @return [Option]
+      def self.limit(name, unit, default, minimum, text, maximum = MAXIMA[unit])
+        new(name:, unit:, default:, range: minimum && (minimum..maximum), text:, limit: true, advanced: true)
       end
 
       def initialize(name:, unit:, text:, default: nil, default_words: nil, range: nil, choices: nil, none: nil,
                      short: nil, argument: nil, variables: nil, conditions: {}, details: nil, example: nil,
-                     advanced: false)
+                     limit: false, advanced: false)
         variables ||= ["HEDDLE_#{name.upcase}"]
         argument ||= Units::ARGUMENTS.fetch(unit, "WORD")
         example ||= "#{name} #{Units.literal(unit, default)}"

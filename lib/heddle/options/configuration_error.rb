@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 module Heddle
-  class Server
+  module Options
     # An option has a value that it can't have. The message is for the person who wrote it.
+    # {Server::ConfigurationError} is another name of it.
     class ConfigurationError < ArgumentError
     end
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  class Server
+  module Options
     # Reads and writes the values of options: as text in flags and in the environment, as Ruby in a configuration file.
     module Units
       # The check of a value, by its unit.

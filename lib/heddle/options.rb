@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "tmpdir" # here: a Ractor of Ruby 3.3 can load nothing
+require "heddle/options/processes"
+require "heddle/options/listening"
+require "heddle/options/tls"
+require "heddle/options/connections"
+require "heddle/options/proxies"
+require "heddle/options/requests"
+require "heddle/options/bodies"
+require "heddle/options/http2"
+require "heddle/options/web_sockets"
+require "heddle/options/pubsub"
+require "heddle/options/logging"
+require "heddle/options/control"
+require "heddle/options/admission"
+require "heddle/options/protection"
+require "heddle/options/isolation"
+
+module Heddle
+  # All options of the server, by subject. A file of options/ has each one's name, unit, default, bounds and text.
+  module Options
+    SUBJECTS = {
+      "Processes" => PROCESSES, "Where to listen" => LISTENING, "TLS" => TLS, "Connections" => CONNECTIONS,
+      "Proxies" => PROXIES, "Requests" => REQUESTS, "Request bodies" => BODIES, "HTTP/2" => HTTP2,
+      "WebSockets" => WEB_SOCKETS, "Pub/sub" => PUBSUB, "Logs" => LOGGING, "Control" => CONTROL,
+      "Admission" => ADMISSION, "Protection" => PROTECTION, "Isolation" => ISOLATION
+    }.freeze
+
+    ALL = SUBJECTS.values.flatten.freeze
+    # Those that {Server::Configuration} has; {HTTP::Limits} has the others.
+    OWN = ALL.reject(&:limit).freeze
+    # The options of a configuration file: all but its own path.
+    IN_FILE = ALL.reject { |option| option.name == :config }.freeze
+    # Options that a reload does not change: the master's sockets and files stay.
+    AT_START = %i[bind port backlog reuse_port pidfile pubsub pubsub_name pubsub_stored pubsub_memory
+                  pubsub_history pubsub_history_age pubsub_topics].freeze
+    BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
+
+    # Environment variables of Heddle's that are no options, each with what reads it; a name that ends in `_` stands
+    # for all that begin so.
+    OTHER_VARIABLES = {
+      "HEDDLE_NATIVE" => "which build of the extension is loaded",
+      "HEDDLE_GUARD_PAGES" => "whether fibers' stacks have guard pages",
+      "HEDDLE_OFFLOAD_IMPORTS" => "whether the import tables of libraries are changed",
+      "HEDDLE_RUBY" => "the Ruby of bin/setup and bin/test",
+      "HEDDLE_INHERITED" => "what a master leaves to the one that replaces it",
+      "HEDDLE_DEBUG" => "how the extension is built", "HEDDLE_SANITIZE" => "how the extension is built",
+      "HEDDLE_WERROR" => "how the extension is built", "HEDDLE_ZLIB" => "how the extension is built",
+      "HEDDLE_LIBKQUEUE" => "the tests",
+      "HEDDLE_TEST_" => "the tests", "HEDDLE_BENCH_" => "the benchmarks", "HEDDLE_FIGURES" => "the tests",
+      "HEDDLE_JOBS" => "the tests", "HEDDLE_SANITIZED" => "the tests", "HEDDLE_SEED" => "the tests",
+      "HEDDLE_SOAK_CALLS" => "the tests", "HEDDLE_TORTURE" => "the tests",
+      "HEDDLE_CHAOS" => "the trials", "HEDDLE_TRIAL_" => "the trials"
+    }.freeze
+
+    # @return [Array<String>] every variable that an option reads
+    def self.variables = ALL.flat_map { |option| option.variables + option.conditions.keys }
+
+    # @return [String] a table for the documentation
+    def self.markdown
+      rows = ALL.map do |option|
+        negated = "--no-#{option.flag.delete_prefix("--")}" if option.unit == :switch
+        flags = [option.short, option.flag, negated].compact.map { |text| "`#{text}`" }.join(", ")
+        variables = option.variables.map { |text| "`#{text}`" }.join(", ")
+        "| #{flags} | #{variables} | #{option.default_text} | #{option.text} |"
+      end
+      ["| flag | environment | default | what it does |", "| - | - | - | - |", *rows].join("\n") << "\n"
+    end
+  end
+end

@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+require "heddle/options/option"
+
+module Heddle
+  module Options
+    # Where metrics, health and commands are answered.
+    CONTROL = [
+      Option.new(name: :control, unit: :list, none: "off", argument: "ADDRESS",
+                 default_words: "a unix socket of this folder's", example: 'control ["tcp://127.0.0.1:9293"]',
+                 text: "where metrics, health and commands are answered: unix:path, tcp://host:port or off; may be " \
+                       "repeated",
+                 details: "The unix socket is tmp/heddle-control.sock where there is a folder tmp, and this user's " \
+                          "alone. Over TCP there are only metrics and health. See docs/observability.md.")
+    ].freeze
+  end
+end
