@@ -60,6 +60,62 @@ static void the_memory_cannot_be_shrunk(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
+/* Two workers that accept, and the first one's loop is awake. */
+static heddle_scoreboard_slot *open_two(void)
+{
+    open_scoreboard();
+    CHECK_EQUAL(1, heddle_scoreboard_acquire(&scoreboard, 1, 1));
+    scoreboard.slots[0].accepting = scoreboard.slots[1].accepting = 1;
+    scoreboard.slots[0].tick_began = 1;
+    return &scoreboard.slots[1];
+}
+
+static bool has_sleeper(void)
+{
+    return heddle_scoreboard_has_sleeper(&scoreboard, &scoreboard.slots[0]);
+}
+
+static void a_worker_sleeps_that_accepts_and_has_room_and_no_tick(void)
+{
+    heddle_scoreboard_slot *other = open_two();
+    CHECK(has_sleeper());
+    CHECK(!heddle_scoreboard_has_sleeper(&scoreboard, other));
+    other->accepting = 0;
+    CHECK(!has_sleeper());
+    other->accepting = other->stuck = 1;
+    CHECK(!has_sleeper());
+    other->stuck = 0;
+    other->limit = other->in_flight = 2;
+    CHECK(!has_sleeper());
+    other->limit = 3;
+    CHECK(has_sleeper());
+    other->tick_began = 1;
+    CHECK(!has_sleeper());
+    heddle_scoreboard_close(&scoreboard);
+}
+
+static uint32_t count_room(void)
+{
+    return heddle_scoreboard_count_room(&scoreboard, &scoreboard.slots[0], HEDDLE_SCOREBOARD_LATE + 2);
+}
+
+static void room_is_what_the_others_limits_leave(void)
+{
+    heddle_scoreboard_slot *other = open_two();
+    CHECK_EQUAL(1, count_room());
+    other->limit = 5;
+    other->in_flight = 2;
+    CHECK_EQUAL(3, count_room());
+    other->in_flight = 6;
+    CHECK_EQUAL(0, count_room());
+    other->in_flight = 2;
+    other->tick_began = 1; /* it is late */
+    CHECK_EQUAL(0, count_room());
+    other->tick_began = 2;
+    CHECK_EQUAL(3, count_room());
+    heddle_scoreboard_close(&scoreboard);
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
@@ -69,5 +125,8 @@ int main(int argc, char **argv)
     check_run("scoreboard", "a header that claims more is refused",
               a_header_that_claims_more_than_the_mapping_is_refused);
     check_run("scoreboard", "the memory can't be shrunk", the_memory_cannot_be_shrunk);
+    check_run("scoreboard", "a worker sleeps that accepts, and has room and no tick",
+              a_worker_sleeps_that_accepts_and_has_room_and_no_tick);
+    check_run("scoreboard", "room is what the others' limits leave", room_is_what_the_others_limits_leave);
     return check_end();
 }

@@ -2,10 +2,14 @@
 #define HEDDLE_HANDOFF_H
 
 /*
- * Handoff of connections while native code holds the GVL and the loop can't run. The watch thread sends two kinds of
- * connections to another process: those on which input arrives, and those whose work item waits for a runner. Their
- * unused input is sent with them. The clients of connections that can't be handed off are asked to reconnect for their
- * next requests (heddle_wire). The watch thread has no GVL and calls no Ruby.
+ * Handoff of connections to another process. A loop hands off its own at a drain (handoff_messages.c), and requests
+ * when it has too much to do (work_sharing.h). The rest of this page is about loops that can't run, because native code
+ * holds the GVL.
+ *
+ * Then the watch thread sends two kinds of connections to another process: those on which input arrives, and those
+ * whose work item waits for a runner. Their unused input is sent with them. The clients of connections that can't be
+ * handed off are asked to reconnect for their next requests (heddle_wire). The watch thread has no GVL and calls no
+ * Ruby.
  *
  * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a waiting connection AT_REST;
  * from then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
@@ -53,6 +57,9 @@ typedef struct {
     heddle_link notified; /* connections that the loop has to look at: with watch_events, or handed off */
     uint32_t next_farewell; /* the slot of the next connection that gets a farewell; used by the watch thread alone */
     bool shown; /* the scoreboard shows that this worker is stuck; used by the watch thread alone */
+    /* requests handed off by the loop itself (net/work_sharing.h): the last time, and how many at that time */
+    int64_t shared_at;
+    uint32_t shared;
     _Atomic uint64_t given;
 } heddle_handoff;
 
@@ -62,6 +69,8 @@ void heddle_handoff_start(heddle_sockets *sockets, const heddle_handoff_operatio
  * harvest, or these sockets have no slot on the scoreboard.
  */
 int heddle_handoff_begin(heddle_sockets *sockets, int socket);
+/* Could this connection, which the loop owns, be handed off while a request on it waits? */
+bool heddle_handoff_may_send(const heddle_connection *connection);
 /* After this the watch thread does not touch these sockets. Idempotent. */
 void heddle_handoff_end(heddle_sockets *sockets);
 /* The same in a forked child, which has no watch thread. */
@@ -92,6 +101,11 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
  * (TLS, a chunked body that has begun, more than 64 KiB); -EAGAIN when the socket is full; other errors.
  */
 int heddle_connection_send(heddle_connection *connection, int socket);
+/*
+ * Sends a connection that the loop owns and forgets it here. 0, or the error of heddle_connection_send: the loop still
+ * owns it. In the loop.
+ */
+int heddle_connection_hand_off(heddle_connection *connection, int socket);
 /* The same for a connection whose session these words describe: see heddle_service_operations. In the loop. */
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size);
 

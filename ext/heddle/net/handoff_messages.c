@@ -5,6 +5,7 @@
  */
 
 #include "net/sockets.h"
+#include "net/work_sharing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-    MESSAGE_VERSION = 4,
+    MESSAGE_VERSION = 5,
     FLAG_SECURE = 1,
     FLAG_SESSION = 2, /* the bytes describe the session, for the service; they are no input */
 };
@@ -25,6 +26,7 @@ enum {
 typedef struct {
     uint32_t version, size;
     uint32_t flags, bytes;
+    uint32_t sender; /* its process id */
     heddle_address remote, local;
 } handoff_message;
 
@@ -49,6 +51,7 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
     words.size = sizeof(words);
     words.flags = flags | (connection->secure ? FLAG_SECURE : 0);
     words.bytes = (uint32_t)bytes;
+    words.sender = (uint32_t)getpid();
     words.remote = connection->remote;
     words.local = connection->local;
     memset(&attached, 0, sizeof(attached));
@@ -89,8 +92,7 @@ static bool claim_idle_connection(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
            connection->transport.operations == &heddle_plain_transport && connection->protocol->is_idle(connection) &&
-           heddle_connection_acquire(connection) &&
-           heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF);
+           heddle_connection_acquire(connection);
 }
 
 static void forget_sent(heddle_connection *connection)
@@ -100,18 +102,28 @@ static void forget_sent(heddle_connection *connection)
         close(fd);
 }
 
-static int send_idle(heddle_connection *connection, int socket)
+int heddle_connection_hand_off(heddle_connection *connection, int socket)
 {
-    if (!claim_idle_connection(connection))
-        return 0;
+    heddle_transport *transport = &connection->transport;
+    if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF))
+        return -EBUSY;
     int result = heddle_connection_send(connection, socket);
     if (result < 0) {
-        heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
-        heddle_connection_release(connection);
+        heddle_transport_change_owner(transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
         return result;
     }
     forget_sent(connection);
     return 0;
+}
+
+static int send_idle(heddle_connection *connection, int socket)
+{
+    if (!claim_idle_connection(connection))
+        return 0;
+    int result = heddle_connection_hand_off(connection, socket);
+    if (result < 0)
+        heddle_connection_release(connection);
+    return result;
 }
 
 static int send_described(heddle_connection *connection, int socket)
@@ -178,11 +190,22 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
     return fd;
 }
 
+/* Has this worker itself just handed off the next connection? Then the others may take it. */
+static bool is_for_others(const heddle_sockets *sockets, int socket)
+{
+    handoff_message words;
+    return heddle_work_shared_lately(sockets) &&
+           recv(socket, &words, sizeof(words), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(words) &&
+           words.sender == (uint32_t)getpid();
+}
+
 int heddle_handoff_receive(heddle_sockets *sockets, int socket)
 {
     handoff_message words;
     if (heddle_reserve_parked(&sockets->reserve))
         return -EDQUOT;
+    if (is_for_others(sockets, socket))
+        return -EAGAIN;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
     /* A descriptor that can't be received, because there are too many, is lost: this checks first. */

@@ -1,7 +1,5 @@
 #include "net/sockets.h"
 
-#include <unistd.h>
-
 /* -- what it does not start --------------------------------------------------------------------------------------- */
 
 static void hold_back(heddle_sockets *sockets, heddle_work *work)
@@ -29,20 +27,11 @@ bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work)
 static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_connection *connection = work->connection;
-    if (connection->running || connection->protocol->stays ||
-        !heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF)) {
-        heddle_sockets_queue(sockets, work, false);
+    bool stays = connection->running || connection->protocol->stays;
+    int result = stays ? -EBUSY : heddle_connection_hand_off(connection, sockets->handoff.socket);
+    if (result == 0)
         return true;
-    }
-    int result = heddle_connection_send(connection, sockets->handoff.socket);
-    if (result == 0) {
-        int fd = heddle_sockets_detach(connection);
-        if (fd >= 0)
-            close(fd);
-        return true;
-    }
-    heddle_transport_change_owner(&connection->transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
-    if (result == -EOPNOTSUPP) { /* TLS, or too much input was read */
+    if (result == -EBUSY || result == -EOPNOTSUPP) { /* it is being served, TLS, or too much input was read */
         heddle_sockets_queue(sockets, work, false);
         return true;
     }

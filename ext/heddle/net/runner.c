@@ -2,6 +2,7 @@
 
 #include "net/sockets.h"
 #include "net/fiber_reset.h"
+#include "net/work_sharing.h"
 #include "scheduler/take_errinfo.h"
 
 static VALUE runner_class;
@@ -139,8 +140,8 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     return state;
 }
 
-/* Claims the next item that no other runner has, if admission allows it. */
-static heddle_work *claim_work(heddle_sockets *sockets)
+/* Claims the next item that no other runner has and no other worker gets, if admission allows it. */
+static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
 {
     while (heddle_admission_open(sockets)) {
         heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
@@ -148,7 +149,7 @@ static heddle_work *claim_work(heddle_sockets *sockets)
             return NULL;
         if (sockets->paused & HEDDLE_PAUSED_BUSY)
             heddle_admission_resume_accepting(sockets);
-        if (!heddle_connection_acquire(work->connection) ||
+        if (heddle_work_share_busy(sockets, work, now) || !heddle_connection_acquire(work->connection) ||
             (sockets->reserve.rank && heddle_reserve_holds_back(sockets, work)))
             continue;
         if (!heddle_rounds_admit(sockets, work))
@@ -181,7 +182,7 @@ static int serve_ready_items(heddle_runner *runner)
             sockets->tick_began = now;
             share--;
         }
-        heddle_work *work = claim_work(sockets);
+        heddle_work *work = claim_work(sockets, now);
         sockets->urgent = false;
         if (!work)
             break;

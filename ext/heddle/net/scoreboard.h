@@ -103,6 +103,13 @@ static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot
 /* Is there a worker that can accept now and has clearly less to do? */
 bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now);
 
+/* Is there a worker that could serve a request at once, because its loop sleeps? */
+bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
+
+/* How many requests more than now could the other workers serve at once? Those without a limit count as one each. */
+uint32_t heddle_scoreboard_count_room(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+                                      int64_t now);
+
 /* The bytes of request bodies that all other workers have on disk. */
 uint64_t heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 

@@ -130,7 +130,12 @@ void heddle_sockets_schedule_resume(heddle_sockets *sockets);
  */
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool next);
 /*
- * The same for a later item of the connection's session: it joins the ready list when this connection has its turn in
+ * May this item wait for a runner here? False: another worker gets it, or it was rejected, and its connection may be
+ * freed.
+ */
+bool heddle_sockets_admit(heddle_sockets *sockets, heddle_work *work);
+/*
+ * Queues a later item of the connection's session: it joins the ready list when this connection has its turn in
  * the next round.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);

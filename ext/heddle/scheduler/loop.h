@@ -171,6 +171,7 @@ typedef struct {
     uint64_t word;                   /* odd */
     /* start of the current tick, from the coarse clock; 0: asleep; NULL: not published */
     _Atomic int64_t *published_tick;
+    int64_t awake_since; /* when the loop last woke, from the coarse clock; only while ticks are published */
 } heddle_loop_watch;
 
 /* See preempt.h. */

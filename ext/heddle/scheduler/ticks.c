@@ -247,6 +247,8 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
         atomic_store(&loop->sleeping, 0);
     }
     publish_tick(loop, true);
+    if (loop->watch.published_tick)
+        loop->watch.awake_since = atomic_load_explicit(loop->watch.published_tick, memory_order_relaxed);
     rb_thread_check_ints();
 }
 

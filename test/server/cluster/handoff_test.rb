@@ -10,7 +10,8 @@ class ClusterHandoffTest < Minitest::Test
   include ClusterCase
 
   # On /burn nothing else happens in its process, whose number is in the pipe `held` then, until something is in the
-  # pipe `go`; /later does the same when the file `burn` is there.
+  # pipe `go`; /later does the same when the file `burn` is there. /compute can be preempted, and /wait only waits; both go
+  # on until the file `enough` is there.
   APP = <<~RUBY
     require ENV.fetch("NATIVE_CALLS")
     held, go = %w[held go].map { |name| File.open(name, "r+") }
@@ -20,13 +21,18 @@ class ClusterHandoffTest < Minitest::Test
         when "/burn" then NativeCalls.hold_between(held.fileno, go.fileno).to_s
         when "/echo" then env["rack.input"].read
         when "/worker" then $$.to_s
+        when "/compute"
+          File.write("begun", "")
+          nil until File.exist?("enough")
+        when "/wait"
+          File.write("waits", "")
+          sleep 0.01 until File.exist?("enough")
         when "/later"
           File.write("begun", "")
           sleep 0.01 until File.exist?("burn")
           NativeCalls.hold_between(held.fileno, go.fileno).to_s
-        else "here"
         end
-      [200, { "x-worker" => $$.to_s }, [body]]
+      [200, { "x-worker" => $$.to_s }, [body || "here"]]
     end
   RUBY
 
@@ -159,17 +165,59 @@ class ClusterHandoffTest < Minitest::Test
     go
   end
 
+  # The other worker has no room for them before.
   def test_requests_that_wait_for_their_turn_go_along
     serve_app("--max-requests", "1")
-    blocker, waiting = neighbours(2)
-    blocker.ask("/later")
-    wait_until("nothing has begun") { File.exist?(path("begun")) }
+    clients_of_both(2)
+    (blocker, waiting), (other,) = @clients.values
+    await("begun") { blocker.ask("/later") }
+    await("waits") { other.ask("/wait") }
     waiting.ask("/echo", "body")
     write("burn", "")
     await_held
+    write("enough", "")
 
     assert_equal [@free, "body"], waiting.hear
     go
+  end
+
+  def await(name)
+    yield
+    wait_until("there is no file #{name}") { File.exist?(path(name)) }
+  end
+
+  def test_requests_of_a_worker_that_computes_go_to_one_that_sleeps
+    serve_app
+    blocker, *others = neighbours(4)
+    busy, free = @clients.keys
+    await("begun") { blocker.ask("/compute") }
+    others.each { |one| wait_until("a request stays in the busy worker") { one.worker == free } }
+    write("enough", "")
+
+    assert_equal busy, blocker.hear.first
+  end
+
+  def test_requests_stay_in_a_worker_that_computes_where_handoff_is_off
+    serve_app("--protect", "preempt")
+    blocker, other = neighbours(2)
+    await("begun") { blocker.ask("/compute") }
+
+    assert_equal [@clients.keys.first], Array.new(5) { other.worker }.uniq
+    write("enough", "")
+    blocker.hear
+  end
+
+  # One of several at least: the other worker may just be late.
+  def test_requests_beyond_the_limit_of_a_worker_go_to_one_that_has_room
+    serve_app("--max-requests", "1")
+    blocker, *others = neighbours(5)
+    await("waits") { blocker.ask("/wait") }
+    sockets = others.each { |one| one.ask("/") }.map(&:socket)
+    answered, = IO.select(sockets, nil, nil, PATIENCE)
+
+    assert_equal @clients.keys.last, others[sockets.index(answered.first)].hear.first
+    write("enough", "")
+    (others.reject { |one| one.socket == answered.first } + [blocker]).each { |one| assert_equal "here", one.hear.last }
   end
 
   def test_what_can_not_go_is_answered_later
