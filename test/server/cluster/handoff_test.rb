@@ -10,8 +10,8 @@ class ClusterHandoffTest < Minitest::Test
   include ClusterCase
 
   # On /burn nothing else happens in its process, whose number is in the pipe `held` then, until something is in the
-  # pipe `go`; /later does the same when the file `burn` is there. /compute can be preempted, and /wait only waits; both go
-  # on until the file `enough` is there.
+  # pipe `go`; /later does the same when the file `burn` is there. /compute can be preempted, and /wait only waits; both
+  # go on until the file `enough` is there.
   APP = <<~RUBY
     require ENV.fetch("NATIVE_CALLS")
     held, go = %w[held go].map { |name| File.open(name, "r+") }
