@@ -123,6 +123,14 @@ class StructureTest < Minitest::Test
     assert_equal 1, found("ext/heddle/**/*.[ch]", /"request_line_limit"\)/).size
   end
 
+  # The folder names tell where a default is: no number is a default anywhere else.
+  def test_defaults_of_options_are_in_one_place
+    defined = found("lib/**/*.rb", /\bOption\.(?:new|limit)\(/).map { |place| place[/\A[^:]+/] }.uniq
+
+    assert_empty defined.reject { |file| file.start_with?("lib/heddle/options/") }
+    assert_empty found("lib/heddle/http/client.rb", /\w: \d\w*(?=[,)])/)
+  end
+
   # A table of operations stands between the handoff and the connections of a loop.
   def test_the_handoff_is_tested_without_replacing_functions
     assert_empty found("test/c/handoff_test.c", /^\w[^\n;{}]*\bheddle_\w+\([^;{}]*\)\n\{/)

@@ -6,6 +6,7 @@ require "heddle/net"
 require "heddle/net/connector"
 require "heddle/net/private_networks"
 require "heddle/version"
+require "heddle/http/client/defaults"
 
 module Heddle
   module HTTP
@@ -27,9 +28,6 @@ module Heddle
       autoload :Redirect, "heddle/http/client/redirect"
       autoload :Retries, "heddle/http/client/retries"
       autoload :Upload, "heddle/http/client/upload"
-
-      # Bytes of a body in memory, decompressed.
-      BODY_LIMIT = 67_108_864
 
       # The one of {Heddle::HTTP.get}.
       # @return [Client]
@@ -70,9 +68,9 @@ module Heddle
       # @param http2 [Boolean, :prior_knowledge] true: over TLS, where the server chooses it by ALPN (RFC 9113, 3.2);
       #   `:prior_knowledge`: always, also without TLS (3.3)
       # @raise [ArgumentError]
-      def initialize(base = nil, headers: {}, timeout: {}, max_connections: 20, idle_timeout: 55,
-                     redirects: 5, retries: 0, proxy: :environment, deny_private: false,
-                     body_limit: BODY_LIMIT, tls: nil, http2: true)
+      def initialize(base = nil, headers: {}, timeout: {}, max_connections: Defaults::MAX_CONNECTIONS,
+                     idle_timeout: Defaults::IDLE_TIMEOUT, redirects: Defaults::REDIRECTS, retries: Defaults::RETRIES,
+                     proxy: :environment, deny_private: false, body_limit: Defaults::BODY_LIMIT, tls: nil, http2: true)
         Connections.check_ractor
         unless [true, false, :prior_knowledge].include?(http2)
           raise ArgumentError, "http2: is #{http2.inspect}, and must be true, false or :prior_knowledge"
@@ -163,7 +161,7 @@ module Heddle
       # @param options [Hash] of {#stream}
       # @yieldparam event [Event]
       # @raise [Error] what no new connection mends, such as another status
-      def events(url, last_id: "", pause: EventStream::PAUSE, **options, &block)
+      def events(url, last_id: "", pause: Defaults::EVENTS_PAUSE, **options, &block)
         raise ArgumentError, "events needs a block: what to do with each event" unless block
 
         EventStream.new(self, url, last_id:, pause:, **options).each(&block)

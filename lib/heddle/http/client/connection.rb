@@ -8,8 +8,8 @@ module Heddle
       # An HTTP/1.1 connection of an {Origin}. One request uses it at a time, in any loop or thread.
       class Connection
         # The limits of a response's head and framing. A body's own limit is the client's.
-        LIMITS = Limits.new(header_limit: 65_536, header_count: 256, body_limit: 1 << 50,
-                            chunk_overhead_limit: 1 << 50)
+        LIMITS = Limits.new(header_limit: Defaults::HEADER_LIMIT, header_count: Defaults::HEADER_COUNT,
+                            body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
         private_constant :LIMITS
 
         # @return [Net::OutboundConnection]

@@ -8,10 +8,6 @@ module Heddle
 
       # Reads text/event-stream (WHATWG HTML, 9.2.6).
       class EventReader
-        # Bytes of one event.
-        LIMIT = 16_777_216
-        private_constant :LIMIT
-
         # @return [String] the id of the last event that was complete, for Last-Event-ID
         attr_reader :last_id
         # @return [Integer, nil] milliseconds after which to connect again, if the server has said
@@ -38,7 +34,9 @@ module Heddle
             line.empty? ? dispatch(&) : interpret(line.force_encoding(Encoding::UTF_8).scrub)
           end
           drop_lines
-          raise ProtocolError, "an event is longer than #{LIMIT} bytes" if @buffer.bytesize + @size > LIMIT
+          return if @buffer.bytesize + @size <= Defaults::EVENT_LIMIT
+
+          raise ProtocolError, "an event is longer than #{Defaults::EVENT_LIMIT} bytes"
         end
 
         private

@@ -5,13 +5,11 @@ module Heddle
     class Client
       # A stream of events that connects again by itself (WHATWG HTML, 9.2.3), with the id of the last event.
       class EventStream
-        # Seconds before it connects again, until the server says another time (`retry`).
-        PAUSE = 3
         # Seconds that a pause grows to, while the server can't be reached.
         LONGEST_PAUSE = 60
         # Errors that connecting again does not mend.
         FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLarge, RedirectError].freeze
-        private_constant :FINAL
+        private_constant :LONGEST_PAUSE, :FINAL
 
         # @return [String] of the last event that was complete
         attr_reader :last_id
@@ -19,7 +17,7 @@ module Heddle
         # @param last_id [String] of an event that was read before
         # @param pause [Numeric] seconds
         # @param options [Hash] of {Client#stream}
-        def initialize(client, url, last_id: "", pause: PAUSE, headers: nil, **options)
+        def initialize(client, url, last_id: "", pause: Defaults::EVENTS_PAUSE, headers: nil, **options)
           @client = client
           @url = url
           @last_id = last_id

@@ -5,9 +5,9 @@ module Heddle
     class Client
       # Sends a request over a connection of its origin, and reads the answer. A {Carrier} knows the protocol's version.
       class Exchange
-        # Connections that may turn out to be closed one after the other; the next one has carried no request.
-        RETRIES = 3
-        private_constant :RETRIES
+        # Kept connections that may turn out to be closed, one after the other; the next one has carried no request.
+        STALE_CONNECTIONS = 3
+        private_constant :STALE_CONNECTIONS
 
         # @param request [Request]
         # @param limits [TimeLimits]
@@ -27,7 +27,7 @@ module Heddle
           connection = @origin.acquire(@limits, @deadline, fresh: @retries.positive?)
           began = MonotonicClock.now
           @carrier = connection.carrier(@request, @limits, @deadline)
-          head = @carrier.head(@retries < RETRIES)
+          head = @carrier.head(@retries < STALE_CONNECTIONS)
           @origin.count_time(:answer_seconds, began)
           head
         rescue Carrier::Again

@@ -5,10 +5,6 @@ module Heddle
     class Client
       # A request over a connection of HTTP/1.1, which is its own meanwhile.
       class H1Carrier < Carrier
-        # Interim answers (1xx) before the final one; a server that sends more is refused.
-        INTERIM_LIMIT = 32
-        private_constant :INTERIM_LIMIT
-
         # Sends the request.
         # @param may_retry [Boolean] whether {Again} may be raised
         # @return [H1::ReceivedResponse]
@@ -106,9 +102,9 @@ module Heddle
           head = reader.read_head(@request.method, @limits.first_byte, @limits.read)
           raise lost(@broken) unless head
           raise ProtocolError, "#{@origin}: #{head.reason}" if head.is_a?(Rejection)
-          return head unless head.interim? && (@interims += 1) >= INTERIM_LIMIT
+          return head unless head.interim? && (@interims += 1) >= Defaults::INTERIM_LIMIT
 
-          raise ProtocolError, "#{@origin} sent #{INTERIM_LIMIT} interim answers and no final one"
+          raise ProtocolError, "#{@origin} sent #{Defaults::INTERIM_LIMIT} interim answers and no final one"
         rescue IO::TimeoutError
           raise timed_out(reader.begun? ? ReadTimeout : FirstByteTimeout, "sent no answer")
         rescue SystemCallError, IOError => e

@@ -6,14 +6,12 @@ module Heddle
       # Makes requests of what users give: a URL, header fields, a body.
       class RequestBuilder
         TOKEN = /\A[A-Z0-9_-]+\z/i
-        DEFAULT_HEADERS = Ractor.make_shareable({ "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*",
-                                                  "Accept-Encoding" => "gzip, deflate" })
-        private_constant :TOKEN, :DEFAULT_HEADERS
+        private_constant :TOKEN
 
         # @param headers [Hash] of the client's settings; nil as a value leaves a default out
         # @return [Hash] with the defaults
         def self.add_defaults(headers)
-          Fields.merge(DEFAULT_HEADERS, Fields.without_framing(headers)).compact
+          Fields.merge(Defaults::HEADERS, Fields.without_framing(headers)).compact
         end
 
         # @param origins [Origins]

@@ -5,9 +5,6 @@ module Heddle
     class Client
       # An answer. Its body is there as a String, or, inside the block of {Client#stream}, read as it comes.
       class Response
-        # Bytes of a line that {#each_line} gives.
-        LINE_LIMIT = 16_777_216
-
         # @return [Integer]
         attr_reader :status
 
@@ -92,7 +89,7 @@ module Heddle
         # @param limit [Integer] bytes of a line
         # @return [self]
         # @raise [BodyTooLarge] when a line is longer
-        def each_line(limit: LINE_LIMIT)
+        def each_line(limit: Defaults::LINE_LIMIT)
           return to_enum(:each_line, limit: limit) unless block_given?
 
           rest = String.new

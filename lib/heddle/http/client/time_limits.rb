@@ -8,7 +8,7 @@ module Heddle
         # @param limits [Hash, Numeric, nil] by phase; Net::HTTP's open_timeout, write_timeout and read_timeout are
         #   understood; a number is `total`
         # @raise [ArgumentError]
-        def self.from(limits, defaults = self::DEFAULTS)
+        def self.from(limits, defaults = Defaults::TIMEOUT)
           limits = { total: limits } if limits.nil? || limits.is_a?(Numeric)
           limits = limits.transform_keys(self::NAMES_OF_NET_HTTP)
           if (first_byte = limits.delete(:read_timeout))
@@ -32,7 +32,6 @@ module Heddle
         end
       end
 
-      TimeLimits::DEFAULTS = { pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30, read: 30, total: nil }.freeze
       TimeLimits::NAMES_OF_NET_HTTP = { open_timeout: :connect, ssl_timeout: :tls, write_timeout: :write }.freeze
     end
   end

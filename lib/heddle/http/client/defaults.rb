@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+module Heddle
+  module HTTP
+    class Client
+      # The defaults of {Client}'s options, and the limits of what a server may send.
+      module Defaults
+        # Seconds for each phase of a request; nil: no limit.
+        TIMEOUT = { pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30, read: 30, total: nil }.freeze
+        # Connections to one origin.
+        MAX_CONNECTIONS = 20
+        # Seconds after which an idle connection is closed.
+        IDLE_TIMEOUT = 55
+        # Redirects that are followed.
+        REDIRECTS = 5
+        # Header fields of every request.
+        HEADERS = Ractor.make_shareable({ "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*",
+                                          "Accept-Encoding" => "gzip, deflate" })
+
+        # How often a request is sent again; client/retries.rb says after which statuses, and when.
+        RETRIES = 0
+        # Seconds before an event stream connects again, until the server says another time (`retry`).
+        EVENTS_PAUSE = 3
+
+        # Bytes of a body in memory, decompressed.
+        BODY_LIMIT = 67_108_864
+        # Bytes of a line that {Response#each_line} gives.
+        LINE_LIMIT = 16_777_216
+        # Bytes and number of a response's header lines; ext/heddle/http/h2/client.c has the same, and the windows.
+        HEADER_LIMIT = 65_536
+        HEADER_COUNT = 256
+        # Interim answers (1xx) before the final one.
+        INTERIM_LIMIT = 32
+
+        # Bytes of one event of a stream.
+        EVENT_LIMIT = 16_777_216
+      end
+    end
+  end
+end
