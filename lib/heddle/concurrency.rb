@@ -41,6 +41,19 @@ module Heddle
       # @return [Float] seconds of the clock that no one sets
       def now = MonotonicClock.now
 
+      # Runs the block, or +killed+ where Fiber#kill is ending the calling fiber, which then can't wait any more. Code
+      # that is left can see this at a switch only: it does not return.
+      #
+      # @param killed [#call]
+      def unless_killed(killed)
+        ending = true
+        Fiber.new { nil }.resume
+        ending = false
+        yield
+      ensure
+        killed.call if ending
+      end
+
       # The message when something needs a loop where none is.
       def no_loop(what)
         found = Fiber.scheduler

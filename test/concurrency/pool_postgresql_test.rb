@@ -151,7 +151,34 @@ class PoolPostgresqlTest < Minitest::Test
     end
   end
 
+  def test_a_fiber_that_is_killed_in_a_query_leaves_no_query_behind
+    in_loop do
+      database = pool(limit: 1)
+      admin = connect
+      victim = Heddle.async { database.with { |pg| pg.exec("SELECT pg_sleep(#{LIMIT}) AS killed") } }
+      turns until sleeping(admin) == 1
+      backend = admin.exec("SELECT pid FROM pg_stat_activity WHERE query LIKE '% AS killed'").getvalue(0, 0)
+      took = seconds do
+        victim.fiber.kill
+        assert_equal backend, database.with { |pg| pg.exec("SELECT pg_backend_pid()").getvalue(0, 0) }
+      end
+
+      assert_operator took, :<, LIMIT / 2.0, "nobody waits for the query's end"
+      assert_equal [0, 1, 0], [sleeping(admin), database.size, database.busy]
+      [database, admin].each(&:close)
+    end
+  end
+
   private
+
+  # Seconds of a query that is not to be awaited.
+  LIMIT = 20
+  private_constant :LIMIT
+
+  def sleeping(admin)
+    running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep% AS killed'"
+    admin.exec(running).getvalue(0, 0).to_i
+  end
 
   # @param limit [Integer] of its connections; -1: none
   # @yield [role, admin] a user that is no superuser, and the connection that made it

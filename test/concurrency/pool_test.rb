@@ -173,6 +173,33 @@ class PoolTest < Minitest::Test
     end
   end
 
+  def test_after_its_fiber_was_killed_it_is_closed
+    in_loop do
+      pool = new_pool(limit: 1)
+      victim = Heddle.async { pool.with { forever } }
+      turns(1) until pool.busy == 1
+      victim.fiber.kill
+      assert_equal [["1 closed"], 0], [@closed, pool.size]
+      assert_equal 2, pool.with(&:number)
+    end
+  end
+
+  { "task_that_is_cancelled" => :cancel.to_proc, "fiber_that_is_killed" => ->(task) { task.fiber.kill } }
+    .each do |victim_that, strike|
+    define_method("test_a_#{victim_that}_while_it_gives_one_back_leaves_no_place_taken") do
+      in_loop do
+        resets = 0
+        pool = new_pool(limit: 1, reset: ->(_) { (resets += 1) > 1 || forever })
+        victim = Heddle.async { pool.with(&:number) }
+        turns(1) until resets == 1
+        strike.call(victim)
+        turns(1) until victim.ended?
+        assert_equal [["1 closed"], 0], [@closed, pool.busy]
+        assert_equal 2, pool.with(&:number)
+      end
+    end
+  end
+
   def test_is_given_back_when_the_block_is_left_otherwise
     in_loop do
       pool = new_pool

@@ -23,6 +23,13 @@ class AbandonedQueryTest < Minitest::Test
     end
   end
 
+  DatabasePrograms.each_access(self, "the_next_query_does_not_wait_for_that_of_a_killed_fiber") do |library, driver|
+    seen = database_program("killed_program", library, driver, limit: 1)
+
+    assert_equal 42, seen["answer"]
+    assert_operator seen["next"], :<, SECONDS
+  end
+
   DatabasePrograms::LIBRARIES.each_key do |library|
     define_method("test_#{library}_repeats_a_cancel_that_came_before_the_query") do
       seen = database_program("lost_cancel_program", library, "pg", limit: 1)

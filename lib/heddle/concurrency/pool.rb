@@ -113,9 +113,9 @@ module Heddle
       { name:, limit:, size:, busy:, idle:, waiting:, **total.to_h, **@statistics.to_h }
     end
 
-    # Lends one to the block. If the block is cancelled, or ends by what is no StandardError, it is closed afterwards,
-    # because its state is unknown; after a StandardError it is checked. A connection of the gem pg is kept
-    # when the server confirms that it has cancelled the query that was abandoned; see {Databases}.
+    # Lends one to the block. If the block is cancelled, or its fiber killed, or it ends by what is no StandardError, it
+    # is closed afterwards, because its state is unknown; after a StandardError it is checked. A connection of the gem
+    # pg is kept when the server confirms that it has cancelled the query that was abandoned; see {Databases}.
     #
     # @param timeout [Numeric, nil] seconds to wait for one at most; nil: for ever
     # @return what the block returns
@@ -126,7 +126,9 @@ module Heddle
       resource = slot.resource
       fit = true # also when the block is left by break, return or throw
       begin
-        yield resource
+        value = yield resource
+        ended = true
+        value
       rescue StandardError
         fit = false
         fit = healthy?(resource) if alive?(resource) && ready?(resource)
@@ -136,7 +138,10 @@ module Heddle
         fit = @driver.recover(resource) if @driver
         raise
       ensure
-        fit ? release(resource) : discard(resource)
+        if !fit then discard(resource)
+        elsif ended then release(resource)
+        else Concurrency.unless_killed(-> { abandon(resource) }) { release(resource) }
+        end
       end
     end
 
@@ -152,7 +157,7 @@ module Heddle
     # Gives one back, in good order.
     def release(resource)
       slot = slot_of(resource)
-      return discard(resource) unless ready?(resource) && reset?(resource)
+      return discard(resource) unless settled?(resource)
 
       @busy.delete(resource)
       time = now

@@ -8,10 +8,12 @@ module Heddle
       # Put before the adapter for PostgreSQL: an abandoned query is settled before anything else is sent, a ROLLBACK
       # above all.
       module PostgresqlAdapter
+        # One that had to be closed connects again at its next use.
+        #
         # @api private
         def heddle_settle
           raw = @raw_connection
-          Postgresql.settle(raw) if raw.is_a?(::PG::Connection) && !Postgresql.settled?(raw)
+          disconnect! if raw.is_a?(::PG::Connection) && !Postgresql.settle(raw)
         end
 
         private
@@ -31,11 +33,21 @@ module Heddle
         def retryable_query_error?(...) = !@raw_connection&.finished? && super
       end
 
+      # Put before the adapters for MySQL and MariaDB.
+      module MysqlAdapter
+        # The driver has closed the connection of an abandoned query: this one connects again at its next use.
+        #
+        # @api private
+        def heddle_settle
+          disconnect! if @raw_connection&.closed?
+        end
+      end
+
       # Put before Active Record's pool: what was sent by the driver's own methods is settled before another fiber gets
       # the connection.
       module ConnectionPool
         def checkin(connection)
-          connection.heddle_settle if connection.is_a?(PostgresqlAdapter)
+          connection.heddle_settle if connection.respond_to?(:heddle_settle)
         ensure
           super
         end
@@ -47,16 +59,21 @@ module Heddle
         Rails::ConnectionQueue.install
         AsyncQueries.install
         NestedLeases.install
-        ::ActiveSupport.on_load(:active_record_postgresqladapter) { prepend PostgresqlAdapter }
-        ::ActiveSupport.on_load(:active_record_trilogyadapter) { Databases::ActiveRecord.prepare_mysql }
-        ::ActiveSupport.on_load(:active_record_mysql2adapter) { Databases::ActiveRecord.prepare_mysql }
+        ::ActiveSupport.on_load(:active_record_postgresqladapter) do
+          Postgresql.install # loads it: a fiber that is being killed can't wait for a file
+          prepend PostgresqlAdapter
+        end
+        ::ActiveSupport.on_load(:active_record_trilogyadapter) { Databases::ActiveRecord.prepare_mysql(self) }
+        ::ActiveSupport.on_load(:active_record_mysql2adapter) { Databases::ActiveRecord.prepare_mysql(self) }
       end
 
       # Idle connections that were opened before are closed: their numbers are unknown.
       #
+      # @param adapter [Class]
       # @return [void]
-      def self.prepare_mysql
+      def self.prepare_mysql(adapter)
         Databases.install
+        adapter.prepend(MysqlAdapter)
         ::ActiveRecord::Base.connection_handler.each_connection_pool do |pool|
           pool.flush! if %w[mysql2 trilogy].include?(pool.db_config.adapter)
         end

@@ -79,7 +79,12 @@ module Heddle
           link = heddle_unlink
           heddle_disconnect
         ensure
-          link&.kill
+          heddle_kill(link) if link
+        end
+
+        def heddle_kill(link)
+          elsewhere = -> { Fiber.schedule { link.kill } if Fiber.current_scheduler }
+          Concurrency.unless_killed(elsewhere) { link.kill }
         end
       end
     end

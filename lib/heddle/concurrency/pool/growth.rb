@@ -205,6 +205,27 @@ module Heddle
       false
     end
 
+    # An exception that interrupts the wait for its answer leaves no place in the pool taken.
+    def settled?(resource)
+      settled = ready?(resource) && reset?(resource)
+      known = true
+      settled
+    ensure
+      discard(resource) unless known
+    end
+
+    # A fiber that is being killed can't wait, so another one cancels the query.
+    def abandon(resource)
+      return discard(resource) unless @driver && Fiber.current_scheduler
+
+      Fiber.schedule do
+        fit = false
+        fit = @driver.recover(resource)
+      ensure
+        fit ? release(resource) : discard(resource)
+      end
+    end
+
     def healthy?(resource)
       @check.nil? || @check.call(resource)
     rescue StandardError
