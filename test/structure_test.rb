@@ -136,9 +136,10 @@ class StructureTest < Minitest::Test
     assert_empty found("test/c/handoff_test.c", /^\w[^\n;{}]*\bheddle_\w+\([^;{}]*\)\n\{/)
   end
 
-  # Parsers over Strings that the tests alone use are in test/http/h1/support.
+  # Parsers over Strings, and envs of Ruby objects, are the tests' alone: test/http/h1/support, test/rack/support.
   def test_parsers_for_tests_are_not_in_the_library
     assert_empty found("ext/heddle/**/*.[ch]", /"(?:Head|Response)Parser"/)
+    assert_empty found("ext/heddle/rack/*.[ch]", /"build"|inet_pton/)
   end
 
   def test_channel_and_watch_stand_for_one_class_each

@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle/http"
 require "heddle/rack"
 require "rack/lint"
-require_relative "../http/h1/support/head_parsers"
+require_relative "support/env_builders"
 
 class EnvBuilderTest < Minitest::Test
   include Heddle
@@ -13,7 +13,7 @@ class EnvBuilderTest < Minitest::Test
   GET = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"
 
   def setup
-    @builder = Rack::EnvBuilder.new(errors: StringIO.new)
+    @builder = EnvBuilders::EnvBuilder.new(errors: StringIO.new)
   end
 
   # The env that an application gets, with Rack::Lint between.

@@ -4,7 +4,6 @@
 #include "net/networks.h"
 #include "net/tls.h"
 #include "rack/env.h"
-#include "rack/env_of_object.h"
 #include "rack/env_parts.h"
 
 #include <ruby/encoding.h>
@@ -128,8 +127,8 @@ typedef struct {
     const heddle_request_head *head;
     const char *bytes;
     const heddle_address *remote;
-    const heddle_address *local;
-    heddle_connection *connection; /* used to find `local` where that is NULL */
+    const heddle_address *local; /* NULL: not asked for yet */
+    heddle_connection *connection;
     bool secure;    /* the connection uses TLS */
     bool forwarded; /* a Forwarded or X-Forwarded-* field came */
 } env;
@@ -350,18 +349,10 @@ VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char
     return hash;
 }
 
-VALUE heddle_rack_env_between(VALUE builder, const heddle_request_head *head, const char *bytes,
-                              const heddle_address *remote, const heddle_address *local)
-{
-    env env = {.builder = builder, .head = head, .bytes = bytes, .remote = remote, .local = local};
-    return build_env(&env);
-}
-
 void Init_heddle_env(VALUE rack)
 {
     Init_heddle_env_parts();
     VALUE class = rb_define_class_under(rack, "EnvBuilder", rb_cObject);
     rb_define_alloc_func(class, builder_allocate);
     rb_define_method(class, "initialize", builder_initialize, -1);
-    rb_define_method(class, "build", heddle_rack_env_of_objects, 2);
 }

@@ -14,9 +14,6 @@
  */
 VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char *bytes,
                       heddle_connection *connection);
-/* The same for addresses without a connection. */
-VALUE heddle_rack_env_between(VALUE builder, const heddle_request_head *head, const char *bytes,
-                              const heddle_address *remote, const heddle_address *local);
 
 /* Heddle::Rack::EnvBuilder. */
 void Init_heddle_env(VALUE rack);

@@ -1,12 +1,21 @@
-/* Makes an env from a head and a connection that are Ruby objects. */
+/*
+ * EnvBuilders::EnvBuilder#build(head, connection): makes an env of a head and a connection that are Ruby objects. `head`:
+ * an HTTP::H1::RequestHead; `connection`: an object with remote_address, local_address and local_port.
+ */
 
-#include "rack/env_of_object.h"
+/* sources: rack/env.c rack/env_parts.c http/fields.c http/forwarded.c http/text.c net/networks.c net/address.c */
 
 #include "http/fields.h"
 #include "rack/env.h"
 
 #include <arpa/inet.h>
 #include <string.h>
+
+/* In place of net/connection.c: here a connection has no socket. */
+const heddle_address *heddle_connection_local(heddle_connection *connection)
+{
+    return &connection->local;
+}
 
 static VALUE call_method(VALUE object, const char *method)
 {
@@ -67,14 +76,16 @@ static heddle_address address_of(VALUE text, VALUE port)
 static VALUE env_of(VALUE builder, heddle_request_head *head, const char *bytes, VALUE connection)
 {
     head->method_id = method_of(bytes + head->method.start, head->method.size);
-    heddle_address remote = address_of(call_method(connection, "remote_address"), Qnil);
-    heddle_address local = address_of(call_method(connection, "local_address"), call_method(connection, "local_port"));
-    return heddle_rack_env_between(builder, head, bytes, &remote, &local);
+    heddle_connection between = {
+        .remote = address_of(call_method(connection, "remote_address"), Qnil),
+        .local = address_of(call_method(connection, "local_address"), call_method(connection, "local_port")),
+    };
+    return heddle_rack_env(builder, head, bytes, &between);
 }
 
 enum { METHOD, TARGET, PATH, QUERY, AUTHORITY, HOST, PORT, TEXTS };
 
-VALUE heddle_rack_env_of_objects(VALUE builder, VALUE given, VALUE connection)
+static VALUE build_env_of_objects(VALUE builder, VALUE given, VALUE connection)
 {
     static const char *const names[] = {"method", "target", "path", "query", "authority", "host", "port"};
     VALUE texts[TEXTS], lines = rb_Array(call_method(given, "fields"));
@@ -109,4 +120,13 @@ VALUE heddle_rack_env_of_objects(VALUE builder, VALUE given, VALUE connection)
     ALLOCV_END(bytes_room);
     ALLOCV_END(fields_room);
     return env;
+}
+
+__attribute__((visibility("default"))) void Init_env_builders(void);
+
+void Init_env_builders(void)
+{
+    VALUE module = rb_path2class("EnvBuilders");
+    Init_heddle_env(module);
+    rb_define_method(rb_path2class("EnvBuilders::EnvBuilder"), "build", build_env_of_objects, 2);
 }
