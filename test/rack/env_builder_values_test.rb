@@ -210,6 +210,8 @@ class EnvBuilderValuesTest < Minitest::Test
   end
 
   def test_the_scheme_is_the_connections
-    assert_equal "https", build(HELLO, builder: EnvBuilders::EnvBuilder.new(errors: nil, scheme: "https"))["rack.url_scheme"]
+    builder = EnvBuilders::EnvBuilder.new(errors: nil, scheme: "https")
+
+    assert_equal "https", build(HELLO, builder:)["rack.url_scheme"]
   end
 end
