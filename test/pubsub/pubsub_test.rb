@@ -265,6 +265,34 @@ class PubSubTest < Minitest::Test
     end
   end
 
+  # The first subscriber writes to a pipe. A child without a time limit, since with other threads the loop would poll.
+  def test_the_loop_polls_while_a_message_is_given_to_many_also_with_one_thread
+    topic = new_topic
+    result, tell = IO.pipe
+    child = fork do
+      at = Heddle.run(selector: selector_under_test) { delivered_at_an_event(topic, 4_000) }
+      tell.write(at.to_s) if Thread.list.one?
+      exit!(0)
+    end
+    tell.close
+
+    assert_includes 1..1_536, result.read.to_i, "the pipe was readable after the first of 4,000"
+  ensure
+    Process.wait(child) if child
+  end
+
+  # @return [Integer] how many had been given the message when a fiber noticed what the first of them wrote to a pipe
+  def delivered_at_an_event(topic, count)
+    kept = Array.new(count) { subscription(topic) }
+    readable, writable = IO.pipe
+    first = subscription(topic)
+    noticed = Heddle.async { readable.read(1) && delivered }
+    Heddle.async { first.take && writable.write("x") }
+    sleep 0.01 # both wait now, and the selector has the pipe
+    PubSub.publish(topic, "x")
+    noticed.value.tap { kept.clear }
+  end
+
   def test_a_message_that_is_published_while_another_is_given_comes_behind_it_for_all
     topic = new_topic
     in_loop do

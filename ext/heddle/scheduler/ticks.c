@@ -228,6 +228,21 @@ static void end_sleep(heddle_loop *loop)
     heddle_loop_check_heartbeat(loop, true);
 }
 
+/* Should the selector be polled although the loop has other work? */
+static bool is_worth_a_poll(heddle_loop *loop)
+{
+    if (!loop->operations->pending(loop->selector))
+        return false;
+    return !loop->operations->pending_unknown || heddle_clock_now() - loop->polled >= POLL_INTERVAL;
+}
+
+static void poll_selector(heddle_loop *loop)
+{
+    check_result(loop->operations->poll(loop->selector), loop->operations->name);
+    if (loop->operations->pending_unknown)
+        loop->polled = heddle_clock_now();
+}
+
 static void wait_in_selector(heddle_loop *loop, int64_t timeout)
 {
     publish_tick(loop, false);
@@ -245,6 +260,9 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
         check_result(wait.result, loop->operations->name);
     } else {
         atomic_store(&loop->sleeping, 0);
+        /* Long work posts a message for its next part each time: events must not wait until all of it is done. */
+        if (is_worth_a_poll(loop))
+            poll_selector(loop);
     }
     publish_tick(loop, true);
     if (loop->watch.published_tick)
@@ -296,14 +314,6 @@ static int64_t find_wait_time(heddle_loop *loop)
 bool heddle_loop_has_live_fiber(const heddle_loop *loop)
 {
     return loop->fiber_count > loop->resting + loop->run.runs_in_fiber || loop->park_count > loop->resting;
-}
-
-/* Should the selector be polled although fibers are ready? */
-static bool is_worth_a_poll(heddle_loop *loop)
-{
-    if (!loop->operations->pending(loop->selector))
-        return false;
-    return !loop->operations->pending_unknown || heddle_clock_now() - loop->polled >= POLL_INTERVAL;
 }
 
 /* Is no other thread able to wake a fiber? Idle offload threads don't count. */
@@ -386,15 +396,12 @@ void heddle_loop_tick(heddle_loop *loop)
     int64_t timeout = has_ready_fiber(loop) ? 0 : find_wait_time(loop);
     if (timeout == 0) {
         /* Polls before any time limit expires: the fiber's IO may be ready. */
-        if (is_timer_due(loop) || is_worth_a_poll(loop)) {
-            check_result(loop->operations->poll(loop->selector), loop->operations->name);
-            if (loop->operations->pending_unknown)
-                loop->polled = heddle_clock_now();
-        }
+        if (is_timer_due(loop) || is_worth_a_poll(loop))
+            poll_selector(loop);
     } else {
         /* Where other threads run, getting the GVL back may take a whole time slice: poll with it first. */
         if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
-            check_result(loop->operations->poll(loop->selector), loop->operations->name);
+            poll_selector(loop);
             timeout = find_wait_time(loop); /* a callback may have set a timer */
         }
         if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
