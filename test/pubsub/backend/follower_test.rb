@@ -24,7 +24,7 @@ class PubSubFollowerTest < Minitest::Test
     def close = nil
     def to_s = "a backend"
 
-    def read(after, most, _wait)
+    def read(after, most, _wait, _counted)
       sleep if after == @count # nothing more comes
       @reads << most
       (1..[most, @count - after].min).map do |place|

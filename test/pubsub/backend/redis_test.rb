@@ -133,6 +133,47 @@ class PubSubRedisTest < Minitest::Test
     assert_empty notices
   end
 
+  def test_many_entries_of_another_program_before_a_message_are_no_loss
+    backend = Heddle::PubSub::Backend.new(url)
+    first = offset(backend.publish("room", "a"))
+    200.times { |i| redis.call("XADD", STREAM, "#{first}-#{i + 1}", "foo", "bar") }
+    backend.publish("room", "b")
+    found = backend.connect.read(first, 1, 0.001, first + 1) { |_foreign| nil } # they take longer than that
+
+    assert_equal ["b"], found.map(&:data)
+  end
+
+  # So no read ever finds nothing.
+  # @return [Heddle::PubSub::Backend] before each read another program adds an entry to its stream
+  def backend_beside_another_program
+    server = @backend_server
+    Heddle::PubSub::Backend.new(url).tap do |backend|
+      backend.define_singleton_method(:connect) do
+        other = server.connect
+        added = 0
+        super().tap do |connection|
+          connection.define_singleton_method(:read_entries) do |*arguments|
+            count = other.call("HGET", "{heddle_pubsub}:state", "count")
+            other.call("XADD", STREAM, "#{count}-#{added += 1}", "foo", "bar")
+            super(*arguments)
+          end
+        end
+      end
+    end
+  end
+
+  def test_entries_of_another_program_without_end_hide_no_loss
+    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    backend = backend_beside_another_program
+    gone = Array.new(2) { backend.publish("room", "x") }.last
+    redis.call("XDEL", STREAM, "#{offset(gone)}-0")
+
+    assert backend.follow(20, notice: ->(_text) {})
+    assert_equal gone, Heddle::PubSub::History.position("room"), "the history begins behind the message that is gone"
+    last = backend.publish("room", "y")
+    Thread.pass until Heddle::PubSub::History.position("room") == last
+  end
+
   # A worker that was forked before there was an answer leaves that to its master.
   def test_a_forked_process_does_not_wait_for_the_backend
     backend = Heddle::PubSub::Backend.new("redis://127.0.0.1:1/0")

@@ -93,7 +93,7 @@ module Heddle
 
         def read(connection)
           wait = @counted > @offset ? MOMENT : WAIT
-          messages = connection.read(@offset, @most, wait) { |foreign| report_foreign(foreign) }
+          messages = connection.read(@offset, @most, wait, @counted) { |foreign| report_foreign(foreign) }
           if messages.empty?
             compare(connection.open)
           else

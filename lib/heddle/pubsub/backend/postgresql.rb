@@ -92,9 +92,10 @@ module Heddle
         # @param after [Integer] offset
         # @param most [Integer] messages
         # @param wait [Numeric] seconds
+        # @param _counted [Integer] means nothing here: the table says at once which messages are gone
         # @yieldparam foreign [String] a notification that Heddle did not write, and that is skipped
         # @return [Array<Stored>] in order; empty: none has come
-        def read(after, most, wait, &)
+        def read(after, most, wait, _counted, &)
           translate do
             listen
             stored = @behind ? select(after, most) : []

@@ -11,6 +11,8 @@ module Heddle
       # A restart may have lost messages whose offsets would then be given again. So the epoch is a new one when the
       # server is another process than before, unless it writes each command to disk before it answers.
       class Redis
+        include MonotonicClock
+
         # Seconds; a command that takes longer is given up with its connection.
         TIMEOUT = 5
         # Seconds for which the number of a publisher's last batch is kept.
@@ -111,10 +113,12 @@ module Heddle
         # @param after [Integer] offset
         # @param most [Integer] messages
         # @param wait [Numeric] seconds, at least 0.001: Redis takes 0 as for ever
+        # @param counted [Integer] the offset of the last message that the stream is known to have had
         # @yieldparam foreign [String] an entry that Heddle did not write, and that is skipped
-        # @return [Array<Stored>] in order; empty: none has come
-        def read(after, most, wait)
+        # @return [Array<Stored>] in order; empty: none has come, and the stream has none up to `counted`
+        def read(after, most, wait, counted)
           from = @after == after ? @from : "#{after}-0"
+          deadline = now + wait
           until (entries = read_entries(from, most, wait)).empty?
             found = entries.filter_map do |id, fields|
               message(id, fields) || (yield "the entry #{id} of #{@stream}"
@@ -124,6 +128,8 @@ module Heddle
             @after = found.last&.offset || after
             @from = from = entries.last.first
             return found if found.any?
+            # Other programs may add entries without end. Ids ascend: no message up to `counted` comes behind this one.
+            break if now >= deadline && Integer(from[/\d+/]) >= counted
           end
           []
         end

@@ -62,11 +62,11 @@ module BackendPromises
               "\r\n*1\r\n$8\r\nFLUSHALL\r\n", "grüße", "ü".encode(Encoding::UTF_16LE)]
     connection = Heddle::PubSub::Backend.new(url).connect
     state = connection.open
-    connection.read(state.count, 500, 0.01)
+    connection.read(state.count, 500, 0.01, state.count)
     [1, 3_000].each_with_index do |times, i|
       messages = topics.map { |topic| [topic, topic * times] }
       first = connection.publish(state.epoch, "f" * 16, i, messages)
-      found = connection.read(first - 1, 500, 5)
+      found = connection.read(first - 1, 500, 5, first - 1)
 
       assert_equal(messages.map { |one| one.map(&:b) }, found.map { |one| [one.topic.b, one.data.b] })
     end
