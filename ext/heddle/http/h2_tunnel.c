@@ -23,11 +23,6 @@ heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream)
     return owner && owner->is_tunnel ? HEDDLE_CONTAINER_OF(owner, heddle_h2_tunnel, owner) : NULL;
 }
 
-heddle_connection *heddle_h2_tunnel_connection(const heddle_h2_tunnel *tunnel)
-{
-    return tunnel->server->connection;
-}
-
 /* -- what its owner does ------------------------------------------------------------------------------------------- */
 
 void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)

@@ -66,7 +66,6 @@ void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel);
 void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt);
 /* Sets the time limit; ns, < 0: none. */
 void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at);
-heddle_connection *heddle_h2_tunnel_connection(const heddle_h2_tunnel *tunnel);
 
 /* -- for the server ------------------------------------------------------------------------------------------------ */
 

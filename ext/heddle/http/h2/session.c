@@ -70,11 +70,6 @@ uint32_t heddle_h2_stream_count(const heddle_h2_session *session)
     return session->stream_count;
 }
 
-uint32_t heddle_h2_last_stream(const heddle_h2_session *session)
-{
-    return session->last_processed;
-}
-
 bool heddle_h2_is_closing(const heddle_h2_session *session)
 {
     return !heddle_h2_is_open(session);

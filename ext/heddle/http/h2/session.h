@@ -145,8 +145,6 @@ void heddle_h2_expire(heddle_h2_session *session, int64_t now);
 void heddle_h2_drain(heddle_h2_session *session, int64_t now);
 /* Ends the connection at once: sends GOAWAY, and calls on_reset for each stream. */
 void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error error);
-/* The highest stream that may have been processed, for a GOAWAY that another thread sends. */
-uint32_t heddle_h2_last_stream(const heddle_h2_session *session);
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 
