@@ -207,6 +207,19 @@ class OutboundTest < Minitest::Test
     socket&.close
   end
 
+  # The kernel refuses a multicast address before it sends anything.
+  def test_after_one_that_fails_at_once_the_next_is_tried_at_once_while_another_is_pending
+    addresses = [silent_address, Addrinfo.tcp("224.0.0.1", @port), Addrinfo.tcp("127.0.0.1", @port)]
+    attempts = Heddle::Net::HappyEyeballs.new(addresses, nil, "name", @port)
+    waits = 0
+    attempts.define_singleton_method(:ready_sockets) { (waits += 1) == 1 ? nil : super() } # the first is silent
+    socket = in_loop { attempts.run }
+
+    assert_equal ["127.0.0.1", 2], [socket.remote_address.ip_address, waits]
+  ensure
+    socket&.close
+  end
+
   def test_the_families_take_turns
     order = %w[::1 ::2 ::3 127.0.0.1 127.0.0.2].map { |host| Addrinfo.tcp(host, 1) }
     attempts = Heddle::Net::HappyEyeballs.new(order, nil, "name", 1)

@@ -46,7 +46,11 @@ module Heddle
         first.zip(second).flatten.compact + (second[first.size..] || [])
       end
 
+      # Begins one that does not fail at once, if there is one.
+      #
+      # @return [Socket, nil] that has connected at once
       def start_next
+        socket = nil
         return unless (address = @waiting.shift)
 
         socket = Socket.new(address.afamily, :STREAM)
@@ -55,7 +59,7 @@ module Heddle
         result == :wait_writable ? nil : socket
       rescue SystemCallError => e
         fail_attempt(socket, e)
-        nil
+        retry # a failure ends the wait for the next attempt, also where others are pending
       end
 
       # @return [Socket, nil] nil: another attempt is due
