@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
 require_relative "served_folder"
 
 # The command as a person starts and stops it.
@@ -37,6 +38,15 @@ class ServeTest < Minitest::Test
     @served.stop
     refute_match(/GET/, @served.output)
     @served = nil
+  end
+
+  # As with workers: status 0 would tell a service manager that the server was stopped.
+  def test_an_application_that_ends_the_process_while_it_is_loaded_is_a_failure
+    File.write(file("config.ru"), "exit")
+    output, status = Open3.capture2e(*ServedProcess::HEDDLE, "serve", "--port", "0", chdir: @folder)
+
+    assert_equal "heddle: the application ended the process while it was loaded, with status 0\n", output
+    assert_equal 1, status.exitstatus
   end
 
   def test_the_demo_is_served

@@ -129,6 +129,11 @@ class ConfigurationFileTest < Minitest::Test
     assert_equal "config/heddle.rb:3: syntax error:", problems("port 1\n\nbind [}\n").first[/\A.*? error:/]
   end
 
+  def test_bytes_that_are_no_text_and_what_a_terminal_obeys_are_shown
+    assert_match(%r{\Aconfig/heddle\.rb:2: syntax error: }, problems("port 1\nbind '\xFF\n").first)
+    assert_equal ["config/heddle.rb:1: RuntimeError: \\x1B[2J\\xFE"], problems("raise \"\\e[2J\\xFE\\nb\"")
+  end
+
   def test_the_file_sees_nothing_of_heddle_but_its_options
     write("Server = 1\nport Server\nstop_timeout defined?(Configuration) ? 1 : 2\ndef helper = 7\nbacklog helper\n")
     2.times do

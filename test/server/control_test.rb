@@ -103,6 +103,22 @@ class ControlTest < Minitest::Test
     requests&.each(&:join)
   end
 
+  # Its loop waits for Ruby's lock as long as the application's thread computes: that is the application's stall.
+  def test_its_own_loop_has_no_stalls
+    app = lambda do |_env|
+      ended = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1
+      Heddle.without_preemption { nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ended }
+      [200, {}, ["computed"]]
+    end
+    controlled(app, protect: %i[stall_report])
+    Heddle::Stalls.reset
+    get("/")
+    get("/")
+
+    assert_operator Heddle::Stalls.statistics[:by_cause][:ruby][:count], :>=, 1
+    assert_equal 0, Heddle::Stalls.statistics[:by_cause][:waiting_for_gvl][:count]
+  end
+
   def test_a_loop_that_does_not_turn_is_dead_and_a_server_that_stops_is_not_ready
     state = Struct.new(:statistics, :stopping) { def stopping? = stopping }
     source = ->(**values) { Heddle::Server::Control::Alone.allocate.tap { |one| one.instance_variable_set(:@server, state.new(**values)) } }

@@ -177,7 +177,7 @@ static int64_t measure_lost_time(const heddle_heartbeat *heartbeat, int64_t now)
     return due <= now - HEDDLE_LOST_TOLERANCE ? lost + now - due : lost;
 }
 
-void heddle_loop_note_late(heddle_loop *loop, bool idle)
+static void note_stall(heddle_loop *loop, bool idle)
 {
     heddle_heartbeat *heartbeat = loop->watch.heartbeat;
     stall *one = &stalls[next_stall++ % KEPT];
@@ -200,11 +200,18 @@ void heddle_loop_note_late(heddle_loop *loop, bool idle)
         memcpy(one->request, heartbeat->callback_request, sizeof(one->request));
         memcpy(one->place, heartbeat->callback_place, sizeof(one->place));
     }
-    heartbeat->sighted = HEDDLE_UNSEEN;
-    atomic_store(&heartbeat->verdict, HEDDLE_IN_TIME);
     if (noted < KEPT)
         noted++;
     heddle_stalls_pending = true;
+}
+
+void heddle_loop_note_late(heddle_loop *loop, bool idle)
+{
+    heddle_heartbeat *heartbeat = loop->watch.heartbeat;
+    if (!loop->watch.unreported)
+        note_stall(loop, idle);
+    heartbeat->sighted = HEDDLE_UNSEEN;
+    atomic_store(&heartbeat->verdict, HEDDLE_IN_TIME);
 }
 
 static VALUE announce_stalls(VALUE loop)
@@ -259,6 +266,18 @@ static VALUE loop_number(VALUE self, VALUE scheduler)
     return ULL2NUM((uintptr_t)heddle_loop_of(scheduler));
 }
 
+/*
+ * call-seq: Heddle::Native.leave_unreported(scheduler) -> nil
+ *
+ * No stall of its loop is noted: it serves no requests of the application, and is late while the application's loop has
+ * the GVL, whose stall that is.
+ */
+static VALUE loop_leave_unreported(VALUE self, VALUE scheduler)
+{
+    heddle_loop_of(scheduler)->watch.unreported = true;
+    return Qnil;
+}
+
 static bool is_watching(void)
 {
     return heddle_watch_purposes() != 0;
@@ -274,6 +293,7 @@ void Init_heddle_stalls(VALUE native)
     heddle_hooks.begin_wait_in_place = heddle_stalls_note_callback;
     heddle_hooks.prolong_wait_in_place = heddle_stalls_prolong_callback;
     rb_define_singleton_method(native, "loop_number", loop_number, 1);
+    rb_define_singleton_method(native, "leave_unreported", loop_leave_unreported, 1);
     id_noted = rb_intern("noted");
     id_backtrace_locations = rb_intern("backtrace_locations");
     id_path = rb_intern("path");

@@ -61,7 +61,7 @@ module Heddle
         notify = Server::SystemdNotify.new
         control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
         control&.start
-        application = load
+        application = load_here
         configuration.hooks.around_worker do
           server.run(application, signals: true) do
             announce(configuration, log, server.urls, Server::Cluster.facts(server))
@@ -72,6 +72,13 @@ module Heddle
       ensure
         notify&.stopping
         control&.stop
+      end
+
+      # A service manager must not take its end for that of a server that was stopped.
+      def load_here
+        load
+      rescue SystemExit => e
+        raise Server::BootError, "the application ended the process while it was loaded, with status #{e.status}"
       end
 
       def serve_by_workers(configuration, log, pidfile)

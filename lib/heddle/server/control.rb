@@ -95,6 +95,7 @@ module Heddle
       def run(ready)
         Heddle.run(name: "control", selector: SELECTOR) do
           @scheduler = scheduler = Fiber.scheduler
+          Native.leave_unreported(scheduler)
           @main = Fiber.current
           sockets = open_sockets(scheduler)
           succeed(scheduler, sockets) unless @later.empty?

@@ -15,14 +15,14 @@ module Heddle
           return ruby(name, error) unless found
 
           line = found.location.start_line
-          "#{name}:#{line}: syntax error: #{found.message}\n  #{source.lines[line - 1].to_s.strip}"
+          "#{name}:#{line}: syntax error: #{found.message}\n  #{Visible.line(source.lines[line - 1]).strip}"
         rescue LoadError
           ruby(name, error)
         end
 
         def self.ruby(name, error)
           line = error.message[/:(\d+):/, 1]
-          "#{name}#{":#{line}" if line}: syntax error: #{error.message.lines.first.to_s.chomp}"
+          "#{name}#{":#{line}" if line}: syntax error: #{Visible.line(error.message.lines.first.to_s.chomp)}"
         end
         private_class_method :ruby
       end
