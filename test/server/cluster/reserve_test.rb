@@ -52,7 +52,8 @@ class ClusterReserveTest < Minitest::Test
   def hear(socket)
     head = socket.gets("\r\n\r\n") or raise EOFError, "no answer"
     socket.read(head[/^content-length: (\d+)/i, 1].to_i)
-    head[/^x-worker: (\d+)/i, 1].to_i
+    assert_match(%r{\AHTTP/1.1 200}, head, served.output)
+    Integer(head[/^x-worker: (\d+)/i, 1])
   end
 
   def await_held(count)
