@@ -124,4 +124,37 @@ class WebSocketCasesTest < Minitest::Test
       connection.close
     end
   end
+
+  # Larger than by default: cases 9.1 to 9.4.
+  LARGE = { websocket_message_limit: 16 << 20, websocket_fragment_limit: 4_096 }.freeze
+
+  # Of text, of bytes, and of bytes in 4,096 fragments.
+  def check_large_messages(client, size)
+    client.text(text = "\u00fc" * (size / 2))
+    assert_same_bytes text, client
+    client.binary(bytes = self.class.letters(1 << 20))
+    assert_same_bytes bytes, client
+    client.raw((0...4096).sum("".b) { |i| client.frame(nil, bytes.byteslice(i << 8, 1 << 8), first: first_byte(i)) })
+    assert_same_bytes bytes, client
+  end
+
+  def first_byte(index) = (index.zero? ? 2 : 0) | (index == 4095 ? 0x80 : 0)
+
+  def assert_same_bytes(sent, client)
+    found = client.message
+
+    assert_equal [sent.encoding, sent.bytesize, sent.hash], [found.encoding, found.bytesize, found.hash]
+  end
+
+  def test_a_message_of_sixteen_megabytes_and_one_of_thousands_of_fragments_over_http1
+    serving(upgrading(Mirror), lint: false, **LARGE) { check_large_messages(dial, 16 << 20) }
+  end
+
+  def test_a_message_of_a_megabyte_and_one_of_thousands_of_fragments_over_http2
+    serving(upgrading(Mirror), lint: false, http2_websockets: true, **LARGE) do
+      connection = H2WebSocketConnection.new(connect)
+      check_large_messages(H2WebSocketClient.new(connection.connect), 1 << 20)
+      connection.close
+    end
+  end
 end

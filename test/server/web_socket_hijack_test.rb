@@ -4,8 +4,8 @@ require "test_helper"
 require "server/web_socket_helpers"
 require "support/ws_client"
 
-# Libraries that take the connection over (`rack.hijack`) and speak WebSocket themselves: faye-websocket, which runs
-# EventMachine in a thread of its own, and websocket-driver, which it and Action Cable use.
+# Libraries that take the connection over and speak WebSocket themselves: faye-websocket, which runs EventMachine in a
+# thread of its own, websocket-driver, which it and Action Cable use (`rack.hijack`), and async-websocket (`rack.protocol`).
 class WebSocketHijackTest < Minitest::Test
   include WebSocketHelpers
   include WsClient
@@ -40,6 +40,18 @@ class WebSocketHijackTest < Minitest::Test
       io.close
     end
     [200, {}, []]
+  end
+
+  # As async-websocket's guide says.
+  ASYNC = lambda do |env|
+    Async::WebSocket::Adapters::Rack.open(env) do |connection|
+      while (message = connection.read)
+        connection.write(message)
+        connection.flush
+      end
+    rescue Protocol::WebSocket::ClosedError => e
+      ENDS << [e.code, e.message]
+    end
   end
 
   def setup = ENDS.clear
@@ -80,5 +92,10 @@ class WebSocketHijackTest < Minitest::Test
   def test_websocket_driver
     use("websocket-driver", "websocket/driver")
     check(DRIVER)
+  end
+
+  def test_async_websocket
+    use("async-websocket", "async/websocket/adapters/rack")
+    check(ASYNC)
   end
 end
