@@ -4,8 +4,9 @@ require "test_helper"
 require "server/web_socket_helpers"
 require "support/ws_client"
 
-# Libraries that take the connection over and speak WebSocket themselves: faye-websocket, which runs EventMachine in a
-# thread of its own, websocket-driver, which it and Action Cable use (`rack.hijack`), and async-websocket (`rack.protocol`).
+# Libraries that take the connection over and speak WebSocket themselves: by `rack.hijack` faye-websocket, which runs
+# EventMachine in a thread of its own, and websocket-driver, which it and Action Cable use; by `rack.protocol`
+# async-websocket.
 class WebSocketHijackTest < Minitest::Test
   include WebSocketHelpers
   include WsClient
