@@ -108,7 +108,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
 
 /* -- to its file -------------------------------------------------------------------------------------------------- */
 
-static heddle_h1_progress write_buffer(heddle_connection *connection)
+static HEDDLE_H1_PROGRESS write_buffer(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     int result = heddle_body_spool_submit(h1->exchange->spool, heddle_h1_engine(connection)->body_disk_limit);
@@ -139,7 +139,7 @@ static void handle_written(void *owner, int error)
 }
 
 /* A body of unknown length has become too large for memory. */
-static heddle_h1_progress move_to_file(heddle_connection *connection)
+static HEDDLE_H1_PROGRESS move_to_file(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
@@ -153,7 +153,7 @@ static heddle_h1_progress move_to_file(heddle_connection *connection)
     return write_buffer(connection);
 }
 
-static heddle_h1_progress proceed_reading(heddle_connection *connection)
+static HEDDLE_H1_PROGRESS proceed_reading(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
@@ -188,7 +188,7 @@ char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size)
     return room;
 }
 
-static heddle_h1_progress take_length(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
+static HEDDLE_H1_PROGRESS take_length(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
@@ -230,7 +230,7 @@ static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t 
     return room;
 }
 
-static heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes, size_t size, size_t *used)
+static HEDDLE_H1_PROGRESS take_chunks(heddle_connection *connection, char *bytes, size_t size, size_t *used)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);

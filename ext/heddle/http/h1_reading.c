@@ -19,7 +19,7 @@ enum {
  * Begins an exchange when its head is complete. The result tells whether the request needs a runner now, or only after
  * more of its body.
  */
-static heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes, bool more_came)
+static HEDDLE_H1_PROGRESS begin_exchange(heddle_connection *connection, const char *bytes, bool more_came)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -54,7 +54,7 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
     return !heddle_h1_of(connection)->answered && memcmp(bytes, HEDDLE_H2_PREFACE, most) == 0;
 }
 
-static heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
+static HEDDLE_H1_PROGRESS change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
     if (heddle_connection_buffered(connection) || keep_bytes(connection, bytes, size))
         heddle_h2_begin(connection);
@@ -63,7 +63,7 @@ static heddle_h1_progress change_to_h2(heddle_connection *connection, const char
     return HEDDLE_H1_ENDED;
 }
 
-static heddle_h1_progress take_head(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
+static HEDDLE_H1_PROGRESS take_head(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -87,7 +87,7 @@ static heddle_h1_progress take_head(heddle_connection *connection, const char *b
 }
 
 /* `bytes` may be overwritten: chunks are decoded in place. `*used`: how many of them need not be kept. */
-static heddle_h1_progress take_bytes(heddle_connection *connection, char *bytes, size_t size, size_t *used)
+static HEDDLE_H1_PROGRESS take_bytes(heddle_connection *connection, char *bytes, size_t size, size_t *used)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_h1_progress result = HEDDLE_H1_MORE;

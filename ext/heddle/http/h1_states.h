@@ -52,11 +52,14 @@ typedef enum {
     HEDDLE_H1_ENDED,    /* this session reads no more: the connection closes, or has changed to HTTP/2 */
 } heddle_h1_progress;
 
-/* -- h1_body.c; the connection may be gone after those with a progress --------------------------------------------- */
+/* A result that the caller must check: after HEDDLE_H1_ENDED the connection may be gone. */
+#define HEDDLE_H1_PROGRESS __attribute__((warn_unused_result)) heddle_h1_progress
+
+/* -- h1_body.c ----------------------------------------------------------------------------------------------------- */
 
 /* Begins the body when the head is complete; has the client `begun` to send it? */
-heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
-heddle_h1_progress heddle_h1_take_body(heddle_connection *connection, char *bytes, size_t size, size_t *used);
+HEDDLE_H1_PROGRESS heddle_h1_begin_body(heddle_connection *connection, bool begun);
+HEDDLE_H1_PROGRESS heddle_h1_take_body(heddle_connection *connection, char *bytes, size_t size, size_t *used);
 /* Where the next bytes of a body of known length are received, `*size` of them; NULL without memory. */
 char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
 /* No bytes of the body are here now: sets the deadline for the next ones. */
