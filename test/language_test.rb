@@ -73,6 +73,16 @@ class LanguageTest < Minitest::Test
     assert_equal SUBJECTS_LEFT, found.size, "there are fewer now: lower SUBJECTS_LEFT"
   end
 
+  # Nor does a clause begin so, after a colon or a semicolon.
+  def test_clauses_of_the_pages_name_their_subject
+    found = PAGES.flat_map do |page|
+      clauses = text(page).gsub(/^```.*?^```$/m, "").scan(/[:;] (?:who|what|whoever) [^.?|]{20,}[.?|]/)
+      clauses.reject { |clause| clause.end_with?("?") }.map { |clause| "#{page}: #{clause}" }
+    end
+
+    assert_empty found
+  end
+
   # A sentence is what ends with a period, an exclamation or question mark, a paragraph, a list item or a table cell.
   # Code counts as one word.
   def test_sentences_of_the_pages_have_at_most_thirty_words

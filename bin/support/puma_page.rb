@@ -31,7 +31,7 @@ module Heddle
       The translated lines do what they did under Puma: `mode :thread`, one request a thread. When that works, remove `mode` and
       `threads`: each process then runs many requests at once, in fibers, and a request that waits costs no thread.
 
-      Signals and what they do, beside Puma's, are in [Processes](processes.md#signals).
+      Signals and their effects, beside Puma's, are in [Processes](processes.md#signals).
 
       ## What stands for what
 

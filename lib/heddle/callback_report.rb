@@ -22,7 +22,7 @@ module Heddle
       # @return [String] a line for a log
       def to_s
         "another fiber runs during a callback of #{File.basename(library)}, #{called} has called, at #{place}: " \
-          "should it enter the library, what that keeps by its thread is mixed up"
+          "should it enter the library, the library's state by thread is mixed up"
       end
 
       # @return [String] what to do about it

@@ -10,7 +10,7 @@
  *   WAITING    SPARE      it was rejected, or its connection or stream has ended
  *   RUNNING    DETACHED   the session is done with it: the response is complete, or the connection or stream has ended
  *   RUNNING    WAITING    its Ruby object was collected with all of the loop: the session frees it
- *   RUNNING    SPARE      the application has returned, and what it left open is closed
+ *   RUNNING    SPARE      the application has returned, and everything that it left open is closed
  *   DETACHED   SPARE      the application has returned
  */
 

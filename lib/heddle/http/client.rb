@@ -122,7 +122,7 @@ module Heddle
       # @param multipart [Hash, nil] sent as multipart/form-data; values are Strings and IOs
       # @return [Response] with its whole body
       # @raise [Error]
-      # @raise [IOError] an IO has fewer bytes than its size; what the body itself raises passes, too
+      # @raise [IOError] an IO has fewer bytes than its size; exceptions of the body itself pass, too
       def request(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
         limits = timeout ? time_limits(timeout) : @limits

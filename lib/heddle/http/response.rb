@@ -126,7 +126,7 @@ module Heddle
         end
       end
 
-      # Ends the content, and with it the exchange: what is left of the answer goes out by itself, and the connection
+      # Ends the content, and with it the exchange: the rest of the answer goes out by itself, and the connection
       # may serve another request.
       # @return [void]
       def finish

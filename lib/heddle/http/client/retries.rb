@@ -12,7 +12,7 @@ module Heddle
       # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. An
       # answer or an error stands where the pause would be longer than {PATIENCE}, or than what is left of `total`.
       class Retries
-        # Seconds: what the first pause may have, what all of them may have, and what a server may ask for.
+        # Seconds: the longest first pause, the longest of all, and the longest that a server may ask for.
         PAUSE = 0.25
         LONGEST = 10
         PATIENCE = 60

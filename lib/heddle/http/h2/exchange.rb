@@ -53,7 +53,7 @@ module Heddle
         # @raise [ClientGone]
         def send_content(data) = write(data)
 
-        # The content is complete, and with it the exchange: what is left of it leaves by itself.
+        # The content is complete, and with it the exchange: the rest of it leaves by itself.
         # @param head [ResponseHead]
         # @return [void]
         # @raise [ClientGone]
