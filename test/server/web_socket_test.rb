@@ -49,6 +49,29 @@ class WebSocketTest < Minitest::Test
     end
   end
 
+  def test_sockets_that_wait_have_no_fiber_and_no_thread_of_their_own
+    serving(upgrading(Echo.new), lint: false) do
+      echoed(1)
+      before = fibers_and_threads
+      echoed(50)
+      after = fibers_and_threads
+
+      assert_operator after.sum - before.sum, :<, 10, "#{before} fibers and threads, then #{after}"
+    end
+  end
+
+  # Opens so many, each of which gets a message back.
+  def echoed(count)
+    Array.new(count) do
+      client = dial
+      client.text("a")
+
+      assert_equal "a", client.message
+    end
+  end
+
+  def fibers_and_threads = [ObjectSpace.each_object(Fiber).count(&:alive?), Thread.list.size]
+
   def test_the_application_closes_with_a_code_and_a_reason
     closing = Class.new(Echo) { def on_message(client, _) = client.close(4242, "enough") }.new
     serving(upgrading(closing), lint: false) do

@@ -3,6 +3,7 @@
 require_relative "cluster_case"
 require "support/certificates"
 require "support/event_stream_client"
+require "support/h2_web_socket_client"
 
 # Event streams at a reload: those over plain HTTP/1.1 go to the next worker, the clients of all others come back.
 class ClusterEventStreamHandoffTest < Minitest::Test
@@ -123,5 +124,33 @@ class ClusterEventStreamHandoffTest < Minitest::Test
     publish(3)
 
     assert_equal %w[1 2 3], ([last] + Array.new(2) { again.event }).map { |event| event["data"] }
+  end
+
+  def test_over_http2_clients_are_told_to_come_back_and_miss_nothing
+    serve
+    first = listen_over_http2
+    position = first.readpartial(200)[/^id: (.*)$/, 1]
+    reload
+
+    assert_operator read_until_end(first)[/^retry: (\d+)$/, 1].to_i, :<, 3000
+    publish(1)
+    again = listen_over_http2("last-event-id" => position)
+    text = again.readpartial(200)
+    text << again.readpartial(200) until text.include?("data: ")
+
+    assert_match(/^data: 1$/, text)
+  end
+
+  def listen_over_http2(**)
+    connection = H2WebSocketConnection.new(TCPSocket.new(served.uri.host, served.uri.port))
+    (@clients ||= []) << connection
+    connection.connect("/", method: "GET", protocol: nil, **)
+  end
+
+  def read_until_end(stream)
+    text = +""
+    loop { text << stream.readpartial(200) }
+  rescue EOFError
+    text
   end
 end

@@ -2,7 +2,7 @@
 
 require_relative "cluster_case"
 require "support/certificates"
-require "support/web_socket_client"
+require "support/h2_web_socket_client"
 
 # WebSockets that go to the next worker at a reload, because their handler allows it.
 class ClusterWebSocketHandoffTest < Minitest::Test
@@ -139,6 +139,18 @@ class ClusterWebSocketHandoffTest < Minitest::Test
                                          address: %r{(https://[^\s/]+:\d+)})
     tls = OpenSSL::SSL::SSLSocket.new(TCPSocket.new(served.uri.host, served.uri.port)).connect
     @clients = [client = WebSocketClient.new(tls, "/counts")]
+    ask_count(client)
+    signal("HUP")
+
+    assert_equal "bye", client.message
+    assert_equal 1012, client.closing.code
+  end
+
+  def test_sockets_over_http2_are_told_to_come_back
+    write("config/heddle.rb", "http2_websockets true\n")
+    serve
+    socket = TCPSocket.new(served.uri.host, served.uri.port)
+    @clients = [client = H2WebSocketClient.new(H2WebSocketConnection.new(socket).connect("/counts"))]
     ask_count(client)
     signal("HUP")
 
