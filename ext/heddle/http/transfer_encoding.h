@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_TRANSFER_ENCODING_H
 #define HEDDLE_HTTP_TRANSFER_ENCODING_H
 
-/* The Transfer-Encoding of a message (RFC 9112, 6.1), collected line by line. chunked.c reads the only known coding. */
+/* The Transfer-Encoding of a message (RFC 9112, 6.1), line by line. chunked_decoder.c reads the only known coding. */
 
 #include "http/message.h"
 
