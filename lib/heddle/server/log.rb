@@ -2,18 +2,18 @@
 
 module Heddle
   class Server
-    # The server's log: a line for each request, notices, and errors. How a line
-    # looks is its format's matter.
+    # The server's log: a line for each request, notices, and errors. The format's class makes the lines; those of
+    # requests are made in ext/heddle/http/access_log_*.c.
     class Log
-      autoload :Clf, "heddle/server/log/clf"
+      autoload :ClfEvents, "heddle/server/log/clf_events"
       autoload :File, "heddle/server/log/file"
-      autoload :Json, "heddle/server/log/json"
+      autoload :JsonEvents, "heddle/server/log/json_events"
       autoload :Stamp, "heddle/server/log/stamp"
-      autoload :Text, "heddle/server/log/text"
+      autoload :TextEvents, "heddle/server/log/text_events"
 
       # The formats by name: the class that makes the lines, and its arguments.
       FORMATS = Ractor.make_shareable(
-        { text: %i[Text], json: %i[Json], clf: %i[Clf COMMON], combined: %i[Clf COMBINED] }
+        { text: %i[TextEvents], json: %i[JsonEvents], clf: %i[ClfEvents COMMON], combined: %i[ClfEvents COMBINED] }
       )
 
       MINUTE = 60

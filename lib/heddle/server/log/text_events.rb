@@ -6,7 +6,7 @@ module Heddle
       # Lines for a person to read. Text from clients and applications can't forge another line:
       #
       #     21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1
-      class Text
+      class TextEvents
         # Lines of an application's backtrace.
         LINES = 30
         # Below this line of a backtrace is only the server.
@@ -69,7 +69,7 @@ module Heddle
 
         # @return [String]
         def failure(exchange, error)
-          lines = Text.backtrace(error).map { |line| "    from #{Visible.line(line)}\n" }
+          lines = TextEvents.backtrace(error).map { |line| "    from #{Visible.line(line)}\n" }
           cause = error.cause
           if cause
             lines << "    caused by #{cause.class}: #{Visible.lines(cause.message, indent: NESTED)} " \
@@ -95,7 +95,7 @@ module Heddle
         end
 
         def remark(exchange)
-          remark = Text.remark(exchange)
+          remark = TextEvents.remark(exchange)
           " (#{remark})" if remark
         end
 

@@ -8,7 +8,7 @@ module Heddle
       #     127.0.0.1 - - [22/Nov/2026:21:40:44 +0100] "GET /hello?a=b HTTP/1.1" 200 12
       #
       # They know only requests. Notices go where errors go, as text.
-      class Clf < Text
+      class ClfEvents < TextEvents
         # @param kind [Integer] HTTP::AccessLog::COMMON or COMBINED
         def initialize(kind)
           super()

@@ -7,7 +7,7 @@ module Heddle
     class Log
       # One JSON object a line (RFC 8259), for programs that collect logs. Each has `time` (RFC 3339, UTC), `level` and
       # `event`; see docs/observability.md.
-      class Json
+      class JsonEvents
         # @return [Boolean] whether lines about anything else don't belong where requests are logged
         def only_requests? = false
 
@@ -18,7 +18,7 @@ module Heddle
           id = exchange.request_id
           HTTP::AccessLog.of_plain(HTTP::AccessLog::JSON, "", exchange, id) ||
             HTTP::AccessLog.line(HTTP::AccessLog::JSON, "", exchange, id, exchange.status, exchange.sent,
-                                 Text.remark(exchange))
+                                 TextEvents.remark(exchange))
         end
 
         # @param account [Rack::SocketCallbacks::Account] of a WebSocket that has ended
@@ -37,7 +37,7 @@ module Heddle
         def failure(exchange, error)
           cause = error.cause
           line("error", "failure", **request_of(exchange), class: error.class.name, message: error.message,
-                                                           backtrace: Text.backtrace(error),
+                                                           backtrace: TextEvents.backtrace(error),
                                                            cause: cause && "#{cause.class}: #{cause.message}")
         end
 
