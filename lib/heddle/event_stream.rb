@@ -16,10 +16,11 @@ module Heddle
   class EventStream
     include MonotonicClock
 
-    # Fields that every event stream needs; the application's own come before them. `x-accel-buffering` tells nginx not
-    # to gather the events.
+    # Fields that every event stream needs; the application's own come before them. `no-transform` keeps proxies and
+    # Rack::Deflater from compressing the events: the latter can't compress a streaming body, and would end the stream.
+    # `x-accel-buffering` tells nginx not to gather them.
     FIELDS = {
-      "content-type" => "text/event-stream", "cache-control" => "no-store", "x-accel-buffering" => "no"
+      "content-type" => "text/event-stream", "cache-control" => "no-store, no-transform", "x-accel-buffering" => "no"
     }.freeze
     # Seconds between two comments, for proxies that close what is silent.
     COMMENT = 15

@@ -8,6 +8,8 @@ require "server/server_helpers"
 require "support/event_stream_client"
 require "support/h2_web_socket_client"
 require "open3"
+require "rack/deflater"
+require "rack/etag"
 
 # Events of a topic: sent by the connection, and by a fiber where a middleware hides the body.
 module EventStreamCases
@@ -27,8 +29,11 @@ module EventStreamCases
     end
   end
 
+  # What stands before the streams.
+  def app = APP
+
   # A fiber whose body is hidden sees the end of its client at the next comment only.
-  def serving(mode: :fiber, stop_timeout: hidden? ? 0 : 30, **) = super(APP, lint: hidden?, stop_timeout:, mode:, **)
+  def serving(mode: :fiber, stop_timeout: hidden? ? 0 : 30, **) = super(app, lint: hidden?, stop_timeout:, mode:, **)
 
   def setup
     PubSub::History.open(16 << 20, 16_384, 100, 300)
@@ -52,7 +57,7 @@ module EventStreamCases
     serving do
       client = events("&event=price&retry=1.5")
       assert_match(%r{^content-type: text/event-stream\r$}, client.head)
-      assert_match(/^cache-control: no-store\r$/, client.head)
+      assert_match(/^cache-control: no-store, no-transform\r$/, client.head)
       assert_match(/^x-accel-buffering: no\r$/, client.head)
       assert_equal({ "retry" => "1500" }, client.event)
       assert_equal({ "id" => PubSub.position(topic) }, client.event)
@@ -356,4 +361,15 @@ class HiddenEventStreamTest < Minitest::Test
   include EventStreamCases
 
   def hidden? = true
+end
+
+# As in front of many applications: neither can do anything with a streaming body.
+class EventStreamBehindMiddlewareTest < Minitest::Test
+  include EventStreamCases
+
+  def hidden? = false
+
+  def app = Rack::Deflater.new(Rack::ETag.new(APP, "no-cache"))
+
+  def events(query = "", headers = "", **) = super(query, "#{headers}Accept-Encoding: gzip, br\r\n", **)
 end
