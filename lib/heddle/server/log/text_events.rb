@@ -91,7 +91,7 @@ module Heddle
 
         def heading(exchange)
           id = exchange.request_id
-          "#{time} error in #{Visible.line(Text.request_line(exchange))}#{" [#{Visible.line(id)}]" if id}"
+          "#{time} error in #{Visible.line(TextEvents.request_line(exchange))}#{" [#{Visible.line(id)}]" if id}"
         end
 
         def remark(exchange)
