@@ -311,6 +311,43 @@ static void spare_files_have_a_limit(void)
     await_closed(BODIES + 1);
 }
 
+/* The blocks of kept files are of the same disk. */
+static void a_full_disk_costs_the_spare_files_before_a_body(void)
+{
+    heddle_body_spool *spools[3];
+    for (int i = 0; i < 3; i++) {
+        spools[i] = i ? heddle_body_spool_new(folder, &owner) : new_spool();
+        write_body(spools[i], 10, 'a');
+    }
+    for (int i = 0; i < 3; i++)
+        heddle_body_spool_release(spools[i]);
+    while (heddle_body_disk_used()) /* counted as long as a file is not kept yet */
+        usleep(1000);
+    CHECK_EQUAL(0, closes);
+    heddle_body_spool *spool = heddle_body_spool_new(folder, &owner);
+    disk_error = ENOSPC;
+    write_body(spool, 10, 'b'); /* takes one of the three */
+    CHECK_EQUAL(2, closes);
+    heddle_body_spool_release(spool);
+    await_closed(3);
+}
+
+static void the_file_of_a_body_that_could_not_be_written_is_not_kept(void)
+{
+    heddle_body_spool *spool = new_spool();
+    write_body(spool, 10, 'a');
+    disk_error = EIO;
+    fill(spool, 10, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000));
+    await_message();
+    CHECK_EQUAL(EIO, last_error);
+    heddle_body_spool_release(spool);
+    while (heddle_body_disk_used())
+        usleep(1000);
+    CHECK(!heddle_body_files_any_spare());
+    CHECK_EQUAL(1, closes);
+}
+
 /* A child of the application may read on: its bytes must stay what they are. */
 static void a_file_that_a_child_has_is_not_overwritten(void)
 {
@@ -484,6 +521,8 @@ int main(int count, char **words)
     RUN(a_file_is_overwritten_by_the_next_body_which_ends_where_it_ends);
     RUN(a_file_of_another_folder_is_not_used);
     RUN(spare_files_have_a_limit);
+    RUN(a_full_disk_costs_the_spare_files_before_a_body);
+    RUN(the_file_of_a_body_that_could_not_be_written_is_not_kept);
     RUN(a_file_that_a_child_has_is_not_overwritten);
     RUN(a_child_has_no_spare_files);
     RUN(a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_own);

@@ -82,7 +82,7 @@ void heddle_body_file_close(heddle_body_file *file)
 void heddle_body_file_release(heddle_body_file *file)
 {
     pthread_mutex_lock(&spare.lock);
-    bool kept = !file->shared && spare.count < HEDDLE_BODY_FILES_SPARE &&
+    bool kept = !file->shared && !file->failed && spare.count < HEDDLE_BODY_FILES_SPARE &&
                 spare.bytes + file->size <= HEDDLE_BODY_FILES_SPARE_BYTES;
     if (kept) {
         file->next = spare.first;

@@ -4,7 +4,8 @@
 /*
  * The files of spooled bodies. They have no name, and only the process that made a file writes to it. To create a file,
  * to allocate its blocks and to free them costs more than to copy a body of a few megabytes. So a file that is no
- * longer needed is kept for 250 ms: the next body overwrites it. A body is never read beyond its own end.
+ * longer needed is kept for 250 ms: the next body overwrites it. A body is never read beyond its own end. When the disk is
+ * full, kept files are closed.
  */
 
 #include <stdbool.h>
@@ -21,6 +22,7 @@ struct heddle_body_file {
     heddle_body_file *next;
     int fd;
     bool shared;   /* a forked child may read it, too: it is never overwritten */
+    bool failed;   /* a write to it has failed: it is not kept, for its blocks may be what the disk lacks */
     uint64_t size; /* the file's size in bytes, of its current or an earlier body */
     char folder[];
 };

@@ -25,21 +25,33 @@ static struct {
 
 /* -- files; on the writer's thread -------------------------------------------------------------------------------- */
 
+/* The disk has no room, or this user has none: kept files may be what fills it. True: it is worth another try. */
+static bool make_room_on_disk(int error)
+{
+    if ((error != ENOSPC && error != EDQUOT) || !heddle_body_files_any_spare())
+        return false;
+    heddle_body_files_close_spares();
+    return true;
+}
+
 /* 0 or an errno. */
 static int write_buffer(heddle_body_spool *spool)
 {
     if (!spool->file) {
         int error = heddle_body_file_open(spool->folder, &spool->file);
+        if (error && make_room_on_disk(error))
+            error = heddle_body_file_open(spool->folder, &spool->file);
         if (error)
             return error;
     }
     size_t done = 0;
     while (done < spool->used) {
         ssize_t bytes = pwrite(spool->file->fd, spool->buffer + done, spool->used - done, (off_t)(spool->size + done));
-        if (bytes < 0 && errno != EINTR)
-            return errno;
-        if (bytes == 0)
-            return EIO;
+        int error = bytes == 0 ? EIO : bytes < 0 ? errno : 0;
+        if (error && error != EINTR && !make_room_on_disk(error)) {
+            spool->file->failed = true;
+            return error;
+        }
         if (bytes > 0)
             done += (size_t)bytes;
     }
