@@ -135,6 +135,20 @@ class PubSubPostgresqlTest < Minitest::Test
     assert_equal offset(first) + 2, offset(expected.last.last)
   end
 
+  # The application's transaction is of another connection.
+  def test_a_transaction_that_is_rolled_back_takes_no_message_back
+    one = machine
+    one.publish("before") # it listens from here on
+    backend = Heddle::PubSub::Backend.new(url)
+    pg = @backend_server.connect
+    assert_raises(ZeroDivisionError) { pg.transaction { backend.publish("room", "in it") && 1 / 0 } }
+    open = pg.transaction { backend.publish("room", "in another one") && one.messages_until("in another one") }
+
+    assert_equal ["before", "in it", "in another one"], open.map(&:first)
+  ensure
+    pg&.close
+  end
+
   # A forked process ends without a word to the server.
   def test_a_forked_process_leaves_the_connections_alone
     backend = Heddle::PubSub::Backend.new(url)
