@@ -236,6 +236,19 @@ class WebSocketTest < Minitest::Test
     assert_equal [:close, 1001], Array.new(3) { handler.calls.pop(timeout: PATIENCE) }.last.first(2)
   end
 
+  # A hundred a second: not all clients come back at once. The last of 100 is due after 0.99 s.
+  def test_sockets_are_closed_one_after_the_other_when_the_server_stops
+    start(upgrading(Echo.new), lint: false, stop_timeout: 30)
+    echoed(100)
+    began = now
+    server.stop
+    ends = @clients.map { |client| [client.closing.code, client.close(1001)].first }
+
+    assert_equal [1001], ends.uniq
+    assert_operator now - began, :>=, 0.9
+    assert wait_for_end
+  end
+
   def test_any_thread_may_write
     writer = Thread::Queue.new
     handler = Class.new(Echo) { define_method(:on_open) { |client| writer << client } }.new
