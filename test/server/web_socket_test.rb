@@ -307,6 +307,24 @@ class WebSocketTest < Minitest::Test
     end
   end
 
+  # What a page shows of two topics is as it happened.
+  def test_messages_of_several_topics_come_in_the_order_of_publishing
+    handler = Class.new(Echo) do
+      def on_open(client)
+        %w[odd even].each { |topic| client.subscribe(topic) }
+        super
+      end
+    end.new
+    serving(upgrading(handler), lint: false) do
+      clients = [dial, dial]
+      2.times { handler.calls.pop(timeout: PATIENCE) }
+      numbers = (1..100).map(&:to_s)
+      numbers.each { |number| Heddle::PubSub.publish(number.to_i.odd? ? "odd" : "even", number) }
+
+      clients.each { |client| assert_equal numbers, Array.new(100) { client.message } }
+    end
+  end
+
   # Subscribes with a policy for slow clients.
   class Slow
     attr_reader :opened
