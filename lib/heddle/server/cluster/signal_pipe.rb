@@ -11,7 +11,10 @@ module Heddle
         # @param names [Array<String>]
         def initialize(names)
           @io, @writer = IO.pipe
-          @before = names.to_h { |name| [name, trap(name) { @writer.write_nonblock("#{name}\n", exception: false) }] }
+          process = Process.pid
+          @before = names.to_h do |name|
+            [name, trap(name) { @writer.write_nonblock("#{name}\n", exception: false) if Process.pid == process }]
+          end
         end
 
         # @return [Array<String>] those that came since the last look
@@ -28,9 +31,11 @@ module Heddle
           @writer.close
         end
 
-        # In a child, which is to have its own.
+        # In a child, which is to have its own. Ruby copies signals into it that the parent has not handled before the
+        # fork. They would end the child, so they are handled first: Ruby does that when a process signals itself.
         # @return [void]
         def forget
+          Process.kill(@before.each_key.first, Process.pid)
           @before.each_key { |name| trap(name, "DEFAULT") }
           @io.close
           @writer.close
