@@ -380,7 +380,7 @@ class CableOnRails81Test < Minitest::Test
     pumas = Array.new(2) { ServedProcess.new(puma, environment:, folder: FOLDER) }
     assert_broadcasts_reach(pumas)
   ensure
-    pumas&.each(&:stop)
+    pumas&.each(&:kill)
   end
 
   def test_processes_of_puma_share_broadcasts_through_a_redis
