@@ -42,7 +42,7 @@ static void write_whole(heddle_buffer *out, heddle_head_form form)
     CHECK_EQUAL(HEDDLE_FIELD_WRITTEN,
                 heddle_head_writer_field(&answer, out, "X-Longer-Than-All-That-Are-Taken", 32, "a", 1));
     CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_head_writer_field(&answer, out, "Upgrade", 7, "x", 1));
-    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_head_writer_known_field(&answer, out, "x", 1, "", 0));
+    CHECK_EQUAL(HEDDLE_FIELD_WRITTEN, heddle_head_writer_plain_field(&answer, out, "x", 1, "", 0));
     CHECK_EQUAL(HEDDLE_FIELD_TAKEN, heddle_head_writer_field(&answer, out, "Connection", 10, "x, Close", 8));
     CHECK_EQUAL(HEDDLE_FIELD_TAKEN,
                 heddle_head_writer_field(&answer, out, "Content-Length", 14, "9223372036854775807", 19));

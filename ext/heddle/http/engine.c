@@ -1,4 +1,7 @@
-/* The HTTP service: chooses the version of HTTP for a connection, and counts for all versions. */
+/*
+ * The HTTP service: starts each connection with HTTP/1.1, which h1_reading.c changes to HTTP/2 at its preface, and counts
+ * for all versions.
+ */
 
 #include "http/engine.h"
 

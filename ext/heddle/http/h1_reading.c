@@ -56,6 +56,7 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
 
 static HEDDLE_H1_PROGRESS change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
+    /* bytes that are parsed from the buffer are kept already */
     if (heddle_connection_buffered(connection) || keep_bytes(connection, bytes, size))
         heddle_h2_begin(connection);
     else
@@ -123,7 +124,7 @@ void heddle_h1_serve(heddle_connection *connection, bool next)
     heddle_sockets *sockets = connection->sockets;
     heddle_h1 *h1 = heddle_h1_of(connection);
     int64_t timeout = sockets->admission.queue_timeout;
-    if (timeout >= 0) /* its body may have taken long */
+    if (timeout >= 0) /* counts from the body's end, which may have come late, or from the arrival */
         timeout = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived,
                                       timeout);
     heddle_connection_set_deadline(connection, timeout);
@@ -328,7 +329,7 @@ bool heddle_h1_take_pipelined(heddle_connection *connection)
     if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_WRITES)
         return false;
     if (connection->output.size)
-        heddle_connection_flush_later(connection); /* in case its application waits */
+        heddle_connection_flush_later(connection); /* the next request's application may wait */
     heddle_h1_serve(connection, true);
     return true;
 }

@@ -75,10 +75,10 @@ HEDDLE_LAST_USE void heddle_h1_read_input(heddle_connection *connection);
 HEDDLE_LAST_USE void heddle_h1_take_buffered(heddle_connection *connection);
 /*
  * Serves the next of several requests that came together. Their responses are sent together, until the connection's
- * turn ends. False: there is none now.
+ * turn ends. True: the connection may be gone. False: there is none now.
  */
 bool heddle_h1_take_pipelined(heddle_connection *connection);
-/* Queues the request for a runner; `next`: before all others, so that the runner of the last request takes it. */
+/* Queues the request for a runner; `next`: before all others, so that the runner of the previous request takes it. */
 void heddle_h1_serve(heddle_connection *connection, bool next);
 /* Has a head begun? Empty lines before a request are ignored. */
 bool heddle_h1_has_begun(const heddle_connection *connection);

@@ -152,7 +152,7 @@ static heddle_field_result write_bytes(field_writer *writer, const char *name, s
         return heddle_head_writer_field(writer->head, writer->out, name, name_size, value, value_size);
     kept_name *kept = find_slot(writer->kept, name, name_size);
     if (kept->size == name_size && memcmp(kept->name, name, name_size) == 0)
-        return heddle_head_writer_known_field(writer->head, writer->out, name, name_size, value, value_size);
+        return heddle_head_writer_plain_field(writer->head, writer->out, name, name_size, value, value_size);
     heddle_field_result result =
         heddle_head_writer_field(writer->head, writer->out, name, name_size, value, value_size);
     if (result == HEDDLE_FIELD_WRITTEN)

@@ -15,7 +15,7 @@ static inline void put_bytes(heddle_buffer *out, const char *bytes, size_t size)
     out->used = used + size;
 }
 
-/* Writes decimal digits at the end of `room` and returns how many. */
+/* Writes decimal digits that end before `end`, and returns how many. */
 static size_t write_digits(char *end, int64_t number)
 {
     char *at = end;
@@ -150,7 +150,7 @@ static heddle_field_result take_coding(heddle_head_writer *head, const char *val
     return HEDDLE_FIELD_TAKEN;
 }
 
-/* `upgrade` is noted: the field Upgrade, which would demand it, is written here, too. */
+/* Only `close` is noted. The option `upgrade` follows from the field Upgrade, which is noted where it is written. */
 static heddle_field_result take_connection(heddle_head_writer *head, const char *value, size_t size)
 {
     if (heddle_value_is_forbidden(value, size))
@@ -170,14 +170,14 @@ typedef enum {
     CODING,
     CONNECTION,
     IGNORED,
-} part;
+} treatment;
 
-enum { LONGEST_PART = sizeof("transfer-encoding") - 1 };
+enum { LONGEST_SPECIAL_NAME = sizeof("transfer-encoding") - 1 };
 
 #define IS(word) (memcmp(name, word, sizeof(word) - 1) == 0)
 
 /* `name` is in lower case. */
-static part classify_field(const char *name, size_t size)
+static treatment classify_field(const char *name, size_t size)
 {
     switch (size) {
     case 4:
@@ -282,8 +282,8 @@ heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_bu
 {
     if (is_internal(name, name_size))
         return HEDDLE_FIELD_TAKEN;
-    if (name_size <= LONGEST_PART) {
-        char lowered[LONGEST_PART];
+    if (name_size <= LONGEST_SPECIAL_NAME) {
+        char lowered[LONGEST_SPECIAL_NAME];
         if (!copy_lower_token(lowered, name, name_size))
             return HEDDLE_BAD_NAME;
         return write_short_field(head, out, lowered, name_size, value, value_size);
@@ -297,7 +297,7 @@ heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_bu
     return result;
 }
 
-heddle_field_result heddle_head_writer_known_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
+heddle_field_result heddle_head_writer_plain_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size)
 {
     return write_field(head, out, name, name_size, value, value_size);
@@ -307,9 +307,9 @@ bool heddle_head_writer_plain_name(const char *name, size_t name_size)
 {
     if (is_internal(name, name_size))
         return false;
-    if (name_size > LONGEST_PART)
+    if (name_size > LONGEST_SPECIAL_NAME)
         return is_token(name, name_size);
-    char lowered[LONGEST_PART];
+    char lowered[LONGEST_SPECIAL_NAME];
     return copy_lower_token(lowered, name, name_size) && classify_field(lowered, name_size) == PLAIN;
 }
 
@@ -317,8 +317,8 @@ bool heddle_head_writer_ignores(const char *name, size_t name_size)
 {
     if (is_internal(name, name_size))
         return true;
-    char lowered[LONGEST_PART];
-    return name_size <= LONGEST_PART && copy_lower_token(lowered, name, name_size) &&
+    char lowered[LONGEST_SPECIAL_NAME];
+    return name_size <= LONGEST_SPECIAL_NAME && copy_lower_token(lowered, name, name_size) &&
            classify_field(lowered, name_size) == IGNORED;
 }
 
@@ -374,12 +374,12 @@ static void put_framing(heddle_head_writer *head, heddle_buffer *out)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_CONTENT_UNTIL_CLOSE:
-        /* The application writes to the socket itself, in the coding that it has declared. */
+        /* Over HTTP/1.1 only with until_close: the application writes to the socket itself, in the coding it declared. */
         if (head->declared_chunked && head->minor == 1 && head->form == HEDDLE_AS_LINES)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_NO_CONTENT:
-        /* HEAD gets the length that GET would get; of the statuses without content, 205 alone may have a length. */
+        /* HEAD gets the length that GET would get; of the statuses without content, only 205 gets a length. */
         head->length = 0;
         if (head->status == 205)
             put_length(head, out, 0);

@@ -55,7 +55,7 @@ void heddle_head_writer_begin(heddle_head_writer *head, heddle_buffer *out);
 
 typedef enum {
     HEDDLE_FIELD_WRITTEN,
-    HEDDLE_FIELD_TAKEN,      /* it is about the framing or the connection: noted, not written */
+    HEDDLE_FIELD_TAKEN,      /* it is about the framing or the connection: noted or ignored, not written */
     HEDDLE_BAD_NAME,         /* the name is no token */
     HEDDLE_BAD_VALUE,        /* the value has CR, LF or NUL */
     HEDDLE_BAD_LENGTH,       /* a content-length that is no number, or differs from an earlier one */
@@ -67,7 +67,7 @@ heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_bu
                                              size_t name_size, const char *value, size_t value_size);
 
 /* The same for a name for which heddle_head_writer_plain_name was true, in lower case. The value is checked. */
-heddle_field_result heddle_head_writer_known_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
+heddle_field_result heddle_head_writer_plain_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size);
 
 /* Is the name a token without a meaning for the server: neither noted, nor `date` or `upgrade`? */
@@ -80,7 +80,7 @@ bool heddle_head_writer_ignores(const char *name, size_t name_size);
 bool heddle_head_writer_value_allowed(const char *value, size_t size);
 
 /*
- * Ends a head: decides framing and keep_alive, and writes Date unless the application set it, the framing, and in lines
+ * Ends a head: decides framing and keep_alive. Writes the framing, Date unless the application has set it, and in lines
  * also Connection and the empty line. `date`: the whole line. `protocol`: what a 101 upgrades to, unless a field of the
  * application has it.
  */

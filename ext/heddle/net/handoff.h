@@ -57,7 +57,7 @@ typedef struct {
     heddle_link notified; /* connections that the loop has to look at: with watch_events, or handed off */
     uint32_t next_farewell; /* the slot of the next connection that gets a farewell; used by the watch thread alone */
     bool shown; /* the scoreboard shows that this worker is stuck; used by the watch thread alone */
-    /* requests handed off by the loop itself (net/work_sharing.h): the last time, and how many at that time */
+    /* requests handed off by the loop itself (net/work_sharing.h): the last time, and how many within that time */
     int64_t shared_at;
     uint32_t shared;
     _Atomic uint64_t given;

@@ -3,18 +3,22 @@
 #include "net/sockets.h"
 
 /*
- * May another item go now? The scoreboard shows an item that was sent only when the other worker has received it: so
- * those of one step of the coarse clock are counted here.
+ * May another item go now? The scoreboard shows an item that was sent only when the other worker has received it. Until
+ * then it would show free room, so the items sent within one step of the coarse clock are subtracted here.
  */
-static bool is_room_left(heddle_handoff *handoff, uint32_t room, int64_t now)
+static bool is_room_left(const heddle_handoff *handoff, uint32_t room, int64_t now)
 {
-    if (now != handoff->shared_at)
-        handoff->shared = 0;
-    handoff->shared_at = now;
-    return handoff->shared < room;
+    return (now == handoff->shared_at ? handoff->shared : 0) < room;
 }
 
-/* While requests with a label hold up a worker, they stay where they are: see handoff.c. */
+static void count_shared(heddle_handoff *handoff, int64_t now)
+{
+    handoff->shared = now == handoff->shared_at ? handoff->shared + 1 : 1;
+    handoff->shared_at = now;
+    atomic_fetch_add_explicit(&handoff->given, 1, memory_order_relaxed);
+}
+
+/* Has the item the label of a request that holds up a worker now? It would hold up the next one: see handoff.c. */
 static bool is_held_back(const heddle_sockets *sockets, const heddle_work *work)
 {
     uint32_t (*label)(const heddle_work *) = work->operations->label;
@@ -26,12 +30,11 @@ static bool is_enabled(const heddle_sockets *sockets)
     return sockets->handoff.on && (heddle_watch_purposes() & HEDDLE_WATCH_HANDOFF);
 }
 
-static bool hand_off(heddle_sockets *sockets, heddle_work *work)
+static bool hand_off(heddle_sockets *sockets, heddle_work *work, int64_t now)
 {
     if (is_held_back(sockets, work) || heddle_connection_hand_off(work->connection, sockets->handoff.socket) != 0)
         return false;
-    sockets->handoff.shared++;
-    atomic_fetch_add_explicit(&sockets->handoff.given, 1, memory_order_relaxed);
+    count_shared(&sockets->handoff, now);
     return true;
 }
 
@@ -45,7 +48,7 @@ bool heddle_work_share_busy(heddle_sockets *sockets, heddle_work *work, int64_t 
     return is_enabled(sockets) && heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST &&
            heddle_scoreboard_has_sleeper(balance->scoreboard, balance->slot) &&
            is_room_left(&sockets->handoff, 1, now) && heddle_connection_acquire(connection) &&
-           hand_off(sockets, work);
+           hand_off(sockets, work, now);
 }
 
 bool heddle_work_shared_lately(const heddle_sockets *sockets)
@@ -60,5 +63,5 @@ bool heddle_work_share_waiting(heddle_sockets *sockets, heddle_work *work)
         return false;
     int64_t now = heddle_clock_coarse();
     uint32_t room = heddle_scoreboard_count_room(balance->scoreboard, balance->slot, now);
-    return is_room_left(&sockets->handoff, room, now) && hand_off(sockets, work);
+    return is_room_left(&sockets->handoff, room, now) && hand_off(sockets, work, now);
 }

@@ -21,7 +21,7 @@
 
 /*
  * Hands the item's connection off if this loop has computed for a while and another worker's loop sleeps. `now` is from
- * the coarse clock. True: the connection is gone. For an item in no list, whose connection is at rest or not.
+ * the coarse clock. True: the connection is gone. For an item in no list. False also if its connection is not at rest.
  */
 bool heddle_work_share_busy(heddle_sockets *sockets, heddle_work *work, int64_t now);
 /*

@@ -161,7 +161,7 @@ static VALUE offload_hook_libc(VALUE self, VALUE list)
 /* Sets the maximum of offload threads. */
 static VALUE offload_limit_threads(VALUE self, VALUE limit)
 {
-    heddle_threads_limit(NUM2UINT(limit));
+    heddle_threads_set_limit(NUM2UINT(limit));
     return limit;
 }
 

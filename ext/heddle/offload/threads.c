@@ -26,7 +26,7 @@
  */
 enum { SOFT_LIMIT = 64 };
 
-/* Threads beyond the limit for prompt jobs: otherwise no file could be opened while all threads wait for a lock. */
+/* Threads above the limit, for prompt jobs only: else no file could be opened while all threads wait for a lock. */
 enum { RESERVED = 8 };
 
 /* A thread that was idle for this time ends. */
@@ -166,20 +166,20 @@ static heddle_job *take_job(void)
     return job;
 }
 
-/* Must a sleeping thread be woken? The wake-up is best done without the lock, which the thread takes first. */
+/* Must a sleeping thread be woken? A spinning thread takes one job. The wake-up is best done without the lock, which the thread takes first. */
 static bool find_thread_to_wake(void)
 {
     return count_runnable() > spinning;
 }
 
-/* True: the queued jobs need one more thread. */
-static bool needs_thread(bool limited)
+/* True: the queued jobs need one more thread, whose start is counted. */
+static bool claim_thread(bool within_soft_limit)
 {
     if (slow >= counts.limit && count_queued() > prompt.count)
         counts.full++;
     if (count_runnable() <= counts.idle + starting || counts.threads + starting >= counts.limit + RESERVED)
         return false;
-    if (limited && counts.threads + starting >= counts.soft_limit + counts.cores)
+    if (within_soft_limit && counts.threads + starting >= counts.soft_limit + counts.cores)
         return false;
     starting++;
     return true;
@@ -192,7 +192,7 @@ bool heddle_threads_submit(heddle_job *job)
     pthread_mutex_lock(&heddle_threads_lock);
     append_job(job);
     job->expected = job->brief && may_spin(count_queued());
-    bool wake = find_thread_to_wake(), more = needs_thread(true);
+    bool wake = find_thread_to_wake(), more = claim_thread(true);
     pthread_mutex_unlock(&heddle_threads_lock);
     if (wake)
         pthread_cond_signal(&work);
@@ -235,7 +235,7 @@ bool heddle_threads_overdue(heddle_job *job)
         if (job->computes)
             judge_computing();
         pthread_cond_signal(&work);
-        more = needs_thread(false);
+        more = claim_thread(false);
         if (more) {
             counts.grown++;
             grown_at = heddle_clock_now();
@@ -433,7 +433,7 @@ heddle_job *heddle_threads_current(void)
     return current;
 }
 
-void heddle_threads_limit(unsigned limit)
+void heddle_threads_set_limit(unsigned limit)
 {
     pthread_mutex_lock(&heddle_threads_lock);
     counts.limit = limit;

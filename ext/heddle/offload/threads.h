@@ -20,8 +20,8 @@ void heddle_threads_setup(void);
 
 /* The maximum of jobs that run at once, each on its own thread. A few prompt jobs run beside them. */
 enum { HEDDLE_THREADS_LIMIT = 512 };
-void heddle_threads_limit(unsigned limit);
-/* Do as many run now? */
+void heddle_threads_set_limit(unsigned limit);
+/* Do as many run as the limit allows? */
 bool heddle_threads_full(void);
 /* Is there a thread, which will take a queued job some time? */
 bool heddle_threads_any(void);
@@ -54,7 +54,10 @@ void heddle_threads_settle(void);
 
 /* Makes the record of the calling thread; NULL: no memory. */
 heddle_offload_thread *heddle_threads_attach(void);
-/* Runs jobs until the thread has to end (false) or is not needed for a while (true). Without the GVL. */
+/*
+ * Runs jobs until the thread is not needed for a while (true) or is interrupted (false): then the caller checks
+ * interrupts, and may call again. Without the GVL.
+ */
 bool heddle_threads_serve(heddle_offload_thread *thread);
 /* Makes `serve` return, and ends its job early. */
 void heddle_threads_leave(heddle_offload_thread *thread);
@@ -77,7 +80,7 @@ typedef struct {
     jmp_buf registers;
 } heddle_native_frames;
 
-/* With the GVL, without which the thread can't end. */
+/* The caller holds the GVL: the thread can't end meanwhile. */
 heddle_native_frames heddle_threads_frames(const heddle_job *job);
 
 /* Counts forks: the jobs of a parent never end in its child. */

@@ -5,7 +5,7 @@ require "socket"
 module Heddle
   module Net
     # Connects to the first of several addresses that answers (Happy Eyeballs, RFC 8305): IPv6 and IPv4 by turns, each
-    # next attempt begun when one that was pending fails, or the last one is 250 ms old.
+    # next attempt begun when one that was pending fails, or the newest one is 250 ms old.
     class HappyEyeballs
       # Seconds between attempts (RFC 8305, section 5).
       DELAY = 0.25
@@ -77,13 +77,13 @@ module Heddle
       # @return [Array<Socket>, nil] that connected or failed
       def ready_sockets
         sockets = @pending.keys
-        return IO.select(nil, sockets, nil, time_left)&.at(1) if sockets.size > 1
+        return IO.select(nil, sockets, nil, longest_wait)&.at(1) if sockets.size > 1
 
-        sockets if sockets.first&.wait_writable(time_left)
+        sockets if sockets.first&.wait_writable(longest_wait)
       end
 
-      # Seconds, nil: any time.
-      def time_left
+      # Seconds until the next attempt or the deadline; nil: no limit.
+      def longest_wait
         left = @deadline && ((@deadline - MonotonicClock.nanoseconds) / 1e9)
         raise ConnectTimeout, "no connection to #{@host}:#{@port} in time" if left && left <= 0
         return left if @waiting.empty?

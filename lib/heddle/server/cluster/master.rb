@@ -115,7 +115,7 @@ module Heddle
         def open
           DescriptorLimit.raise if configuration.descriptor_limit == :hard
           adopting = Processes.adopt_orphans
-          raise BootError, "more than one worker needs Linux for now: run with --workers 0" unless adopting
+          raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
 
           @commons = Commons.new(configuration, @inheritance, @log)
           @fleet = Fleet.new(configuration.worker_count, commons.scoreboard, @log, method(:now),
