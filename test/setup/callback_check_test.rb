@@ -5,7 +5,7 @@ require "open3"
 require "support/native_library"
 require "tmpdir"
 
-# The check of callbacks runs by default where tests call native libraries, and fails a test.
+# The check of callbacks runs by default, and fails a test.
 class CallbackCheckTest < Minitest::Test
   LIBRARY = NativeLibrary.new(File.expand_path("../preemption/support/callbacks.c", __dir__))
   PLANTED = <<~RUBY.freeze
@@ -43,18 +43,10 @@ class CallbackCheckTest < Minitest::Test
     assert_match(/another fiber runs during a callback of callbacks\.so.*planted_test\.rb:7/, output)
   end
 
-  def test_where_it_is_not_wanted_nothing_fails
-    assert_match(/^4 runs, .* 0 failures, 0 errors/, planted(nil))
-  end
-
-  def test_it_is_on_where_tests_call_native_libraries
-    wanted = %w[test/offload/call_test.rb test/preemption/bounds_test.rb test/scheduler/wait_in_place_test.rb
-                test/scheduler/timers_test.rb].map { |file| CallbackCheck.wanted?(File.join(ROOT, file), nil) }
-
-    assert_equal [true, true, true, false], wanted
-    assert CallbackCheck.wanted?("test/http/x_test.rb", "error")
-    refute CallbackCheck.wanted?(File.join(ROOT, "test/offload/call_test.rb"), "off")
-    assert_raises(ArgumentError) { CallbackCheck.wanted?("test/http/x_test.rb", "eror") }
+  def test_it_is_on_unless_it_is_switched_off
+    assert_match(/^4 runs, .* 3 failures, 0 errors/, planted(nil))
+    assert_match(/^4 runs, .* 0 failures, 0 errors/, planted("off"))
+    assert_raises(ArgumentError) { CallbackCheck.wanted?("eror") }
   end
 
   # An exemption that names no test would excuse nothing.
