@@ -127,7 +127,7 @@ class TLSClientsTest < Minitest::Test
   def test_mistakes_are_told_in_one_sentence
     nothing = File.join(@folder, "nothing.pem").tap { |path| File.write(path, "nothing") }
     {
-      "verify=required" => /to verify clients a file of CA certificates is needed: name it with --tls-ca/,
+      "verify=required" => /verify needs a file of CA certificates: name it with --tls-ca/,
       "verify=maybe&ca=#{@ca_path}" => /verify must be none, optional or required, but is "maybe"/,
       "ca=#{@ca_path}" => /ca needs verify=optional or verify=required, but verify is none/,
       "verify=optional&ca=/nonexistent" => %r{\Athe file of authorities /nonexistent does not exist},

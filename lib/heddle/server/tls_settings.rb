@@ -34,8 +34,8 @@ module Heddle
           raise ConfigurationError, "verify must be none, optional or required, but is #{verify.to_s.inspect}"
         end
         if verify != :none && ca.nil?
-          raise ConfigurationError, "to verify clients a file of CA certificates is needed: name it with --tls-ca, or" \
-                                    " with ca= in the address"
+          raise ConfigurationError, "verify needs a file of CA certificates: name it with --tls-ca, or with ca= in " \
+                                    "the address"
         end
 
         super
