@@ -80,7 +80,8 @@ module Heddle
     # @param place [Array(Net::Scoreboard, Integer), nil] the slot of one worker among others
     # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is none
     # @param unprotected [Boolean] whether it does without what `protect` says
-    # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
+    # @param siblings [Array(BasicSocket, BasicSocket), nil] where it gives connections to other workers, and where it
+    #   takes theirs
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
                    place: nil, reserve: 0, unprotected: false, siblings: nil)
       @configuration = configuration
@@ -177,7 +178,7 @@ module Heddle
 
     # Accepts an idle connection that another worker has handed off. In the first loop.
     # @param socket [BasicSocket]
-    # @return [Boolean] false: there was none, or there is no room for one
+    # @return [Boolean, nil] see {Net::Sockets#accept_handoff}
     def accept_handoff(socket) = @mode.servings.first.accept_handoff(socket)
 
     # Whether the server stops. An endless response should end when this is true.

@@ -94,28 +94,6 @@ static void a_worker_sleeps_that_accepts_and_has_room_and_no_tick(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static uint32_t count_room(void)
-{
-    return heddle_scoreboard_count_room(&scoreboard, &scoreboard.slots[0], HEDDLE_SCOREBOARD_LATE + 2);
-}
-
-static void room_is_what_the_others_limits_leave(void)
-{
-    heddle_scoreboard_slot *other = open_two();
-    CHECK_EQUAL(1, count_room());
-    other->limit = 5;
-    other->in_flight = 2;
-    CHECK_EQUAL(3, count_room());
-    other->in_flight = 6;
-    CHECK_EQUAL(0, count_room());
-    other->in_flight = 2;
-    other->tick_began = 1; /* it is late */
-    CHECK_EQUAL(0, count_room());
-    other->tick_began = 2;
-    CHECK_EQUAL(3, count_room());
-    heddle_scoreboard_close(&scoreboard);
-}
-
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
@@ -127,6 +105,5 @@ int main(int argc, char **argv)
     check_run("scoreboard", "the memory can't be shrunk", the_memory_cannot_be_shrunk);
     check_run("scoreboard", "a worker sleeps that accepts, and has room and no tick",
               a_worker_sleeps_that_accepts_and_has_room_and_no_tick);
-    check_run("scoreboard", "room is what the others' limits leave", room_is_what_the_others_limits_leave);
     return check_end();
 }

@@ -26,18 +26,12 @@ void heddle_handoff_unlock(heddle_sockets *sockets)
         pthread_mutex_unlock(&sockets->handoff.lock);
 }
 
-bool heddle_handoff_may_send(const heddle_connection *connection)
-{
-    const heddle_transport *transport = &connection->transport;
-    return connection->protocol && !connection->protocol->stays && !connection->running && !connection->output.size &&
-           !connection->error && transport->operations == &heddle_plain_transport &&
-           heddle_transport_owner(transport) == HEDDLE_OWNER_LOOP;
-}
-
 void heddle_handoff_release(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
-    if (!heddle_handoff_may_send(connection))
+    if (!connection->protocol || connection->protocol->stays || connection->running || connection->output.size ||
+        connection->error || transport->operations != &heddle_plain_transport ||
+        heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
         return;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
     /* A plain store: only the loop changes the state LOOP. */

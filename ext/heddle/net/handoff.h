@@ -57,9 +57,7 @@ typedef struct {
     heddle_link notified; /* connections that the loop has to look at: with watch_events, or handed off */
     uint32_t next_farewell; /* the slot of the next connection that gets a farewell; used by the watch thread alone */
     bool shown; /* the scoreboard shows that this worker is stuck; used by the watch thread alone */
-    /* requests handed off by the loop itself (net/work_sharing.h): the last time, and how many within that time */
-    int64_t shared_at;
-    uint32_t shared;
+    int64_t shared_at; /* when the loop itself last handed a request off (net/work_sharing.h) */
     _Atomic uint64_t given;
 } heddle_handoff;
 
@@ -69,8 +67,6 @@ void heddle_handoff_start(heddle_sockets *sockets, const heddle_handoff_operatio
  * harvest, or these sockets have no slot on the scoreboard.
  */
 int heddle_handoff_begin(heddle_sockets *sockets, int socket);
-/* Could this connection, which the loop owns, be handed off while a request on it waits? */
-bool heddle_handoff_may_send(const heddle_connection *connection);
 /* After this the watch thread does not touch these sockets. Idempotent. */
 void heddle_handoff_end(heddle_sockets *sockets);
 /* The same in a forked child, which has no watch thread. */
@@ -106,6 +102,8 @@ int heddle_connection_send(heddle_connection *connection, int socket);
  * owns it. In the loop.
  */
 int heddle_connection_hand_off(heddle_connection *connection, int socket);
+/* The same for a worker that runs and receives: for 20 ms it leaves the connection to the others. */
+int heddle_connection_share(heddle_connection *connection, int socket);
 /* The same for a connection whose session these words describe: see heddle_service_operations. In the loop. */
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size);
 

@@ -5,7 +5,6 @@
  */
 
 #include "net/sockets.h"
-#include "net/work_sharing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +25,8 @@ enum {
 typedef struct {
     uint32_t version, size;
     uint32_t flags, bytes;
-    uint32_t sender; /* its process id */
+    uint32_t sender;   /* its process id */
+    int64_t shared_at; /* when a sender that runs handed it off (net/work_sharing.h), ns, CLOCK_MONOTONIC; 0: another */
     heddle_address remote, local;
 } handoff_message;
 
@@ -36,7 +36,8 @@ typedef union {
 } attached_descriptor;
 
 /* Sends the message and these `count` pieces of input; the caller has left room for the message before them. */
-static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket, uint32_t flags)
+static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket, uint32_t flags,
+                        int64_t shared_at)
 {
     handoff_message words;
     attached_descriptor attached;
@@ -52,6 +53,7 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
     words.flags = flags | (connection->secure ? FLAG_SECURE : 0);
     words.bytes = (uint32_t)bytes;
     words.sender = (uint32_t)getpid();
+    words.shared_at = shared_at;
     words.remote = connection->remote;
     words.local = connection->local;
     memset(&attached, 0, sizeof(attached));
@@ -74,17 +76,22 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
     return errno == EMSGSIZE ? -EOPNOTSUPP : errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
-int heddle_connection_send(heddle_connection *connection, int socket)
+static int send_with_input(heddle_connection *connection, int socket, int64_t shared_at)
 {
     struct iovec pieces[1 + HEDDLE_INPUT_PIECES];
     int count = connection->protocol->collect_input(connection, pieces + 1);
-    return send_message(connection, pieces, count, socket, 0);
+    return send_message(connection, pieces, count, socket, 0, shared_at);
+}
+
+int heddle_connection_send(heddle_connection *connection, int socket)
+{
+    return send_with_input(connection, socket, 0);
 }
 
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size)
 {
     struct iovec pieces[] = {{0}, {.iov_base = (char *)words, .iov_len = size}};
-    return send_message(connection, pieces, 1, socket, FLAG_SESSION);
+    return send_message(connection, pieces, 1, socket, FLAG_SESSION, 0);
 }
 
 /* Takes an idle connection for a drain. Other connections can still be answered here. */
@@ -102,18 +109,28 @@ static void forget_sent(heddle_connection *connection)
         close(fd);
 }
 
-int heddle_connection_hand_off(heddle_connection *connection, int socket)
+static int hand_off(heddle_connection *connection, int socket, int64_t shared_at)
 {
     heddle_transport *transport = &connection->transport;
     if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF))
         return -EBUSY;
-    int result = heddle_connection_send(connection, socket);
+    int result = send_with_input(connection, socket, shared_at);
     if (result < 0) {
         heddle_transport_change_owner(transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
         return result;
     }
     forget_sent(connection);
     return 0;
+}
+
+int heddle_connection_hand_off(heddle_connection *connection, int socket)
+{
+    return hand_off(connection, socket, 0);
+}
+
+int heddle_connection_share(heddle_connection *connection, int socket)
+{
+    return hand_off(connection, socket, heddle_clock_now());
 }
 
 static int send_idle(heddle_connection *connection, int socket)
@@ -190,22 +207,24 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
     return fd;
 }
 
-/* Has this worker itself just handed off the next connection? Then the others may take it. */
+/* How long the others have time to receive a shared connection before its sender may receive it itself, ns. */
+#define OTHERS_FIRST INT64_C(20000000)
+
+/* Has this worker itself just shared the next connection? While it drains, it takes back what the others have left. */
 static bool is_for_others(const heddle_sockets *sockets, int socket)
 {
     handoff_message words;
-    return heddle_work_shared_lately(sockets) &&
+    return sockets->handoff.on &&
            recv(socket, &words, sizeof(words), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(words) &&
-           words.sender == (uint32_t)getpid();
+           words.version == MESSAGE_VERSION && words.sender == (uint32_t)getpid() &&
+           heddle_clock_now() - words.shared_at < OTHERS_FIRST;
 }
 
 int heddle_handoff_receive(heddle_sockets *sockets, int socket)
 {
     handoff_message words;
-    if (heddle_reserve_parked(&sockets->reserve))
-        return -EDQUOT;
-    if (is_for_others(sockets, socket))
-        return -EAGAIN;
+    if (heddle_reserve_parked(&sockets->reserve) || is_for_others(sockets, socket))
+        return -EBUSY;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
     /* A descriptor that can't be received, because there are too many, is lost: this checks first. */

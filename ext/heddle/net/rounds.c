@@ -89,7 +89,7 @@ void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work)
         heddle_sockets_queue(sockets, work, next);
         return;
     }
-    if (!heddle_sockets_admit(sockets, work))
+    if (!heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
         return;
     defer_item(sockets, work);
     heddle_runners_call(sockets);

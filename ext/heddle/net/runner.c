@@ -149,7 +149,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
             return NULL;
         if (sockets->paused & HEDDLE_PAUSED_BUSY)
             heddle_admission_resume_accepting(sockets);
-        if (heddle_work_share_busy(sockets, work, now) || !heddle_connection_acquire(work->connection) ||
+        if (heddle_work_share(sockets, work, now) || !heddle_connection_acquire(work->connection) ||
             (sockets->reserve.rank && heddle_reserve_holds_back(sockets, work)))
             continue;
         if (!heddle_rounds_admit(sockets, work))

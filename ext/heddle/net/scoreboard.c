@@ -173,17 +173,11 @@ bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const hedd
 
 #define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
-static uint32_t count_room_in(const heddle_scoreboard_slot *slot)
-{
-    uint32_t limit = GET(slot->limit), in_flight = GET(slot->in_flight);
-    if (!limit)
-        return 1;
-    return in_flight < limit ? limit - in_flight : 0;
-}
-
 static bool is_asleep(const heddle_scoreboard_slot *slot)
 {
-    return GET(slot->accepting) && !GET(slot->stuck) && !GET(slot->tick_began) && count_room_in(slot);
+    uint32_t limit = GET(slot->limit);
+    return GET(slot->accepting) && !GET(slot->stuck) && !GET(slot->tick_began) &&
+           (!limit || GET(slot->in_flight) < limit);
 }
 
 bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine)
@@ -194,18 +188,6 @@ bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const he
             return true;
     }
     return false;
-}
-
-uint32_t heddle_scoreboard_count_room(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
-                                      int64_t now)
-{
-    uint32_t used = count_used(scoreboard);
-    uint64_t room = 0;
-    for (uint32_t i = 0; i < used; i++) {
-        if (&scoreboard->slots[i] != mine && can_accept(&scoreboard->slots[i], now))
-            room += count_room_in(&scoreboard->slots[i]);
-    }
-    return room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
 }
 
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label)

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    HEDDLE_SCOREBOARD_VERSION = 4,
+    HEDDLE_SCOREBOARD_VERSION = 5,
     HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, because processors fetch them in pairs */
     HEDDLE_SHARED_POOLS = 32,     /* how many pools can have a limit over all workers */
     HEDDLE_POOL_SHARES = 1024,    /* the largest such limit */
@@ -105,10 +105,6 @@ bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const hedd
 
 /* Is there a worker that could serve a request at once, because its loop sleeps? */
 bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
-
-/* How many requests more than now could the other workers serve at once? Those without a limit count as one each. */
-uint32_t heddle_scoreboard_count_room(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
-                                      int64_t now);
 
 /* The bytes of request bodies that all other workers have on disk. */
 uint64_t heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);

@@ -1,7 +1,5 @@
 #include "net/sockets.h"
 
-#include "net/work_sharing.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,15 +233,9 @@ void heddle_sockets_close_idle(heddle_connection *connection)
     heddle_sockets_close_connection(connection);
 }
 
-bool heddle_sockets_admit(heddle_sockets *sockets, heddle_work *work)
-{
-    return heddle_admission_open(sockets) ||
-           (!heddle_work_share_waiting(sockets, work) && heddle_admission_admit(sockets, work));
-}
-
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool next)
 {
-    if (!next && !heddle_sockets_admit(sockets, work))
+    if (!next && !heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
         return;
     heddle_ready_list_add(&sockets->ready, work, next);
     heddle_connection_release(work->connection);

@@ -130,12 +130,7 @@ void heddle_sockets_schedule_resume(heddle_sockets *sockets);
  */
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool next);
 /*
- * May this item wait for a runner here? False: another worker gets it, or it was rejected, and its connection may be
- * freed.
- */
-bool heddle_sockets_admit(heddle_sockets *sockets, heddle_work *work);
-/*
- * Queues a later item of the connection's session: it joins the ready list when this connection has its turn in
+ * The same for a later item of the connection's session: it joins the ready list when this connection has its turn in
  * the next round.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
@@ -230,8 +225,8 @@ void heddle_balance_try_resume(heddle_sockets *sockets);
  */
 int heddle_handoff_send_idle(heddle_sockets *sockets, int socket);
 /*
- * Accepts one handed-off connection. 0, -EAGAIN when there is none, -EDQUOT when there is no room for it here, other
- * errors.
+ * Accepts one handed-off connection. 0, -EAGAIN when there is none, -EDQUOT when there is no room for it here, -EBUSY
+ * when another worker is to have it, other errors.
  */
 int heddle_handoff_receive(heddle_sockets *sockets, int socket);
 

@@ -39,7 +39,7 @@ COUNTER(idle, sockets->connections - sockets->running)
 /* Connections accepted so far. */
 COUNTER(accepted, sockets->accepted)
 
-/* Connections handed off to another process while the loop was held up. */
+/* Connections handed off to another process while the loop was held up, or had too much to do. */
 COUNTER(handed_off, atomic_load(&sockets->handoff.given))
 
 /* Connections that another process has handed off to this one. */

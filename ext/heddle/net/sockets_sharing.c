@@ -60,15 +60,20 @@ static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 }
 
 /*
- * call-seq: accept_handoff(socket) -> true or false
+ * call-seq: accept_handoff(socket) -> true, false or nil
  *
- * Accepts one connection that another process has handed off. false: none is waiting, or there is no room.
+ * Accepts one connection that another process has handed off. nil: none is waiting. false: there is no room for it, or
+ * it is for other processes, as this one has just handed it off itself.
  */
 static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 {
     heddle_sockets *sockets = heddle_sockets_open(self);
     int result = heddle_handoff_receive(sockets, rb_io_descriptor(rb_io_get_io(io)));
-    if (result == -EAGAIN || result == -EDQUOT || result == -EMFILE)
+    if (result == -EAGAIN)
+        return Qnil;
+    if (result == -EDQUOT)
+        heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL); /* the other workers see that there is no room here */
+    if (result == -EDQUOT || result == -EMFILE || result == -EBUSY)
         return Qfalse;
     if (result < 0 && result != -EPROTO && result != -ENOMEM)
         rb_syserr_fail(-result, "receiving a handoff");

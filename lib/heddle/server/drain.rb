@@ -24,12 +24,14 @@ module Heddle
       # @param configuration [Configuration]
       # @param log [Log]
       # @param giving [BasicSocket, nil] see {Server#stop}
+      # @param taking [BasicSocket, nil] where connections are that workers have handed off
       # @yieldreturn [Boolean] whether to stop at once
-      def initialize(sockets, engine, configuration, log, giving: nil, &at_once)
+      def initialize(sockets, engine, configuration, log, giving: nil, taking: nil, &at_once)
         @sockets = sockets
         @engine = engine
         @log = log
         @giving = giving
+        @taking = taking
         @at_once = at_once
         @scheduler = Fiber.scheduler
         @stop_timeout = configuration.stop_timeout.to_f
@@ -55,10 +57,17 @@ module Heddle
       # just sends a request, gets a response, which says that it is the last one.
       def let_come_to_rest
         @sockets.accept_rest
+        take_rest if @taking
         yield
         @sockets.shutdown_idle(LAST_WORD)
         wait_until([@deadline, now + LAST_WORD].min)
         @sockets.shutdown_idle
+      end
+
+      # The other workers stop as well, and may take nothing more. From now on this one hands nothing off: what it has
+      # handed off is taken by it, if by no other.
+      def take_rest
+        nil while @sockets.accept_handoff(@taking)
       end
 
       # Other workers serve the same sockets. A client whose response promised keep-alive finds its connection open.

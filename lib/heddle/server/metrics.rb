@@ -68,7 +68,7 @@ module Heddle
         one("clients_gone_total", "counter", "Clients that left before they had their answer.", :clients_gone)
         one("connections_accepted_total", "counter", "Connections accepted.", :accepted)
         one("connections_handed_off_total", "counter",
-            "Connections handed off to another worker while the loop was held up.",
+            "Connections handed off to another worker: the loop was held up, or had too much to do.",
             :handed_off)
         one("handoffs_received_total", "counter", "Connections received from another worker.", :handoffs_received)
         family("tls_handshakes_total", "counter", "TLS handshakes.")

@@ -41,7 +41,8 @@ module Heddle
       # It is one worker among others. Before {#serve}.
       # @param scoreboard [Net::Scoreboard]
       # @param slot [Integer]
-      # @param siblings [BasicSocket, nil] where the others take over what this one can't serve
+      # @param siblings [Array(BasicSocket, BasicSocket), nil] where it gives connections to other workers, and where it
+      #   takes theirs
       # @param reserve [Integer] its rank among the reserve workers; 0: it is none
       # @return [void]
       def take_place(scoreboard, slot, siblings: nil, reserve: 0)
@@ -84,8 +85,8 @@ module Heddle
       end
 
       # @param socket [BasicSocket]
-      # @return [Boolean] see {Server#accept_handoff}
-      def accept_handoff(socket) = @sockets ? @sockets.accept_handoff(socket) : false
+      # @return [Boolean, nil] see {Server#accept_handoff}
+      def accept_handoff(socket) = @sockets&.accept_handoff(socket)
 
       # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] see {Server#statistics}; nil while it serves not
       def statistics
@@ -161,7 +162,7 @@ module Heddle
         sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }
         join(sockets, service.engine) if @place
-        sockets.enable_handoff(@siblings) if @siblings
+        sockets.enable_handoff(@siblings.first) if @siblings
         sockets
       end
 
@@ -181,7 +182,9 @@ module Heddle
       end
 
       def drain(sockets, listeners)
-        drain = Drain.new(sockets, @engine, @configuration, @log, giving: @giving) { @stopping == :now }
+        drain = Drain.new(sockets, @engine, @configuration, @log, giving: @giving, taking: @siblings&.last) do
+          @stopping == :now
+        end
         return true if drain.run { listeners.close }
 
         cancel_running(sockets)

@@ -207,19 +207,6 @@ class ClusterHandoffTest < Minitest::Test
     blocker.hear
   end
 
-  # One of several at least: the other worker may just be late.
-  def test_requests_beyond_the_limit_of_a_worker_go_to_one_that_has_room
-    serve_app("--max-requests", "1")
-    blocker, *others = neighbours(5)
-    await("waits") { blocker.ask("/wait") }
-    sockets = others.each { |one| one.ask("/") }.map(&:socket)
-    answered, = IO.select(sockets, nil, nil, PATIENCE)
-
-    assert_equal @clients.keys.last, others[sockets.index(answered.first)].hear.first
-    write("enough", "")
-    (others.reject { |one| one.socket == answered.first } + [blocker]).each { |one| assert_equal "here", one.hear.last }
-  end
-
   def test_what_can_not_go_is_answered_later
     serve_app
     blocker, witness, chunks = neighbours(3)

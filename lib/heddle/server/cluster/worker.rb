@@ -103,7 +103,7 @@ module Heddle
           @listeners = Listeners.new(commons.listeners, shared: true)
           Server.new(@setting.configuration,
                      log: @setting.log, listeners: @listeners,
-                     place: [commons.scoreboard, @slot], siblings: commons.giving, reserve: @reserve,
+                     place: [commons.scoreboard, @slot], siblings: [commons.giving, commons.taking], reserve: @reserve,
                      unprotected: index < @setting.configuration.unprotected_workers)
         end
 
@@ -183,9 +183,9 @@ module Heddle
           until @server.stopping?
             commons.taking.wait_readable
             taken = 0
-            taken += 1 while taken < SHARE && !@server.stopping? && @server.accept_handoff(commons.taking)
-            # Nothing taken: another worker was faster, or there is no room here.
-            sleep(taken > 0 ? 0 : PAUSE)
+            taken += 1 while taken < SHARE && !@server.stopping? && (last = @server.accept_handoff(commons.taking))
+            # false: one is waiting that this worker can't have now.
+            sleep(last == false ? PAUSE : 0)
           end
         end
 

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "server_helpers"
+
+class DrainTest < Minitest::Test
+  include ServerHelpers
+
+  GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+  def setup
+    super
+    skip "only epoll and io_uring have a set of their own" unless RUBY_PLATFORM.include?("linux")
+    @pair = UNIXSocket.pair(:SEQPACKET)
+  end
+
+  def teardown
+    @pair&.each(&:close)
+    super
+  end
+
+  # Nobody else is left to receive it.
+  def test_a_connection_that_was_handed_off_is_answered_when_all_workers_stop
+    app = ->(_env) { [200, { "content-length" => "4" }, ["done"]] }
+    start(app)
+    client = connect
+    client.write(GET)
+    client.readpartial(4096) until client.wait_readable(0).nil? && server.statistics[:idle] == 1
+    server.stop(giving: @pair.first)
+    wait_for_end
+    client.write(GET)
+    start(app, place: [Heddle::Net::Scoreboard.new(2), 0], siblings: @pair)
+    stop
+
+    assert_operator read_all(client), :end_with?, "connection: close\r\n\r\ndone"
+  end
+end
