@@ -4,8 +4,8 @@
 /*
  * The files of spooled bodies. They have no name, and only the process that made a file writes to it. To create a file,
  * to allocate its blocks and to free them costs more than to copy a body of a few megabytes. So a file that is no
- * longer needed is kept for 250 ms: the next body overwrites it. A body is never read beyond its own end. When the disk is
- * full, kept files are closed.
+ * longer needed is kept for 250 ms: the next body overwrites it. A body is never read beyond its own end. When the disk
+ * is full, kept files are closed.
  */
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * The HTTP service: starts each connection with HTTP/1.1, which h1_reading.c changes to HTTP/2 at its preface, and counts
+ * The HTTP service: starts each connection with HTTP/1.1, which h1_reading.c changes to HTTP/2 at its preface. Counts
  * for all versions.
  */
 

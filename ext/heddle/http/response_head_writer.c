@@ -374,7 +374,7 @@ static void put_framing(heddle_head_writer *head, heddle_buffer *out)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_CONTENT_UNTIL_CLOSE:
-        /* Over HTTP/1.1 only with until_close: the application writes to the socket itself, in the coding it declared. */
+        /* Over HTTP/1.1 only with until_close: the application writes to the socket, in the coding it has declared. */
         if (head->declared_chunked && head->minor == 1 && head->form == HEDDLE_AS_LINES)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;

@@ -22,6 +22,12 @@ bool heddle_balance_should_defer(heddle_sockets *sockets)
     return balance->slot && heddle_scoreboard_has_idler(balance->scoreboard, balance->slot, heddle_clock_coarse());
 }
 
+bool heddle_balance_holds_up(const heddle_sockets *sockets, const heddle_work *work)
+{
+    uint32_t (*label)(const heddle_work *) = work->operations->label;
+    return label && heddle_scoreboard_holds_up(sockets->balance.scoreboard, label(work));
+}
+
 void heddle_balance_try_resume(heddle_sockets *sockets)
 {
     if ((sockets->paused & HEDDLE_PAUSED_LOADED) && !heddle_balance_should_defer(sockets))

@@ -10,8 +10,7 @@ static void hold_back(heddle_sockets *sockets, heddle_work *work)
 bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_reserve *reserve = &sockets->reserve;
-    uint32_t (*label)(const heddle_work *) = work->operations->label;
-    if (!label || !heddle_scoreboard_holds_up(sockets->balance.scoreboard, label(work)))
+    if (!heddle_balance_holds_up(sockets, work))
         return false;
     if (reserve->held.count >= sockets->admission.queue_limit) {
         sockets->admission.rejected_full++;

@@ -213,6 +213,8 @@ bool heddle_balance_should_defer(heddle_sockets *sockets);
 void heddle_balance_stop_accepting(heddle_sockets *sockets);
 /* Resumes accepting if no other worker has less to do. */
 void heddle_balance_try_resume(heddle_sockets *sockets);
+/* Does a request with this item's label hold up a worker now? Then the item would hold up the next one. */
+bool heddle_balance_holds_up(const heddle_sockets *sockets, const heddle_work *work);
 
 /*
  * -- handoff_messages.c

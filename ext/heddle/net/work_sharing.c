@@ -15,13 +15,6 @@ static bool is_enabled(const heddle_sockets *sockets)
     return sockets->handoff.on && (heddle_watch_purposes() & HEDDLE_WATCH_HANDOFF) && heddle_watch_rescues() == 1;
 }
 
-/* Has the item the label of a request that holds up a worker now? It would hold up the next one: see handoff.c. */
-static bool is_held_back(const heddle_sockets *sockets, const heddle_work *work)
-{
-    uint32_t (*label)(const heddle_work *) = work->operations->label;
-    return label && heddle_scoreboard_holds_up(sockets->balance.scoreboard, label(work));
-}
-
 bool heddle_work_share(heddle_sockets *sockets, heddle_work *work, int64_t now)
 {
     heddle_connection *connection = work->connection;
@@ -30,7 +23,7 @@ bool heddle_work_share(heddle_sockets *sockets, heddle_work *work, int64_t now)
         return false;
     if (!is_enabled(sockets) || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
         !heddle_scoreboard_has_sleeper(sockets->balance.scoreboard, sockets->balance.slot) ||
-        is_held_back(sockets, work))
+        heddle_balance_holds_up(sockets, work))
         return false;
     if (!heddle_connection_acquire(connection) || heddle_connection_share(connection, handoff->socket) != 0)
         return false;

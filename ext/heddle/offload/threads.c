@@ -166,7 +166,10 @@ static heddle_job *take_job(void)
     return job;
 }
 
-/* Must a sleeping thread be woken? A spinning thread takes one job. The wake-up is best done without the lock, which the thread takes first. */
+/*
+ * Must a sleeping thread be woken? A spinning thread takes one job. The wake-up is best done without the lock, which
+ * the thread takes first.
+ */
 static bool find_thread_to_wake(void)
 {
     return count_runnable() > spinning;
