@@ -23,6 +23,7 @@ module Bench
         include HTTP2::Contestant # over_tls
 
         def words(_path) = PLAIN
+        def event_streams? = true
         def excludes(row_key) = ("speaks no Action Cable here" if row_key.start_with?("cable"))
       end
 
@@ -79,6 +80,7 @@ module Bench
         end
 
         def tls? = false
+        def event_streams? = false
       end
 
       # Action Cable's own server.
@@ -122,6 +124,7 @@ module Bench
         def label = "send() in C"
         def role = :baseline
         def tls? = false
+        def event_streams? = false
         def words(_path) = PLAIN
         def excludes(row_key) = ("only sends messages to all" unless row_key == "publish")
         def command(port, _folder, _ruby_flags) = [HTTP::Native.program("fanout"), port.to_s]

@@ -17,7 +17,7 @@ module Bench
 
       # @return [Array<Row>]
       def all
-        [idle, subscribed, tls, publish, handshakes, echo, stopped, cable, cable_reload,
+        [idle, subscribed, events, tls, publish, events_publish, handshakes, echo, stopped, cable, cable_reload,
          *Delivery::BACKENDS.flat_map { |name, backend| delivery(name, backend) }]
       end
 
@@ -29,6 +29,11 @@ module Bench
       def subscribed
         Idle.new(key: "subscribed", title: "10,000 idle sockets with one subscription, each", path: "/room",
                  connections: 10_000, goals: [Goal.new(at_most: 2.5, unit: "kB")])
+      end
+
+      def events
+        Idle.new(key: "events", title: "10,000 idle event streams, each", path: "/room", events: "/events",
+                 connections: 10_000, goals: [Goal.new(at_most: 3.0, unit: "kB")])
       end
 
       def tls
@@ -61,6 +66,11 @@ module Bench
       def publish
         Publish.new(key: "publish", title: "100 bytes to 10,000 sockets: the last has them", path: "/room",
                     connections: 10_000, goals: [Goal.new(at_most: 60, unit: "ms"), best(1.0)])
+      end
+
+      def events_publish
+        Publish.new(key: "events-publish", title: "100 bytes to 10,000 event streams: the last has them", path: "/room",
+                    events: "/events", connections: 10_000, goals: [best(1.0)])
       end
 
       def handshakes

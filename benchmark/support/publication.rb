@@ -32,9 +32,11 @@ module Bench
     # Puts the figures into the page docs/benchmarks/NAME.md, between its two marks, and the chart beside it.
     #
     # @return [String] the page, as seen from the project's folder
-    # @raise [RuntimeError] for a smoke run, whose figures mean nothing, and for a page without the marks
+    # @raise [RuntimeError] for a smoke run, whose figures mean nothing; for a run of some rows, which would take the
+    #   figures of the others from the page; and for a page without the marks
     def publish
       raise "a --quick run is not published" if @result[:quick]
+      raise "a run with --only is not published: the page would lose the figures of the other rows" if @result[:partial]
 
       page = File.join("docs", "benchmarks", "#{@name}.md")
       path = File.join(@root, page)

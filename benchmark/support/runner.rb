@@ -21,8 +21,8 @@ module Bench
       environment = Environment.new(yjit: yjit?).to_h
       probed = contestants.to_h { |contestant| [contestant, probe(contestant)] }
       present = probed.select { |_, answer| answer[:version] }.keys
-      { suite: @suite.name, title: @suite.title, rounds: @options.rounds, quick: @options.quick?, environment:,
-        reference: @suite.reference, charts: @suite.charts, legend: @suite.legend,
+      { suite: @suite.name, title: @suite.title, rounds: @options.rounds, quick: @options.quick?, partial: partial?,
+        environment:, reference: @suite.reference, charts: @suite.charts, legend: @suite.legend,
         contestants: probed.map { |contestant, answer| describe(contestant, answer) },
         rows: rows.map { |row| run_row(row, present) } }
     end
@@ -30,6 +30,9 @@ module Bench
     private
 
     def rows = @options.only ? @options.only.map { |key| @suite.row(key) } : @suite.rows
+
+    # A run of all rows by name is a whole one.
+    def partial? = @suite.rows.any? { |row| !rows.include?(row) }
 
     def contestants
       @options.contestants ? @options.contestants.map { |key| @suite.contestant(key) } : @suite.participants

@@ -44,6 +44,15 @@ class PublicationTest < Minitest::Test
     end
   end
 
+  def test_a_run_of_some_rows_does_not_take_the_others_from_the_page
+    with_page("<!-- figures -->\nold\n<!-- end of figures -->\n") do |root, page|
+      error = assert_raises(RuntimeError) { publication(root, partial: true).publish }
+
+      assert_includes error.message, "--only"
+      assert_includes File.read(page), "old"
+    end
+  end
+
   private
 
   def publication(root, **change) = Bench::Publication.new("scheduler", FinishedRun::RESULT.merge(change), root:)

@@ -52,6 +52,24 @@ class RealtimeBenchmarkSuiteTest < Minitest::Test
     end
   end
 
+  def test_the_program_counts_event_streams_that_one_socket_publishes_to
+    app = lambda do |env|
+      next Heddle::WebSocket.upgrade(env, Room.new) unless env["PATH_INFO"] == "/events"
+
+      Heddle::EventStream.response("bench room")
+    end
+    serving(app, lint: false) do
+      Bench::HTTP::Native.run("sockets", port, "/", 5, "", "", "", "/events") do |said, input|
+        assert_equal [5, 0], said.call.values_at(:opened, :failed)
+        input.puts("publish 3 100")
+        assert_equal [3, 0], said.call.values_at(:messages, :missing)
+        input.puts("publish 2 70000")
+
+        assert_equal [2, 0], said.call.values_at(:messages, :missing)
+      end
+    end
+  end
+
   def test_the_program_counts_echoes_and_handshakes
     sockets(Echo.new, 4) do |said, input|
       said.call

@@ -1,4 +1,4 @@
-/* sockets PORT PATH COUNT HELLO PREFIX SUFFIX
+/* sockets PORT PATH COUNT HELLO PREFIX SUFFIX [EVENTS]
  *
  * Opens WebSockets, sends HELLO on each if it is not empty, and says {"opened":…} when all are open or have failed.
  * Then it does what the lines of its input ask for, and says a line of JSON after each:
@@ -9,7 +9,10 @@
  *   handshakes MILLISECONDS closes and opens them again all the time
  *   stop COUNT              reads the last ones no more
  *
- * A message is PREFIX, "bench " with the time, padding, and SUFFIX; everything else that comes is ignored. */
+ * A message is PREFIX, "bench " with the time, padding, and SUFFIX; everything else that comes is ignored.
+ *
+ * With EVENTS, a path, only the first socket is a WebSocket, which publishes. The others are event streams of this
+ * path: GET requests whose responses do not end. */
 #include "client.h"
 
 #include <arpa/inet.h>
@@ -46,7 +49,8 @@ static struct {
   bool again; /* an open one is closed and opened */
   uint64_t waited; /* the time in the message that is waited for; 0: every one is a sample */
   const char *hello, *prefix, *suffix;
-  char request[1024];
+  bool events; /* all but the first are event streams */
+  char request[1024], events_request[1024];
   uint32_t *samples;
   size_t sample_count;
 } run;
@@ -119,24 +123,59 @@ static void send_message(struct peer *peer, uint64_t time, size_t size)
   run.sent++;
 }
 
+static bool is_stream(const struct peer *peer)
+{
+  return run.events && peer != run.peers;
+}
+
+/* A message, if one is whole among the kept bytes. */
+static const char *find_message(const struct peer *peer)
+{
+  const char *found = memmem(peer->bytes, peer->kept, "bench ", 6);
+  return found && peer->kept >= (size_t)(found - peer->bytes) + 26 ? found : NULL;
+}
+
+static void take_message(struct peer *peer, const char *found)
+{
+  uint64_t time = 0;
+  for (int i = 0; i < 20; i++)
+    time = time * 10 + (uint64_t)(found[6 + i] - '0');
+  if (run.waited && (time != run.waited || peer->seen == time || peer == run.peers))
+    return;
+  peer->seen = time;
+  run.received++;
+  if (!run.waited && run.sample_count < SAMPLES)
+    run.samples[run.sample_count++] = (uint32_t)(client_now() - time);
+}
+
 static void take_frame(struct peer *peer)
 {
   const char *found;
   peer->in_payload = false;
-  if (peer->opcode == 9) {
+  if (peer->opcode == 9)
     peer_send(peer, 10, peer->bytes, peer->kept);
-  } else if (peer->opcode == 8) {
+  else if (peer->opcode == 8)
     peer_fail(peer);
-  } else if ((found = memmem(peer->bytes, peer->kept, "bench ", 6)) && peer->kept >= (size_t)(found - peer->bytes) + 26) {
-    uint64_t time = 0;
-    for (int i = 0; i < 20; i++)
-      time = time * 10 + (uint64_t)(found[6 + i] - '0');
-    if (run.waited && (time != run.waited || peer->seen == time || peer == run.peers))
-      return;
-    peer->seen = time;
-    run.received++;
-    if (!run.waited && run.sample_count < SAMPLES)
-      run.samples[run.sample_count++] = (uint32_t)(client_now() - time);
+  else if ((found = find_message(peer)))
+    take_message(peer, found);
+}
+
+/* Events are found by their data, whatever chunks they come in. The next one is published when all have this one. */
+static void take_events(struct peer *peer, const char *bytes, size_t size)
+{
+  while (size) {
+    size_t used = size < KEPT - peer->kept ? size : KEPT - peer->kept;
+    memcpy(peer->bytes + peer->kept, bytes, used);
+    peer->kept += used;
+    bytes += used;
+    size -= used;
+    const char *found = find_message(peer);
+    if (found)
+      take_message(peer, found);
+    /* What may be the beginning of a message stays. */
+    size_t rest = found ? peer->kept - (size_t)(found + 26 - peer->bytes) : peer->kept < 26 ? peer->kept : 25;
+    memmove(peer->bytes, peer->bytes + peer->kept - rest, rest);
+    peer->kept = rest;
   }
 }
 
@@ -172,6 +211,14 @@ static void take_bytes(struct peer *peer, const char *bytes, size_t size)
   }
 }
 
+static void take_input(struct peer *peer, const char *bytes, size_t size)
+{
+  if (is_stream(peer))
+    take_events(peer, bytes, size);
+  else
+    take_bytes(peer, bytes, size);
+}
+
 static void take_head(struct peer *peer, const char *bytes, size_t size)
 {
   size_t used = size < KEPT - 1 - peer->kept ? size : KEPT - 1 - peer->kept, before = peer->kept;
@@ -182,7 +229,7 @@ static void take_head(struct peer *peer, const char *bytes, size_t size)
     peer->kept += used;
     return;
   }
-  if (!end || strncmp(peer->bytes, "HTTP/1.1 101", 12) != 0) {
+  if (!end || strncmp(peer->bytes, is_stream(peer) ? "HTTP/1.1 200" : "HTTP/1.1 101", 12) != 0) {
     peer_fail(peer);
     return;
   }
@@ -191,9 +238,9 @@ static void take_head(struct peer *peer, const char *bytes, size_t size)
   peer->kept = 0;
   run.pending--;
   run.opened++;
-  if (*run.hello)
+  if (*run.hello && !is_stream(peer))
     peer_send(peer, 1, run.hello, strlen(run.hello));
-  take_bytes(peer, bytes + used - rest, size - used + rest);
+  take_input(peer, bytes + used - rest, size - used + rest);
   if (run.again && peer->state == OPEN) {
     run.sample_count++;
     run.opened--;
@@ -232,7 +279,7 @@ static void peer_read(struct peer *peer, bool ended)
     if (peer->state == SHAKING)
       take_head(peer, bytes, (size_t)count);
     else
-      take_bytes(peer, bytes, (size_t)count);
+      take_input(peer, bytes, (size_t)count);
     /* A short read was all there is, unless the end has come with it: what comes later is another event. */
     if (peer->descriptor != descriptor || peer->state == CONNECTING || (!ended && (size_t)count < sizeof(bytes)))
       return;
@@ -247,7 +294,8 @@ static void turn(int milliseconds)
     struct peer *peer = events[i].data.ptr;
     if (peer->state == CONNECTING && (events[i].events & EPOLLOUT)) {
       peer->state = SHAKING;
-      if (send(peer->descriptor, run.request, strlen(run.request), MSG_NOSIGNAL) < 0)
+      const char *request = is_stream(peer) ? run.events_request : run.request;
+      if (send(peer->descriptor, request, strlen(request), MSG_NOSIGNAL) < 0)
         peer_fail(peer);
     }
     if (events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
@@ -385,8 +433,8 @@ int main(int count, char **words)
 {
   char line[128];
   unsigned long first, second;
-  if (count != 7) {
-    fprintf(stderr, "usage: sockets PORT PATH COUNT HELLO PREFIX SUFFIX\n");
+  if (count != 7 && count != 8) {
+    fprintf(stderr, "usage: sockets PORT PATH COUNT HELLO PREFIX SUFFIX [EVENTS]\n");
     return 2;
   }
   run.port = (uint16_t)atoi(words[1]);
@@ -399,6 +447,11 @@ int main(int count, char **words)
            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
            "%s\r\n",
            words[2], words[1], words[1], *run.hello ? "Sec-WebSocket-Protocol: actioncable-v1-json\r\n" : "");
+  run.events = count == 8;
+  if (run.events)
+    snprintf(run.events_request, sizeof(run.events_request),
+             "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n\r\n",
+             words[7], words[1]);
   run.epoll = epoll_create1(EPOLL_CLOEXEC);
   run.peers = calloc(run.count, sizeof(struct peer));
   run.samples = calloc(SAMPLES, sizeof(uint32_t));

@@ -8,9 +8,16 @@ module Bench
         SETTLING = 2 # seconds: until a server has done what opening sockets brings with it
 
         # @param path [String] says what the application does
-        def initialize(path:, **)
+        # @param events [String, nil] a path: all sockets but the first are event streams of it
+        def initialize(path:, events: nil, **)
           super(**)
           @path = path
+          @events = events
+        end
+
+        # @return [String, nil] why the contestant does not take part
+        def excludes(contestant)
+          @events && !contestant.event_streams? ? "has no event streams here" : super
         end
 
         def time_limit = 120
@@ -28,7 +35,7 @@ module Bench
         def sockets(server, contestant, count)
           words = contestant.words(@path)
           prefix, suffix = @path == "/room" ? words.room : words.echo
-          HTTP::Native.run("sockets", server.port, @path, count, words.hello, prefix, suffix) do |said, input|
+          HTTP::Native.run("sockets", server.port, @path, count, words.hello, prefix, suffix, *@events) do |said, input|
             opened = said.call
             raise Child::Failed, "#{opened[:opened]} of #{count} sockets were opened" if opened[:opened] < count
 

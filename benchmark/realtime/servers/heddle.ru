@@ -24,6 +24,8 @@ module Handlers
 end
 
 run lambda { |env|
+  next Heddle::EventStream.response("room") if env["PATH_INFO"] == "/events"
+
   handler = Handlers::BY_PATH[env["PATH_INFO"]] or next [200, { "content-type" => "text/plain" }, ["hello\n"]]
 
   Heddle::WebSocket.upgrade(env, handler)

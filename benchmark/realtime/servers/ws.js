@@ -8,7 +8,14 @@ const { WebSocketServer } = require("ws")
 const room = new Set()
 const sockets = new WebSocketServer({ noServer: true })
 const [port, certificate, key] = process.argv.slice(2)
-const answer = (_request, response) => response.end("hello\n")
+const listeners = new Set()
+const answer = (request, response) => {
+  if (request.url !== "/events") return response.end("hello\n")
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" })
+  response.flushHeaders()
+  listeners.add(response)
+  response.on("close", () => listeners.delete(response))
+}
 const server = certificate
   ? https.createServer({ cert: fs.readFileSync(certificate), key: fs.readFileSync(key) }, answer)
   : http.createServer(answer)
@@ -22,7 +29,13 @@ server.on("upgrade", (request, socket, head) => {
     }
     client.on("message", (message) => {
       if (request.url === "/echo") client.send(message, { binary: false })
-      else if (request.url === "/room") for (const one of room) one.send(message, { binary: false })
+      else if (request.url === "/room") {
+        for (const one of room) one.send(message, { binary: false })
+        if (listeners.size) {
+          const event = `data: ${message}\n\n`
+          for (const one of listeners) one.write(event)
+        }
+      }
     })
   })
 })
