@@ -80,6 +80,38 @@ static void timers_expire_in_order_and_not_early(void)
     heddle_timer_heap_free(&heap);
 }
 
+static void note_order(heddle_timer *timer)
+{
+    ((noting_timer *)timer)->order = order++;
+}
+
+/* Removals from between them move timers about, and pushes of earlier ones, too. */
+static void of_equal_deadlines_the_first_pushed_expires_first(void)
+{
+    enum { COUNT = 1000 };
+    heddle_timer_heap heap = {0};
+    noting_timer *timers = calloc(COUNT, sizeof(*timers));
+    for (int i = 0; i < COUNT; i++) {
+        timers[i] = (noting_timer){.timer = {.deadline = random_number() % 5, .fn = note_order}, .order = -1};
+        CHECK_EQUAL(0, heddle_timer_heap_push(&heap, &timers[i].timer));
+    }
+    for (int i = 0; i < COUNT; i += 7)
+        heddle_timer_heap_remove(&heap, &timers[i].timer);
+    check_heap(&heap);
+    heddle_timer_heap_expire(&heap, 5);
+    for (int64_t deadline = 0; deadline < 5; deadline++) {
+        int64_t last = -1;
+        for (int i = 0; i < COUNT; i++) {
+            if (i % 7 == 0 || timers[i].timer.deadline != deadline)
+                continue;
+            CHECK(timers[i].order > last);
+            last = timers[i].order;
+        }
+    }
+    free(timers);
+    heddle_timer_heap_free(&heap);
+}
+
 static void the_longest_deadlines_are_kept(void)
 {
     heddle_timer_heap heap = {0};
@@ -208,6 +240,8 @@ int main(int argc, char **argv)
     check_filter = argc > 1 ? argv[1] : NULL;
     check_run("timer heap", "an empty heap has no deadline", an_empty_heap_has_no_deadline);
     check_run("timer heap", "timers expire in order and not early", timers_expire_in_order_and_not_early);
+    check_run("timer heap", "of equal deadlines the first pushed expires first",
+              of_equal_deadlines_the_first_pushed_expires_first);
     check_run("timer heap", "the longest deadlines are kept", the_longest_deadlines_are_kept);
     check_run("timer heap", "random use keeps to the model", random_use_keeps_to_the_model);
     check_run("timer heap", "a callback removes timers that are due", a_callback_removes_timers_that_are_due);

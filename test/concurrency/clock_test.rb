@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/loop_helpers"
+require "English"
 
 class ClockTest < Minitest::Test
   # A clock whose time the test moves on.
@@ -93,8 +94,30 @@ class ClockTest < Minitest::Test
     keep = add(1_000)
     10_000.times { |i| @clock.remove(add(10 + (i % 13))) }
 
-    assert_operator @clock.instance_variable_get(:@alarms).size, :<, 200
+    assert_equal 1, @clock.instance_variable_get(:@alarms).size
     @clock.remove(keep)
+  end
+
+  def test_of_equal_times_the_first_that_was_added_rings_first
+    %w[a b c].each { |name| @clock.add(1, Target.new(name, @log), :ring) }
+    at(1)
+
+    assert_equal %w[a b c], @log
+  end
+
+  def test_a_forked_child_forgets_its_parents_alarms_and_has_its_own
+    parents = add(1)
+    pid = fork do
+      add(2)
+      at(3)
+      @clock.remove(parents)
+      exit!(@log == [2] ? 0 : 1)
+    end
+    Process.wait(pid)
+
+    assert_predicate $CHILD_STATUS, :success?
+    at(3)
+    assert_equal [1], @log
   end
 
   private

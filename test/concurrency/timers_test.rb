@@ -85,6 +85,32 @@ class TimersTest < Minitest::Test
     end
   end
 
+  def test_when_the_last_is_stopped_their_task_ends
+    in_loop do
+      kept = Array.new(3) { timers.every(3_600, Prompt.new) { nil } }
+      task = timers.instance_variable_get(:@task)
+      kept.each(&:stop)
+
+      assert_predicate timers.instance_variable_get(:@alarms), :empty?
+      task.wait
+    end
+  end
+
+  def test_one_that_stops_itself_where_it_is_posted_does_not_come_again
+    posted = 0
+    receiver = Object.new
+    receiver.define_singleton_method(:post) { |timer| (posted += 1) && timer.stop }
+    in_loop do
+      timers.every(0.001, receiver) { nil }
+      later = Heddle::Promise.new
+      timers.after(0.01, Prompt.new) { later.resolve }
+      later.wait
+
+      assert_predicate timers.instance_variable_get(:@alarms), :empty?
+    end
+    assert_equal 1, posted
+  end
+
   def test_an_interval_is_a_positive_number
     in_loop do
       [0, -1, nil, Float::INFINITY].each do |interval|

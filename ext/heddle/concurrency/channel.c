@@ -445,7 +445,9 @@ static VALUE channel_num_waiting(VALUE object)
 void Init_heddle_concurrency(VALUE heddle)
 {
     pthread_atfork(NULL, NULL, count_fork);
-    VALUE klass = rb_define_class_under(rb_define_module_under(heddle, "Concurrency"), "ChannelCore", rb_cObject);
+    VALUE concurrency = rb_define_module_under(heddle, "Concurrency");
+    Init_heddle_alarm_heap(concurrency);
+    VALUE klass = rb_define_class_under(concurrency, "ChannelCore", rb_cObject);
     rb_define_alloc_func(klass, channel_allocate);
     rb_define_private_method(klass, "limit", channel_limit, 1);
     rb_define_method(klass, "push", channel_push, -1);

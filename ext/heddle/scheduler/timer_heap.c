@@ -6,6 +6,11 @@
 
 enum { CHILDREN = 4 };
 
+static bool is_before(const heddle_timer *timer, const heddle_timer *other)
+{
+    return timer->deadline < other->deadline || (timer->deadline == other->deadline && timer->number < other->number);
+}
+
 static void set_timer(heddle_timer_heap *heap, size_t index, heddle_timer *timer)
 {
     heap->entries[index] = timer;
@@ -17,7 +22,7 @@ static void sift_up(heddle_timer_heap *heap, size_t index)
     heddle_timer *timer = heap->entries[index];
     while (index > 0) {
         size_t parent = (index - 1) / CHILDREN;
-        if (heap->entries[parent]->deadline <= timer->deadline)
+        if (!is_before(timer, heap->entries[parent]))
             break;
         set_timer(heap, index, heap->entries[parent]);
         index = parent;
@@ -35,10 +40,10 @@ static void sift_down(heddle_timer_heap *heap, size_t index)
         size_t end = first + CHILDREN < heap->count ? first + CHILDREN : heap->count;
         size_t least = first;
         for (size_t child = first + 1; child < end; child++) {
-            if (heap->entries[child]->deadline < heap->entries[least]->deadline)
+            if (is_before(heap->entries[child], heap->entries[least]))
                 least = child;
         }
-        if (timer->deadline <= heap->entries[least]->deadline)
+        if (is_before(timer, heap->entries[least]))
             break;
         set_timer(heap, index, heap->entries[least]);
         index = least;
@@ -57,6 +62,7 @@ int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer)
         heap->entries = entries;
         heap->size = size;
     }
+    timer->number = heap->pushes++;
     heap->entries[heap->count] = timer;
     sift_up(heap, heap->count++);
     return 0;
@@ -73,7 +79,7 @@ void heddle_timer_heap_remove(heddle_timer_heap *heap, heddle_timer *timer)
     if (last == timer)
         return;
     set_timer(heap, index, last);
-    if (index > 0 && last->deadline < heap->entries[(index - 1) / CHILDREN]->deadline)
+    if (index > 0 && is_before(last, heap->entries[(index - 1) / CHILDREN]))
         sift_up(heap, index);
     else
         sift_down(heap, index);

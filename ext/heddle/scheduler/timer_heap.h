@@ -3,7 +3,8 @@
 
 /*
  * Timers of a loop: a 4-ary heap of records that the waiting code owns (mostly on a fiber's stack). Each record has its
- * index, so cancelling costs O(log n). Uses no Ruby.
+ * index, so cancelling costs O(log n). Timers with equal deadlines expire in the order in which they were pushed. Uses
+ * no Ruby.
  */
 
 #include <stdbool.h>
@@ -16,12 +17,14 @@ typedef void heddle_timer_fn(heddle_timer *timer);
 struct heddle_timer {
     int64_t deadline;    /* CLOCK_MONOTONIC, nanoseconds */
     heddle_timer_fn *fn; /* called once, after the timer has left the heap; enqueues, never runs Ruby code */
-    size_t slot;        /* index in the heap + 1; 0: not in the heap */
+    size_t slot;         /* index in the heap + 1; 0: not in the heap */
+    uint64_t number;     /* set by push: the number of pushes before */
 };
 
 typedef struct {
     heddle_timer **entries;
     size_t count, size;
+    uint64_t pushes;
 } heddle_timer_heap;
 
 int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer); /* 0 or -ENOMEM */

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/concurrency/timer"
+
 module Heddle
   module Concurrency
     # The times at which objects of one loop are given blocks to call. A task keeps them, and only while there are any.
@@ -7,23 +9,10 @@ module Heddle
     class Timers
       include MonotonicClock
 
-      # The result of {#every} and {#after}.
-      Timer = Struct.new(:time, :interval, :receiver, :block, :pending) do
-        # Called by the receiver.
-        def call
-          self.pending = false
-          block&.call
-        end
-
-        # The timer may be kept until its time: it keeps nothing of its receiver.
-        # @return [void]
-        def stop = self.receiver = self.block = nil
-      end
-
       # @param scheduler [Scheduler]
       def initialize(scheduler)
         @scheduler = scheduler
-        @timers = [] # the next one first
+        @alarms = AlarmHeap.new
         @task = nil
       end
 
@@ -36,23 +25,33 @@ module Heddle
           raise ArgumentError, "the interval is #{interval.inspect}, but must be a positive number of seconds"
         end
 
-        add(Timer.new(now + interval, interval, receiver, block, false))
+        add(Timer.new(self, interval, receiver, block), now + interval)
       end
 
       # Posts the timer to the receiver once.
       # @param seconds [Numeric]
       # @param receiver (see every)
       # @return [Timer]
-      def after(seconds, receiver, &block) = add(Timer.new(now + seconds, nil, receiver, block, false))
+      def after(seconds, receiver, &block) = add(Timer.new(self, nil, receiver, block), now + seconds)
+
+      # Called by a timer with an interval that has rung.
+      # @api private
+      def renew(timer) = add(timer, [timer.alarm.time + timer.interval, now].max)
+
+      # Called by a timer that is stopped.
+      # @api private
+      def forget(timer)
+        @scheduler.unpark(@task.fiber) if @alarms.remove(timer.alarm) && @alarms.empty? && @task
+      end
 
       private
 
       # In one step, as far as the loop's other fibers can see.
-      def add(timer)
+      def add(timer, time)
         @scheduler.without_preemption do
-          @timers.insert(@timers.bsearch_index { |other| other.time > timer.time } || @timers.size, timer)
+          timer.alarm = @alarms.add(time, timer, :ring)
           if @task.nil? then @task = start
-          elsif @timers.first.equal?(timer) then @scheduler.unpark(@task.fiber)
+          elsif @alarms.first.equal?(timer.alarm) then @scheduler.unpark(@task.fiber)
           end
         end
         timer
@@ -65,27 +64,14 @@ module Heddle
       end
 
       def keep_time
-        while (timer = @timers.first)
-          rest = timer.time - now
-          @scheduler.park(rest) or next if timer.receiver && rest.positive?
+        while (alarm = @alarms.first)
+          next if @alarms.ring(now)
 
-          @timers.shift
-          ring(timer)
+          rest = alarm.time - now
+          @scheduler.park(rest) if rest.positive?
         end
       ensure
         @task = nil
-      end
-
-      def ring(timer)
-        receiver = timer.receiver or return
-        unless timer.pending
-          timer.pending = true
-          receiver.post(timer)
-        end
-        return unless timer.interval
-
-        timer.time = [timer.time + timer.interval, now].max
-        add(timer)
       end
     end
   end

@@ -1,0 +1,260 @@
+/*
+ * Heddle::Concurrency::AlarmHeap: the messages that a loop's clock sends when their time has come, in a timer heap. Its
+ * users are lib/heddle/concurrency/clock.rb and timers.rb.
+ */
+
+#include "concurrency/concurrency.h"
+
+#include "scheduler/timer_heap.h"
+
+#include <math.h>
+
+/* In memory of its own, because the collector moves objects and the heap has the record's address. */
+typedef struct {
+    heddle_timer timer;
+    VALUE self;   /* the Ruby object of this record; valid while the alarm is in a heap, which updates it */
+    VALUE heap;   /* the AlarmHeap that has it, which then lives as long as the alarm; or Qfalse */
+    VALUE target; /* gets the message; or nil */
+    ID message;
+} alarm_record;
+
+static VALUE alarm_class;
+
+/* -- an alarm ---------------------------------------------------------------------------------------------------- */
+
+static void alarm_mark(void *data)
+{
+    const alarm_record *alarm = data;
+    rb_gc_mark_movable(alarm->heap);
+    rb_gc_mark_movable(alarm->target);
+}
+
+static void alarm_compact(void *data)
+{
+    alarm_record *alarm = data;
+    alarm->heap = rb_gc_location(alarm->heap);
+    alarm->target = rb_gc_location(alarm->target);
+}
+
+static size_t alarm_memory_size(const void *data)
+{
+    return sizeof(alarm_record);
+}
+
+/* An alarm that is in a heap is never freed before the heap: each marks the other. */
+static const rb_data_type_t alarm_type = {
+    .wrap_struct_name = "Heddle::Concurrency::Alarm",
+    .function = {.dmark = alarm_mark,
+                 .dfree = RUBY_DEFAULT_FREE,
+                 .dsize = alarm_memory_size,
+                 .dcompact = alarm_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static alarm_record *alarm_of(VALUE object)
+{
+    return rb_check_typeddata(object, &alarm_type);
+}
+
+/*
+ * call-seq: time -> Float
+ *
+ * The seconds that AlarmHeap#add got, to a nanosecond.
+ */
+static VALUE alarm_time(VALUE self)
+{
+    return rb_float_new((double)alarm_of(self)->timer.deadline / 1e9);
+}
+
+/*
+ * call-seq: set? -> true or false
+ *
+ * Has it neither rung nor been removed?
+ */
+static VALUE alarm_set_p(VALUE self)
+{
+    return alarm_of(self)->heap ? Qtrue : Qfalse;
+}
+
+/* -- the heap ---------------------------------------------------------------------------------------------------- */
+
+static alarm_record *alarm_at(const heddle_timer_heap *heap, size_t index)
+{
+    return (alarm_record *)heap->entries[index];
+}
+
+static void heap_mark(void *data)
+{
+    const heddle_timer_heap *heap = data;
+    for (size_t i = 0; i < heap->count; i++)
+        rb_gc_mark_movable(alarm_at(heap, i)->self);
+}
+
+static void heap_compact(void *data)
+{
+    const heddle_timer_heap *heap = data;
+    for (size_t i = 0; i < heap->count; i++)
+        alarm_at(heap, i)->self = rb_gc_location(alarm_at(heap, i)->self);
+}
+
+/* Its alarms, if it has any, are garbage, too, and may be gone already. */
+static void heap_free(void *data)
+{
+    heddle_timer_heap_free(data);
+    xfree(data);
+}
+
+static size_t heap_memory_size(const void *data)
+{
+    const heddle_timer_heap *heap = data;
+    return sizeof(*heap) + heap->size * sizeof(*heap->entries);
+}
+
+static const rb_data_type_t heap_type = {
+    .wrap_struct_name = "Heddle::Concurrency::AlarmHeap",
+    .function = {.dmark = heap_mark, .dfree = heap_free, .dsize = heap_memory_size, .dcompact = heap_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+static VALUE heap_allocate(VALUE klass)
+{
+    heddle_timer_heap *heap;
+    return TypedData_Make_Struct(klass, heddle_timer_heap, &heap_type, heap);
+}
+
+static heddle_timer_heap *heap_of(VALUE object)
+{
+    return rb_check_typeddata(object, &heap_type);
+}
+
+static int64_t to_deadline(VALUE seconds)
+{
+    double nanoseconds = NUM2DBL(seconds) * 1e9;
+    if (isnan(nanoseconds))
+        rb_raise(rb_eArgError, "the time of an alarm is not a number");
+    if (nanoseconds <= 0)
+        return 0;
+    return nanoseconds >= (double)INT64_MAX ? INT64_MAX : (int64_t)nanoseconds;
+}
+
+static void release_alarm(heddle_timer_heap *heap, alarm_record *alarm)
+{
+    heddle_timer_heap_remove(heap, &alarm->timer);
+    alarm->heap = Qfalse;
+    alarm->target = Qnil;
+}
+
+/*
+ * call-seq: add(time, target, message) -> Alarm
+ *
+ * Sets an alarm: #ring calls target.message, which must not wait, at +time+ (seconds on the caller's clock). O(log n).
+ */
+static VALUE heap_add(VALUE self, VALUE time, VALUE target, VALUE message)
+{
+    heddle_timer_heap *heap = heap_of(self);
+    int64_t deadline = to_deadline(time);
+    ID id = rb_sym2id(message);
+    alarm_record *alarm;
+    VALUE object = TypedData_Make_Struct(alarm_class, alarm_record, &alarm_type, alarm);
+    alarm->timer.deadline = deadline;
+    alarm->self = object;
+    alarm->target = Qnil;
+    alarm->message = id;
+    if (heddle_timer_heap_push(heap, &alarm->timer) != 0)
+        rb_memerror();
+    RB_OBJ_WRITTEN(self, Qundef, object);
+    RB_OBJ_WRITE(object, &alarm->heap, self);
+    RB_OBJ_WRITE(object, &alarm->target, target);
+    return object;
+}
+
+/*
+ * call-seq: remove(alarm) -> true or false
+ *
+ * Removes an alarm, which lets go of its target. False: it is not in this heap. O(log n).
+ */
+static VALUE heap_remove(VALUE self, VALUE object)
+{
+    heddle_timer_heap *heap = heap_of(self);
+    alarm_record *alarm = alarm_of(object);
+    if (alarm->heap != self)
+        return Qfalse;
+    release_alarm(heap, alarm);
+    return Qtrue;
+}
+
+/*
+ * call-seq: ring(time) -> true or false
+ *
+ * Removes the earliest alarm and sends its message, if its time is not after +time+; else false.
+ */
+static VALUE heap_ring(VALUE self, VALUE time)
+{
+    heddle_timer_heap *heap = heap_of(self);
+    if (heap->count == 0 || heap->entries[0]->deadline > to_deadline(time))
+        return Qfalse;
+    alarm_record *alarm = alarm_at(heap, 0);
+    VALUE target = alarm->target;
+    ID message = alarm->message;
+    release_alarm(heap, alarm);
+    rb_funcallv_public(target, message, 0, NULL);
+    return Qtrue;
+}
+
+/*
+ * call-seq: first -> Alarm or nil
+ *
+ * The earliest alarm; of equal times the one that was added first.
+ */
+static VALUE heap_first(VALUE self)
+{
+    const heddle_timer_heap *heap = heap_of(self);
+    return heap->count ? alarm_at(heap, 0)->self : Qnil;
+}
+
+/*
+ * call-seq: size -> Integer
+ */
+static VALUE heap_count(VALUE self)
+{
+    return SIZET2NUM(heap_of(self)->count);
+}
+
+/*
+ * call-seq: empty? -> true or false
+ */
+static VALUE heap_empty_p(VALUE self)
+{
+    return heap_of(self)->count ? Qfalse : Qtrue;
+}
+
+/*
+ * call-seq: clear -> self
+ *
+ * Removes every alarm.
+ */
+static VALUE heap_clear(VALUE self)
+{
+    heddle_timer_heap *heap = heap_of(self);
+    while (heap->count)
+        release_alarm(heap, alarm_at(heap, heap->count - 1));
+    return self;
+}
+
+void Init_heddle_alarm_heap(VALUE concurrency)
+{
+    alarm_class = rb_define_class_under(concurrency, "Alarm", rb_cObject);
+    rb_gc_register_mark_object(alarm_class);
+    rb_undef_alloc_func(alarm_class);
+    rb_define_method(alarm_class, "time", alarm_time, 0);
+    rb_define_method(alarm_class, "set?", alarm_set_p, 0);
+    VALUE heap_class = rb_define_class_under(concurrency, "AlarmHeap", rb_cObject);
+    rb_define_alloc_func(heap_class, heap_allocate);
+    rb_define_method(heap_class, "add", heap_add, 3);
+    rb_define_method(heap_class, "remove", heap_remove, 1);
+    rb_define_method(heap_class, "ring", heap_ring, 1);
+    rb_define_method(heap_class, "first", heap_first, 0);
+    rb_define_method(heap_class, "size", heap_count, 0);
+    rb_define_method(heap_class, "empty?", heap_empty_p, 0);
+    rb_define_method(heap_class, "clear", heap_clear, 0);
+}
