@@ -18,18 +18,28 @@ module Heddle
 
     # The socket of one client, as its handler sees it.
     class Client
+      NO_PATTERNS = "match: is not supported, because topics have no patterns: subscribe to each topic by its name"
+      NO_BLOCK = "subscribe takes no block, because the messages go to the client without Ruby code for each: " \
+                 "a block gets them with Heddle::PubSub.subscribe"
+      private_constant :NO_PATTERNS, :NO_BLOCK
+
       # The messages of a topic go to the client, without Ruby code for each. In place of an earlier subscription.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
-      # @param since [String, nil] a position, after which it goes on; nil: from now on
+      # @param since [String, nil] a position, after which it goes on; nil: from now on. An event stream has it in
+      #   HTTP_LAST_EVENT_ID.
       # @param as [Symbol] :text (binary where a payload is not UTF-8), :binary, or :json: an object with `topic`,
       #   `position` and `data`, or `reset: true` where messages are lost. With the others `on_reset(client, topic)` is
       #   called then.
       # @param slow [Symbol] what becomes of a client for which more than 1 MiB waits: :close (with 1008), :coalesce (it
       #   gets the newest message when it has caught up), or :drop (it misses messages)
       # @return [String, nil] the position that it begins with; nil: the socket is closed
+      # @param match [nil] for handlers that were written for Iodine before 0.8: topics have no patterns
       # @raise [ArgumentError]
-      def subscribe(topic, since: nil, as: :text, slow: :close, envelope: nil)
+      def subscribe(topic, since: nil, as: :text, slow: :close, match: nil, envelope: nil)
+        raise ArgumentError, NO_PATTERNS if match
+        raise ArgumentError, NO_BLOCK if block_given?
+
         subscribe_to(topic.to_s, since, as, slow, envelope)
       end
 

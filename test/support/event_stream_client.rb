@@ -26,6 +26,8 @@ class EventStreamClient
     lines.group_by(&:first).transform_values { |all| all.map { |one| one[1] }.join("\n") }
   end
 
+  def send_bytes(bytes) = @socket.write(bytes)
+
   def close = @socket.close
 
   # Without closing: the client's side of the connection is over.

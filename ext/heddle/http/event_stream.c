@@ -22,6 +22,15 @@ static void add_lines(VALUE text, const char *bytes, size_t size)
     }
 }
 
+VALUE heddle_event_text(VALUE data)
+{
+    VALUE text = rb_str_buf_new(RSTRING_LEN(data) + 32);
+    add_lines(text, RSTRING_PTR(data), (size_t)RSTRING_LEN(data));
+    rb_str_cat(text, "\n", 1);
+    RB_GC_GUARD(data);
+    return rb_obj_freeze(text);
+}
+
 static VALUE encode_event(heddle_message *message, size_t before)
 {
     char position[HEDDLE_POSITION_SIZE];

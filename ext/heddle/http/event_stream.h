@@ -45,6 +45,9 @@ HEDDLE_LAST_USE void heddle_events_resume(heddle_connection *connection, VALUE w
 VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context);
 VALUE heddle_event_encode_chunk(heddle_message *message, VALUE key, void *context);
 
+/* An event with this data, a frozen String. */
+VALUE heddle_event_text(VALUE data);
+
 /* Writes "id: position\n\n", from which a client continues that has not had an event yet. Returns the size. */
 size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room);
 /* Writes "retry: …\n\n" with a random time, so that clients don't reconnect all at once. */

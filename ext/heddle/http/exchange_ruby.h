@@ -13,7 +13,7 @@ struct heddle_exchange_handle {
     heddle_exchange *exchange; /* NULL once the application has returned */
     int status;                /* of the response that C has sent; 0: none */
     uint64_t sent;             /* bytes of content */
-    bool upgradable;           /* the client asks for a WebSocket, and it is allowed here */
+    bool upgradable;           /* the client asks for a WebSocket or an event stream, and it is allowed here */
     bool chunking;             /* content is sent in chunks, as it comes */
     VALUE env;                 /* the application gets it, a Hash; 0: not made yet */
     VALUE on_disconnect;       /* its `cancel` is called when the client leaves; 0: none */

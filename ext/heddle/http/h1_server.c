@@ -392,10 +392,11 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     finish_exchange(connection, reusable);
 }
 
-void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol, void *session)
+void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol, void *session,
+                               int status)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_engine_count_response(heddle_h1_engine(connection), h1->exchange, 101);
+    heddle_engine_count_response(heddle_h1_engine(connection), h1->exchange, status);
     heddle_exchange_drop_session(h1->exchange);
     h1->exchange = NULL;
     heddle_connection_drop_handle(connection);

@@ -72,11 +72,11 @@ bool heddle_h1_may_discard_body(const heddle_engine *engine, const heddle_h1 *h1
 /* The response is complete or queued: the connection leaves its runner. */
 HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*
- * The head of a response that changes the protocol was written: the connection leaves its runner and changes to this
- * protocol.
+ * The head of a response with this status that changes the protocol was written: the connection leaves its runner and
+ * changes to this protocol.
  */
 HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,
-                                               void *session);
+                                               void *session, int status);
 /* As heddle_h1_complete_response; then the connection lingers, so that a client that still sends gets the response. */
 HEDDLE_LAST_USE void heddle_h1_complete_rejection(heddle_connection *connection, int status);
 /* `watch_disconnect` of the exchange's operations. */

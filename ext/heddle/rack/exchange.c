@@ -12,7 +12,7 @@
 
 static VALUE can_hijack_key, server_protocol_key;
 static VALUE hijack_key, protocol_key, finished_key;
-static VALUE upgrade_key, websocket_symbol;
+static VALUE upgrade_key, websocket_symbol, sse_symbol;
 static ID id_lock, id_exchange, id_write_all;
 
 /* Is it a status, fields and content, and nothing else? */
@@ -66,6 +66,25 @@ static bool asks_for_websocket(const heddle_exchange *exchange)
     return asked && key;
 }
 
+/* Does the client ask for server-sent events, as a browser's EventSource does? */
+static bool asks_for_events(const heddle_exchange *exchange)
+{
+    static const char type[] = "text/event-stream";
+    enum { SIZE = sizeof(type) - 1 };
+    const heddle_request_head *head = &exchange->head;
+    if (head->method_id != HEDDLE_GET || head->content_length > 0 || head->content_length == HEDDLE_CHUNKED_BODY)
+        return false;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        const heddle_field *field = &head->fields[i];
+        if (field->id != HEDDLE_FIELD_ACCEPT || field->value.size < SIZE)
+            continue;
+        const char *value = exchange->bytes + field->value.start;
+        if (strncasecmp(value, type, SIZE) == 0 && (field->value.size == SIZE || strchr(",; \t", value[SIZE])))
+            return true;
+    }
+    return false;
+}
+
 /*
  * call-seq: Heddle::Rack.env(builder, exchange) -> Hash
  *
@@ -91,6 +110,9 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
     if ((exchange->head.upgrade || protocol.size > 0) && asks_for_websocket(exchange)) {
         handle->upgradable = true;
         rb_hash_aset(env, upgrade_key, websocket_symbol);
+    } else if (asks_for_events(exchange)) {
+        handle->upgradable = true;
+        rb_hash_aset(env, upgrade_key, sse_symbol);
     }
     return env;
 }
@@ -121,6 +143,7 @@ void Init_heddle_rack_exchange(VALUE rack)
     protocol_key = made_key("rack.protocol");
     finished_key = made_key("rack.response_finished");
     upgrade_key = made_key("rack.upgrade?");
+    sse_symbol = ID2SYM(rb_intern("sse"));
     websocket_symbol = ID2SYM(rb_intern("websocket"));
     rb_define_singleton_method(rack, "env", rack_env, 2);
     rb_define_singleton_method(rack, "respond", rack_respond, 3);

@@ -148,10 +148,10 @@ module Heddle
       # The connection is a WebSocket from here on. The head was sent.
       # @param handler [Object]
       # @param callbacks [Rack::SocketCallbacks]
-      # @param deflate [Boolean] whether permessage-deflate was negotiated
+      # @param kind [Symbol] :plain, :deflated (permessage-deflate was negotiated), or :events: no WebSocket
       # @return [void]
-      def upgrade(handler, callbacks, deflate)
-        @exchange.open_websocket(handler, callbacks, callbacks.logged?, @exchange.body&.unread, deflate)
+      def upgrade(handler, callbacks, kind)
+        @exchange.open_websocket(handler, callbacks, callbacks.logged?, @exchange.body&.unread, kind)
         @finished = true
       end
 

@@ -5,7 +5,8 @@ require "heddle/rack/permessage_deflate" # here: a Ractor of Ruby 3.3 can load n
 
 module Heddle
   module Rack
-    # Makes a WebSocket of a request whose application has said so in `env["rack.upgrade"]` (RFC 6455, section 4.2).
+    # Makes a WebSocket of a request whose application has said so in `env["rack.upgrade"]` (RFC 6455, section 4.2), or
+    # a stream of server-sent events that a handler writes.
     class Upgrade
       # A part of the accept field, besides the client's key (RFC 6455, section 1.3).
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -28,6 +29,8 @@ module Heddle
       # @param headers [Hash] of the response
       # @return [void]
       def call(exchange, env, handler, headers)
+        return begin_events(exchange, handler, headers) if env["rack.upgrade?"] == :sse
+
         violation = violation_of(env)
         return reject(exchange, *violation) if violation
 
@@ -36,10 +39,17 @@ module Heddle
         fields["sec-websocket-extensions"] = deflate if deflate
         start(exchange.response, env, fields)
         exchange.response.flush
-        exchange.response.upgrade(handler, @callbacks, !deflate.nil?)
+        exchange.response.upgrade(handler, @callbacks, deflate ? :deflated : :plain)
       end
 
       private
+
+      # Over HTTP/1.1 the content ends with the connection.
+      def begin_events(exchange, handler, headers)
+        exchange.response.start(200, { **EventStream::FIELDS, **own_fields(headers) }, until_close: true)
+        exchange.response.flush
+        exchange.response.upgrade(handler, @callbacks, :events)
+      end
 
       # Over HTTP/2 (RFC 8441, section 5) there is no key, and the stream is what is upgraded.
       def start(response, env, fields)

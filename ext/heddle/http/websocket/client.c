@@ -227,41 +227,44 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
 }
 
 /*
- * call-seq: open_websocket(handler, caller, logged, early, deflate) -> Heddle::HTTP::WebSocket::Client
+ * call-seq: open_websocket(handler, caller, logged, early, kind) -> Heddle::HTTP::WebSocket::Client
  *
  * Called when the head of the response was written, with the status 101, or 200 over HTTP/2: makes the connection or
- * the stream a WebSocket. `caller` is called with the handler, the name of a callback, the client and the message or
+ * the stream a WebSocket. `kind`: :plain; :deflated: permessage-deflate was negotiated; :events: the response has the
+ * status 200 and is a stream of server-sent events. `caller` is called with the handler, the name of a callback, the client and the message or
  * nil; if it is `logged`, `caller.ended` is called once with the facts for the log, see summarize_socket. `early`:
- * frames that came with the request over HTTP/2, a String or nil. `deflate`: permessage-deflate was negotiated.
+ * frames that came with the request over HTTP/2, a String or nil.
  */
-static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE deflate,
+static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind,
                             const heddle_websocket_carrier *carrier)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     heddle_connection *connection = heddle_exchange_writable_connection(exchange);
     if (carrier == &heddle_websocket_h2_carrier && heddle_h2_carrier_of(exchange->exchange)->gone)
         heddle_exchange_raise_gone("the client has reset the stream before it was a WebSocket", 0);
+    bool events = kind == ID2SYM(rb_intern("events"));
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;
     heddle_websocket *socket;
     VALUE client = heddle_websocket_new_client(exchange->engine, carrier, handler, caller, label, &socket);
     if (!socket)
         rb_memerror();
-    socket->reader.allows_deflate = RTEST(deflate);
+    socket->reader.allows_deflate = kind == ID2SYM(rb_intern("deflated"));
+    socket->events = events;
     if (carrier == &heddle_websocket_h1_carrier)
-        heddle_h1_change_protocol(connection, &heddle_websocket_protocol, socket);
+        heddle_h1_change_protocol(connection, &heddle_websocket_protocol, socket, events ? 200 : 101);
     else
         heddle_websocket_begin_on_stream(socket, exchange->exchange, early);
     return client;
 }
 
-static VALUE open_on_connection(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE deflate)
+static VALUE open_on_connection(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind)
 {
-    return open_websocket(self, handler, caller, logged, early, deflate, &heddle_websocket_h1_carrier);
+    return open_websocket(self, handler, caller, logged, early, kind, &heddle_websocket_h1_carrier);
 }
 
-static VALUE open_on_stream(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE deflate)
+static VALUE open_on_stream(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind)
 {
-    return open_websocket(self, handler, caller, logged, early, deflate, &heddle_websocket_h2_carrier);
+    return open_websocket(self, handler, caller, logged, early, kind, &heddle_websocket_h2_carrier);
 }
 
 void Init_heddle_websocket(VALUE http)

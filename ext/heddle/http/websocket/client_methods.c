@@ -1,5 +1,6 @@
 /* The methods of Heddle::HTTP::WebSocket::Client that handlers call. */
 
+#include "http/event_stream.h"
 #include "http/websocket/subscriptions.h"
 
 #include <ruby/encoding.h>
@@ -34,18 +35,23 @@ static VALUE text_of(VALUE string)
  *
  * Sends a message: text, or binary if the String's encoding is BINARY. It never waits: bytes that the client has not
  * taken yet count in #pending, and when that is more than websocket_output_limit, the socket is closed with 1008.
- * false: the socket is closed. From any thread.
+ * false: the socket is closed. From any thread. To an event stream it is the data of an event, which has to be text.
  */
 static VALUE client_write(VALUE self, VALUE data)
 {
     StringValue(data);
-    bool binary = rb_enc_get_index(data) == rb_ascii8bit_encindex();
-    if (!binary)
+    heddle_websocket *socket = open_session(self);
+    bool events = socket && socket->events, binary = rb_enc_get_index(data) == rb_ascii8bit_encindex();
+    if (binary && events)
+        data = rb_enc_associate(rb_str_dup(data), rb_utf8_encoding());
+    if (!binary || events)
         data = text_of(data);
-    if (RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED)
+    if (events)
+        data = heddle_event_text(data);
+    else if (RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED)
         data = rb_str_new_frozen(data);
     /* the conversions may have run other code, so this comes after them */
-    heddle_websocket *socket = open_session(self);
+    socket = open_session(self);
     if (!socket)
         return Qfalse;
     heddle_websocket_hold(socket);
@@ -168,6 +174,8 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     heddle_websocket *socket = open_session(self);
     if (!socket)
         return Qnil;
+    if (socket->events)
+        form = HEDDLE_WEBSOCKET_AS_EVENT;
     heddle_fanout *fanout = heddle_fanout_of(socket->work.connection->sockets->loop);
     char text[HEDDLE_POSITION_SIZE];
     size_t size = 0;

@@ -94,7 +94,7 @@ static void read_input(heddle_websocket *socket)
     count_input(stream);
     if (socket->paused)
         return;
-    if (stream->ended && socket->state <= HEDDLE_WEBSOCKET_CLOSING)
+    if (stream->ended && !socket->events && socket->state <= HEDDLE_WEBSOCKET_CLOSING)
         heddle_websocket_stop_carrier(socket); /* the end without a close frame is an error */
 }
 
@@ -143,7 +143,8 @@ static void end_input(heddle_h2_tunnel *tunnel)
     heddle_websocket *socket = stream->socket;
     heddle_websocket_hold(socket);
     stream->ended = true;
-    if (stream->start == stream->end || socket->state > HEDDLE_WEBSOCKET_CLOSING)
+    /* A GET has ended its side before its event stream begins. */
+    if (socket->state > HEDDLE_WEBSOCKET_CLOSING || (stream->start == stream->end && !socket->events))
         heddle_websocket_stop_carrier(socket);
     heddle_websocket_release_hold(socket);
 }

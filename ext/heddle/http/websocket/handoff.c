@@ -15,7 +15,7 @@ static bool is_at_rest(const heddle_websocket *socket)
     const heddle_connection *connection = socket->work.connection;
     const heddle_websocket_reader *reader = &socket->reader;
     return socket->carrier == &heddle_websocket_h1_carrier && socket->state == HEDDLE_WEBSOCKET_OPEN &&
-           !socket->running && !socket->depth && !socket->due_callbacks && !socket->first && !socket->wait &&
+           !socket->events && !socket->running && !socket->depth && !socket->due_callbacks && !socket->first && !socket->wait &&
            !socket->paused && !socket->defers_reading && !socket->retires && !socket->overflowed && !socket->overrun &&
            !connection->error && !reader->in_message && !reader->message && !reader->head_size && !reader->left &&
            !heddle_connection_buffered(connection) && !connection->output.size && !connection->running;
@@ -34,7 +34,8 @@ static heddle_websocket *session_of(VALUE client)
 static VALUE client_movable_p(VALUE self)
 {
     const heddle_websocket *socket = session_of(self);
-    return socket && socket->state == HEDDLE_WEBSOCKET_OPEN && socket->carrier == &heddle_websocket_h1_carrier &&
+    return socket && socket->state == HEDDLE_WEBSOCKET_OPEN && !socket->events &&
+                   socket->carrier == &heddle_websocket_h1_carrier &&
                    socket->work.connection->transport.operations == &heddle_plain_transport
                ? Qtrue
                : Qfalse;

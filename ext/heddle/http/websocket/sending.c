@@ -27,6 +27,13 @@ bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_op
     return socket->carrier->write(socket, frame, used + size, 0);
 }
 
+bool heddle_websocket_send_comment(heddle_websocket *socket)
+{
+    static const char comment[] = ":\n\n";
+    socket->written += sizeof(comment) - 1;
+    return socket->carrier->write(socket, comment, sizeof(comment) - 1, 0);
+}
+
 bool heddle_websocket_check_pace(heddle_websocket *socket)
 {
     if (!heddle_websocket_exceeds_output(socket))
@@ -106,7 +113,7 @@ bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opc
     if (socket->state != HEDDLE_WEBSOCKET_OPEN || !heddle_websocket_check_pace(socket))
         return false;
     size_t sent = socket->reader.allows_deflate ? write_deflated(socket, opcode, RSTRING_PTR(string), size) : 0;
-    size_t used = sent ? 0 : heddle_websocket_write_head(head, opcode, false, size, NULL);
+    size_t used = sent || socket->events ? 0 : heddle_websocket_write_head(head, opcode, false, size, NULL);
     if (socket->state != HEDDLE_WEBSOCKET_OPEN)
         return false;
     if (!sent && !socket->carrier->write(socket, head, used, string)) {

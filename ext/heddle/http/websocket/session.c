@@ -1,9 +1,14 @@
 /* The states of a WebSocket, and its client's messages. */
 
+#include "http/event_stream.h"
 #include "http/websocket/session.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    DISCARDED = 65536, /* bytes that the client of an event stream may send, which are discarded */
+};
 
 heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_websocket_carrier *carrier)
 {
@@ -96,9 +101,20 @@ void heddle_websocket_finish_handoff(heddle_websocket *socket)
     enter_state(socket, HEDDLE_WEBSOCKET_OVER);
 }
 
+/* When the server stops, clients come back at random times. */
+static bool write_farewell(heddle_websocket *socket)
+{
+    char text[64];
+    size_t size = heddle_events_farewell(text, sizeof(text));
+    socket->written += size;
+    return socket->carrier->write(socket, text, size, 0);
+}
+
 static bool send_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
 {
     char payload[HEDDLE_WEBSOCKET_CONTROL];
+    if (socket->events) /* the end of the content says it; the comment wakes the loop where another thread closes */
+        return socket->retires ? write_farewell(socket) : heddle_websocket_send_comment(socket);
     size_t used = heddle_websocket_write_close(payload, code, reason, size);
     return heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_CLOSE, payload, used);
 }
@@ -116,10 +132,12 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
     /* A paused socket reads on, to find the client's close frame behind messages that the handler no longer gets. */
     socket->defers_reading |= socket->paused;
     socket->paused = false;
-    heddle_websocket_set_time_limit(socket, socket->defers_reading ? 0 : heddle_websocket_closing_time(socket));
+    /* An event stream has no close handshake: the loop ends its output at once. */
+    bool at_once = socket->defers_reading || socket->events;
+    heddle_websocket_set_time_limit(socket, at_once ? 0 : heddle_websocket_closing_time(socket));
 }
 
-static void finish_output(heddle_websocket *socket, unsigned code)
+void heddle_websocket_finish_output(heddle_websocket *socket, unsigned code)
 {
     end_frames(socket, HEDDLE_WEBSOCKET_FINISHING, code);
     socket->defers_reading = false;
@@ -134,7 +152,7 @@ void heddle_websocket_fail_session(heddle_websocket *socket, unsigned code, cons
     if (socket->state == HEDDLE_WEBSOCKET_OPEN && !send_close(socket, code, reason, strlen(reason)))
         heddle_websocket_stop_carrier(socket);
     else
-        finish_output(socket, code);
+        heddle_websocket_finish_output(socket, code);
 }
 
 /* Answers the client's close frame with its own code (RFC 6455, section 5.5.1). */
@@ -146,7 +164,7 @@ static void answer_close(heddle_websocket *socket)
     if (!ours && !send_close(socket, code, NULL, 0))
         heddle_websocket_stop_carrier(socket);
     else
-        finish_output(socket, code);
+        heddle_websocket_finish_output(socket, code);
 }
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
@@ -178,6 +196,12 @@ bool heddle_websocket_must_pause(const heddle_websocket *socket)
 size_t heddle_websocket_feed_bytes(heddle_websocket *socket, char *bytes, size_t size)
 {
     size_t used = 0;
+    if (socket->events) {
+        socket->lingered += size;
+        if (socket->lingered > DISCARDED)
+            heddle_websocket_stop_carrier(socket);
+        return size;
+    }
     while (socket->state <= HEDDLE_WEBSOCKET_CLOSING && !heddle_websocket_must_pause(socket)) {
         size_t step;
         heddle_websocket_event event = heddle_websocket_read(&socket->reader, &socket->engine->websockets.limits,
@@ -232,7 +256,7 @@ void heddle_websocket_handle_drained(heddle_websocket *socket)
 void heddle_websocket_begin_session(heddle_websocket *socket, heddle_connection *connection)
 {
     socket->work.connection = connection;
-    socket->heard = socket->traffic.since = heddle_clock_coarse();
+    socket->heard = socket->pinged_at = socket->traffic.since = heddle_clock_coarse();
     socket->engine->websockets.open++;
     socket->engine->websockets.opened++;
     heddle_websocket_hold(socket);

@@ -2,8 +2,9 @@
 #define HEDDLE_HTTP_WEBSOCKET_SESSION_H
 
 /*
- * A WebSocket of the server (RFC 6455). While nothing happens it is this
- * record, without a fiber. A complete message makes it a work item: a runner calls the handler, one callback of a
+ * A WebSocket of the server (RFC 6455), or, with `events`, a stream of server-sent events (HTML standard, section 9.2)
+ * that its handler writes: then messages are events, and the client's input means nothing. While nothing happens it is
+ * this record, without a fiber. A complete message makes it a work item: a runner calls the handler, one callback of a
  * socket at a time and in order.
  *
  *   session.c         states, input, life
@@ -87,6 +88,7 @@ struct heddle_websocket {
     uint8_t due_callbacks;                /* the callbacks that must be called */
     uint8_t calling;            /* the callback that runs */
     uint8_t depth;              /* nested calls that use the record: it is freed after the last one */
+    bool events;                /* a stream of server-sent events; never changes */
     bool running;               /* a runner serves it */
     bool paused;                /* enough messages wait for the handler: nothing is read */
     /* much input came at once: it continues reading after other connections had their turn */
@@ -105,7 +107,7 @@ struct heddle_websocket {
     heddle_websocket_wait *wait;
     heddle_websocket_subscription *subscriptions;
     int64_t heard;              /* when input came last, from the coarse clock: ns */
-    int64_t pinged_at, retires_at;
+    int64_t pinged_at, retires_at; /* with `events`: `pinged_at` is the time of the last comment */
     uint64_t written;           /* bytes that were ever queued … */
     uint64_t left;              /* … and those that had left at the last look */
     heddle_websocket_pong *pong; /* one that waits behind much output, from malloc; else NULL */
@@ -146,6 +148,8 @@ HEDDLE_LAST_USE void heddle_websocket_release_hold(heddle_websocket *socket);
 void heddle_websocket_resume_reading(heddle_websocket *socket);
 /* Begins the close handshake if the socket is open. Held. On any thread. */
 void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size);
+/* Ends the output after what is queued. Held, in the loop. */
+void heddle_websocket_finish_output(heddle_websocket *socket, unsigned code);
 /* Ends the socket with a close frame, without waiting for an answer. Held. */
 void heddle_websocket_fail_session(heddle_websocket *socket, unsigned code, const char *reason);
 /* Called when a flush has emptied the output: calls the handler and the subscriptions, and answers a ping. Held. */
@@ -199,10 +203,12 @@ bool heddle_websocket_exceeds_output(const heddle_websocket *socket);
 /* Queues a short frame. False: no memory. Held. On any thread. */
 bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
                                    size_t size);
+/* Queues a comment, which is no event. False: no memory. Held. On any thread. */
+bool heddle_websocket_send_comment(heddle_websocket *socket);
 /* Closes the socket if too much output waits. False: it was closed. Held. */
 bool heddle_websocket_check_pace(heddle_websocket *socket);
 /*
- * Queues a message; a long String must be frozen. False: the socket is not open, or was just closed because its client
+ * Queues a message, with `events` one that is encoded as an event; a long String must be frozen. False: the socket is not open, or was just closed because its client
  * is too slow. Held. On any thread.
  */
 bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string);

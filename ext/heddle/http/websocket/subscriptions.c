@@ -1,5 +1,7 @@
 #include "http/websocket/subscriptions.h"
 
+#include "http/event_stream.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +161,7 @@ static heddle_message_encoder *const encoders[][2] = {
     [HEDDLE_WEBSOCKET_AS_JSON] = {encode_json, deflate_json},
     [HEDDLE_WEBSOCKET_AS_CABLE] = {encode_cable, deflate_cable},
     [HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE] = {encode_extended, deflate_extended},
+    [HEDDLE_WEBSOCKET_AS_EVENT] = {heddle_event_encode, heddle_event_encode},
 };
 
 /* Short payloads have one frame for all sockets. */
@@ -205,7 +208,8 @@ static bool send_encoded(const heddle_websocket_subscription *subscription, hedd
 /* Can the form not tell the client of a reset, so that the handler is called? */
 static bool tells_handler_of_reset(uint8_t form)
 {
-    return form != HEDDLE_WEBSOCKET_AS_JSON && form != HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE;
+    return form != HEDDLE_WEBSOCKET_AS_JSON && form != HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE &&
+           form != HEDDLE_WEBSOCKET_AS_EVENT;
 }
 
 static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)

@@ -2,6 +2,7 @@
  * The time limits of an open WebSocket: when it pings its client, gives up on it, or closes because the server stops.
  */
 
+#include "http/event_stream.h"
 #include "http/websocket/session.h"
 
 void heddle_websocket_set_time_limit(heddle_websocket *socket, int64_t duration)
@@ -23,6 +24,8 @@ void heddle_websocket_set_deadline(heddle_websocket *socket)
     int64_t deadline = -1;
     if (socket->defers_reading) /* its turn to read comes first */
         deadline = heddle_clock_coarse();
+    else if (socket->events)
+        deadline = heddle_add_duration(socket->pinged_at, HEDDLE_EVENTS_COMMENT);
     else if (socket->pinged)
         deadline = heddle_add_duration(socket->pinged_at, all->timeout);
     else if (all->ping > 0)
@@ -50,6 +53,26 @@ static void send_ping(heddle_websocket *socket, bool full)
         heddle_websocket_stop_carrier(socket);
 }
 
+/* Sends a comment, which keeps proxies from closing the stream. A client that takes nothing for too long is cut off. */
+static void keep_events_alive(heddle_websocket *socket, int64_t now)
+{
+    int64_t timeout = socket->engine->write_timeout;
+    size_t pending = heddle_websocket_pending(socket);
+    if (has_output_moved(socket, pending) || !pending)
+        socket->heard = now;
+    else if (timeout >= 0 && heddle_add_duration(socket->heard, timeout) <= now) {
+        heddle_websocket_reset_carrier(socket);
+        return;
+    }
+    if (heddle_add_duration(socket->pinged_at, HEDDLE_EVENTS_COMMENT) <= now) {
+        socket->pinged_at = now;
+        if (!pending && !heddle_websocket_send_comment(socket))
+            heddle_websocket_stop_carrier(socket);
+    }
+    if (socket->state == HEDDLE_WEBSOCKET_OPEN)
+        heddle_websocket_set_deadline(socket);
+}
+
 static void handle_time_when_open(heddle_websocket *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
@@ -63,6 +86,10 @@ static void handle_time_when_open(heddle_websocket *socket)
             !heddle_websocket_send_frame(socket, socket->handle->farewell, false))
             heddle_websocket_stop_carrier(socket);
         heddle_websocket_begin_close(socket, all->retire_code, NULL, 0);
+        return;
+    }
+    if (socket->events) {
+        keep_events_alive(socket, now);
         return;
     }
     size_t pending = heddle_websocket_pending(socket);
@@ -95,6 +122,8 @@ void heddle_websocket_handle_deadline(heddle_websocket *socket)
             heddle_websocket_resume_reading(socket);
     } else if (socket->state == HEDDLE_WEBSOCKET_OPEN) {
         handle_time_when_open(socket);
+    } else if (socket->events && socket->state == HEDDLE_WEBSOCKET_CLOSING) {
+        heddle_websocket_finish_output(socket, socket->code);
     } else if (socket->lingers) {
         heddle_websocket_stop_carrier(socket);
     } else { /* the client takes too long to close */
