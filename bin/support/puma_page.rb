@@ -15,7 +15,7 @@ module Heddle
       2. `heddle init --from config/puma.rb` writes `config/heddle.rb` and answers for every line of Puma's file: carried
          over, needless, or left out, with its number and the reason.
       3. `heddle check --changed` prints what differs from the defaults, and where it was said.
-      4. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts it. [Rails](rails.md#where-the-server-is-started)
+      4. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts it. [Rails](rails.md#files-that-start-the-server)
          lists the files that start a server.
 
       Puma's file is run in the environment that is there, so set what production sets (`RAILS_ENV=production heddle init

@@ -34,7 +34,7 @@ module Heddle
       Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
                  text: "how requests run: each in a fiber (in Ractors: ractor), each in a thread, or one at a time " \
                        "in the main thread: single",
-                 details: "See [ways to run an application](modes.md)."),
+                 details: "See [Modes](modes.md)."),
       Option.new(name: :threads, unit: :count, range: 1..10_000, short: "-t",
                  default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1, in mode thread 5",
                  variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },

@@ -15,7 +15,7 @@ module Heddle
                        "stall other workers answer the other clients. callback_report: Ruby code that waits in a " \
                        "callback of a native library is logged",
                  details: "In development stall_report brings callback_report with it. See " \
-                          "[The callback report](stalls.md#the-callback-report)."),
+                          "[Callback report](stalls.md#callback-report)."),
       Option.new(name: :offload_allow, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                  example: "offload_allow \"mygem.\", \"other\"",
                  text: "native libraries whose calls may run on any thread, each the start of a file's name, " \
@@ -37,7 +37,7 @@ module Heddle
                  example: "unprotected_share 0.1",
                  text: "share of the workers, one at least, that run with protect off, to compare; 0: none",
                  details: "They are the first ones. In one process it does not count. See " \
-                          "[Nothing stalls](stalls.md#a-part-without).")
+                          "[Unprotected workers](stalls.md#unprotected-workers).")
     ].freeze
   end
 end
