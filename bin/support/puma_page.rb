@@ -4,36 +4,48 @@ require_relative "options_page"
 require "heddle/cli"
 
 module Heddle
-  # The guide for those who come from Puma; its tables are made of what `heddle init --from` knows.
+  # The guide for users of Puma. Its tables come from the data of `heddle init --from`.
   module PumaPage
     PATH = File.expand_path("../../docs/from_puma.md", __dir__)
 
     INTRODUCTION = <<~TEXT
-      # Coming from Puma
+      # From Puma
 
-      1. In the Gemfile, `gem "heddle"` takes the place of `gem "puma"`.
-      2. `heddle init --from config/puma.rb` writes `config/heddle.rb` and answers for every line of Puma's file: carried
-         over, needless, or left out, with its number and the reason.
-      3. `heddle check --changed` prints what differs from the defaults, and where it was said.
-      4. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts it. [Rails](rails.md#files-that-start-the-server)
-         lists the files that start a server.
+          # Gemfile: gem "heddle" instead of gem "puma"
+          bundle install
+          RAILS_ENV=production bundle exec heddle init --from config/puma.rb
+          bundle exec heddle check --changed
+          bin/rails server
 
-      Puma's file is run in the environment that is there, so set what production sets (`RAILS_ENV=production heddle init
-      --from config/puma.rb`). Neither Puma nor the application is loaded: a line that loads the application is named and
-      passed over. When a line can't be run, `init` says so, writes nothing and ends with a status that is not 0. With
-      `--force` it writes the rest, under a comment that lists what is missing. Heddle reads
-      `PORT`, `WEB_CONCURRENCY`, `RAILS_MAX_THREADS`, `RAILS_ENV`, `RACK_ENV` and `PIDFILE`, too.
+      1. `heddle init` translates Puma's configuration to `config/heddle.rb`. For each line of Puma's file it reports, with
+         the line's number, whether it is carried over, needless, or left out, and why.
+      2. `heddle check --changed` prints the settings that differ from the defaults, and where each was set.
+      3. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts the server. [Files that start the
+         server](rails.md#files-that-start-the-server) lists the files to change in a Rails application.
 
-      To compare two servers in one folder, give the second one a control socket of its own
-      (`heddle serve --control unix:tmp/heddle-2.sock`). Leave `plugin :tmp_restart` out of Puma's configuration: Heddle
-      watches `tmp/restart.txt`, too, and reloads.
+      [Signals](processes.md#signals) compares the signals of both servers.
 
-      The translated lines do what they did under Puma: `mode :thread`, one request a thread. When that works, remove `mode` and
-      `threads`: each process then runs many requests at once, in fibers, and a request that waits costs no thread.
+      ## Translation
 
-      Signals and their effects, beside Puma's, are in [Processes](processes.md#signals).
+      `heddle init` runs Puma's file in the current environment, so set the variables of production. It loads neither Puma
+      nor the application; it reports and skips a line that loads the application. If a line can't be run, `init` says so,
+      writes nothing and exits with a status other than 0. With `--force` it writes the rest, below a comment with the
+      missing lines.
 
-      ## What stands for what
+      The translated configuration behaves as under Puma: `mode :thread`, one request per thread. When that works, remove
+      `mode` and `threads`. Each process then runs many requests concurrently, in fibers, and a waiting request occupies no
+      thread ([Modes](modes.md#migration-of-an-existing-application)).
+
+      Heddle also reads `PORT`, `WEB_CONCURRENCY`, `RAILS_MAX_THREADS`, `RAILS_ENV`, `RACK_ENV` and `PIDFILE`.
+
+      ## Both servers in one folder
+
+          heddle serve --control unix:tmp/heddle-2.sock
+
+      A second Heddle in the same folder needs a control socket of its own. To run Puma beside Heddle, remove
+      `plugin :tmp_restart` from Puma's configuration: Heddle watches `tmp/restart.txt`, too, and reloads.
+
+      ## Settings
 
       | Puma | Heddle |
       | - | - |
@@ -45,11 +57,11 @@ module Heddle
       rows = [words::OPTIONS.map { |word, option| [word, "`#{option}`"] },
               words::HOOKS.map { |word, hook| [word, "`#{hook} { … }`"] },
               words::TRANSLATED.to_a,
-              words::PLUGINS.map { |name, why| ["plugin :#{name}", "nothing: #{why}"] },
+              words::PLUGINS.map { |name, why| ["plugin :#{name}", "not needed: #{why}"] },
               [["plugin :solid_queue", "`worker_boot { … }` and `worker_stop { … }`, see below"]],
-              words::NEEDLESS.map { |word, why| [word, "nothing: #{why}"] },
-              words::LEFT.map { |word, why| [word, "no equal: #{why}"] }]
-      [INTRODUCTION.chomp, *rows.flatten(1).map { |word, what| "| `#{word}` | #{what} |" }, jobs].join("\n")
+              words::NEEDLESS.map { |word, why| [word, "not needed: #{why}"] },
+              words::LEFT.map { |word, why| [word, "no equivalent: #{why}"] }]
+      [INTRODUCTION.chomp, *rows.flatten(1).map { |word, text| "| `#{word}` | #{text} |" }, jobs].join("\n")
     end
 
     def self.jobs

@@ -71,7 +71,7 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/\A  worker_boot \{ .*SolidQueue::Supervisor/, code[5])
     assert_empty left(report)
     assert_match(/pidfile ENV\["PIDFILE"\].*\n +→ Heddle reads PIDFILE itself/, report)
-    assert_match(/plugin :tmp_restart\n +→ touching tmp.restart\.txt makes a reload/, report)
+    assert_match(/plugin :tmp_restart\n +→ with workers, Heddle reloads when tmp.restart\.txt is touched/, report)
     found = configuration({ "RAILS_MAX_THREADS" => "4", "PORT" => "4000" })
 
     assert_equal [:thread, 4, ["0.0.0.0"], 4_000, []], [found.mode, found.threads, found.bind, found.port,
@@ -104,7 +104,7 @@ class InitFromPumaTest < Minitest::Test
     hooks.run(:on_restart)
 
     assert_equal [:fork, 7, :booted, :restart], $heddle_test
-    assert_equal({ 6 => "its block uses name, which only Puma's file defines", 7 => "there is no hook at that step" },
+    assert_equal({ 6 => "its block uses name, which only Puma's file defines", 7 => "Heddle has no hook at that step" },
                  left(report))
   end
 

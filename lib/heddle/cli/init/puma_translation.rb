@@ -118,7 +118,7 @@ module Heddle
 
         def hook(call)
           name = PumaWords::HOOKS.fetch(call.name)
-          raise Left, "there is no hook at that step" unless Server::Hooks::NAMES.key?(name)
+          raise Left, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
           raise Left, "it has no block" unless call.block
           raise Left, "its block uses #{call.needs.join(", ")}, which only Puma's file defines" if call.needs.any?
 
