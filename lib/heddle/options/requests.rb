@@ -19,7 +19,7 @@ module Heddle
                           "request_timeout: its query or its upstream request ends at once. Heddle.shield { } " \
                           "keeps a part from that. A client that has only ended its side of the connection and " \
                           "still reads counts as one that has left. In the modes fiber and ractor. See " \
-                          "[databases](databases.md#clients-that-leave)."),
+                          "[databases](databases.md#disconnected-clients)."),
       Option.new(name: :early_hints, unit: :word, default: :off, choices: %i[off on always],
                  example: "early_hints :on",
                  details: "A request that carries Via, Forwarded, X-Forwarded-* or X-Real-IP comes through a " \
