@@ -20,9 +20,12 @@ module Heddle
 
     autoload :ActiveRecord, "heddle/databases/active_record"
     autoload :AsyncQueries, "heddle/databases/async_queries"
+    autoload :Checkouts, "heddle/databases/checkouts"
+    autoload :HeldConnections, "heddle/databases/held_connections"
     autoload :Mysql, "heddle/databases/mysql"
     autoload :Mysql2, "heddle/databases/mysql2"
     autoload :NestedLeases, "heddle/databases/nested_leases"
+    autoload :Places, "heddle/databases/places"
     autoload :Pools, "heddle/databases/pools"
     autoload :Postgresql, "heddle/databases/postgresql"
     autoload :Sequel, "heddle/databases/sequel"
@@ -46,8 +49,10 @@ module Heddle
       # {install}, and whatever else a server needs whose requests are fibers.
       #
       # @param fibers [Boolean]
+      # @param report_held [Boolean] are connections of Active Record and Sequel reported that are held for nothing?
       # @return [void]
-      def start(fibers:)
+      def start(fibers:, report_held: false)
+        HeldConnections.report = report_held
         install
         ::Sequel.extension(:fiber_concurrency) if fibers && defined?(::Sequel::Database)
       end
@@ -59,6 +64,16 @@ module Heddle
         driver = DRIVERS[connection.class.name] || inherited_driver(connection.class)
         const_get(driver) if driver
       end
+
+      # @param connection [Object, nil] a connection of a driver
+      # @return [Boolean] whether it is open and waits for no answer; false also where that is not known
+      def quiet?(connection)
+        driver = connection && driver(connection)
+        !driver.nil? && driver.open?(connection) && driver.quiet?(connection)
+      end
+
+      # @return [Boolean] does the application run in development?
+      def development? = [nil, "development"].include?(ENV["RAILS_ENV"] || ENV.fetch("RACK_ENV", nil))
 
       # Runs the block for so many seconds at most, in a loop or in a thread without one.
       #

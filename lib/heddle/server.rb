@@ -127,7 +127,7 @@ module Heddle
       open if @listeners.empty?
       Isolation.start(@configuration.isolate, warnings: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
-      Databases.start(fibers: @configuration.mode == :fiber)
+      Databases.start(fibers: @configuration.mode == :fiber, report_held: @configuration.report_held_connections)
       JIT.enable
       require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
       DescriptorLimit.raise if @configuration.descriptor_limit == :hard

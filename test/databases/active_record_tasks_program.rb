@@ -56,12 +56,27 @@ Heddle.run do
   seen[:nested_took] = now - began
   seen[:pools] = Heddle::Databases::Pools.all
 
-  # Tasks that wait, none of them within a task that has a connection: how often one looks for leases, and at how many.
+  # Each of the tasks that hold all connections waits, later, for a child which asks for one.
+  began = now
+  seen[:nested_later] = Heddle.map(1..pool.size) do
+    Heddle.supervise(on_failure: ->(*) {}) do
+      ActiveRecord::Base.transaction do
+        Number.count
+        child = Heddle.async { Number.count }
+        sleep 0.001 until pool.stat[:waiting] == pool.size
+        child.value
+      end
+    end
+  rescue Heddle::Pool::NestedCheckout
+    :error
+  end
+  seen[:nested_later_took] = now - began
+
+  # Tasks that wait, none of them within a task that has a connection: how often one waits, and looks at a connection.
   looks = Hash.new(0)
-  leases = Heddle::Databases::NestedLeases.singleton_class
-  looking = TracePoint.new(:call) { |point| looks[point.method_id] += 1 if point.defined_class == leases }
+  looking = TracePoint.new(:call) { |point| looks[point.method_id] += 1 }
   looking.enable { Heddle.map(1..20) { ACCESS.value("SELECT pg_sleep(0.001)") } }
-  seen[:looks] = looks.values_at(:check, :lease)
+  seen[:looks] = looks.values_at(:inside_holder?, :blocks?)
 
   # The application has chosen threads.
   ActiveRecord.async_query_executor = :global_thread_pool

@@ -40,11 +40,17 @@ class ActiveRecordTasksTest < Minitest::Test
     assert_operator seen["nested_took"], :<, 4, "the time limit for a check-out is 5 s"
   end
 
-  def test_a_task_that_waits_looks_at_one_connection_where_none_is_held_around_it
-    times, leases = seen["looks"]
+  def test_of_tasks_that_hold_all_one_gives_way_when_all_wait_for_their_children
+    assert_includes seen["nested_later"], "error"
+    assert_includes seen["nested_later"], 1
+    assert_operator seen["nested_later_took"], :<, 4, "the time limit for a check-out is 5 s"
+  end
+
+  def test_a_task_that_waits_looks_at_no_connection_where_none_is_held_around_it
+    times, connections = seen["looks"]
 
     assert_operator times, :>, 0
-    assert_equal times, leases
+    assert_equal 0, connections
   end
 
   def test_an_application_that_chose_threads_keeps_them

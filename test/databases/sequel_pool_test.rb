@@ -28,7 +28,67 @@ class SequelPoolTest < Minitest::Test
     interrupt_second { (questions += 1) != 2 }
   end
 
+  KINDS = { "timed_queue" => {}, "threaded" => {}, "sharded_timed_queue" => { servers: { other: {} } },
+            "sharded_threaded" => { servers: { other: {} } } }.freeze
+
+  KINDS.each do |kind, options|
+    define_method("test_a_task_of_a_#{kind}_pool_that_can_never_have_a_connection_gets_an_error_with_both_places") do
+      database = frozen(2, pool_class: kind.to_sym, **options)
+      first = __LINE__ + 2
+      error = Heddle.run do
+        outcome { database.synchronize { inside { database.synchronize { inside { ask(database) } } } } }
+      end
+
+      assert_kind_of Heddle::Pool::NestedCheckout, error
+      assert_match(/all 2 connections .+ was checked out at #{__FILE__}:#{first}, .+ waits at #{__FILE__}:\d+\./,
+                   error.message)
+      assert_equal 2, database.pool.size
+    end
+  end
+
+  def test_a_task_that_is_waited_for_only_later_gets_the_error_then
+    database = frozen(1)
+    Heddle.run do
+      Heddle.supervise(on_failure: ->(*) {}) do
+        database.synchronize do
+          child = Heddle.async { ask(database) }
+          sleep 0 until database.pool.num_waiting == 1
+          assert_raises(Heddle::Pool::NestedCheckout) { child.value }
+        end
+      end
+      assert_equal :served, ask(database)
+    end
+  end
+
+  def test_a_task_is_served_by_what_a_stranger_gives_back
+    database = frozen(2)
+    Heddle.run do
+      gate = Heddle::Promise.new
+      Heddle.async { database.synchronize { gate.wait } }
+      Heddle.async { (sleep 0 until database.pool.num_waiting == 1) || gate.resolve }
+      _, err = capture_io { assert_equal(:served, database.synchronize { inside { ask(database) } }) }
+
+      assert_match(/a task waits at .+sequel_pool_test.rb:\d+ while a task around it holds one, checked out at/, err)
+    end
+  end
+
   private
+
+  # Applications freeze their databases, before Heddle prepares them.
+  def frozen(connections, **)
+    Heddle::Databases.install
+    Sequel.mock(max_connections: connections, pool_timeout: 60, **).freeze
+  end
+
+  def ask(database) = database.synchronize { :served }
+
+  def inside(&) = Heddle.scope { |scope| scope.async(&).value }
+
+  def outcome
+    yield
+  rescue StandardError => e
+    e
+  end
 
   # Three tasks, one after the other; the second one is interrupted.
   # @yield whether the connection is fit

@@ -209,10 +209,11 @@ module Heddle
       refill
       return unless @driver
 
-      Held.find(@busy.values, @driver, now).each do |slot|
+      found = Held.find(@busy.values, now) { |slot| @driver.quiet?(slot.resource) }
+      Held.waiting(found, @upkeep.scheduler).each do |slot|
         slot.reported = true
         @statistics.held_while_waiting += 1
-        warn(Visible.lines(Held.message(name, slot, now)))
+        Held.report(name, now - slot.since, Nesting.place(slot.place), Held.waits_at(slot.fiber))
       end
     end
 

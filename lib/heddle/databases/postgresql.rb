@@ -6,7 +6,9 @@ module Heddle
     module Postgresql
       # Seconds after a cancel request until the next one. Together less than {PATIENCE}.
       PAUSES = [0.05, 0.1, 0.2].freeze
-      private_constant :PAUSES
+      # States in which the server waits for the client.
+      QUIET = [::PG::PQTRANS_IDLE, ::PG::PQTRANS_INTRANS, ::PG::PQTRANS_INERROR].freeze
+      private_constant :PAUSES, :QUIET
 
       class << self
         # @return [void]
@@ -22,7 +24,9 @@ module Heddle
           connection.finished? || connection.transaction_status != ::PG::PQTRANS_ACTIVE
         end
 
-        alias quiet? settled?
+        # @param connection [PG::Connection] an open one
+        # @return [Boolean] whether it is connected and no query is under way
+        def quiet?(connection) = QUIET.include?(connection.transaction_status)
 
         # Asks the socket, not the server.
         #

@@ -28,8 +28,8 @@ module Heddle
         end
       end
 
-      # Extends a pool: a connection that was closed, when its query was abandoned or by the server, is replaced and not
-      # checked out.
+      # Put before the classes of pools: a connection that was closed, when its query was abandoned or by the server, is
+      # replaced and not checked out.
       module ConnectionPool
         private
 
@@ -38,7 +38,7 @@ module Heddle
             begin
               fit = false
               fit = Sequel.fit?(connection)
-              return connection if fit
+              return heddle_taken(connection) if fit
             ensure
               heddle_discard(connection, owner, server) unless fit # also when interrupted amid the question
             end
@@ -47,6 +47,25 @@ module Heddle
           # Interrupted before it had one, this fiber leaves a place for a connection: one that waits gets it.
           fill_queue(*server, 1) if heddle_interruption?(e) && respond_to?(:fill_queue, true)
           raise
+        end
+
+        # Called by a pool of the kind `timed_queue` to wait.
+        def wait_until_available(queue = nil, server = nil) = heddle_wait(server) { super(*[queue, server].compact) }
+
+        # Called by a pool of the kind `threaded` to wait.
+        def acquire_available(owner, *server, timeout) = heddle_wait(server.first) { super }
+
+        def heddle_wait(server, &wait)
+          scheduler = Fiber.current_scheduler
+          return yield unless scheduler.is_a?(Scheduler)
+
+          Checkouts.of(self).wait(scheduler, server, &wait)
+        end
+
+        def heddle_taken(connection)
+          scheduler = Fiber.current_scheduler
+          Checkouts.of(self).taken(connection, scheduler) if scheduler.is_a?(Scheduler)
+          connection
         end
 
         def heddle_interruption?(error)
@@ -86,10 +105,12 @@ module Heddle
           database.disconnect if %i[mysql2 trilogy].include?(database.adapter_scheme)
         end
 
+        # Its class, as the pool itself may be frozen.
+        #
         # @param pool [::Sequel::ConnectionPool]
         # @return [void]
         def prepare_pool(pool)
-          pool.extend(ConnectionPool) unless %i[single sharded_single].include?(pool.pool_type)
+          pool.class.prepend(ConnectionPool) unless %i[single sharded_single].include?(pool.pool_type)
         end
 
         # @param connection [Object]
@@ -114,3 +135,5 @@ module Heddle
     end
   end
 end
+
+require "heddle/databases/sequel/checkouts"

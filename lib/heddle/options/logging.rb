@@ -19,7 +19,14 @@ module Heddle
       Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",
                  text: "whether each request gets a name, in its answer, in the log and in HTTP_X_REQUEST_ID",
                  details: "A name that comes as X-Request-Id is kept when it comes from one of " \
-                          "trusted_proxies; others are replaced.")
+                          "trusted_proxies; others are replaced."),
+      Option.new(name: :report_held_connections, unit: :switch, advanced: true,
+                 default: ->(values) { values[:environment] == "development" }, default_words: "on in development",
+                 example: "report_held_connections true",
+                 text: "whether a connection of Active Record or Sequel is reported that is held for more than a " \
+                       "second while its fiber waits for something else",
+                 details: "A line on the standard error, once for each pair of places. See " \
+                          "[databases](databases.md#idle-check-outs).")
     ].freeze
   end
 end

@@ -30,8 +30,11 @@ module Heddle
         scheduler = Fiber.current_scheduler
         return super unless scheduler.is_a?(Scheduler)
 
-        Databases::NestedLeases.check(@lock) if @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
-        Concurrency::Context.of(scheduler).wait_for_pool { super }
+        Concurrency::Context.of(scheduler).wait_for_pool do
+          next super unless @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
+
+          Databases::ActiveRecord::Checkouts.of(@lock).wait(scheduler) { super }
+        end
       rescue Exception => e
         heddle_counts.timeouts += 1 if e.is_a?(::ActiveRecord::ConnectionTimeoutError)
         @cond.signal if any?

@@ -48,6 +48,8 @@ module ActiveRecordAccess
 
   def self.value(sql) = ActiveRecord::Base.with_connection { |connection| connection.select_value(sql) }
 
+  def self.raw = ActiveRecord::Base.with_connection { |connection| yield connection.raw_connection }
+
   def self.transaction
     ActiveRecord::Base.transaction do
       yield ->(sql) { ActiveRecord::Base.with_connection { |connection| connection.select_value(sql) } }
@@ -66,6 +68,8 @@ module SequelAccess
   end
 
   def self.value(sql) = @database.fetch(sql).first.values.first
+
+  def self.raw(&) = @database.synchronize(&)
 
   def self.transaction = @database.transaction { yield method(:value) }
 end

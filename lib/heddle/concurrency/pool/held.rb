@@ -4,34 +4,69 @@ module Heddle
   class Pool
     # Finds connections whose fibers wait for something else, such as a call of another service in a transaction.
     module Held
+      # The end of a report, where nothing better is known.
+      ADVICE = "Give it back before such a wait: no other fiber can use it"
+      # Methods of pg that wait on a quiet connection, for a notification.
+      LISTENING = /[`'#. ](?:wait_for_notify|notifies_wait)'\z/
+      # Places that are remembered, so that each is reported once.
+      MOST_PLACES = 1000
+      private_constant :LISTENING, :MOST_PLACES
+
       class << self
         # @param slots [Array<Slot>]
-        # @param driver [Module] of {Databases}
         # @param now [Float]
+        # @yield [slot] does its fiber wait for no answer of the server?
         # @return [Array<Slot>] those that have been held for long, unused at this look and the one before, and were not
         #   reported yet
-        def find(slots, driver, now)
+        def find(slots, now)
           slots.select do |slot|
             before = slot.unused
-            slot.unused = !slot.fiber.nil? && driver.quiet?(slot.resource)
+            slot.unused = !slot.fiber.nil? && yield(slot)
             before && slot.unused && !slot.reported && now - slot.since > Upkeep::PATIENCE
           end
         end
 
-        # @return [String]
-        def message(name, slot, now)
-          "#{name}: a connection is held for #{(now - slot.since).round(1)} s by a fiber that waits for something " \
-            "else. Checked out at #{Nesting.place(slot.place)}; waits at #{waits_at(slot.fiber)}. " \
-            "Give it back before such a wait: no other fiber can use it"
+        # @param slots [Array<Slot>]
+        # @param scheduler [Scheduler, nil] the loop whose fibers have them
+        # @return [Array<Slot>] those whose fibers wait, and not for a notification. A fiber that computes may have
+        #   given way to others.
+        def waiting(slots, scheduler)
+          return slots if slots.empty? || scheduler.nil?
+
+          states = {}.compare_by_identity
+          scheduler.each_fiber { |fiber, _job, state| states[fiber] = state }
+          slots.select { |slot| states[slot.task_fiber || slot.fiber] == :waiting && !listening?(slot.fiber) }
+        end
+
+        # Says so, once for each pair of places.
+        #
+        # @param name [String] of the pool
+        # @param seconds [Float]
+        # @param checked_out [String] file and line
+        # @param waits [String] file and line
+        # @param advice [String]
+        def report(name, seconds, checked_out, waits, advice = ADVICE)
+          places = Ractor.current[:heddle_held_places] ||= {}
+          return if places.key?([checked_out, waits])
+
+          places.shift if places.size >= MOST_PLACES
+          places[[checked_out, waits]] = true
+          warn(Visible.lines("#{name}: a connection is held for #{seconds.round(1)} s by a fiber that waits for " \
+                             "something else. Checked out at #{checked_out}; waits at #{waits}. #{advice}"))
+        end
+
+        # @param fiber [Fiber]
+        # @return [String] file and line
+        def waits_at(fiber)
+          line = backtrace(fiber).find { |one| !Concurrency.own_line?(one) && !one.start_with?("<internal:") }
+          line ? line[/\A.*?:\d+/] : "an unknown place"
         end
 
         private
 
-        def waits_at(fiber)
-          lines = fiber.alive? ? fiber.backtrace || [] : []
-          line = lines.find { |one| !Concurrency.own_line?(one) && !one.start_with?("<internal:") }
-          line ? line[/\A.*?:\d+/] : "an unknown place"
-        end
+        def listening?(fiber) = backtrace(fiber).any? { |line| line.match?(LISTENING) }
+
+        def backtrace(fiber) = (fiber.backtrace if fiber.alive?) || []
       end
     end
   end

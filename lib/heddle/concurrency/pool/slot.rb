@@ -53,6 +53,9 @@ module Heddle
         self
       end
 
+      # Without the tree of tasks.
+      def inspect = "#<#{self.class} #{@resource.class}>"
+
       # No fiber has it.
       def vacate(now)
         @since = now

@@ -29,9 +29,25 @@ module Heddle
         refuse
       end
 
+      # @return [Fiber]
+      attr_reader :fiber
+
+      # Ends its waiting, which is another library's, with an error.
+      def interrupt(error)
+        @error = error
+        @scheduler.interrupt(@fiber, error)
+      end
+
+      # @return [Boolean] does a task around its own wait for it?
+      def nested?
+        around = false
+        each_around { around = true }
+        around
+      end
+
       # Does its own fiber, or a task that can't go on before this one has ended, have any?
       #
-      # @param holders [Holders]
+      # @param holders [#include?] fibers that have any
       def inside_holder?(holders)
         return true if holders.include?(@fiber)
 

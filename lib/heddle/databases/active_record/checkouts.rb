@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "heddle/databases/checkouts"
+
+module Heddle
+  module Databases
+    module ActiveRecord
+      # The check-outs of one of Active Record's pools.
+      class Checkouts < Databases::Checkouts
+        # The end of a report of a permanent lease.
+        WITH_CONNECTION = "Write with_connection { |connection| … } there: a permanent lease ends with the request, " \
+                          "and until then no other fiber can use the connection"
+        private_constant :WITH_CONNECTION
+
+        # @return [String]
+        def name = "#{@pool.db_config.name} #{@pool.role}"
+
+        # Without the pool's lock, as the clock asks, which must not wait.
+        #
+        # @return [Array<Array(Fiber, Object)>, nil] who has which connection; nil: another can be opened
+        def pairs(_server = nil)
+          connections = @pool.instance_variable_get(:@connections).to_a.dup
+          connections.map { |one| [one.owner, one] } unless @pool.size.nil? || connections.size < @pool.size
+        end
+
+        # @param slot [Pool::Slot]
+        # @return [Boolean] has its fiber still the connection?
+        def holds?(slot) = slot.resource.owner.equal?(slot.fiber)
+
+        # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
+        # @return [Boolean] is it connected, and is no query under way?
+        def quiet?(connection) = Databases.quiet?(connection.instance_variable_get(:@raw_connection))
+
+        # @param slot [Pool::Slot]
+        # @param lines [Array<String>] of the backtrace of its fiber
+        # @return [String] file and line
+        def checked_out(slot, lines)
+          return Places.checked_out(lines) unless permanent?(slot)
+
+          "#{slot.place || "an unknown place"}, as a permanent lease"
+        end
+
+        # @param slot [Pool::Slot]
+        # @return [String, nil] what to do
+        def advice(slot) = permanent?(slot) ? WITH_CONNECTION : super
+
+        # To be called by the fiber that has got a connection until its request ends.
+        #
+        # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
+        def leased(connection)
+          slot = Checkouts.slot(connection)
+          slot.place ||= Places.innermost(caller) if slot && holds?(slot)
+        end
+
+        private
+
+        def permanent?(slot)
+          lease = @pool.instance_variable_get(:@leases)[slot.fiber]
+          lease.sticky && lease.connection.equal?(slot.resource)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require "heddle/runtime"
+require "heddle/databases/places"
+
+module Heddle
+  const_get(:Pool) # loads it: later that would wait for files with the lock of a pool
+
+  module Databases
+    # The check-outs of one pool of Active Record or Sequel, and the tasks that wait for one. As in {Pool}, a wait ends
+    # with an error when no connection can ever come back.
+    #
+    # A subclass knows its library: `name`, `pairs`, `holds?`, `quiet?`, `checked_out`.
+    class Checkouts
+      # Looks from time to time, in one loop, whether a task waits in vain.
+      Look = Struct.new(:checkouts, :context) do
+        # Called by the clock.
+        def look = checkouts.look(context)
+      end
+      # Seconds between two looks.
+      STEP = 0.1
+      private_constant :Look, :STEP
+
+      # @param connection [Object]
+      # @return [Pool::Slot, nil] who had it last; kept with the connection
+      def self.slot(connection) = connection.instance_variable_get(:@heddle_slot)
+
+      # @param pool [Object] of the library
+      # @return [Checkouts] that of this pool
+      def self.of(pool)
+        pool.instance_variable_get(:@heddle_checkouts) || pool.instance_variable_set(:@heddle_checkouts, new(pool))
+      end
+
+      # @param pool [Object] of the library
+      def initialize(pool)
+        @pool = pool
+        @waiters = {}.compare_by_identity
+        @looking = {}.compare_by_identity
+        @warned = false
+      end
+
+      # To be called by the fiber that has checked a connection out.
+      #
+      # @param connection [Object]
+      # @param scheduler [Scheduler]
+      # @return [Pool::Slot]
+      def taken(connection, scheduler)
+        slot = Checkouts.slot(connection) ||
+               connection.instance_variable_set(:@heddle_slot, Pool::Slot.new(connection, nil))
+        slot.vacate(nil)
+        slot.block = true
+        slot.occupy(Concurrency.now, scheduler)
+        HeldConnections.of(scheduler).taken(slot, self) if HeldConnections.report?
+        slot
+      end
+
+      # Runs the block, in which the calling fiber waits for a connection.
+      #
+      # @param scheduler [Scheduler]
+      # @param server [Symbol, nil] of a pool that has several
+      # @raise [Pool::NestedCheckout] when none can ever come back
+      def wait(scheduler, server = nil)
+        waiter = Pool::Waiter.new(nil) # a backtrace is expensive, and said only in the error
+        @waiters[waiter] = server
+        error = nesting_error(waiter, server)
+        raise error if error
+
+        look_soon(waiter.context) if waiter.nested?
+        yield
+      ensure
+        @waiters.delete(waiter)
+        take_back(scheduler, waiter) if waiter&.error
+      end
+
+      # @param _slot [Pool::Slot] one that is held for nothing
+      # @return [String] what to do
+      def advice(_slot) = Pool::Held::ADVICE
+
+      # @api private
+      def look(context)
+        @looking.delete(context)
+        nested = @waiters.select { |waiter,| waiter.context.equal?(context) && waiter.nested? }
+        nested.each do |waiter, server|
+          error = nesting_error(waiter, server) or next
+
+          @waiters.delete(waiter)
+          waiter.interrupt(error)
+        end
+        look_soon(context) unless nested.empty?
+      end
+
+      private
+
+      def look_soon(context) = @looking[context] ||= context.clock.add(STEP, Look.new(self, context), :look)
+
+      # @return [Pool::NestedCheckout, nil]
+      def nesting_error(waiter, server)
+        pairs = pairs(server)
+        return if pairs.nil? || !waiter.inside_holder?(pairs.map(&:first))
+
+        slots = pairs.filter_map { |owner, connection| slot_of(owner, connection) }
+        waiters = @waiters.filter_map { |one, its| one if its == server }
+        stuck = Pool::Nesting.stuck(waiter, waiters, slots) if slots.size == pairs.size
+        return warn_of_nesting(waiter, slots) unless stuck
+
+        Pool::NestedCheckout.new(message(waiter, slots.size, stuck.first))
+      end
+
+      def slot_of(owner, connection)
+        slot = Checkouts.slot(connection)
+        slot if slot && slot.fiber.equal?(owner)
+      end
+
+      def message(waiter, count, slot)
+        lines = Places.backtrace(slot.fiber)
+        "all #{count} connections of the pool #{name} are held by tasks that wait for the task that asks for one at " \
+          "#{Places.innermost(Places.backtrace(waiter.fiber))}, so none will ever come back. The first was checked " \
+          "out at #{checked_out(slot, lines)}, and its task waits at #{Places.innermost(lines)}. " \
+          "Ask outside the transaction, or make the pool larger"
+      end
+
+      def warn_of_nesting(waiter, slots)
+        return if @warned || (own = slots.find { |slot| waiter.blocks?(slot) }).nil?
+
+        @warned = true
+        warn("#{name}: a task waits at #{Places.innermost(Places.backtrace(waiter.fiber))} while a task around it " \
+             "holds one, checked out at #{checked_out(own, Places.backtrace(own.fiber))}. As many of them as the " \
+             "pool has would wait for ever")
+        nil
+      end
+
+      # The wait has ended by itself before the error was raised.
+      def take_back(scheduler, waiter)
+        pending = scheduler.uninterrupt(waiter.fiber)
+        scheduler.interrupt(waiter.fiber, pending) unless pending.nil? || pending.equal?(waiter.error)
+      end
+    end
+  end
+end

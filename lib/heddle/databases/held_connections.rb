@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "heddle/databases/checkouts"
+
+module Heddle
+  module Databases
+    # Reports connections of Active Record and Sequel that are held while their fibers wait for something else, as
+    # {Pool} does with its own. One for each loop; its task runs while connections are used.
+    class HeldConnections
+      class << self
+        # @param report [Boolean, nil] nil: in development only
+        attr_writer :report
+
+        # @return [Boolean] is anything reported?
+        def report? = @report.nil? ? Databases.development? : @report
+
+        # @param scheduler [Scheduler]
+        # @return [HeldConnections] that of this loop
+        def of(scheduler)
+          scheduler.instance_variable_get(:@held_connections) ||
+            scheduler.instance_variable_set(:@held_connections, new(scheduler))
+        end
+      end
+
+      # @param scheduler [Scheduler]
+      def initialize(scheduler)
+        @scheduler = scheduler
+        @slots = {}.compare_by_identity
+        @upkeep = Pool::Upkeep.new(self)
+      end
+
+      # @return [String]
+      def name = "connections"
+
+      # @return [Integer] how many are checked out, or were at the last look
+      def busy = @slots.size
+
+      # @return [nil] nothing is to be closed
+      def rest = nil
+
+      # @param slot [Pool::Slot]
+      # @param checkouts [Checkouts]
+      def taken(slot, checkouts)
+        @slots[slot] = checkouts
+        @upkeep.used(@scheduler)
+      end
+
+      # @api private
+      def tend
+        @slots.select! { |slot, checkouts| checkouts.holds?(slot) }
+        now = Concurrency.now
+        found = Pool::Held.find(@slots.keys, now) { |slot| @slots[slot].quiet?(slot.resource) }
+        Pool::Held.waiting(found, @scheduler).each { |slot| report(slot, @slots[slot], now) }
+      end
+
+      private
+
+      def report(slot, checkouts, now)
+        slot.reported = true
+        lines = Places.backtrace(slot.fiber)
+        Pool::Held.report(checkouts.name, now - slot.since, checkouts.checked_out(slot, lines),
+                          Places.innermost(lines), checkouts.advice(slot))
+      end
+    end
+  end
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Heddle
+  module Databases
+    # Finds the application's lines in the backtrace of a fiber that uses Active Record or Sequel.
+    module Places
+      # Lines of a backtrace that are not the application's.
+      LIBRARIES = %r{/(?:activerecord|activesupport|sequel|pg|trilogy|mysql2)-\d[^/]*/|\A<internal:|
+                     \A#{RbConfig::CONFIG["rubylibdir"]}/}x
+      # Methods in whose block a connection is checked out.
+      BLOCKS = %r{/(?:activerecord|sequel)-\d[^/]*/.*[`'\#. ](?:with_connection|transaction|hold|synchronize)'\z}
+      UNKNOWN = "an unknown place"
+      private_constant :LIBRARIES, :BLOCKS, :UNKNOWN
+
+      class << self
+        # @param fiber [Fiber]
+        # @return [Array<String>] the innermost line first
+        def backtrace(fiber) = (fiber.backtrace if fiber.alive?) || []
+
+        # @param lines [Array<String>] of a backtrace
+        # @return [String] file and line of the application that is innermost
+        def innermost(lines) = find(lines) || UNKNOWN
+
+        # @param lines [Array<String>] of the backtrace of a fiber that has a connection
+        # @return [String] file and line of the outermost block in which it has a connection
+        def checked_out(lines)
+          frame = lines.rindex { |line| line.match?(BLOCKS) }
+          (find(lines.drop(frame + 1)) if frame) || UNKNOWN
+        end
+
+        private
+
+        def find(lines)
+          line = lines.find { |one| !Concurrency.own_line?(one) && !one.match?(LIBRARIES) }
+          line && line[/\A.*?:\d+/]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "heddle/databases/checkouts"
+
+module Heddle
+  module Databases
+    module Sequel
+      # The check-outs of one of Sequel's pools.
+      class Checkouts < Databases::Checkouts
+        # A pool may be frozen; the hash of those who have its connections is not.
+        #
+        # @param pool [::Sequel::ConnectionPool]
+        # @return [Checkouts] that of this pool
+        def self.of(pool)
+          hash = pool.instance_variable_get(:@allocated)
+          hash.instance_variable_get(:@heddle_checkouts) ||
+            hash.instance_variable_set(:@heddle_checkouts, new(pool))
+        end
+
+        # @return [String]
+        def name
+          options = @pool.db.opts
+          (options[:name] || options[:database] || @pool.db.adapter_scheme).to_s
+        end
+
+        # @param server [Symbol, nil] of a pool with several
+        # @return [Array<Array(Fiber, Object)>, nil] who has which connection; nil: another can be opened
+        def pairs(server)
+          allocated = allocated(server).to_a
+          allocated unless allocated.size < @pool.max_size
+        end
+
+        # @param slot [Pool::Slot]
+        # @return [Boolean] has its fiber still the connection?
+        def holds?(slot)
+          hashes = sharded? ? allocations.values : [allocations]
+          hashes.any? { |owners| owners[slot.fiber].equal?(slot.resource) }
+        end
+
+        # @param connection [Object] of a driver
+        # @return [Boolean] is it connected, and is no query under way?
+        def quiet?(connection) = Databases.quiet?(connection)
+
+        # @param lines [Array<String>] of the backtrace of the slot's fiber
+        # @return [String] file and line
+        def checked_out(_slot, lines) = Places.checked_out(lines)
+
+        private
+
+        def allocations = @pool.instance_variable_get(:@allocated)
+
+        def allocated(server) = sharded? ? allocations.fetch(server, {}) : allocations
+
+        def sharded? = @pool.pool_type.start_with?("sharded")
+      end
+    end
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require_relative "support/database_programs"
+
+# Connections of Active Record and Sequel that are held while their fibers wait for something else.
+class HeldConnectionsTest < Minitest::Test
+  include DatabasePrograms
+
+  PROGRAM = File.join(FOLDER, "held_program.rb")
+  POOLS = { "active_record" => /\S+ writing/, "sequel" => /\S+/ }.freeze
+
+  POOLS.each do |library, pool|
+    DatabasePrograms::DRIVERS.each do |driver|
+      define_method("test_#{library}_with_#{driver}_each_place_is_reported_once_and_no_query_is") do
+        seen = held(library, driver, "development")
+        reports = seen["reports"].grep(/Checked out/)
+        own, leased = reports.partition { |report| report.include?("; waits at #{PROGRAM}:#{seen["lines"]["waits"]}") }
+
+        assert_equal 1, own.size, reports.join
+        assert_match(/\A#{pool}: a connection is held for \d\.\d s by a fiber that waits for something else\. /,
+                     own.first)
+        assert_match(/Checked out at \S+access\.rb:\d+; waits at \S+\. Give it back before such a wait/, own.first)
+        assert_equal library == "active_record" ? 1 : 0, leased.size, leased.join
+        assert_leased leased.first, seen["lines"] if leased.any?
+      end
+    end
+  end
+
+  def test_in_production_nothing_is_reported_unless_it_is_asked_for
+    assert_empty held("sequel", "pg", "production")["reports"]
+  end
+
+  private
+
+  def held(library, driver, environment)
+    database_program("held_program", library, driver, limit: 10, env: { "RACK_ENV" => environment })
+  end
+
+  def assert_leased(report, lines)
+    assert_includes report, "Checked out at #{PROGRAM}:#{lines["leased"]}, as a permanent lease; waits at"
+    assert_includes report, "Write with_connection"
+  end
+end
