@@ -2,8 +2,8 @@
 
 # ruby benchmark/alarms.rb [NUMBER…]
 #
-# Time limits of a loop (Heddle.timeout): µs to add one and to cancel one, while so many are set. They are added at random
-# distances or all at one distance, and cancelled in random order. The least of five runs.
+# Time limits of a loop (Heddle.timeout): µs to add one and to cancel one, while so many are set. They are added at
+# random distances or all at one distance, and cancelled in random order. The least of five runs.
 
 require_relative "../bin/support/gem_paths"
 require "heddle"

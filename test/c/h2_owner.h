@@ -6,7 +6,7 @@
 #include "check.h"
 #include "http/fields.h"
 #include "http/h2/hpack.h"
-#include "http/h2/session.h"
+#include "http/h2/session_state.h"
 
 enum {
     OWNER_STREAMS = 256,
@@ -44,7 +44,7 @@ static test_owner *owner_of(heddle_h2_session *session)
 
 static heddle_h2_stream **owner_place(test_owner *owner, const heddle_h2_stream *stream)
 {
-    return &owner->streams[(heddle_h2_stream_id(stream) / 2) % OWNER_STREAMS];
+    return &owner->streams[(stream->id / 2) % OWNER_STREAMS];
 }
 
 static void owner_answer(test_owner *owner, heddle_h2_stream *stream)

@@ -408,7 +408,7 @@ static void a_body_waits_for_the_windows_of_the_client(void)
     connect_with(made);
     send_get(1, NULL, NULL);
     heddle_h2_write_head(owner->session, stream_at(1), 200, NULL, 0, false);
-    CHECK(heddle_h2_lend(owner->session, stream_at(1), body, sizeof(body)));
+    CHECK(heddle_h2_write_whole(owner->session, stream_at(1), body, sizeof(body), NULL, 0));
     CHECK_EQUAL(HEDDLE_H2_WRITTEN, heddle_h2_finish(owner->session, stream_at(1), NULL, 0));
     size_t got = 0;
     for (int updates = 0;; updates++) {
@@ -439,7 +439,7 @@ static void lend_once(uint32_t id, const char *body, size_t size, int *returned)
 {
     send_get(id, NULL, NULL);
     heddle_h2_write_head(owner->session, stream_at(id), 200, NULL, 0, false);
-    CHECK(heddle_h2_lend_until(owner->session, stream_at(id), body, size, count_return, returned));
+    CHECK(heddle_h2_lend(owner->session, stream_at(id), body, size, count_return, returned));
     heddle_h2_finish(owner->session, stream_at(id), NULL, 0);
     heddle_h2_release(owner->session, stream_at(id));
     forget_output();
@@ -506,7 +506,7 @@ static void expect_order(const char *expected)
 static void answer_with(uint32_t id, const char *body, size_t size)
 {
     heddle_h2_write_head(owner->session, stream_at(id), 200, NULL, 0, false);
-    CHECK(heddle_h2_lend(owner->session, stream_at(id), body, size));
+    CHECK(heddle_h2_write_whole(owner->session, stream_at(id), body, size, NULL, 0));
     heddle_h2_finish(owner->session, stream_at(id), NULL, 0);
 }
 
@@ -647,7 +647,7 @@ static void ordinary_window_updates_are_no_flood(void)
     send_get(1, NULL, NULL);
     heddle_h2_write_head(owner->session, stream_at(1), 200, NULL, 0, false);
     for (int i = 0; i < 100000; i++) {
-        CHECK(heddle_h2_lend(owner->session, stream_at(1), body, sizeof(body)));
+        CHECK(heddle_h2_write_whole(owner->session, stream_at(1), body, sizeof(body), NULL, 0));
         forget_output();
         send_number(HEDDLE_H2_WINDOW_UPDATE, 1, sizeof(body));
         send_number(HEDDLE_H2_WINDOW_UPDATE, 0, sizeof(body));

@@ -93,9 +93,11 @@ class ClockTest < Minitest::Test
   def test_thousands_that_come_and_go_leave_no_list_behind
     keep = add(1_000)
     10_000.times { |i| @clock.remove(add(10 + (i % 13))) }
+    alarms = @clock.instance_variable_get(:@alarms)
 
-    assert_equal 1, @clock.instance_variable_get(:@alarms).size
-    @clock.remove(keep)
+    assert_same keep, alarms.first
+    alarms.remove(keep)
+    assert_predicate alarms, :empty?
   end
 
   def test_of_equal_times_the_first_that_was_added_rings_first

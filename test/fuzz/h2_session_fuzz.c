@@ -22,6 +22,7 @@ enum {
 static const char body[40000];
 static heddle_h2_limits limits;
 static heddle_h2_workspace workspace;
+static int loans; /* that have not ended */
 
 typedef struct {
     char *output;
@@ -45,10 +46,15 @@ static void release_stream(heddle_h2_session *session, heddle_h2_stream *stream)
     heddle_h2_release(session, stream);
 }
 
+static void end_loan(void *loan)
+{
+    loans--;
+}
+
 static void answer(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_field fields[] = {{"Content-Type", "text/plain", 12, 10}, {"connection", "close", 10, 5}};
-    uint32_t id = heddle_h2_stream_id(stream);
+    uint32_t id = stream->id;
     switch (id / 2 % 5) {
     case 0:
         heddle_h2_write_head(session, stream, 204, fields, 2, true);
@@ -60,7 +66,7 @@ static void answer(heddle_h2_session *session, heddle_h2_stream *stream)
     case 2:
         heddle_h2_write_head(session, stream, 103, fields, 1, false);
         heddle_h2_write_head(session, stream, 200, fields, 2, false);
-        heddle_h2_lend(session, stream, body, sizeof(body));
+        loans += heddle_h2_lend(session, stream, body, sizeof(body), end_loan, NULL);
         heddle_h2_finish(session, stream, fields, 1);
         break;
     case 3:
@@ -128,7 +134,7 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
 {
     PROMISE(size > 0);
     free(fuzz_copy(bytes, size));
-    if (heddle_h2_stream_id(stream) % 4 == 1)
+    if (stream->id % 4 == 1)
         heddle_h2_consume(session, stream, size);
 }
 
@@ -239,6 +245,7 @@ static void run(outcome *out, const char *bytes, size_t size, size_t step)
     pull(session, INT64_C(80) * 1000000000);
     PROMISE(out->held == 0);
     heddle_h2_session_free(session);
+    PROMISE(loans == 0);
     check_output(out);
 }
 

@@ -135,25 +135,6 @@ module ConnectionWritingTests
     assert_includes [Errno::ECONNRESET, Errno::EPIPE], error.class
   end
 
-  def test_the_output_can_be_ended_alone
-    read = nil
-    handler = lambda do |connection|
-      connection.read_partial(10)
-      connection.write("all")
-      connection.shutdown_write
-      read = connection.read_partial(10)
-    end
-    serve(handler) do |server|
-      client = server.connect
-      client.write("x")
-
-      assert_equal "all", client.read
-      client.write("more")
-      until_true { read }
-    end
-    assert_equal "more", read
-  end
-
   def test_a_file_is_sent_without_its_position
     body = Random.new(2).bytes(3_000_000)
     with_file(body) do |file|

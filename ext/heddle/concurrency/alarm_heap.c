@@ -66,16 +66,6 @@ static VALUE alarm_time(VALUE self)
     return rb_float_new((double)alarm_of(self)->timer.deadline / 1e9);
 }
 
-/*
- * call-seq: set? -> true or false
- *
- * Has it neither rung nor been removed?
- */
-static VALUE alarm_set_p(VALUE self)
-{
-    return alarm_of(self)->heap ? Qtrue : Qfalse;
-}
-
 /* -- the heap ---------------------------------------------------------------------------------------------------- */
 
 static alarm_record *alarm_at(const heddle_timer_heap *heap, size_t index)
@@ -213,14 +203,6 @@ static VALUE heap_first(VALUE self)
 }
 
 /*
- * call-seq: size -> Integer
- */
-static VALUE heap_count(VALUE self)
-{
-    return SIZET2NUM(heap_of(self)->count);
-}
-
-/*
  * call-seq: empty? -> true or false
  */
 static VALUE heap_empty_p(VALUE self)
@@ -247,14 +229,12 @@ void Init_heddle_alarm_heap(VALUE concurrency)
     rb_gc_register_mark_object(alarm_class);
     rb_undef_alloc_func(alarm_class);
     rb_define_method(alarm_class, "time", alarm_time, 0);
-    rb_define_method(alarm_class, "set?", alarm_set_p, 0);
     VALUE heap_class = rb_define_class_under(concurrency, "AlarmHeap", rb_cObject);
     rb_define_alloc_func(heap_class, heap_allocate);
     rb_define_method(heap_class, "add", heap_add, 3);
     rb_define_method(heap_class, "remove", heap_remove, 1);
     rb_define_method(heap_class, "ring", heap_ring, 1);
     rb_define_method(heap_class, "first", heap_first, 0);
-    rb_define_method(heap_class, "size", heap_count, 0);
     rb_define_method(heap_class, "empty?", heap_empty_p, 0);
     rb_define_method(heap_class, "clear", heap_clear, 0);
 }

@@ -26,11 +26,6 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
 
 static _Atomic size_t large_buffers; /* bytes, in this process */
 
-size_t heddle_body_large_buffers(void)
-{
-    return atomic_load(&large_buffers);
-}
-
 bool heddle_body_memory_acquire(size_t bytes)
 {
     size_t taken = atomic_load(&large_buffers);

@@ -221,7 +221,6 @@ QUESTION(body_p, head->content_length == HEDDLE_CHUNKED_BODY || head->content_le
 QUESTION(keep_alive_p, head->keep_alive)
 /* Does the request's method demand a response without content? */
 QUESTION(head_p, head->method_id == HEDDLE_HEAD)
-QUESTION(connect_p, head->method_id == HEDDLE_CONNECT)
 
 /*
  * call-seq: age -> Float
@@ -359,7 +358,6 @@ void Init_heddle_exchange(VALUE http)
     rb_define_method(exchange_class, "body?", exchange_body_p, 0);
     rb_define_method(exchange_class, "keep_alive?", exchange_keep_alive_p, 0);
     rb_define_method(exchange_class, "head?", exchange_head_p, 0);
-    rb_define_method(exchange_class, "connect?", exchange_connect_p, 0);
     rb_define_method(exchange_class, "age", exchange_age, 0);
     rb_define_method(exchange_class, "engine", exchange_engine, 0);
     rb_define_method(exchange_class, "remote_address", exchange_remote_address, 0);

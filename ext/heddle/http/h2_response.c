@@ -104,7 +104,7 @@ static bool lend_string(heddle_h2_carrier *carrier, VALUE string)
     heddle_link_push_first(&engine->h2_loans, &loan->link);
     engine->h2_lent += size;
     server->lent += size;
-    if (heddle_h2_lend_until(server->session, carrier->stream, RSTRING_PTR(string), size, end_loan, loan))
+    if (heddle_h2_lend(server->session, carrier->stream, RSTRING_PTR(string), size, end_loan, loan))
         return true;
     end_loan(loan);
     return false;

@@ -187,20 +187,6 @@ static VALUE connection_sendfile(int argc, VALUE *argv, VALUE self)
     return OFFT2NUM(length);
 }
 
-/*
- * call-seq: shutdown_write -> nil
- *
- * Ends the output; the peer reads an end of file. Input goes on.
- */
-static VALUE connection_shutdown_write(VALUE self)
-{
-    heddle_transport *transport = &open_handle(self)->connection->transport;
-    int result = transport->operations->shutdown(transport);
-    if (result < 0 && result != -ENOTCONN)
-        rb_syserr_fail(-result, "ending the output");
-    return Qnil;
-}
-
 /* -- ending ------------------------------------------------------------------------------------------------------ */
 
 /*
@@ -348,7 +334,6 @@ void Init_heddle_connection(VALUE net)
     rb_define_method(connection_class, "unread", connection_unread, 1);
     rb_define_method(connection_class, "write", connection_write, -1);
     rb_define_method(connection_class, "sendfile", connection_sendfile, -1);
-    rb_define_method(connection_class, "shutdown_write", connection_shutdown_write, 0);
     rb_define_method(connection_class, "idle!", connection_idle, 0);
     rb_define_method(connection_class, "close", connection_close, 0);
     rb_define_method(connection_class, "closed?", connection_closed_p, 0);

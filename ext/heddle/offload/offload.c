@@ -6,6 +6,7 @@
 #include "offload/library_judge.h"
 #include "offload/policy.h"
 #include "offload/targets.h"
+#include "offload/thread_delay.h"
 #include "offload/threads.h"
 
 #include <ruby/thread.h>
@@ -323,12 +324,14 @@ static VALUE offload_functions(VALUE self)
     return list;
 }
 
-/* Heddle::Offload.delay_threads(seconds, seed), for trials: see heddle_threads_set_delay. */
+#ifdef HEDDLE_DEBUG
+/* Heddle::Offload.delay_threads(seconds, seed), for trials: see offload/thread_delay.h. */
 static VALUE offload_delay_threads(VALUE self, VALUE seconds, VALUE seed)
 {
     heddle_threads_set_delay((int64_t)(NUM2DBL(seconds) * 1e9), (unsigned)NUM2ULL(seed));
     return Qnil;
 }
+#endif
 
 static long count_idle_threads(void)
 {
@@ -343,7 +346,9 @@ void Init_heddle_offload(VALUE heddle)
     heddle_calls_setup();
     VALUE class = rb_singleton_class(offload);
     rb_define_private_method(class, "serve", offload_serve, 0);
+#ifdef HEDDLE_DEBUG
     rb_define_private_method(class, "delay_threads", offload_delay_threads, 2);
+#endif
     rb_define_private_method(class, "intercept", offload_intercept, 0);
     rb_define_private_method(class, "switch", offload_switch, 1);
     rb_define_private_method(class, "deny_libraries", offload_deny, 1);

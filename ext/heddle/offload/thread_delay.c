@@ -1,6 +1,6 @@
 #include "offload/thread_delay.h"
 
-#include "offload/threads.h"
+#ifdef HEDDLE_DEBUG
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,3 +31,5 @@ void heddle_threads_set_delay(int64_t most, unsigned seed)
     atomic_store(&dawdling_seed, seed);
     atomic_store(&longest_delay, most);
 }
+
+#endif

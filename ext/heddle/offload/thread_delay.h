@@ -1,8 +1,21 @@
 #ifndef HEDDLE_THREAD_DELAY_H
 #define HEDDLE_THREAD_DELAY_H
 
-/* Random pauses of offload threads, which trials switch on (heddle_threads_set_delay) to find races. */
+/*
+ * Random pauses of offload threads before and after each call, which trials switch on to find races. Debug and sanitizer
+ * builds alone have them.
+ */
+
+#ifdef HEDDLE_DEBUG
+#include <stdint.h>
 
 void heddle_thread_delay(void);
+/* Every call is preceded and followed by a pause of up to so many ns; 0: none. */
+void heddle_threads_set_delay(int64_t most, unsigned seed);
+#else
+static inline void heddle_thread_delay(void)
+{
+}
+#endif
 
 #endif

@@ -71,9 +71,6 @@ heddle_job *heddle_threads_current(void);
  */
 void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), void *data);
 
-/* For trials: every call is preceded and followed by a pause of up to so many ns; 0: none. */
-void heddle_threads_set_delay(int64_t most, unsigned seed);
-
 /* The frames of a native function on its thread's stack, which may hold values from its first callback on. */
 typedef struct {
     const void *start, *end; /* start is NULL before the first callback; the stack grows down */

@@ -32,6 +32,7 @@ module Trials
     # @return [Hash{String => String}]
     def run
       FileUtils.mkdir_p(@logs)
+      build_debug if @way == "chaos" && !ENV["HEDDLE_NATIVE"]
       files = @suite.files(@place.fetch(:folder))
       abort "#{@suite.name}: no test files in #{@place.fetch(:folder)}" if files.empty?
       (@suite.apart? ? files.map { |file| [file] } : [files]).each { |group| run_files(group) }
@@ -39,6 +40,12 @@ module Trials
     end
 
     private
+
+    # Its offload threads pause, which the ordinary build can't (offload/thread_delay.h).
+    def build_debug
+      compile = File.join(Suite::ROOT, "bin/compile")
+      system(@ruby, compile, "--debug", "--quiet", out: :err) or abort "could not build Heddle with --debug for chaos"
+    end
 
     def run_files(files)
       base = File.join(@logs, "#{@way}.#{files.size == 1 ? files.first.tr("/", "_") : "all"}")
@@ -124,7 +131,8 @@ module Trials
         **@place.fetch(:environment), "HEDDLE_TRIAL_WAY" => @way, "HEDDLE_TRIAL_FRAMEWORK" => @suite.framework,
         "HEDDLE_TRIAL_RESULTS" => "#{base}.results", "HEDDLE_TRIAL_SKIP" => "#{base}.skip",
         "HEDDLE_TRIAL_BESIDE" => @suite.beside, "HEDDLE_TRIAL_OWN_LOOP" => @suite.own_loop.join(" "),
-        "HEDDLE_CHAOS" => @seed.to_s }
+        "HEDDLE_CHAOS" => @seed.to_s,
+        "HEDDLE_NATIVE" => ENV.fetch("HEDDLE_NATIVE") { @way == "chaos" ? "debug" : nil } }
     end
 
     def command(files)

@@ -63,11 +63,6 @@ uint8_t *heddle_h2_put_header(uint8_t *to, uint32_t length, heddle_h2_type type,
     return put_32(to, stream);
 }
 
-void heddle_h2_put_goaway(uint8_t to[HEDDLE_H2_GOAWAY_SIZE], uint32_t last_stream, heddle_h2_error error)
-{
-    put_32(put_32(heddle_h2_put_header(to, 8, HEDDLE_H2_GOAWAY, 0, 0), last_stream), error);
-}
-
 /* Adds a frame's header and room for its payload; returns where the payload goes, or NULL. */
 static uint8_t *add_frame(heddle_bytes *to, uint32_t length, heddle_h2_type type, uint8_t flags, uint32_t stream)
 {

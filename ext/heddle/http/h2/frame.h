@@ -13,7 +13,6 @@ enum {
     HEDDLE_H2_LARGEST_WINDOW = INT32_MAX,
     HEDDLE_H2_LARGEST_STREAM = INT32_MAX,
     HEDDLE_H2_PREFACE_SIZE = 24,
-    HEDDLE_H2_GOAWAY_SIZE = HEDDLE_H2_HEADER_SIZE + 8,
     HEDDLE_H2_PING_SIZE = 8,
     HEDDLE_H2_SETTING_SIZE = 6,
 };
@@ -118,8 +117,6 @@ static inline uint32_t heddle_h2_get_31(const uint8_t *at)
 
 /* Writes a frame's header; returns its end. */
 uint8_t *heddle_h2_put_header(uint8_t *to, uint32_t length, heddle_h2_type type, uint8_t flags, uint32_t stream);
-/* Writes a whole GOAWAY frame without debug data; needs no memory. */
-void heddle_h2_put_goaway(uint8_t to[HEDDLE_H2_GOAWAY_SIZE], uint32_t last_stream, heddle_h2_error error);
 
 /* These functions add a frame to `to`. False: no memory, and nothing was added. */
 bool heddle_h2_write_goaway(heddle_bytes *to, uint32_t last_stream, heddle_h2_error error, const char *reason);

@@ -186,33 +186,16 @@ bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_s
            stream->queued > (share > HEDDLE_H2_FRAME_SIZE ? share : HEDDLE_H2_FRAME_SIZE);
 }
 
-static bool queue_loan(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_segment *loan)
+bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
+                    void (*end_loan)(void *loan), void *loan)
 {
-    if (!heddle_h2_may_write(stream) || loan->size == 0)
+    if (!heddle_h2_may_write(stream) || size == 0)
         return false;
     heddle_h2_segment *segment = malloc(sizeof(*segment));
     if (!segment)
         return false;
-    *segment = *loan;
+    *segment = (heddle_h2_segment){.bytes = bytes, .size = size, .end_loan = end_loan, .loan = loan};
     queue_segment(session, stream, segment);
-    return true;
-}
-
-bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
-{
-    const heddle_h2_segment segment = {.bytes = bytes, .size = size};
-    if (!queue_loan(session, stream, &segment))
-        return false;
-    stream->waits = HEDDLE_H2_WAITS_FOR_EMPTY;
-    return true;
-}
-
-bool heddle_h2_lend_until(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
-                          void (*end_loan)(void *loan), void *loan)
-{
-    const heddle_h2_segment segment = {.bytes = bytes, .size = size, .end_loan = end_loan, .loan = loan};
-    if (!queue_loan(session, stream, &segment))
-        return false;
     session->lent += size;
     return true;
 }

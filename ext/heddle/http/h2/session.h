@@ -150,7 +150,6 @@ void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error er
 
 void heddle_h2_set_owner(heddle_h2_stream *stream, void *owner);
 void *heddle_h2_owner(const heddle_h2_stream *stream);
-uint32_t heddle_h2_stream_id(const heddle_h2_stream *stream);
 /* Urgency 0 to 7, 0 first (RFC 9218, 4.1). An application may override the client's choice. */
 void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t urgency, bool incremental);
 
@@ -176,15 +175,13 @@ heddle_h2_write_result heddle_h2_write_head(heddle_h2_session *session, heddle_h
                                             const heddle_h2_field *fields, size_t count, bool end);
 /* Copies a part of the body. Returns how many bytes were taken: the rest may be written after on_window. */
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
-/* Sends bytes without a copy: they must not change until on_window or on_reset. False: they can't be sent. */
-bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /*
- * Lends bytes that may outlive the stream and its owner: `end_loan` is called with `loan` when the bytes are no longer
- * needed, even after heddle_h2_release, and within heddle_h2_session_free. Lent bytes do not reduce the room of other
- * streams.
+ * Sends bytes without a copy. They may outlive the stream and its owner: `end_loan` is called with `loan` when the bytes
+ * are no longer needed, even after heddle_h2_release, and within heddle_h2_session_free. Lent bytes do not reduce the
+ * room of other streams. False: they can't be sent.
  */
-bool heddle_h2_lend_until(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
-                          void (*end_loan)(void *loan), void *loan);
+bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
+                    void (*end_loan)(void *loan), void *loan);
 /*
  * Makes the stream a tunnel, which carries bytes both ways (RFC 9113, 8.5; RFC 8441): when one direction ends, the
  * other stays open. The head of a successful response was written.

@@ -221,7 +221,7 @@ struct heddle_h2_session {
     uint32_t listed_count;
     size_t queued;       /* bytes of all streams */
     int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
-    size_t lent; /* … of `queued`, bytes given to heddle_h2_lend_until, which take no memory of the session's */
+    size_t lent; /* … of `queued`, bytes given to heddle_h2_lend, which take no memory of the session's */
 
     heddle_h2_bucket resets, rejections, controls;
     uint64_t opened, data_frames, window_updates, priorities;

@@ -357,8 +357,3 @@ void *heddle_h2_owner(const heddle_h2_stream *stream)
 {
     return stream->owner;
 }
-
-uint32_t heddle_h2_stream_id(const heddle_h2_stream *stream)
-{
-    return stream->id;
-}

@@ -11,7 +11,7 @@
  * sends: reset:STREAM:CODE, error:CODE (GOAWAY), pong:BYTES, acknowledged (SETTINGS).
  */
 
-#include "http/h2/session.h"
+#include "http/h2/session_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +47,8 @@ static void on_request(heddle_h2_session *at, heddle_h2_stream *stream, const he
 {
     (void)at;
     const heddle_request_head *head = &request->head;
-    *place_of(heddle_h2_stream_id(stream)) = stream;
-    printf(" request:%u:", heddle_h2_stream_id(stream));
+    *place_of(stream->id) = stream;
+    printf(" request:%u:", stream->id);
     print_hex(request->bytes + head->method.start, head->method.size);
     putchar(':');
     print_hex(request->bytes + request->scheme.start, request->scheme.size);
@@ -61,21 +61,21 @@ static void on_request(heddle_h2_session *at, heddle_h2_stream *stream, const he
         print_hex(request->bytes + head->fields[i].value.start, head->fields[i].value.size);
     }
     if (request->ended)
-        printf(" end:%u", heddle_h2_stream_id(stream));
+        printf(" end:%u", stream->id);
 }
 
 static void on_rejection(heddle_h2_session *at, heddle_h2_stream *stream, const heddle_rejection *rejection,
                          heddle_method method)
 {
     (void)method;
-    *place_of(heddle_h2_stream_id(stream)) = stream;
-    printf(" rejection:%u:%d", heddle_h2_stream_id(stream), rejection->status);
+    *place_of(stream->id) = stream;
+    printf(" rejection:%u:%d", stream->id, rejection->status);
     heddle_h2_write_head(at, stream, rejection->status, NULL, 0, true);
 }
 
 static void on_data(heddle_h2_session *at, heddle_h2_stream *stream, const char *bytes, size_t size)
 {
-    printf(" data:%u:", heddle_h2_stream_id(stream));
+    printf(" data:%u:", stream->id);
     print_hex(bytes, size);
     if (consumes)
         heddle_h2_consume(at, stream, size);
@@ -84,12 +84,12 @@ static void on_data(heddle_h2_session *at, heddle_h2_stream *stream, const char 
 static void on_end(heddle_h2_session *at, heddle_h2_stream *stream)
 {
     (void)at;
-    printf(" end:%u", heddle_h2_stream_id(stream));
+    printf(" end:%u", stream->id);
 }
 
 static void release(heddle_h2_stream *stream)
 {
-    *place_of(heddle_h2_stream_id(stream)) = NULL;
+    *place_of(stream->id) = NULL;
     heddle_h2_release(session, stream);
 }
 
@@ -97,7 +97,7 @@ static void on_reset(heddle_h2_session *at, heddle_h2_stream *stream, heddle_h2_
 {
     (void)at;
     if (heddle_h2_is_reset_by_peer(stream))
-        printf(" gone:%u:%u", heddle_h2_stream_id(stream), (unsigned)error);
+        printf(" gone:%u:%u", stream->id, (unsigned)error);
     release(stream);
 }
 
