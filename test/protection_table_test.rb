@@ -14,7 +14,7 @@ class ProtectionTableTest < Minitest::Test
       found = rows(Table.new(offload: "option protect, --protect"))
 
       assert found["preempt"].on
-      assert_equal [false, "option protect, --protect"], found["offload in Ruby"].deconstruct.drop(1)
+      assert_equal [false, "option protect, --protect"], found["offload of core functions"].deconstruct.drop(1)
       refute found["stall_report"].on
       assert_includes found, "guard pages"
     end
@@ -24,10 +24,10 @@ class ProtectionTableTest < Minitest::Test
     Heddle::Protection.during(%i[offload]) do
       found = rows
 
-      assert_includes [true, false], found["offload in Ruby"].on
-      refute_empty found["offload in Ruby"].text unless found["offload in Ruby"].on
-      extensions = found["offload in extensions"]
-      assert_match(/\A\d+ librar(?:y|ies) so far\z/, extensions.text) if extensions.on
+      assert_includes [true, false], found["offload of core functions"].on
+      refute_empty found["offload of core functions"].text unless found["offload of core functions"].on
+      extensions = found["offload of extensions"]
+      assert_match(/\A\d+ librar(?:y|ies) loaded\z/, extensions.text) if extensions.on
     end
   end
 

@@ -50,16 +50,16 @@ module Heddle
         Row.new(name.to_s, reason.nil?, reason)
       end
 
-      # Ruby's own calls and those of libraries go different ways.
+      # Calls of Ruby's own C functions and those of extensions are intercepted in different ways.
       def offload
-        core = "offload in Ruby"
-        extensions = "offload in extensions"
+        core = "offload of core functions"
+        extensions = "offload of extensions"
         return [core, extensions].map { |name| Row.new(name, false, why(:offload)) } unless on?(:offload)
 
         status = Protection.fetch(:offload).status
         [status[:core] == true ? Row.new(core, true, nil) : Row.new(core, false, status[:core]),
          if status[:extensions].zero? && status[:reason] then Row.new(extensions, false, status[:reason])
-         else Row.new(extensions, true, "#{count(status[:extensions], "library", "libraries")} so far")
+         else Row.new(extensions, true, "#{count(status[:extensions], "library", "libraries")} loaded")
          end]
       end
 
