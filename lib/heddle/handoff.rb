@@ -41,7 +41,7 @@ module Heddle
       private
 
       def reason
-        "needs a second worker" if workers < 2 || Native.handoffs.zero?
+        "needs a second worker" if workers < 2 || Native.handoff_loops.zero?
       end
     end
     Protection.register(:handoff, self)

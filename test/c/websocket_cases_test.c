@@ -169,7 +169,7 @@ static void feed(size_t step)
             if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader.message->compressed)
                 event = heddle_websocket_inflate(&deflater, &reader, &limits);
             switch (event) {
-            case HEDDLE_WEBSOCKET_WANTS_MORE:
+            case HEDDLE_WEBSOCKET_NO_EVENT:
                 CHECK_EQUAL(size, offset);
                 more = false;
                 break;
@@ -282,10 +282,10 @@ static void fragments_are_counted(void)
 {
     heddle_websocket_reader reader;
     heddle_websocket_limits limits = {.message = 262144, .fragments = 1000};
-    heddle_websocket_event event = HEDDLE_WEBSOCKET_WANTS_MORE;
+    heddle_websocket_event event = HEDDLE_WEBSOCKET_NO_EVENT;
     unsigned frames = 0;
     heddle_websocket_reader_start(&reader, true);
-    while (event == HEDDLE_WEBSOCKET_WANTS_MORE && frames < 1000000) {
+    while (event == HEDDLE_WEBSOCKET_NO_EVENT && frames < 1000000) {
         char frame[] = {frames ? 0x00 : 0x02, (char)0x80, 0, 0, 0, 0};
         size_t used;
         event = heddle_websocket_read(&reader, &limits, frame, sizeof(frame), &used);

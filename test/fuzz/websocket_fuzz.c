@@ -46,7 +46,7 @@ static uint64_t read_all(const char *bytes, size_t size, size_t step, bool defla
             if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader.message->compressed)
                 event = heddle_websocket_inflate(&deflater, &reader, &limits);
             PROMISE(offset <= count && event != HEDDLE_WEBSOCKET_NO_MEMORY);
-            if (event != HEDDLE_WEBSOCKET_WANTS_MORE)
+            if (event != HEDDLE_WEBSOCKET_NO_EVENT)
                 hash = add(hash, &event, sizeof(event));
             if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE) {
                 heddle_websocket_message *message = heddle_websocket_take_message(&reader);
@@ -59,12 +59,12 @@ static uint64_t read_all(const char *bytes, size_t size, size_t step, bool defla
             } else if (event == HEDDLE_WEBSOCKET_HAS_PING || event == HEDDLE_WEBSOCKET_HAS_PONG) {
                 PROMISE(reader.control_size <= HEDDLE_WEBSOCKET_CONTROL);
                 hash = add(hash, reader.control, reader.control_size);
-            } else if (event != HEDDLE_WEBSOCKET_WANTS_MORE) {
+            } else if (event != HEDDLE_WEBSOCKET_NO_EVENT) {
                 PROMISE(event == HEDDLE_WEBSOCKET_HAS_CLOSE || reader.failure);
                 hash = add(hash, &reader.code, sizeof(reader.code));
                 ended = true;
             }
-        } while (event != HEDDLE_WEBSOCKET_WANTS_MORE && !ended);
+        } while (event != HEDDLE_WEBSOCKET_NO_EVENT && !ended);
         PROMISE(ended || offset == count);
         free(piece);
     }

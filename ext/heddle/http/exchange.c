@@ -91,7 +91,7 @@ bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes)
     return true;
 }
 
-void heddle_exchange_drop_session(heddle_exchange *exchange)
+void heddle_exchange_leave_session(heddle_exchange *exchange)
 {
     heddle_ready_list_remove(&exchange->work);
     exchange->work.connection = NULL;

@@ -109,7 +109,7 @@ void heddle_exchange_disconnected(heddle_exchange *exchange);
  * Separates the exchange from its session: takes it out of the queue, and frees it unless a runner owns it; then it is
  * freed when the application has returned.
  */
-void heddle_exchange_drop_session(heddle_exchange *exchange);
+void heddle_exchange_leave_session(heddle_exchange *exchange);
 
 static inline heddle_exchange *heddle_exchange_of_work(heddle_work *work)
 {

@@ -114,10 +114,10 @@ static HEDDLE_H1_PROGRESS write_buffer(heddle_connection *connection)
     int result = heddle_body_spool_submit(h1->exchange->spool, heddle_h1_engine(connection)->body_disk_limit);
     if (result < 0)
         return reject_unwritten(connection, -result);
-    heddle_h1_enter(h1, HEDDLE_H1_WRITING);
+    heddle_h1_enter(h1, HEDDLE_H1_SPOOLING);
     h1->writing_since = heddle_clock_now();
     heddle_connection_set_deadline(connection, -1);
-    return HEDDLE_H1_WRITES;
+    return HEDDLE_H1_SPOOLS;
 }
 
 static void handle_written(void *owner, int error)

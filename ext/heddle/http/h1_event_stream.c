@@ -373,7 +373,7 @@ static void change_protocol(heddle_exchange_handle *handle, heddle_connection *c
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_engine_count_response(handle->engine, h1->exchange, status);
-    heddle_exchange_drop_session(h1->exchange);
+    heddle_exchange_leave_session(h1->exchange);
     h1->exchange = NULL;
     heddle_connection_drop_handle(connection);
     heddle_connection_end_work(connection);

@@ -326,7 +326,7 @@ bool heddle_h1_take_pipelined(heddle_connection *connection)
     if (result == HEDDLE_H1_ENDED)
         return true;
     heddle_connection_use_input(connection, used);
-    if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_WRITES)
+    if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_SPOOLS)
         return false;
     if (connection->output.size)
         heddle_connection_flush_later(connection); /* the next request's application may wait */

@@ -21,7 +21,7 @@ void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration)
 
 /* -- ending ------------------------------------------------------------------------------------------------------ */
 
-static void begin_linger(heddle_connection *connection)
+static void discard_lingering_input(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -45,7 +45,7 @@ static void begin_linger(heddle_connection *connection)
  * A socket that is closed with unread input resets the connection, and the reset can overtake the response (RFC 9112,
  * 9.6). So this ends the output, and reads on for a while.
  */
-static void begin_to_linger(heddle_connection *connection)
+static void begin_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -58,7 +58,7 @@ static void begin_to_linger(heddle_connection *connection)
     h1->taken = 0;
     heddle_connection_drop_input(connection);
     heddle_h1_set_time_limit(connection, engine->linger_timeout);
-    begin_linger(connection);
+    discard_lingering_input(connection);
 }
 
 static void begin_to_idle(heddle_connection *connection)
@@ -77,7 +77,7 @@ static void proceed_session(heddle_connection *connection)
         begin_to_idle(connection);
         break;
     case HEDDLE_H1_THEN_LINGER:
-        begin_to_linger(connection);
+        begin_linger(connection);
         break;
     case HEDDLE_H1_THEN_CLOSE:
         heddle_h1_close(connection);
@@ -132,7 +132,7 @@ void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rej
     heddle_h1 *h1 = heddle_h1_of(connection);
     bool content = !h1->exchange || h1->exchange->head.method_id != HEDDLE_HEAD;
     if (h1->exchange)
-        heddle_exchange_drop_session(h1->exchange);
+        heddle_exchange_leave_session(h1->exchange);
     h1->exchange = NULL;
     if (!heddle_engine_count_rejection(connection, rejection))
         return;
@@ -223,9 +223,9 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
             send_more(connection);
         break;
     case HEDDLE_H1_LINGER:
-        begin_linger(connection);
+        discard_lingering_input(connection);
         break;
-    case HEDDLE_H1_WRITING: /* input is read afterwards */
+    case HEDDLE_H1_SPOOLING: /* the socket is read when the body's part is in its file */
         if (!flush_earlier_output(connection))
             heddle_h1_close(connection);
         break;
@@ -247,6 +247,7 @@ static void handle_deadline(heddle_connection *connection)
             heddle_h1_close(connection);
         break;
     case HEDDLE_H1_BODY:
+        /* a chunked body pauses, but is not too slow as a whole: the application may begin to read it */
         if (h1->streams && h1->left < 0 && heddle_h1_body_deadline(engine, h1) > heddle_clock_coarse())
             heddle_h1_serve(connection, false);
         else
@@ -259,7 +260,7 @@ static void handle_deadline(heddle_connection *connection)
     case HEDDLE_H1_DISCARD:
         heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_LINGER);
         break;
-    case HEDDLE_H1_WRITING: /* the client is not to blame */
+    case HEDDLE_H1_SPOOLING: /* the disk is slow, not the client: no time limit */
         break;
     case HEDDLE_H1_SENDING:
         /* also discards the part of the response that the kernel has not sent */
@@ -276,7 +277,7 @@ static void begin_next_request(heddle_connection *connection)
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (heddle_h1_take_pipelined(connection))
         return;
-    if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_WRITING) {
+    if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_SPOOLING) {
         if (connection->output.size) /* responses must not wait for the body of a pipelined request */
             heddle_connection_flush_later(connection);
         if (h1->stage == HEDDLE_H1_BODY)
@@ -286,8 +287,8 @@ static void begin_next_request(heddle_connection *connection)
     heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_IDLE);
 }
 
-/* Is there input that will never be read? An event of it may not have come yet. */
-static bool has_unread_input(heddle_connection *connection)
+/* Is there input that will never be read? Its event may still be under way, so this tries to receive, and discards. */
+static bool discard_unread_input(heddle_connection *connection)
 {
     if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection))
         return true;
@@ -301,7 +302,8 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_h1_enter(h1, HEDDLE_H1_IDLE);
     if (!reusable) {
-        bool lingers = !h1->ended && (h1->persists || has_unread_input(connection));
+        /* a client that expects the connection to stay open may be sending its next request already */
+        bool lingers = !h1->ended && (h1->persists || discard_unread_input(connection));
         heddle_h1_schedule_next(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
     } else if (h1->received) {
         begin_next_request(connection);
@@ -321,13 +323,14 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
+/* For a handoff to another process: the bytes that it must parse again. -1: this connection can't be handed off. */
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
     const heddle_h1 *h1 = heddle_h1_of(connection);
     const heddle_exchange *exchange = h1->exchange;
     int count = 0;
     if (h1->stage == HEDDLE_H1_DISCARD || h1->stage == HEDDLE_H1_SENDING || h1->stage == HEDDLE_H1_LINGER)
-        return -1; /* it is about a response that this process has sent */
+        return -1; /* the input belongs to a request that this process has answered */
     if (exchange) {
         if (exchange->spool)
             return -1; /* its file belongs to this process */
@@ -361,7 +364,7 @@ static void release_session(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->exchange)
-        heddle_exchange_drop_session(h1->exchange);
+        heddle_exchange_leave_session(h1->exchange);
     free(h1);
 }
 
@@ -385,7 +388,7 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     heddle_engine_count_response(engine, h1->exchange, status);
     /* Also while the server stops: the last response has promised that the connection stays open. */
     reusable = reusable && !connection->error && heddle_h1_may_discard_body(engine, h1);
-    heddle_exchange_drop_session(h1->exchange);
+    heddle_exchange_leave_session(h1->exchange);
     h1->exchange = NULL;
     heddle_connection_drop_handle(connection);
     heddle_connection_end_work(connection);
@@ -397,7 +400,7 @@ void heddle_h1_change_protocol(heddle_connection *connection, const heddle_proto
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_engine_count_response(heddle_h1_engine(connection), h1->exchange, status);
-    heddle_exchange_drop_session(h1->exchange);
+    heddle_exchange_leave_session(h1->exchange);
     h1->exchange = NULL;
     heddle_connection_drop_handle(connection);
     heddle_connection_end_work(connection);
@@ -412,7 +415,7 @@ void heddle_h1_complete_rejection(heddle_connection *connection, int status)
 
 const heddle_protocol heddle_h1_protocol = {
     .name = "HTTP/1.1",
-    .begin = heddle_h1_take_buffered, /* another process may have received some of it */
+    .begin = heddle_h1_take_buffered, /* after a handoff the first bytes are buffered already */
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,

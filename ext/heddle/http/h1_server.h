@@ -14,7 +14,7 @@ typedef enum {
     HEDDLE_H1_IDLE,    /* between requests */
     HEDDLE_H1_HEAD,    /* receives a head */
     HEDDLE_H1_BODY,    /* receives a body before the request is served */
-    HEDDLE_H1_WRITING, /* a part of the body is being written to its file; meanwhile nothing is received */
+    HEDDLE_H1_SPOOLING, /* a part of the body is being written to its file; meanwhile nothing is received */
     HEDDLE_H1_READY,   /* the request waits for a runner, or has one */
     HEDDLE_H1_DISCARD, /* receives the rest of a body that the application did not read */
     HEDDLE_H1_SENDING, /* sends its output before the next step */

@@ -17,7 +17,7 @@ static inline bool heddle_h1_may_enter(uint8_t from, uint8_t to)
         IDLE = 1 << HEDDLE_H1_IDLE,
         HEAD = 1 << HEDDLE_H1_HEAD,
         BODY = 1 << HEDDLE_H1_BODY,
-        WRITING = 1 << HEDDLE_H1_WRITING,
+        SPOOLING = 1 << HEDDLE_H1_SPOOLING,
         READY = 1 << HEDDLE_H1_READY,
         DISCARD = 1 << HEDDLE_H1_DISCARD,
         SENDING = 1 << HEDDLE_H1_SENDING,
@@ -27,8 +27,8 @@ static inline bool heddle_h1_may_enter(uint8_t from, uint8_t to)
     static const uint8_t allowed[] = {
         [HEDDLE_H1_IDLE] = IDLE | HEAD | BODY | READY | DISCARD | REFUSED,
         [HEDDLE_H1_HEAD] = BODY | READY | REFUSED,
-        [HEDDLE_H1_BODY] = WRITING | READY | REFUSED,
-        [HEDDLE_H1_WRITING] = BODY | REFUSED,
+        [HEDDLE_H1_BODY] = SPOOLING | READY | REFUSED,
+        [HEDDLE_H1_SPOOLING] = BODY | REFUSED,
         [HEDDLE_H1_READY] = IDLE | REFUSED,
         [HEDDLE_H1_DISCARD] = IDLE | REFUSED,
         [HEDDLE_H1_SENDING] = IDLE | LINGER,
@@ -47,7 +47,7 @@ static inline void heddle_h1_enter(heddle_h1 *h1, heddle_h1_stage stage)
 typedef enum {
     HEDDLE_H1_MORE,    /* more bytes are needed */
     HEDDLE_H1_SERVE,   /* the request can be served */
-    HEDDLE_H1_WRITES,  /* nothing can be parsed until a part of the body is written */
+    HEDDLE_H1_SPOOLS,  /* nothing can be parsed until a part of the body is written */
     HEDDLE_H1_DROPPED, /* an unread body has ended: its response is sent before the next request is parsed */
     HEDDLE_H1_ENDED,    /* this session reads no more: the connection closes, or has changed to HTTP/2 */
 } heddle_h1_progress;

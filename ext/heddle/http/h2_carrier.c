@@ -94,7 +94,7 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier)
     bool running = heddle_exchange_is_running(exchange);
     heddle_h2_release(server->session, carrier->stream);
     heddle_h2_free_carrier(carrier);
-    heddle_exchange_drop_session(exchange);
+    heddle_exchange_leave_session(exchange);
     if (running)
         heddle_connection_end_work(server->connection);
 }
@@ -104,7 +104,7 @@ void heddle_h2_transfer_stream(heddle_h2_carrier *carrier)
     heddle_h2_server *server = carrier->server;
     heddle_exchange *exchange = carrier->exchange;
     heddle_h2_free_carrier(carrier);
-    heddle_exchange_drop_session(exchange);
+    heddle_exchange_leave_session(exchange);
     heddle_connection_end_work(server->connection);
 }
 

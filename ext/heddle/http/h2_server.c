@@ -435,7 +435,7 @@ static void release_server(heddle_connection *connection)
         heddle_h2_free_carrier(carrier);
         if (!connection->sockets->abandoned)
             heddle_exchange_disconnected(exchange);
-        heddle_exchange_drop_session(exchange);
+        heddle_exchange_leave_session(exchange);
     }
     server->connection = NULL;
     if (server->depth == 0)

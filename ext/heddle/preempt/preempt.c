@@ -8,15 +8,11 @@
 #include <ruby/debug.h>
 #include <ruby/fiber/scheduler.h>
 
-
-/*
- * The job's passes for a heartbeat: the watch thread has triggered it; it has let the jobs that were triggered with it
- * run first.
- */
+/* Has the watch thread asked for a preemption in this heartbeat? */
 enum {
     NOT_ASKED,
-    ASKED,
-    LAST_IN_LINE,
+    ASKED,    /* it has triggered the postponed job */
+    REQUEUED, /* the job ran and triggered itself again, so that other jobs run first */
 };
 
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
@@ -185,7 +181,7 @@ static void deliver_error(preemption *self)
         self->owner->must_raise = true;
         return;
     }
-    /* Something else comes first, or there is no thread to be had: at its next wait, then. */
+    /* another interrupt is pending, or no helper thread could be started: it is raised at the fiber's next wait */
     postpone_error(self->owner, exception);
 }
 
@@ -222,7 +218,7 @@ static void preempt_fiber(heddle_loop *loop, VALUE kept)
 static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
-        return true; /* the program, which has not run the loop yet */
+        return true; /* the program that started this fiber: it has not run the loop yet */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) ||
         loop->current->parent_park)
         return true;
@@ -289,10 +285,10 @@ static void examine_loop(void *unused)
     switch (atomic_exchange(&heartbeat->pass, NOT_ASKED)) {
     case ASKED:
         atomic_fetch_add(&heartbeat->answers, 1);
-        atomic_store(&heartbeat->pass, LAST_IN_LINE);
+        atomic_store(&heartbeat->pass, REQUEUED);
         rb_postponed_job_trigger(job);
         return;
-    case LAST_IN_LINE:
+    case REQUEUED:
         if (!heddle_preempting)
             return;
         atomic_store(&heartbeat->look, rb_thread_interrupted(thread) ? HEDDLE_LOOK_SOON : consider_preempting(loop));
@@ -320,25 +316,25 @@ static void follow_gvl(int wants)
     heddle_watch_follow_gvl(wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF));
 }
 
-/* Pauses the watch thread when the program ends, before Ruby frees what the thread uses. */
-static bool end_seen_to;
+static bool exit_handler_registered;
 
+/* At the program's end: pauses the watch thread before Ruby frees the memory that the thread reads. */
 static void stop_preempting(VALUE unused)
 {
-    end_seen_to = false;
+    exit_handler_registered = false;
     heddle_watch_pause(true);
     follow_gvl(0);
 }
 
 void heddle_preempt_register_end(void)
 {
-    if (end_seen_to || !(heddle_watch_purposes() || heddle_watch_paused()))
+    if (exit_handler_registered || !(heddle_watch_purposes() || heddle_watch_paused()))
         return;
     if (!RTEST(rb_funcall(rb_thread_main(), id_alive, 0))) {
-        heddle_watch_pause(true); /* handlers that run later find no handler any more */
+        heddle_watch_pause(true); /* the main thread has ended: an exit handler registered now might not run */
         return;
     }
-    end_seen_to = true;
+    exit_handler_registered = true;
     rb_set_end_proc(stop_preempting, Qnil);
     heddle_watch_pause(false); /* if no thread can be started now, the next loop tries again */
     follow_gvl(heddle_watch_purposes());
@@ -348,7 +344,7 @@ void heddle_preempt_register_end(void)
  * call-seq: Heddle::Native.watch(slice, threshold, handoff) -> nil
  *
  * Sets how long a fiber may run while others wait, how long a tick may last before it counts as a stall, and how long
- * before connections are handed off to other processes, in seconds; nil: any time. Raises SystemCallError when no
+ * before connections are handed off to other processes, in seconds; nil: switched off. Raises SystemCallError when no
  * thread can be started.
  */
 static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handoff)
@@ -375,8 +371,8 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
     return Qnil;
 }
 
-/* Heddle::Native.handoffs: how many loops' connections can be handed off. */
-static VALUE native_handoffs(VALUE self)
+/* Heddle::Native.handoff_loops: the number of loops whose connections can be handed off. */
+static VALUE native_handoff_loops(VALUE self)
 {
     return UINT2NUM(heddle_watch_rescues());
 }
@@ -441,7 +437,7 @@ void Init_heddle_preempt(VALUE heddle)
     id_raise_delivered = rb_intern("raise_delivered");
     VALUE native = rb_define_module_under(heddle, "Native");
     rb_define_singleton_method(native, "watch", native_watch, 3);
-    rb_define_singleton_method(native, "handoffs", native_handoffs, 0);
+    rb_define_singleton_method(native, "handoff_loops", native_handoff_loops, 0);
     rb_define_singleton_method(native, "own_code_is", native_own_code_is, 2);
     rb_define_singleton_method(native, "own_code?", native_own_code_p, 0);
     rb_define_method(rb_path2class("Heddle::Scheduler"), "without_preemption", scheduler_without_preemption, 0);

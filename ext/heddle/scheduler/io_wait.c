@@ -152,7 +152,7 @@ static void note_reopened(heddle_loop *loop, int fd)
 void heddle_io_reopened(int fd)
 {
     if (fd >= 0 && heddle_in_main_ractor())
-        heddle_loop_each_of_main(note_reopened, fd);
+        heddle_loop_each_in_main_ractor(note_reopened, fd);
 }
 
 static void note_ready(heddle_waiter *waiter, int result, uint32_t flags)

@@ -63,7 +63,8 @@ static void empty_slots(heddle_loop *loop)
 
 /*
  * In a forked child the parent's fibers are copies that never run again. This forgets all of them but the one that
- * called fork, with every wait, timer and descriptor. Their memory is not freed or written to: it lies on their stacks.
+ * called fork, with every wait, timer and descriptor. Their records are freed. Their waits and timers are on the
+ * fibers' stacks, and are not touched.
  */
 static void forget_parent(heddle_loop *loop)
 {
@@ -149,33 +150,33 @@ bool heddle_in_main_ractor(void)
  * The list of the main Ractor's loops. Changed with the GVL of the main Ractor, or while a garbage collection has
  * stopped all Ractors.
  */
-static heddle_loop *first_of_main;
+static heddle_loop *first_in_main_ractor;
 
-static void link_in_main(heddle_loop *loop)
+static void link_in_main_ractor(heddle_loop *loop)
 {
-    if (loop->previous_of_main || first_of_main == loop)
+    if (loop->previous_in_main_ractor || first_in_main_ractor == loop)
         return;
-    loop->next_of_main = first_of_main;
-    if (first_of_main)
-        first_of_main->previous_of_main = loop;
-    first_of_main = loop;
+    loop->next_in_main_ractor = first_in_main_ractor;
+    if (first_in_main_ractor)
+        first_in_main_ractor->previous_in_main_ractor = loop;
+    first_in_main_ractor = loop;
 }
 
-static void unlink_from_main(heddle_loop *loop)
+static void unlink_from_main_ractor(heddle_loop *loop)
 {
-    if (loop->previous_of_main)
-        loop->previous_of_main->next_of_main = loop->next_of_main;
-    else if (first_of_main == loop)
-        first_of_main = loop->next_of_main;
-    if (loop->next_of_main)
-        loop->next_of_main->previous_of_main = loop->previous_of_main;
-    loop->next_of_main = loop->previous_of_main = NULL;
+    if (loop->previous_in_main_ractor)
+        loop->previous_in_main_ractor->next_in_main_ractor = loop->next_in_main_ractor;
+    else if (first_in_main_ractor == loop)
+        first_in_main_ractor = loop->next_in_main_ractor;
+    if (loop->next_in_main_ractor)
+        loop->next_in_main_ractor->previous_in_main_ractor = loop->previous_in_main_ractor;
+    loop->next_in_main_ractor = loop->previous_in_main_ractor = NULL;
 }
 
-void heddle_loop_each_of_main(void (*visit)(heddle_loop *loop, int number), int number)
+void heddle_loop_each_in_main_ractor(void (*visit)(heddle_loop *loop, int argument), int argument)
 {
-    for (heddle_loop *loop = first_of_main; loop; loop = loop->next_of_main)
-        visit(loop, number);
+    for (heddle_loop *loop = first_in_main_ractor; loop; loop = loop->next_in_main_ractor)
+        visit(loop, argument);
 }
 
 void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_selector_operations *operations)
@@ -190,7 +191,7 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->body = heddle_fiber_make_body(scheduler);
     loop->in_main_ractor = heddle_in_main_ractor();
     if (loop->in_main_ractor)
-        link_in_main(loop);
+        link_in_main_ractor(loop);
 }
 
 void heddle_loop_open(heddle_loop *loop)
@@ -200,7 +201,7 @@ void heddle_loop_open(heddle_loop *loop)
         rb_raise(rb_eRuntimeError, "this scheduler is closed: make a new Heddle::Scheduler");
     if (loop->selector)
         return;
-    /* Opened at first use: a ring belongs to the thread that opened it. */
+    /* Opened at first use: an io_uring belongs to the thread that opened it. */
     loop->thread = rb_thread_current();
 #ifdef HAVE_RB_THREAD_LOCK_NATIVE_THREAD
     /*
@@ -219,7 +220,7 @@ void heddle_loop_open(heddle_loop *loop)
 
 void heddle_loop_release(heddle_loop *loop)
 {
-    unlink_from_main(loop);
+    unlink_from_main_ractor(loop);
     if (heddle_loop_forked(loop)) {
         /*
          * The garbage collector of a forked child may free it: the child's copies of the descriptors are closed, the
@@ -237,7 +238,7 @@ void heddle_loop_release(heddle_loop *loop)
     }
     loop->fibers = NULL;
     loop->fiber_count = 0;
-    if (!heddle_loop_is_closed(loop)) /* the scheduler was closed before it was collected */
+    if (!heddle_loop_is_closed(loop)) /* the scheduler is collected without having been closed */
         heddle_loop_enter(loop, HEDDLE_LOOP_CLOSED);
     heddle_token_ring_free(&loop->ready);
     heddle_token_ring_free(&loop->preempted);
@@ -359,7 +360,7 @@ bool heddle_loop_begin_watch(heddle_loop *loop)
     if (loop->watch.heartbeat || !loop->in_main_ractor)
         return false;
     heddle_hooks.prepare_preemption();
-    loop->watch.word = 1;
+    loop->watch.word = 1; /* odd: a fiber runs (heddle_heartbeat) */
     loop->watch.heartbeat = heddle_hooks.acquire_heartbeat(loop, (uintptr_t)rb_thread_current());
     if (heddle_preempting)
         heddle_hooks.follow_switches(loop, true);

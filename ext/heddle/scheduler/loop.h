@@ -230,7 +230,8 @@ struct heddle_loop {
     heddle_loop_runs run;
     uint8_t state; /* heddle_loop_state, changed by heddle_loop_enter alone */
     bool in_main_ractor;
-    heddle_loop *next_of_main, *previous_of_main; /* the loops of the main Ractor; see heddle_loop_each_of_main */
+    /* the loops of the main Ractor: see heddle_loop_each_in_main_ractor */
+    heddle_loop *next_in_main_ractor, *previous_in_main_ractor;
 
     size_t armed;   /* armed waiters: waits that the kernel or another process can end */
     int64_t polled; /* when a selector with `pending_unknown` was last polled */
@@ -270,7 +271,7 @@ void heddle_loop_open(heddle_loop *loop);
 bool heddle_in_main_ractor(void);
 void heddle_loop_release(heddle_loop *loop);
 /* Calls the function for each loop of the main Ractor, of all threads: from this Ractor, with the GVL. */
-void heddle_loop_each_of_main(void (*visit)(heddle_loop *loop, int number), int number);
+void heddle_loop_each_in_main_ractor(void (*visit)(heddle_loop *loop, int argument), int argument);
 void heddle_loop_mark(heddle_loop *loop);
 void heddle_loop_compact(heddle_loop *loop);
 size_t heddle_loop_memory_size(const heddle_loop *loop);

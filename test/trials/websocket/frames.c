@@ -186,7 +186,7 @@ static bool handle_event(heddle_websocket_reader *reader, heddle_websocket_event
         failures++;
         return false;
     default:
-        return event == HEDDLE_WEBSOCKET_WANTS_MORE;
+        return event == HEDDLE_WEBSOCKET_NO_EVENT;
     }
 }
 

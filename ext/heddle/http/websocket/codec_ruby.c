@@ -65,7 +65,7 @@ static VALUE make_event(codec_record *codec, heddle_websocket_event event)
 {
     heddle_websocket_reader *reader = &codec->reader;
     switch (event) {
-    case HEDDLE_WEBSOCKET_WANTS_MORE:
+    case HEDDLE_WEBSOCKET_NO_EVENT:
         return Qnil;
     case HEDDLE_WEBSOCKET_HAS_MESSAGE:
         return rb_ary_new_from_args(2, ID2SYM(rb_intern("message")),

@@ -6,7 +6,7 @@
 typedef enum {
     HEAD,    /* within a frame's head */
     PAYLOAD, /* within its payload */
-    BROKEN,  /* the peer has violated the protocol */
+    ENDED,  /* reads no more: the connection ends, or the peer has violated the protocol */
 } stage;
 
 enum {
@@ -23,7 +23,7 @@ void heddle_websocket_reader_end(heddle_websocket_reader *reader)
 {
     free(reader->message);
     reader->message = NULL;
-    reader->stage = BROKEN;
+    reader->stage = ENDED;
 }
 
 heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader *reader)
@@ -80,7 +80,7 @@ static uint64_t find_least_size(const uint8_t *head)
     return length == 127 ? 65536 : length == 126 ? 126 : 0;
 }
 
-/* Checks the first two bytes. WANTS_MORE: they are valid. */
+/* Checks the first two bytes. NO_EVENT: they are valid. */
 static heddle_websocket_event judge_first_bytes(heddle_websocket_reader *reader)
 {
     const uint8_t *head = reader->head;
@@ -109,7 +109,7 @@ static heddle_websocket_event judge_first_bytes(heddle_websocket_reader *reader)
     } else if (reader->opcode != HEDDLE_WEBSOCKET_CONTINUATION && reader->in_message) {
         return fail_protocol(reader, "a message begins within another one");
     }
-    return HEDDLE_WEBSOCKET_WANTS_MORE;
+    return HEDDLE_WEBSOCKET_NO_EVENT;
 }
 
 static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
@@ -125,7 +125,7 @@ static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
     reader->fragments = 0;
     reader->utf8 = (heddle_utf8){0};
     reader->in_message = true;
-    return HEDDLE_WEBSOCKET_WANTS_MORE;
+    return HEDDLE_WEBSOCKET_NO_EVENT;
 }
 
 /*
@@ -137,7 +137,7 @@ static uint64_t limit_wire_bytes(const heddle_websocket_reader *reader, const he
     return reader->message->compressed ? limits->message + (limits->message >> 10) + DEFLATE_MARGIN : limits->message;
 }
 
-/* Begins a frame when its head is complete. WANTS_MORE: the head is valid. */
+/* Begins a frame when its head is complete. NO_EVENT: the head is valid. */
 static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
     uint64_t size = read_payload_size(reader->head);
@@ -153,30 +153,30 @@ static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const
     reader->head_needed = 2;
     reader->control_size = is_control(reader) ? 0 : reader->control_size;
     if (is_control(reader))
-        return HEDDLE_WEBSOCKET_WANTS_MORE;
+        return HEDDLE_WEBSOCKET_NO_EVENT;
     if (reader->opcode != HEDDLE_WEBSOCKET_CONTINUATION && begin_message(reader) == HEDDLE_WEBSOCKET_NO_MEMORY)
         return HEDDLE_WEBSOCKET_NO_MEMORY;
     if (++reader->fragments > limits->fragments)
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_TOO_BIG, "the message has too many fragments");
     if (size > limit_wire_bytes(reader, limits) - reader->message->size)
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_TOO_BIG, "the message is too big");
-    return HEDDLE_WEBSOCKET_WANTS_MORE;
+    return HEDDLE_WEBSOCKET_NO_EVENT;
 }
 
-/* Returns how many bytes were used; *event is WANTS_MORE unless there is an event. */
+/* Returns how many bytes were used; *event is NO_EVENT unless there is an event. */
 static size_t take_head(heddle_websocket_reader *reader, const heddle_websocket_limits *limits, const char *bytes,
                         size_t size, heddle_websocket_event *event)
 {
     size_t used = 0;
-    *event = HEDDLE_WEBSOCKET_WANTS_MORE;
-    while (used < size && *event == HEDDLE_WEBSOCKET_WANTS_MORE && reader->stage == HEAD) {
+    *event = HEDDLE_WEBSOCKET_NO_EVENT;
+    while (used < size && *event == HEDDLE_WEBSOCKET_NO_EVENT && reader->stage == HEAD) {
         reader->head[reader->head_size++] = (uint8_t)bytes[used++];
         if (reader->head_size == 2) {
             *event = judge_first_bytes(reader);
             reader->head_needed = find_head_length(reader->head);
         }
         if (reader->head_size >= 2 && reader->head_size == reader->head_needed &&
-            *event == HEDDLE_WEBSOCKET_WANTS_MORE)
+            *event == HEDDLE_WEBSOCKET_NO_EVENT)
             *event = begin_frame(reader, limits);
     }
     return used;
@@ -213,7 +213,7 @@ static heddle_websocket_event take_data(heddle_websocket_reader *reader, const c
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a text message is not UTF-8");
     memcpy(message->bytes + message->size, bytes, size);
     message->size += size;
-    return HEDDLE_WEBSOCKET_WANTS_MORE;
+    return HEDDLE_WEBSOCKET_NO_EVENT;
 }
 
 static heddle_websocket_event end_close(heddle_websocket_reader *reader)
@@ -239,7 +239,7 @@ static heddle_websocket_event end_message(heddle_websocket_reader *reader)
 {
     heddle_websocket_message *message = reader->message;
     if (!reader->final)
-        return HEDDLE_WEBSOCKET_WANTS_MORE;
+        return HEDDLE_WEBSOCKET_NO_EVENT;
     reader->in_message = false;
     if (message->text && !message->compressed && !heddle_utf8_is_complete(&reader->utf8))
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA,
@@ -266,7 +266,7 @@ static heddle_websocket_event end_frame(heddle_websocket_reader *reader)
 static size_t take_payload(heddle_websocket_reader *reader, char *bytes, size_t size, heddle_websocket_event *event)
 {
     size_t used = reader->left < size ? (size_t)reader->left : size;
-    *event = HEDDLE_WEBSOCKET_WANTS_MORE;
+    *event = HEDDLE_WEBSOCKET_NO_EVENT;
     if (used) {
         if (reader->from_client)
             heddle_websocket_mask(bytes, used, reader->mask, reader->size - reader->left);
@@ -278,7 +278,7 @@ static size_t take_payload(heddle_websocket_reader *reader, char *bytes, size_t 
         }
         reader->left -= used;
     }
-    if (*event == HEDDLE_WEBSOCKET_WANTS_MORE && reader->left == 0)
+    if (*event == HEDDLE_WEBSOCKET_NO_EVENT && reader->left == 0)
         *event = end_frame(reader);
     return used;
 }
@@ -286,10 +286,10 @@ static size_t take_payload(heddle_websocket_reader *reader, char *bytes, size_t 
 heddle_websocket_event heddle_websocket_read(heddle_websocket_reader *reader, const heddle_websocket_limits *limits,
                                              char *bytes, size_t size, size_t *used)
 {
-    heddle_websocket_event event = HEDDLE_WEBSOCKET_WANTS_MORE;
+    heddle_websocket_event event = HEDDLE_WEBSOCKET_NO_EVENT;
     *used = 0;
-    while (event == HEDDLE_WEBSOCKET_WANTS_MORE) {
-        if (reader->stage == BROKEN)
+    while (event == HEDDLE_WEBSOCKET_NO_EVENT) {
+        if (reader->stage == ENDED)
             return HEDDLE_WEBSOCKET_FAILED;
         if (reader->stage == HEAD && *used == size)
             break;

@@ -27,7 +27,7 @@ typedef struct {
 } heddle_websocket_limits;
 
 typedef enum {
-    HEDDLE_WEBSOCKET_WANTS_MORE, /* all bytes were used */
+    HEDDLE_WEBSOCKET_NO_EVENT, /* all bytes were used; more are needed */
     HEDDLE_WEBSOCKET_HAS_MESSAGE, /* heddle_websocket_take_message returns it */
     HEDDLE_WEBSOCKET_HAS_PING,   /* `control`, `control_size` */
     HEDDLE_WEBSOCKET_HAS_PONG,   /* the same */

@@ -213,7 +213,7 @@ size_t heddle_websocket_feed_bytes(heddle_websocket *socket, char *bytes, size_t
             event = heddle_websocket_inflate(&socket->engine->websockets.deflater, &socket->reader,
                                              &socket->engine->websockets.limits);
         switch (event) {
-        case HEDDLE_WEBSOCKET_WANTS_MORE:
+        case HEDDLE_WEBSOCKET_NO_EVENT:
             return used;
         case HEDDLE_WEBSOCKET_HAS_MESSAGE:
             handle_message(socket);
