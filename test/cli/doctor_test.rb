@@ -219,8 +219,8 @@ class DoctorTest < Minitest::Test
   def test_what_keeps_requests_apart_is_on_or_off_and_why
     found = protections
 
-    assert_equal ["handoff", "offload of core functions", "offload of extensions", "preempt", "stall_report", "callback_report",
-                  "guard pages"], found.keys
+    assert_equal ["handoff", "offload of core functions", "offload of extensions", "preempt", "stall_report",
+                  "callback_report", "guard pages"], found.keys
     assert_equal [%w[on], %w[on]], found.values_at("preempt", "stall_report")
     assert_equal ["off", "needs a second worker"], found["handoff"]
     assert_equal %w[on], protections(HEDDLE_WORKERS: "2")["handoff"]
