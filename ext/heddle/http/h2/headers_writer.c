@@ -2,8 +2,6 @@
 #include "http/h2/session_state.h"
 #include "http/text.h"
 
-#include <stdio.h>
-
 /* Encodes heads of responses and trailers as HEADERS frames. */
 
 enum {
@@ -90,8 +88,9 @@ static heddle_h2_write_result fail_encoding(heddle_h2_session *session)
 
 static bool encode_head(heddle_h2_session *session, int status, const heddle_h2_field *fields, size_t count)
 {
-    char digits[STATUS_DIGITS + 1];
-    snprintf(digits, sizeof(digits), "%03d", status % (LAST_STATUS + 1));
+    const char digits[STATUS_DIGITS] = {
+        (char)('0' + status / 100), (char)('0' + status / 10 % 10), (char)('0' + status % 10),
+    };
     if (!heddle_h2_start_block(session) ||
         !heddle_hpack_encode(&session->encoder, &session->workspace->block, ":status", 7, digits, STATUS_DIGITS))
         return false;
