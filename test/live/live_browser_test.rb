@@ -130,7 +130,7 @@ class LiveBrowserTest < Minitest::Test
   end
 
   def test_where_a_proxy_refuses_websockets_there_is_an_event_stream
-    visit(refuses: ->(env) { env["rack.upgrade?"] }, expected: /favicon|WebSocket connection to/) do
+    visit(refuses: ->(env) { env["rack.upgrade?"] == :websocket }, expected: /favicon|WebSocket connection to/) do
       check_page_without_sockets
     end
   end
