@@ -52,13 +52,21 @@ module Bench
 
     # A Ruby program beside this file.
     class RubyProgram < Contestant
+      def initialize(key, **)
+        super
+        @program = File.join(__dir__, "#{key}.rb")
+      end
+
+      # @return [String] the checkout whose Heddle it runs
+      def root = ROOT
+
       def command(port, _folder, ruby_flags)
-        gem_paths = File.join(ROOT, "bin", "support", "gem_paths.rb")
-        [RbConfig.ruby, *ruby_flags, "-r", gem_paths, "-I#{ROOT}/lib", File.join(__dir__, "#{key}.rb"), port.to_s]
+        gem_paths = File.join(root, "bin", "support", "gem_paths.rb")
+        [RbConfig.ruby, *ruby_flags, "-r", gem_paths, "-I#{root}/lib", @program, port.to_s]
       end
 
       def version
-        return Heddle::VERSION if role == :heddle
+        return Heddle::VERSION unless role == :peer
 
         Gem::Specification.find_by_name(key).version.to_s
       rescue Gem::MissingSpecError
