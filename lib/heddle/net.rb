@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/native"
+require "heddle/net/datagram_socket"
 
 module Heddle
   # Sockets, connections, names and TLS. Knows no HTTP.

@@ -1,7 +1,9 @@
 #include "net/fork_guard.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -58,4 +60,14 @@ void heddle_fork_guard_remove(heddle_fork_guard *guard)
         guard->next->previous = guard->previous;
     guard->next = guard->previous = NULL;
     pthread_mutex_unlock(&lock);
+}
+
+void heddle_fork_guard_replace(int fd)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return;
+    if (dup2(null, fd) >= 0)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+    close(null);
 }

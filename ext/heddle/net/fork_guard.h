@@ -15,4 +15,10 @@ struct heddle_fork_guard {
 void heddle_fork_guard_add(heddle_fork_guard *guard);
 void heddle_fork_guard_remove(heddle_fork_guard *guard); /* idempotent */
 
+/*
+ * For in_child: makes the descriptor one of /dev/null. Its number stays in use, because Ruby's IO closes it later; the
+ * socket itself remains only in the parent.
+ */
+void heddle_fork_guard_replace(int fd);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "net/net.h"
 
+#include "net/datagram_ruby.h"
 #include "net/scoreboard_ruby.h"
 #include "net/networks.h"
 #include "net/outbound.h"
@@ -20,4 +21,5 @@ void Init_heddle_net(VALUE heddle)
     Init_heddle_networks(net);
     Init_heddle_handshake(net);
     Init_heddle_outbound(net);
+    Init_heddle_datagram(net);
 }

@@ -1,10 +1,8 @@
 #include "net/outbound.h"
 
-#include "scheduler/io_wait.h"
-#include "scheduler/wait_in_place.h"
+#include "net/io_await.h"
 
 #include <errno.h>
-#include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,32 +104,13 @@ void heddle_outbound_fail(heddle_outbound *connection, ssize_t error, const char
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
 
-/* Waits until the connection is ready for one of these events, or until the deadline: returns the events, or 0. */
-static int wait_until(VALUE io, int events, int64_t deadline)
-{
-    int64_t left = -1;
-    if (deadline >= 0) {
-        left = deadline - heddle_clock_now();
-        if (left <= 0)
-            return 0;
-    }
-    VALUE scheduler = rb_fiber_scheduler_current();
-    if (!NIL_P(scheduler) && heddle_loop_if(scheduler)) {
-        heddle_loop *loop = heddle_loop_get(scheduler);
-        return heddle_must_wait_in_place(loop) ? heddle_io_wait_ready_in_place(loop, io, events, left)
-                                               : heddle_io_wait_ready(loop, io, events, left);
-    }
-    VALUE ready = rb_io_wait(io, INT2FIX(events), left < 0 ? Qnil : DBL2NUM((double)left / 1e9));
-    return RTEST(ready) ? NUM2INT(ready) : 0;
-}
-
 int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timeout_message)
 {
     heddle_outbound *connection = heddle_outbound_of(object);
     int64_t deadline = connection->deadline;
     if (phase >= 0 && (deadline < 0 || phase < deadline))
         deadline = phase;
-    int ready = wait_until(connection->io, events, deadline);
+    int ready = heddle_await_io(connection->io, events, deadline);
     heddle_outbound_of(object); /* raises if it was closed meanwhile */
     if (!ready)
         rb_raise(rb_eIOTimeoutError, "%s", timeout_message);

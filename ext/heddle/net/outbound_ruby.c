@@ -2,11 +2,9 @@
 
 #include "scheduler/io_wait.h"
 
-#include <fcntl.h>
 #include <ruby/io.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* Heddle::Net::OutboundConnection: the object, and its methods. */
 
@@ -73,20 +71,12 @@ heddle_outbound *heddle_outbound_of(VALUE self)
     return connection;
 }
 
-/*
- * Runs in a forked child. The descriptor's number stays in use, because Ruby's IO closes it later; the connection
- * itself remains only in the parent.
- */
+/* Runs in a forked child. */
 static void in_child(heddle_fork_guard *guard)
 {
     heddle_outbound *connection = (heddle_outbound *)((char *)guard - offsetof(heddle_outbound, guard));
     connection->abandoned = true;
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0)
-        return;
-    if (dup2(null, connection->transport.fd) >= 0)
-        fcntl(connection->transport.fd, F_SETFD, FD_CLOEXEC);
-    close(null);
+    heddle_fork_guard_replace(connection->transport.fd);
 }
 
 static heddle_address remote_of(int fd)

@@ -47,7 +47,7 @@ class DNSRulesTest < Minitest::Test
     port = DNS::UDPPort.new(Addrinfo.udp("127.0.0.1", 0), server)
     query = DNS::Message.query("a.test", :A).encode
     ports = [0, 7, 9, 13, 17, 19, 37]
-    ports.each { |number| port.__send__(:accept, query, Socket.sockaddr_in(number, "192.0.2.1"), nil) }
+    ports.each { |number| port.__send__(:accept, query, Heddle::Net::DatagramSocket::Peer.new("192.0.2.1", number)) }
 
     assert_equal({ ignored: ports.size }, server.counts)
   ensure

@@ -124,8 +124,8 @@ module Heddle
         end
 
         # @api private
-        def count(what)
-          @counts[what] += 1
+        def count(what, number = 1)
+          @counts[what] += number
           nil
         end
 

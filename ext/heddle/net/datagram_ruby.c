@@ -1,0 +1,384 @@
+#include "net/datagram_ruby.h"
+
+#include "net/address.h"
+#include "net/datagram.h"
+#include "net/fork_guard.h"
+#include "net/io_await.h"
+
+#include <errno.h>
+#include <ruby/io.h>
+#include <string.h>
+
+/* Heddle::Net::DatagramSocket and its Peer. lib/heddle/net/datagram_socket.rb opens the sockets. */
+
+static VALUE peer_class;
+
+/* -- Heddle::Net::DatagramSocket::Peer ----------------------------------------------------------------------------- */
+
+static size_t peer_size(const void *data)
+{
+    return sizeof(heddle_datagram_peer);
+}
+
+static const rb_data_type_t peer_type = {
+    .wrap_struct_name = "Heddle::Net::DatagramSocket::Peer",
+    .function = {.dfree = RUBY_DEFAULT_FREE, .dsize = peer_size},
+    /* embeddable: one allocation a datagram */
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE |
+             RUBY_TYPED_EMBEDDABLE,
+};
+
+static VALUE make_peer(const heddle_datagram_peer *value)
+{
+    heddle_datagram_peer *peer;
+    VALUE self = TypedData_Make_Struct(peer_class, heddle_datagram_peer, &peer_type, peer);
+    *peer = *value;
+    return rb_obj_freeze(self);
+}
+
+static const heddle_datagram_peer *peer_of(VALUE self)
+{
+    return rb_check_typeddata(self, &peer_type);
+}
+
+/*
+ * call-seq: new(address, port) -> Peer
+ *
+ * The peer at an IP address ("192.0.2.1", "2001:db8::1") and a port. Raises ArgumentError for anything else.
+ */
+static VALUE peer_new(VALUE class, VALUE address, VALUE port)
+{
+    heddle_datagram_peer peer = {0};
+    heddle_address parsed;
+    int number = NUM2INT(port);
+    StringValue(address);
+    if (!heddle_address_read(RSTRING_PTR(address), (size_t)RSTRING_LEN(address), &parsed))
+        rb_raise(rb_eArgError, "%+" PRIsVALUE " is no IP address: write 192.0.2.1 or 2001:db8::1", address);
+    if (number < 0 || number > UINT16_MAX)
+        rb_raise(rb_eArgError, "port is %d, and must be 0 to 65535", number);
+    if (parsed.family == AF_INET6) {
+        peer.remote.ipv6.sin6_family = AF_INET6;
+        peer.remote.ipv6.sin6_port = htons((uint16_t)number);
+        memcpy(&peer.remote.ipv6.sin6_addr, parsed.bytes, 16);
+    } else {
+        peer.remote.ipv4.sin_family = AF_INET;
+        peer.remote.ipv4.sin_port = htons((uint16_t)number);
+        memcpy(&peer.remote.ipv4.sin_addr, parsed.bytes, 4);
+    }
+    return make_peer(&peer);
+}
+
+/*
+ * call-seq: address_bytes -> String
+ *
+ * The IP address in 4 or 16 bytes.
+ */
+static VALUE peer_address_bytes(VALUE self)
+{
+    heddle_address address = heddle_address_of(&peer_of(self)->remote.any);
+    return rb_str_new((const char *)address.bytes, address.family == AF_INET6 ? 16 : 4);
+}
+
+/*
+ * call-seq: address -> String
+ *
+ * The IP address, such as "192.0.2.1".
+ */
+static VALUE peer_address(VALUE self)
+{
+    char room[HEDDLE_ADDRESS_ROOM];
+    heddle_address address = heddle_address_of(&peer_of(self)->remote.any);
+    return rb_usascii_str_new_cstr(heddle_address_text(&address, room));
+}
+
+/*
+ * call-seq: port -> Integer
+ */
+static VALUE peer_port(VALUE self)
+{
+    return INT2FIX(heddle_address_of(&peer_of(self)->remote.any).port);
+}
+
+/* -- the object ---------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    heddle_datagram_socket socket;
+    heddle_fork_guard guard; /* replaces a forked child's copy of the descriptor by one of /dev/null */
+    heddle_address local;
+    VALUE io;                /* the Socket, which owns the descriptor; nil once closed */
+    bool abandoned;          /* this is a forked child, and the socket is its parent's */
+} datagram_object;
+
+static void datagram_mark(void *data)
+{
+    rb_gc_mark_movable(((datagram_object *)data)->io);
+}
+
+static void datagram_compact(void *data)
+{
+    datagram_object *object = data;
+    object->io = rb_gc_location(object->io);
+}
+
+static void release_resources(datagram_object *object)
+{
+    heddle_fork_guard_remove(&object->guard);
+    heddle_datagram_release_memory(&object->socket);
+    object->socket.fd = -1;
+    object->io = Qnil;
+}
+
+static void datagram_free(void *data)
+{
+    release_resources(data);
+    xfree(data);
+}
+
+static size_t datagram_size(const void *data)
+{
+    const datagram_object *object = data;
+    return sizeof(*object) + heddle_datagram_memory_size(&object->socket);
+}
+
+static const rb_data_type_t datagram_type = {
+    .wrap_struct_name = "Heddle::Net::DatagramSocket",
+    .function = {.dmark = datagram_mark, .dfree = datagram_free, .dsize = datagram_size, .dcompact = datagram_compact},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static datagram_object *datagram_data(VALUE self)
+{
+    return rb_check_typeddata(self, &datagram_type);
+}
+
+static datagram_object *open_datagram(VALUE self)
+{
+    datagram_object *object = datagram_data(self);
+    if (object->abandoned)
+        rb_raise(rb_eIOError, "this socket belongs to the process that has opened it, and this is a child of it");
+    if (NIL_P(object->io))
+        rb_raise(rb_eIOError, "this socket is closed");
+    return object;
+}
+
+/* Runs in a forked child. */
+static void in_child(heddle_fork_guard *guard)
+{
+    datagram_object *object = (datagram_object *)((char *)guard - offsetof(datagram_object, guard));
+    object->abandoned = true;
+    heddle_datagram_drop_queue(&object->socket);
+    heddle_fork_guard_replace(object->socket.fd);
+}
+
+/*
+ * call-seq: adopt(socket, max_size, wildcard) -> DatagramSocket
+ *
+ * Makes one of a bound Socket, which it owns from now on. +wildcard+: the socket reports the own address of each
+ * datagram.
+ */
+static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcard)
+{
+    long size = NUM2LONG(max_size);
+    struct sockaddr_storage address = {0};
+    socklen_t address_size = sizeof(address);
+    if (size < 1 || size > HEDDLE_DATAGRAM_LARGEST)
+        rb_raise(rb_eArgError, "max_size is %ld, and must be 1 to %d bytes", size, HEDDLE_DATAGRAM_LARGEST);
+    datagram_object *object;
+    VALUE self = TypedData_Make_Struct(class, datagram_object, &datagram_type, object);
+    object->io = Qnil;
+    object->guard.in_child = in_child;
+    object->socket.fd = rb_io_descriptor(io);
+    object->socket.is_wildcard = RTEST(wildcard);
+    object->socket.max_size = (size_t)size;
+    if (getsockname(object->socket.fd, (struct sockaddr *)&address, &address_size) != 0)
+        rb_sys_fail("reading the address of a datagram socket");
+    object->local = heddle_address_of((struct sockaddr *)&address);
+    object->io = io;
+    heddle_fork_guard_add(&object->guard);
+    return self;
+}
+
+/*
+ * call-seq: close -> nil
+ *
+ * Idempotent. Sends what is queued first. A fiber or thread that waits in #receive gets IOError.
+ */
+static VALUE datagram_close(VALUE self)
+{
+    datagram_object *object = datagram_data(self);
+    VALUE io = object->io;
+    if (NIL_P(io))
+        return Qnil;
+    heddle_datagram_flush(&object->socket);
+    release_resources(object);
+    rb_io_close(io);
+    return Qnil;
+}
+
+/*
+ * call-seq: closed? -> true or false
+ *
+ * True also in a forked child.
+ */
+static VALUE datagram_closed_p(VALUE self)
+{
+    datagram_object *object = datagram_data(self);
+    return NIL_P(object->io) || object->abandoned ? Qtrue : Qfalse;
+}
+
+/*
+ * call-seq: address -> String
+ *
+ * The IP address that it is bound to.
+ */
+static VALUE datagram_address(VALUE self)
+{
+    char room[HEDDLE_ADDRESS_ROOM];
+    const char *text = heddle_address_text(&datagram_data(self)->local, room);
+    return text ? rb_usascii_str_new_cstr(text) : Qnil;
+}
+
+/*
+ * call-seq: port -> Integer
+ *
+ * The port that it is bound to.
+ */
+static VALUE datagram_port(VALUE self)
+{
+    return INT2FIX(datagram_data(self)->local.port);
+}
+
+/*
+ * call-seq: unsent -> Integer
+ *
+ * How many datagrams could not be sent so far: the kernel had no room for them, there was no route, or they were too
+ * large.
+ */
+static VALUE datagram_unsent(VALUE self)
+{
+    return ULL2NUM(datagram_data(self)->socket.unsent);
+}
+
+/* -- receiving ----------------------------------------------------------------------------------------------------- */
+
+/* Waits until there are datagrams; returns how many were received. */
+static int await_datagrams(VALUE self)
+{
+    for (;;) {
+        datagram_object *object = open_datagram(self);
+        int count = heddle_datagram_receive(&object->socket);
+        if (count >= 0)
+            return count;
+        if (count == -EAGAIN)
+            heddle_await_io(object->io, HEDDLE_READABLE, -1);
+        else if (count == -ENOMEM)
+            rb_memerror();
+        else if (!heddle_datagram_is_late_error(count))
+            rb_syserr_fail(-count, "receiving datagrams");
+    }
+}
+
+_Static_assert(HEDDLE_DATAGRAM_BATCH <= 64, "a bit of dispatch.truncated for each datagram");
+
+typedef struct {
+    VALUE self;
+    VALUE datagrams;    /* Array: bytes and peer of each in turn */
+    uint64_t truncated; /* bit i: datagram i was cut off */
+} dispatch;
+
+/* Copies all datagrams before Ruby code runs, which may receive again or close the socket. */
+static void copy_datagrams(dispatch *batch, int count)
+{
+    datagram_object *object = datagram_data(batch->self);
+    batch->datagrams = rb_ary_new_capa(2 * count);
+    for (int i = 0; i < count; i++) {
+        const heddle_datagram *datagram = heddle_datagram_at(&object->socket, i);
+        rb_ary_push(batch->datagrams, rb_str_new(datagram->bytes, (long)datagram->size));
+        rb_ary_push(batch->datagrams, make_peer(&datagram->peer));
+        batch->truncated |= (uint64_t)datagram->truncated << i;
+    }
+}
+
+static VALUE dispatch_datagrams(VALUE data)
+{
+    dispatch *batch = (dispatch *)data;
+    for (int i = 0; 2 * i < RARRAY_LEN(batch->datagrams); i++)
+        rb_yield_values(3, RARRAY_AREF(batch->datagrams, 2 * i), RARRAY_AREF(batch->datagrams, 2 * i + 1),
+                        batch->truncated >> i & 1 ? Qtrue : Qfalse);
+    heddle_await_tick(open_datagram(batch->self)->io);
+    return Qnil;
+}
+
+static VALUE end_batch(VALUE self)
+{
+    heddle_datagram_end_batch(&datagram_data(self)->socket);
+    return Qnil;
+}
+
+/*
+ * call-seq: receive { |bytes, peer, truncated| } -> Integer
+ *
+ * Waits until there are datagrams, and yields each: at most 64 that one system call returns. +truncated+: it was larger
+ * than max_size, and the rest is lost. Returns how many there were.
+ *
+ * In a Heddle loop the other ready fibers run before it returns. If there were several datagrams, those that are sent
+ * before it returns are queued, and leave together: when it returns, when 64 are queued, and with the first one that is
+ * sent 1 ms or more after the oldest was queued. So the block should not wait.
+ *
+ * Raises IOError when the socket is closed meanwhile.
+ */
+static VALUE datagram_receive(VALUE self)
+{
+    rb_need_block();
+    dispatch batch = {.self = self};
+    int count = await_datagrams(self);
+    copy_datagrams(&batch, count);
+    if (count == 1) { /* nothing to gain by a queue */
+        dispatch_datagrams((VALUE)&batch);
+    } else {
+        heddle_datagram_begin_batch(&datagram_data(self)->socket);
+        rb_ensure(dispatch_datagrams, (VALUE)&batch, end_batch, self);
+    }
+    RB_GC_GUARD(batch.datagrams);
+    return INT2FIX(count);
+}
+
+/* -- sending ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * call-seq: send(bytes, peer) -> true or false
+ *
+ * Sends a datagram to a Peer, from the address to which that one wrote. Never waits: false when this datagram, or one
+ * that was queued before, could not be sent; #unsent counts them. Raises IOError when the socket is closed.
+ */
+static VALUE datagram_send(VALUE self, VALUE bytes, VALUE peer)
+{
+    datagram_object *object = open_datagram(self);
+    StringValue(bytes);
+    bool sent = heddle_datagram_send(&object->socket, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes), peer_of(peer));
+    RB_GC_GUARD(bytes);
+    RB_GC_GUARD(peer);
+    return sent ? Qtrue : Qfalse;
+}
+
+void Init_heddle_datagram(VALUE net)
+{
+    VALUE class = rb_define_class_under(net, "DatagramSocket", rb_cObject);
+    rb_undef_alloc_func(class);
+    rb_define_private_method(rb_singleton_class(class), "adopt", datagram_adopt, 3);
+    rb_define_method(class, "close", datagram_close, 0);
+    rb_define_method(class, "closed?", datagram_closed_p, 0);
+    rb_define_method(class, "address", datagram_address, 0);
+    rb_define_method(class, "port", datagram_port, 0);
+    rb_define_method(class, "unsent", datagram_unsent, 0);
+    rb_define_method(class, "receive", datagram_receive, 0);
+    rb_define_method(class, "send", datagram_send, 2);
+
+    peer_class = rb_define_class_under(class, "Peer", rb_cObject);
+    rb_gc_register_mark_object(peer_class);
+    rb_undef_alloc_func(peer_class);
+    rb_define_singleton_method(peer_class, "new", peer_new, 2);
+    rb_define_method(peer_class, "address_bytes", peer_address_bytes, 0);
+    rb_define_method(peer_class, "address", peer_address, 0);
+    rb_define_method(peer_class, "port", peer_port, 0);
+}

@@ -1,0 +1,21 @@
+#ifndef HEDDLE_IO_AWAIT_H
+#define HEDDLE_IO_AWAIT_H
+
+/* Waits for an IO that belongs to no loop, by the means of the calling fiber or thread. */
+
+#include "scheduler/io_wait.h"
+
+/*
+ * Waits until `io` is ready for one of these events, at most until `deadline` (CLOCK_MONOTONIC ns; < 0: for ever), in a
+ * Heddle loop, under another scheduler or in a plain thread. Returns the events, or 0 after the deadline. Raises IOError
+ * when the IO is closed meanwhile, and the interrupts of any wait of this fiber or thread.
+ */
+int heddle_await_io(VALUE io, int events, int64_t deadline);
+
+/*
+ * In a Heddle loop: lets the other ready fibers run, and raises as above. False elsewhere, and where the calling fiber
+ * must not be left.
+ */
+bool heddle_await_tick(VALUE io);
+
+#endif

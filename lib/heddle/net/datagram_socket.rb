@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "heddle/native"
+
+module Heddle
+  module Net
+    # A UDP socket that receives and sends many datagrams with one system call. It belongs to no loop and no thread: in
+    # a loop only the calling fiber waits, in a plain thread the thread does. A forked child has no part in it.
+    #
+    #     socket = Heddle::Net::DatagramSocket.bind("0.0.0.0", 5353)
+    #     loop { socket.receive { |bytes, peer| socket.send(bytes, peer) } }
+    #
+    # `receive`, `send`, `close` and the others are in C (ext/heddle/net/datagram_ruby.c).
+    class DatagramSocket
+      # Addresses that stand for all of the machine's. A response comes from the one to which the datagram was sent.
+      WILDCARDS = %w[0.0.0.0 ::].freeze
+      # The most bytes that a datagram can have.
+      LARGEST = 65_535
+
+      # @param address [String] an IP address of this machine; "::" takes IPv6 only
+      # @param port [Integer] 0: any free one
+      # @param max_size [Integer] bytes of a received datagram that are kept, 1 to 65,535
+      # @return [DatagramSocket]
+      # @raise [SystemCallError] when the address can't be bound
+      # @raise [ArgumentError]
+      def self.bind(address, port, max_size: LARGEST)
+        require "socket"
+        local = numeric(address, port)
+        socket = Socket.new(local.pfamily, :DGRAM)
+        socket.setsockopt(:IPV6, :V6ONLY, true) if local.ipv6?
+        wildcard = WILDCARDS.include?(local.ip_address)
+        report_own_address(socket, local) if wildcard
+        socket.bind(local)
+        adopt(socket, max_size, wildcard)
+      rescue SystemCallError, ArgumentError
+        socket&.close
+        raise
+      end
+
+      class << self
+        private
+
+        def numeric(address, port)
+          Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
+        rescue SocketError
+          raise ArgumentError, "#{address.inspect} is no IP address: write 127.0.0.1 or ::1"
+        end
+
+        def report_own_address(socket, local)
+          local.ipv6? ? socket.setsockopt(:IPV6, :RECVPKTINFO, 1) : socket.setsockopt(:IP, :PKTINFO, 1)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,389 @@
+/* sources: net/datagram.c */
+/* wrap: sendmmsg sendmsg */
+/* link: -DHAVE_RECVMMSG=1 -DHAVE_SENDMMSG=1 */
+#include "check.h"
+#include "net/datagram.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+
+/* Datagrams are received in batches, and sent in batches or at once; each one is counted as sent or unsent. */
+
+enum { SMALL = 64 };
+
+static heddle_datagram_socket server;
+static int client;
+static heddle_datagram_peer client_peer;
+
+/* -- system calls that fail on purpose ----------------------------------------------------------------------------- */
+
+#ifdef HAVE_SENDMMSG
+enum { CALLS_FOR_THREE = 1 };
+#else
+enum { CALLS_FOR_THREE = 3 };
+#endif
+
+static int calls;                     /* of either function */
+static unsigned most_taken;           /* > 0: messages that one call takes at most */
+static int first_failing, end_failing; /* calls that fail with this errno: from the first one up to the end */
+static int code;
+
+int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+
+int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+    calls++;
+    if (calls >= first_failing && calls < end_failing) {
+        errno = code;
+        return -1;
+    }
+    return __real_sendmmsg(fd, messages, most_taken && most_taken < count ? most_taken : count, flags);
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    calls++;
+    if (calls >= first_failing && calls < end_failing) {
+        errno = code;
+        return -1;
+    }
+    return __real_sendmsg(fd, message, flags);
+}
+
+/* -- sockets ------------------------------------------------------------------------------------------------------- */
+
+static int bind_udp(int family, const char *address, heddle_datagram_peer *bound)
+{
+    int fd = (int)MUST(socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    socklen_t size = sizeof(bound->remote);
+    *bound = (heddle_datagram_peer){0};
+    bound->remote.any.sa_family = (sa_family_t)family;
+    if (family == AF_INET)
+        inet_pton(family, address, &bound->remote.ipv4.sin_addr);
+    else
+        inet_pton(family, address, &bound->remote.ipv6.sin6_addr);
+    MUST(bind(fd, &bound->remote.any, family == AF_INET ? sizeof(bound->remote.ipv4) : sizeof(bound->remote.ipv6)));
+    MUST(getsockname(fd, &bound->remote.any, &size));
+    return fd;
+}
+
+/* Both on 127.0.0.1; the client is connected to the server, and takes nothing from others. */
+static void open_pair(size_t max_size)
+{
+    heddle_datagram_peer address;
+    calls = first_failing = end_failing = 0;
+    most_taken = 0;
+    server = (heddle_datagram_socket){.fd = bind_udp(AF_INET, "127.0.0.1", &address), .max_size = max_size};
+    client = bind_udp(AF_INET, "127.0.0.1", &client_peer);
+    MUST(connect(client, &address.remote.any, sizeof(address.remote.ipv4)));
+}
+
+static void close_pair(void)
+{
+    heddle_datagram_release_memory(&server);
+    close(server.fd);
+    close(client);
+}
+
+static void send_numbers(int count)
+{
+    for (int i = 0; i < count; i++)
+        MUST(send(client, &i, sizeof(i), 0));
+}
+
+/* The number in the next datagram, or -1 when there is none. */
+static int read_number(void)
+{
+    int number;
+    return recv(client, &number, sizeof(number), MSG_DONTWAIT) == sizeof(number) ? number : -1;
+}
+
+static bool respond(int number)
+{
+    return heddle_datagram_send(&server, &number, sizeof(number), &client_peer);
+}
+
+/* -- tests --------------------------------------------------------------------------------------------------------- */
+
+static void receives_at_most_a_batch_and_then_the_rest(void)
+{
+    open_pair(SMALL);
+    CHECK_EQUAL(-EAGAIN, heddle_datagram_receive(&server));
+    send_numbers(HEDDLE_DATAGRAM_BATCH + 3);
+    CHECK_EQUAL(HEDDLE_DATAGRAM_BATCH, heddle_datagram_receive(&server));
+    for (int i = 0; i < HEDDLE_DATAGRAM_BATCH; i++) {
+        const heddle_datagram *datagram = heddle_datagram_at(&server, i);
+        CHECK_EQUAL(sizeof(i), datagram->size);
+        CHECK(memcmp(datagram->bytes, &i, sizeof(i)) == 0);
+        CHECK(!datagram->truncated && !datagram->peer.has_own);
+        CHECK_EQUAL(client_peer.remote.ipv4.sin_port, datagram->peer.remote.ipv4.sin_port);
+        CHECK_EQUAL(client_peer.remote.ipv4.sin_addr.s_addr, datagram->peer.remote.ipv4.sin_addr.s_addr);
+    }
+    CHECK_EQUAL(3, heddle_datagram_receive(&server));
+    CHECK(memcmp(heddle_datagram_at(&server, 2)->bytes, &(int){HEDDLE_DATAGRAM_BATCH + 2}, sizeof(int)) == 0);
+    CHECK_EQUAL(-EAGAIN, heddle_datagram_receive(&server));
+    close_pair();
+}
+
+static void marks_what_was_cut_off(void)
+{
+    static const int sizes[] = {0, SMALL, SMALL + 1, 3};
+    char bytes[SMALL + 1] = {0};
+    open_pair(SMALL);
+    for (int i = 0; i < 4; i++)
+        MUST(send(client, bytes, (size_t)sizes[i], 0));
+    CHECK_EQUAL(4, heddle_datagram_receive(&server));
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQUAL(sizes[i] > SMALL ? SMALL : sizes[i], heddle_datagram_at(&server, i)->size);
+        CHECK_EQUAL(sizes[i] > SMALL, heddle_datagram_at(&server, i)->truncated);
+    }
+    close_pair();
+}
+
+static void sends_at_once_outside_of_a_batch(void)
+{
+    open_pair(SMALL);
+    CHECK(respond(7));
+    CHECK_EQUAL(7, read_number());
+    CHECK_EQUAL(1, server.sent);
+    CHECK_EQUAL(0, heddle_datagram_memory_size(&server));
+    close_pair();
+}
+
+static void queues_in_a_batch_and_sends_at_its_end(void)
+{
+    open_pair(SMALL);
+    heddle_datagram_begin_batch(&server);
+    heddle_datagram_begin_batch(&server); /* of another fiber */
+    CHECK(respond(1) && respond(2));
+    CHECK_EQUAL(0, calls);
+    heddle_datagram_end_batch(&server);
+    CHECK_EQUAL(1, read_number());
+    CHECK_EQUAL(2, read_number());
+    CHECK(respond(3));
+    CHECK_EQUAL(-1, read_number());
+    heddle_datagram_end_batch(&server);
+    CHECK_EQUAL(3, read_number());
+    CHECK(respond(4));
+    CHECK_EQUAL(4, read_number());
+    CHECK_EQUAL(4, server.sent);
+    close_pair();
+}
+
+static void sends_a_full_queue(void)
+{
+    open_pair(SMALL);
+    heddle_datagram_begin_batch(&server);
+    for (int i = 0; i <= HEDDLE_DATAGRAM_BATCH; i++)
+        CHECK(respond(i));
+    CHECK(server.sent >= HEDDLE_DATAGRAM_BATCH); /* all of it, when the machine is slow */
+    for (int i = 0; i < HEDDLE_DATAGRAM_BATCH; i++)
+        CHECK_EQUAL(i, read_number());
+    heddle_datagram_end_batch(&server);
+    CHECK_EQUAL(HEDDLE_DATAGRAM_BATCH, read_number());
+    close_pair();
+}
+
+static void sends_a_queue_that_has_waited_for_long(void)
+{
+    open_pair(SMALL);
+    heddle_datagram_begin_batch(&server);
+    respond(1);
+    int64_t end = check_now() + HEDDLE_DATAGRAM_LONGEST_HOLD;
+    while (check_now() < end)
+        continue;
+    respond(2);
+    CHECK_EQUAL(1, read_number());
+    CHECK_EQUAL(2, read_number());
+    heddle_datagram_end_batch(&server);
+    close_pair();
+}
+
+static void goes_on_behind_partial_progress(void)
+{
+    open_pair(SMALL);
+    most_taken = 3;
+    heddle_datagram_begin_batch(&server);
+    for (int i = 0; i < 10; i++)
+        respond(i);
+    heddle_datagram_end_batch(&server);
+    for (int i = 0; i < 10; i++)
+        CHECK_EQUAL(i, read_number());
+    CHECK_EQUAL(10, server.sent);
+    CHECK_EQUAL(0, server.unsent);
+    close_pair();
+}
+
+static void a_rejected_datagram_takes_nothing_from_the_others(void)
+{
+    heddle_datagram_peer nobody;
+    open_pair(SMALL);
+    nobody = client_peer;
+    nobody.remote.ipv4.sin_port = 0; /* EINVAL */
+    heddle_datagram_begin_batch(&server);
+    respond(1);
+    heddle_datagram_send(&server, "x", 1, &nobody);
+    respond(2);
+    heddle_datagram_send(&server, "x", 1, &nobody);
+    heddle_datagram_end_batch(&server);
+    CHECK_EQUAL(1, read_number());
+    CHECK_EQUAL(2, read_number());
+    CHECK_EQUAL(2, server.sent);
+    CHECK_EQUAL(2, server.unsent);
+    CHECK(!heddle_datagram_send(&server, "x", 1, &nobody));
+    CHECK_EQUAL(3, server.unsent);
+    close_pair();
+}
+
+static void without_room_the_rest_is_unsent(void)
+{
+    open_pair(SMALL);
+    most_taken = 3;
+    first_failing = CALLS_FOR_THREE + 1;
+    end_failing = 1000;
+    code = EAGAIN;
+    heddle_datagram_begin_batch(&server);
+    for (int i = 0; i < 10; i++)
+        respond(i);
+    heddle_datagram_end_batch(&server);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQUAL(i, read_number());
+    CHECK_EQUAL(-1, read_number());
+    CHECK_EQUAL(3, server.sent);
+    CHECK_EQUAL(7, server.unsent);
+    CHECK(!respond(1));
+    CHECK_EQUAL(8, server.unsent);
+    end_failing = 0;
+    CHECK(respond(2));
+    CHECK_EQUAL(2, read_number());
+    close_pair();
+}
+
+static void an_interrupted_call_is_repeated(void)
+{
+    open_pair(SMALL);
+    first_failing = 1;
+    end_failing = 2;
+    code = EINTR;
+    CHECK(respond(1));
+    CHECK_EQUAL(1, read_number());
+    CHECK_EQUAL(2, calls);
+    close_pair();
+}
+
+static void large_datagrams_are_queued_whole_and_their_memory_is_released(void)
+{
+    char *large = calloc(1, HEDDLE_DATAGRAM_LARGEST), *received = malloc(HEDDLE_DATAGRAM_LARGEST);
+    size_t sizes[] = {30000, 0, 40000, 1};
+    open_pair(SMALL);
+    int room = 1 << 20;
+    MUST(setsockopt(client, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)));
+    heddle_datagram_begin_batch(&server);
+    for (int i = 0; i < 4; i++) {
+        memset(large, 'a' + i, sizes[i]);
+        CHECK(heddle_datagram_send(&server, large, sizes[i], &client_peer));
+    }
+    heddle_datagram_end_batch(&server);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQUAL(sizes[i], recv(client, received, HEDDLE_DATAGRAM_LARGEST, 0));
+        for (size_t at = 0; at < sizes[i]; at++)
+            CHECK(received[at] == 'a' + i);
+    }
+    CHECK(heddle_datagram_memory_size(&server) < 65536);
+    CHECK(!heddle_datagram_send(&server, large, HEDDLE_DATAGRAM_LARGEST + 1, &client_peer)); /* not read at all */
+    CHECK(!heddle_datagram_send(&server, large, HEDDLE_DATAGRAM_LARGEST, &client_peer));     /* no room for a header */
+    CHECK_EQUAL(2, server.unsent);
+    close_pair();
+    free(large);
+    free(received);
+}
+
+static void a_dropped_queue_is_not_sent(void)
+{
+    open_pair(SMALL);
+    heddle_datagram_drop_queue(&server);
+    heddle_datagram_begin_batch(&server);
+    respond(1);
+    heddle_datagram_drop_queue(&server);
+    heddle_datagram_end_batch(&server);
+    CHECK_EQUAL(0, calls);
+    CHECK_EQUAL(-1, read_number());
+    close_pair();
+}
+
+/* -- wildcard addresses -------------------------------------------------------------------------------------------- */
+
+static void check_own_address(int family, const char *wildcard, const char *asked)
+{
+    heddle_datagram_peer bound, target, source;
+    int on = 1;
+    calls = first_failing = end_failing = 0;
+    most_taken = 0;
+    server = (heddle_datagram_socket){.fd = bind_udp(family, wildcard, &bound), .is_wildcard = true, .max_size = SMALL};
+    MUST(setsockopt(server.fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
+                    family == AF_INET ? IP_PKTINFO : IPV6_RECVPKTINFO, &on, sizeof(on)));
+    target = bound;
+    inet_pton(family, asked, family == AF_INET ? (void *)&target.remote.ipv4.sin_addr
+                                               : (void *)&target.remote.ipv6.sin6_addr);
+    client = bind_udp(family, family == AF_INET ? "127.0.0.1" : "::1", &client_peer);
+    for (int round = 0; round < 2; round++) { /* the second one reuses the memory of the first */
+        MUST(sendto(client, "ask", 3, 0, &target.remote.any, sizeof(target.remote)));
+        CHECK_EQUAL(1, heddle_datagram_receive(&server));
+        const heddle_datagram *datagram = heddle_datagram_at(&server, 0);
+        CHECK(datagram->peer.has_own);
+        if (round)
+            heddle_datagram_begin_batch(&server);
+        CHECK(heddle_datagram_send(&server, "answer", 6, &datagram->peer));
+        if (round)
+            heddle_datagram_end_batch(&server);
+        char answer[6], text[INET6_ADDRSTRLEN];
+        socklen_t size = sizeof(source.remote);
+        CHECK_EQUAL(6, recvfrom(client, answer, 6, 0, &source.remote.any, &size));
+        inet_ntop(family, family == AF_INET ? (void *)&source.remote.ipv4.sin_addr
+                                            : (void *)&source.remote.ipv6.sin6_addr, text, sizeof(text));
+        CHECK(strcmp(text, asked) == 0);
+    }
+    close_pair();
+}
+
+static void answers_come_from_the_ipv4_address_that_was_asked(void)
+{
+    check_own_address(AF_INET, "0.0.0.0", "127.0.0.9");
+}
+
+static void answers_come_from_the_ipv6_address_that_was_asked(void)
+{
+    int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    bool possible = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    close(fd);
+    if (!possible)
+        SKIP("this machine has no IPv6");
+    check_own_address(AF_INET6, "::", "::1");
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("datagram", "receives at most a batch and then the rest", receives_at_most_a_batch_and_then_the_rest);
+    check_run("datagram", "marks what was cut off", marks_what_was_cut_off);
+    check_run("datagram", "sends at once outside of a batch", sends_at_once_outside_of_a_batch);
+    check_run("datagram", "queues in a batch and sends at its end", queues_in_a_batch_and_sends_at_its_end);
+    check_run("datagram", "sends a full queue", sends_a_full_queue);
+    check_run("datagram", "sends a queue that has waited for long", sends_a_queue_that_has_waited_for_long);
+    check_run("datagram", "goes on behind partial progress", goes_on_behind_partial_progress);
+    check_run("datagram", "a rejected datagram takes nothing from the others",
+              a_rejected_datagram_takes_nothing_from_the_others);
+    check_run("datagram", "without room the rest is unsent", without_room_the_rest_is_unsent);
+    check_run("datagram", "an interrupted call is repeated", an_interrupted_call_is_repeated);
+    check_run("datagram", "large datagrams are queued whole, and their memory is released",
+              large_datagrams_are_queued_whole_and_their_memory_is_released);
+    check_run("datagram", "a dropped queue is not sent", a_dropped_queue_is_not_sent);
+    check_run("datagram", "answers come from the IPv4 address that was asked",
+              answers_come_from_the_ipv4_address_that_was_asked);
+    check_run("datagram", "answers come from the IPv6 address that was asked",
+              answers_come_from_the_ipv6_address_that_was_asked);
+    return check_end();
+}
