@@ -82,6 +82,21 @@ class TaskTest < Minitest::Test
     refute ran
   end
 
+  def test_task_whose_fiber_is_killed_before_it_began_is_cancelled_and_ends_nothing_else
+    begun = false
+    task = nil
+    result = Heddle.run do
+      task = Heddle.async { begun = true }
+      task.fiber.kill
+      task.wait
+      :result
+    end
+
+    assert_equal :result, result
+    assert_equal :cancelled, task.state
+    refute begun
+  end
+
   def test_can_be_asked_about_after_its_end
     in_loop do
       task = Heddle.async { Heddle.async { forever } && :value }

@@ -65,11 +65,14 @@ module Heddle
       settle
     end
 
-    # There was no stack for its fiber: it fails of that as of anything else. Called by the scheduler.
+    # There was no stack for its fiber: it fails of that as of anything else. Or the fiber was killed, which cancels it.
+    # Called by the scheduler.
     #
     # @api private
     def unstarted(error)
-      (@failures ||= []) << error
+      if error.is_a?(Cancelled) then absorb(error)
+      else (@failures ||= []) << error
+      end
       settle
     end
 
