@@ -23,11 +23,16 @@ class AbandonedQueryTest < Minitest::Test
     end
   end
 
-  DatabasePrograms.each_access(self, "the_next_query_does_not_wait_for_that_of_a_killed_fiber") do |library, driver|
+  DatabasePrograms.each_access(self, "the_server_stops_what_a_killed_fiber_has_begun") do |library, driver|
     seen = database_program("killed_program", library, driver, limit: 1)
 
-    assert_equal 42, seen["answer"]
-    assert_operator seen["next"], :<, SECONDS
+    assert_equal 0, seen["between"].delete("rows"), "a transaction that was killed commits nothing"
+    assert_equal 42, seen["query"]["answer"]
+    assert_equal 42, seen["transaction"]["answer"]
+    seen.each do |place, result|
+      assert_operator result["next"], :<, SECONDS, "#{place}: the next query"
+      assert_operator result.fetch("gone", 0), :<, SECONDS, "#{place}: the abandoned one on the server"
+    end
   end
 
   DatabasePrograms::LIBRARIES.each_key do |library|
@@ -42,6 +47,7 @@ class AbandonedQueryTest < Minitest::Test
 
       assert seen["another"]
       assert_equal 42, seen["inside"]
+      assert_equal 43, seen["last"]
       assert_operator seen["seconds"], :<, 10, "nobody waits for the query's end"
     end
   end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # The server is asked to cancel and never does, as one that the request cannot reach. Prints as JSON the answer of the
-# next query, whether another connection gave it, and seconds from the time limit to the answer.
+# next query, whether another connection gave it, and seconds from the time limit to the answer. Then a fiber is killed,
+# and the next user of its connection gives up before the settling does: the answer of the one after that.
 
 require_relative "support/access"
 require "json"
@@ -22,5 +23,13 @@ Heddle.run do
   rescue Heddle::TimeoutError
     ACCESS.value("SELECT 42")
   end
-  puts JSON.generate(another: first != second, seconds:, inside: inside.to_i)
+  victim = Heddle.async { ACCESS.value("SELECT pg_sleep(30) AS mark_unconfirmed") }
+  sleep 0.001 until Observer.running("mark_unconfirmed").positive?
+  victim.fiber.kill
+  begin
+    Heddle.timeout(0.05) { ACCESS.value("SELECT 1") }
+  rescue Heddle::TimeoutError
+    nil
+  end
+  puts JSON.generate(another: first != second, seconds:, inside: inside.to_i, last: ACCESS.value("SELECT 43").to_i)
 end

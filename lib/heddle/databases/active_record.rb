@@ -13,7 +13,17 @@ module Heddle
         # @api private
         def heddle_settle
           raw = @raw_connection
-          disconnect! if raw.is_a?(::PG::Connection) && !Postgresql.settle(raw)
+          disconnect! if raw.is_a?(::PG::Connection) && !Postgresql.settle(raw, killed: method(:heddle_part))
+        end
+
+        # Gives the driver's connection to another fiber, which ends what is under way there and closes it. This one
+        # connects again at its next use.
+        #
+        # @api private
+        def heddle_part(raw = @raw_connection)
+          @raw_connection = nil
+          disconnect!
+          Postgresql.abandon(raw) { raw.close unless raw.finished? } if raw.is_a?(::PG::Connection)
         end
 
         private
@@ -25,7 +35,7 @@ module Heddle
             ended = true
             value
           ensure
-            Postgresql.settle(raw) if !ended && raw.is_a?(::PG::Connection)
+            Postgresql.settle(raw, killed: method(:heddle_part)) if !ended && raw.is_a?(::PG::Connection)
           end
         end
 
@@ -40,6 +50,23 @@ module Heddle
         # @api private
         def heddle_settle
           disconnect! if @raw_connection&.closed?
+        end
+
+        # @api private
+        def heddle_part
+          Databases.driver(@raw_connection)&.abandon(@raw_connection) if @raw_connection
+          disconnect!
+        end
+      end
+
+      # Put before Active Record's transactions. At the end of a block they see no error when Fiber#kill ends it, and
+      # would commit half of what the block was to do.
+      module TransactionManager
+        def commit_transaction
+          return super unless Fiber.current_scheduler.is_a?(Scheduler)
+
+          killed = -> { @connection.heddle_part if @connection.respond_to?(:heddle_part) }
+          Concurrency.unless_killed(killed) { super() }
         end
       end
 
@@ -56,6 +83,7 @@ module Heddle
       # @return [void]
       def self.install
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
+        ::ActiveRecord::ConnectionAdapters::TransactionManager.prepend(TransactionManager)
         Rails::ConnectionQueue.install
         AsyncQueries.install
         NestedLeases.install

@@ -72,6 +72,14 @@ module Heddle
         # @return [Boolean] whether the connection can be given to another fiber
         def clean(connection) = !connection.closed?
 
+        # Ends the connection, here and on the server, without a wait: another fiber kills it.
+        #
+        # @param connection [::Mysql2::Client]
+        # @return [void]
+        def abandon(connection)
+          connection.__send__(:heddle_abandon) unless connection.closed?
+        end
+
         # @return [Boolean] false: after an interruption it is unknown what it was in the middle of
         def recover(_connection) = false
       end

@@ -43,26 +43,57 @@ module Heddle
         # in time, the connection is closed.
         #
         # @param connection [PG::Connection]
+        # @param killed [#call] called instead, with the connection, where Fiber#kill is ending the calling fiber: that
+        #   fiber can't wait, and this method does not return. By default another fiber does all of it.
         # @return [Boolean] whether the connection can be used; it may be in a transaction
-        def settle(connection)
+        def settle(connection, killed: method(:abandon))
+          connection.instance_variable_get(:@heddle_settlement)&.pop # another fiber is at it
           return !connection.finished? if settled?(connection)
+          return stop(connection) unless Fiber.current_scheduler
 
-          attempt(connection) { cancel(connection) }
+          Concurrency.unless_killed(-> { killed.call(connection) }) { stop(connection) }
         end
+
+        # Starts a fiber that ends what this one has left: a query that is under way, an open transaction. Until it has
+        # ended, {settle} waits for it in any other fiber.
+        #
+        # @param connection [PG::Connection]
+        # @yield in that fiber, when the connection is settled, or closed
+        # @return [void]
+        def abandon(connection)
+          return if settling?(connection)
+
+          settlement = Thread::Queue.new
+          connection.instance_variable_set(:@heddle_settlement, settlement)
+          Fiber.schedule do
+            (settled?(connection) || stop(connection)) && end_transaction(connection)
+            yield if block_given?
+          ensure
+            connection.remove_instance_variable(:@heddle_settlement)
+            settlement.close
+          end
+        end
+
+        # @param connection [PG::Connection]
+        # @return [Boolean] does a fiber that {abandon} has started use it?
+        def settling?(connection) = connection.instance_variable_defined?(:@heddle_settlement)
 
         # Ends what the last user left: a query that is under way, an open transaction.
         #
         # @param connection [PG::Connection]
         # @return [Boolean] whether the connection can be given to another fiber; if not, it is closed
-        def clean(connection)
-          return false unless settle(connection)
+        def clean(connection) = settle(connection) && end_transaction(connection)
+        alias recover clean
+
+        private
+
+        def stop(connection) = attempt(connection) { cancel(connection) }
+
+        def end_transaction(connection)
           return true if connection.transaction_status == ::PG::PQTRANS_IDLE
 
           attempt(connection) { connection.async_exec("ROLLBACK") }
         end
-        alias recover clean
-
-        private
 
         # Closes the connection unless the block ends in time and leaves it in a known state, also when this fiber is
         # interrupted again.
@@ -92,7 +123,7 @@ module Heddle
         end
 
         def usable?(connection)
-          settled?(connection) && connection.status == ::PG::CONNECTION_OK &&
+          !connection.finished? && settled?(connection) && connection.status == ::PG::CONNECTION_OK &&
             connection.transaction_status != ::PG::PQTRANS_UNKNOWN
         end
 

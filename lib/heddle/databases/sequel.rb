@@ -21,6 +21,20 @@ module Heddle
           Sequel.settle(connection) unless ended
         end
 
+        # At the end of its block a transaction sees no error when Fiber#kill ends it, and would commit half of what the
+        # block was to do.
+        #
+        # @see ::Sequel::Database#commit_or_rollback_transaction
+        def commit_or_rollback_transaction(exception, connection, options)
+          return super if exception || !Fiber.current_scheduler.is_a?(Scheduler)
+
+          killed = lambda do
+            driver = Databases.driver(connection)
+            driver ? driver.abandon(connection) : rollback_transaction(connection, options)
+          end
+          Concurrency.unless_killed(killed) { super }
+        end
+
         # @see ::Sequel::Database#new_connection
         def new_connection(server)
           Databases.install # the driver was loaded with the adapter
@@ -45,7 +59,7 @@ module Heddle
           end
         rescue Exception => e
           # Interrupted before it had one, this fiber leaves a place for a connection: one that waits gets it.
-          fill_queue(*server, 1) if heddle_interruption?(e) && respond_to?(:fill_queue, true)
+          heddle_refill(*server) if heddle_interruption?(e)
           raise
         end
 
@@ -75,7 +89,17 @@ module Heddle
         def heddle_discard(connection, owner, server)
           allocated = server.empty? ? @allocated : @allocated[server.first]
           sync { allocated.delete(owner) }
-          disconnect_acquired_connection(connection, owner, *server)
+          return disconnect_acquired_connection(connection, owner, *server) unless Sequel.settling?(connection)
+
+          Fiber.schedule do
+            Sequel.settle(connection)
+            disconnect_acquired_connection(connection, owner, *server)
+            heddle_refill(*server)
+          end
+        end
+
+        def heddle_refill(*server)
+          fill_queue(*server, 1) if respond_to?(:fill_queue, true)
         end
 
         # Sequel makes an error of its own of whatever ends the attempt to connect. An interruption is no error.
@@ -118,6 +142,10 @@ module Heddle
         def settle(connection)
           Postgresql.settle(connection) if postgresql?(connection)
         end
+
+        # @param connection [Object]
+        # @return [Boolean] does a fiber cancel its query because its user was killed?
+        def settling?(connection) = postgresql?(connection) && Postgresql.settling?(connection)
 
         # @param connection [Object]
         # @return [Boolean] whether it is open, here and on the server, and nothing is under way

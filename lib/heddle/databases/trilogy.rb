@@ -71,6 +71,14 @@ module Heddle
           Databases.within(PATIENCE) { connection.query("ROLLBACK") }
         end
 
+        # Ends the connection, here and on the server, without a wait: another fiber kills it.
+        #
+        # @param connection [::Trilogy]
+        # @return [void]
+        def abandon(connection)
+          connection.__send__(:heddle_abandon) unless connection.closed?
+        end
+
         # @return [Boolean] false: after an interruption it is unknown what it was in the middle of
         def recover(_connection) = false
       end

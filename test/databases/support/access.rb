@@ -92,6 +92,9 @@ module Observer
     Integer(ask(sql))
   end
 
+  # Runs a statement that has no answer.
+  def self.order(sql) = @connection.query(sql)
+
   # @return the first value of the first row, if there is one
   def self.ask(sql) = DRIVER == "pg" ? @connection.exec(sql).getvalue(0, 0) : @connection.query(sql)&.first&.first
 end
