@@ -55,8 +55,7 @@ module Heddle
           scheme = address[SCHEME, 1]
           rest, query = (scheme ? address.sub(SCHEME, "") : address).split("?", 2)
           scheme = { nil => "tcp", "ssl" => "tls" }.fetch(scheme, scheme)
-          wrong(address) if address.empty? || (rest.to_s.empty? && scheme != "systemd" && query) ||
-                            (rest.to_s.empty? && scheme == "unix")
+          wrong(address) if rest.to_s.empty? && scheme != "systemd"
           parameters = parameters_of(address, query.to_s)
           unknown = parameters.keys - PARAMETERS.fetch(scheme)
           unless unknown.empty?
@@ -74,8 +73,8 @@ module Heddle
         end
 
         def wrong(address)
-          raise ConfigurationError, "--bind must be host:port, [::1]:port, tls://host:port, unix:path or systemd, " \
-                                    "but is #{address.inspect}"
+          raise ConfigurationError, "--bind must be host:port, [::1]:port, :port (every IPv4 address), " \
+                                    "tls://host:port, unix:path or systemd, but is #{address.inspect}"
         end
 
         def tcp(address, rest, parameters, defaults, **shared)
