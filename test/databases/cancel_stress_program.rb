@@ -16,6 +16,12 @@ WAYS = {
     task.cancel
     task.wait
   end,
+  "kill" => lambda do |limit, query|
+    task = Heddle.async { query.call }
+    sleep limit
+    task.fiber&.kill
+    task.wait
+  end,
   "scope" => lambda do |limit, query|
     Heddle.scope do |scope|
       scope.async { query.call }

@@ -9,7 +9,7 @@ class CancelStressTest < Minitest::Test
   DatabasePrograms.each_access(self, "cancels_never_strike_or_answer_another_request") do |library, driver|
     seen = stress("cancel_stress_program", library, driver, "1000")
 
-    assert_equal %w[cancel plain_timeout race scope timeout], seen["ways"]
+    assert_equal %w[cancel kill plain_timeout race scope timeout], seen["ways"]
   end
 
   DatabasePrograms.each_access(self, "clients_that_leave_never_disturb_another_request") do |library, driver|
