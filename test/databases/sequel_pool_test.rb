@@ -72,7 +72,25 @@ class SequelPoolTest < Minitest::Test
     end
   end
 
+  KINDS.each do |kind, options|
+    define_method("test_in_development_a_warning_says_that_a_task_of_a_#{kind}_pool_is_beside_the_transaction") do
+      Heddle::Databases::Checkouts.remove_instance_variable(:@warned_of_transaction) if warned?
+      database = frozen(3, pool_class: kind.to_sym, **options)
+      database.synchronize { Heddle.run { database.synchronize { inside { ask(database) } } } }
+
+      refute_predicate self, :warned?, "no task around is in a transaction"
+      line = __LINE__ + 2
+      _, err = capture_io do
+        Heddle.run { database.transaction { inside { inside { database.synchronize { :served } } } } }
+      end
+
+      assert_match(/the task at #{__FILE__}:#{line} takes a database connection of its own while the task around/, err)
+    end
+  end
+
   private
+
+  def warned? = Heddle::Databases::Checkouts.instance_variable_defined?(:@warned_of_transaction)
 
   # Applications freeze their databases, before Heddle prepares them.
   def frozen(connections, **)

@@ -10,7 +10,7 @@ module Heddle
     # The check-outs of one pool of Active Record or Sequel, and the tasks that wait for one. As in {Pool}, a wait ends
     # with an error when no connection can ever come back.
     #
-    # A subclass knows its library: `name`, `pairs`, `holds?`, `quiet?`, `checked_out`.
+    # A subclass knows its library: `name`, `pairs`, `holds?`, `quiet?`, `checked_out`, `transaction?`.
     class Checkouts
       # Looks from time to time, in one loop, whether a task waits in vain.
       Look = Struct.new(:checkouts, :context) do
@@ -21,14 +21,35 @@ module Heddle
       STEP = 0.1
       private_constant :Look, :STEP
 
-      # @param connection [Object]
-      # @return [Pool::Slot, nil] who had it last; kept with the connection
-      def self.slot(connection) = connection.instance_variable_get(:@heddle_slot)
+      class << self
+        # @param connection [Object]
+        # @return [Pool::Slot, nil] who had it last; kept with the connection
+        def slot(connection) = connection.instance_variable_get(:@heddle_slot)
 
-      # @param pool [Object] of the library
-      # @return [Checkouts] that of this pool
-      def self.of(pool)
-        pool.instance_variable_get(:@heddle_checkouts) || pool.instance_variable_set(:@heddle_checkouts, new(pool))
+        # @param pool [Object] of the library
+        # @return [Checkouts] that of this pool
+        def of(pool)
+          pool.instance_variable_get(:@heddle_checkouts) || pool.instance_variable_set(:@heddle_checkouts, new(pool))
+        end
+
+        # Warns in development, once in a process, of a task that has a connection beside the transaction of a task
+        # around it.
+        #
+        # @param scheduler [Scheduler] of the calling fiber
+        # @yield [fibers] of the tasks around it: is one of them in a transaction?
+        def warn_of_transaction(scheduler)
+          return if @warned_of_transaction || !Databases.development?
+
+          task = Concurrency::Context.of(scheduler).task
+          around = []
+          around << task.fiber while (task = task&.parent&.task).is_a?(Task)
+          return if around.empty? || !yield(around)
+
+          @warned_of_transaction = true
+          warn("Heddle: the task at #{Places.innermost(caller)} takes a database connection of its own while the " \
+               "task around it is in a transaction: it does not see what that has changed, and is not rolled back " \
+               "with it")
+        end
       end
 
       # @param pool [Object] of the library
@@ -51,6 +72,7 @@ module Heddle
         slot.block = true
         slot.occupy(Concurrency.now, scheduler)
         HeldConnections.of(scheduler).taken(slot, self) if HeldConnections.report?
+        Checkouts.warn_of_transaction(scheduler) { |fibers| transaction?(fibers) }
         slot
       end
 

@@ -14,7 +14,7 @@ module Heddle
         def checkout(...)
           connection = super
           scheduler = Fiber.current_scheduler
-          NestedLeases.taken(self, connection, scheduler) if scheduler.is_a?(Scheduler)
+          ActiveRecord::Checkouts.of(self).taken(connection, scheduler) if scheduler.is_a?(Scheduler)
           connection
         end
 
@@ -25,33 +25,8 @@ module Heddle
         end
       end
 
-      class << self
-        # @return [void]
-        def install = ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
-
-        # @api private
-        def taken(pool, connection, scheduler)
-          ActiveRecord::Checkouts.of(pool).taken(connection, scheduler)
-          return if @warned || !Databases.development?
-
-          task = Concurrency::Context.of(scheduler).task
-          warn_of_transaction(pool, task) if task&.parent
-        end
-
-        private
-
-        def warn_of_transaction(pool, task)
-          around = []
-          around << task.fiber while (task = task.parent&.task).is_a?(Task)
-          holder = pool.connections.find { |one| around.include?(one.owner) && one.transaction_open? }
-          return unless holder
-
-          @warned = true
-          warn("Heddle: the task at #{Places.innermost(caller)} takes a database connection of its own while the " \
-               "task around it is in a transaction: it does not see what that has changed, and is not rolled back " \
-               "with it")
-        end
-      end
+      # @return [void]
+      def self.install = ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
     end
   end
 end

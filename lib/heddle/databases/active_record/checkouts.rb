@@ -31,6 +31,12 @@ module Heddle
         # @return [Boolean] is it connected, and is no query under way?
         def quiet?(connection) = Databases.quiet?(connection.instance_variable_get(:@raw_connection))
 
+        # @param fibers [Array<Fiber>]
+        # @return [Boolean] is one of them in a transaction?
+        def transaction?(fibers)
+          @pool.connections.any? { |one| fibers.include?(one.owner) && one.transaction_open? }
+        end
+
         # @param slot [Pool::Slot]
         # @param lines [Array<String>] of the backtrace of its fiber
         # @return [String] file and line

@@ -33,13 +33,19 @@ module Heddle
         # @param slot [Pool::Slot]
         # @return [Boolean] has its fiber still the connection?
         def holds?(slot)
-          hashes = sharded? ? allocations.values : [allocations]
-          hashes.any? { |owners| owners[slot.fiber].equal?(slot.resource) }
+          owners.any? { |hash| hash[slot.fiber].equal?(slot.resource) }
         end
 
         # @param connection [Object] of a driver
         # @return [Boolean] is it connected, and is no query under way?
         def quiet?(connection) = Databases.quiet?(connection)
+
+        # @param fibers [Array<Fiber>]
+        # @return [Boolean] is one of them in a transaction?
+        def transaction?(fibers)
+          transactions = @pool.db.instance_variable_get(:@transactions)
+          owners.any? { |hash| fibers.any? { |fiber| transactions.key?(hash[fiber]) } }
+        end
 
         # @param lines [Array<String>] of the backtrace of the slot's fiber
         # @return [String] file and line
@@ -48,6 +54,9 @@ module Heddle
         private
 
         def allocations = @pool.instance_variable_get(:@allocated)
+
+        # @return [Array<Hash{Fiber => Object}>] one for each server
+        def owners = sharded? ? allocations.values : [allocations]
 
         def allocated(server) = sharded? ? allocations.fetch(server, {}) : allocations
 
