@@ -53,6 +53,14 @@ class AsyncGemsTest < Minitest::Test
                  in_loop { Schema.execute("{ first second }").to_h })
   end
 
+  # It runs the scheduler, which runs already.
+  def test_graphqls_own_nonblocking_dataloader_is_refused
+    schema = Class.new(GraphQL::Schema) { query Query }
+    capture_io { schema.use(GraphQL::Dataloader, nonblocking: true) } # it warns that it is deprecated
+
+    assert_raises(ThreadError) { in_loop { schema.execute("{ first }") } }
+  end
+
   def test_async_redis_answers_each_of_many_tasks
     program = need_program("redis-server")
     server = PrivateServer.new("redis.sock") do |folder|

@@ -55,7 +55,10 @@ module Heddle
           Row.new(name: "async-job", configure: ASYNC),
           Row.new(name: "async-cable", configure: ASYNC),
           Row.new(name: "live", configure: ASYNC),
-          Row.new(name: "graphql", configure: ASYNC, tested_by: "test/async/gems_test.rb"),
+          Row.new(name: "graphql", configure: "`use GraphQL::Dataloader::AsyncDataloader`; " \
+                                              "`GraphQL::Dataloader, nonblocking: true`, which graphql deprecates, " \
+                                              "runs a loop of its own and raises ThreadError",
+                  tested_by: "test/async/gems_test.rb"),
           Row.new(name: "rdkafka",
                   configure: "`Heddle.offload { consumer.poll(100) }`: else a consumer that waits holds up the loop"),
           Row.new(name: "waterdrop"),
