@@ -42,7 +42,8 @@ module Heddle
           Row.new(name: "concurrent-ruby", configure: "`ThreadLocalVar` belongs to the thread: its name goes into " \
                                                       "the option `isolate`, or take `Fiber[]`"),
           Row.new(name: "sidekiq", configure: "the client; run its workers beside the server"),
-          Row.new(name: "solid_queue", tested_by: "test/examples/rails_solid_queue_test.rb"),
+          Row.new(name: "solid_queue", configure: "workers with `fibers:` need the gem async, whose reactor they run " \
+                                                  "in a thread"),
           Row.new(name: "good_job"),
           Row.new(name: "solid_cache"),
           Row.new(name: "solid_cable"),
