@@ -24,7 +24,7 @@ module Trials
               "waterdrop" => ["karafka-rdkafka"] }.freeze
     # Gems with binaries for GNU's C library and for musl. RubyGems before 3.3.22 takes musl's on either, and grpc's
     # binary only by force.
-    BINARIES = %w[grpc karafka-rdkafka rdkafka].freeze
+    BINARIES = %w[grpc karafka-rdkafka rdkafka sqlite3].freeze
     # Gems with binaries for Linux, whose sources take minutes to build.
     FORCED = %w[commonmarker google-protobuf mini_racer wasmtime].freeze
     GLIBC_ONLY = "-r#{ROOT}/test/trials/support/glibc_only.rb".freeze

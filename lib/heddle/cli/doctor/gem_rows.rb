@@ -30,6 +30,8 @@ module Heddle
           Row.new(name: "pg", tested_by: "test/databases/abandoned_query_test.rb"),
           Row.new(name: "trilogy", tested_by: "test/databases/abandoned_query_test.rb"),
           Row.new(name: "mysql2", tested_by: "test/databases/abandoned_query_test.rb"),
+          Row.new(name: "sqlite3", configure: "`busy_handler_timeout`, as Rails sets it, and not `busy_timeout`, " \
+                                              "which waits with Ruby's lock; keep queries short"),
           Row.new(name: "redis", configure: "one object serves one command at a time: take a pool for many tasks"),
           Row.new(name: "redis-client"),
           Row.new(name: "hiredis-client",
