@@ -45,6 +45,12 @@ module Heddle
       A second Heddle in the same folder needs a control socket of its own. To run Puma beside Heddle, remove
       `plugin :tmp_restart` from Puma's configuration: Heddle watches `tmp/restart.txt`, too, and reloads.
 
+      ## Exceptions of the application
+
+      As under Puma, any exception is logged and answered with 500, whether it is a StandardError or not. `exit` and `abort`
+      differ. Puma answers these with 500, too. Under Heddle they end the process, as in any Ruby program: the worker's other
+      requests are cut off, and the master starts a new worker.
+
       ## Settings
 
       | Puma | Heddle |

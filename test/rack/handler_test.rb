@@ -10,7 +10,7 @@ class HandlerTest < Minitest::Test
 
   def test_an_application_that_raises_is_answered_with_an_error_and_logged
     [RuntimeError.new("no"), NotImplementedError.new("no"), SystemStackError.new("deep"),
-     LoadError.new("no")].each do |error|
+     LoadError.new("no"), Class.new(Exception).new("no")].each do |error|
       output = serve(->(_env) { raise error }, GET + GET)
       status, headers, content = parts(output)
 
@@ -62,6 +62,20 @@ class HandlerTest < Minitest::Test
     serve(answer(200, {}, one = body.new), HEAD, lint: false)
 
     assert one.closed
+  end
+
+  # RSpec::Mocks::MockExpectationError, Minitest::Assertion.
+  def test_an_exception_that_is_no_standard_error_is_logged_where_a_body_is_closed_or_a_callback_is_called
+    failure = Class.new(Exception)
+    body = Class.new(Array) { define_method(:close) { raise failure, "closing" } }.new(["x"])
+    app = lambda do |env|
+      env["rack.response_finished"] << ->(*) { raise failure, "finished" }
+      [200, {}, body]
+    end
+    output = serve(app, lint: false)
+
+    assert_operator output, :end_with?, "\r\n\r\nx"
+    assert_equal %w[closing finished], log.failures.map(&:message)
   end
 
   def test_a_close_that_raises_is_logged_and_the_answer_stands
@@ -118,9 +132,8 @@ class HandlerTest < Minitest::Test
   end
 
   def test_cancelling_passes_through_and_closes
-    cancelled = Class.new(Exception)
-    assert_equal "", serve(->(_env) { raise cancelled }, lint: false)
-    assert_equal [[cancelled], false], [conversation.raised.map(&:class), kept?]
+    assert_equal "", serve(->(_env) { raise Heddle::Cancelled }, lint: false)
+    assert_equal [[Heddle::Cancelled], false], [conversation.raised.map(&:class), kept?]
   end
 
   def test_early_hints

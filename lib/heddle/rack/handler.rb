@@ -7,6 +7,10 @@ module Heddle
     # Answers requests with what an application returns, and contains what it does wrong. Made in the loop that it
     # serves.
     class Handler
+      # These exceptions end more than the request in which they are raised. Any other is the application's failure,
+      # such as an expectation of RSpec's doubles, which is no StandardError.
+      PASSED_ON = [Cancelled, SystemExit, SignalException].freeze
+
       # @param app [#call]
       # @param env_builder [EnvBuilder]
       # @param log [#failure, #violation, #client_gone] called for failures
@@ -116,13 +120,13 @@ module Heddle
           # One that has only closed its own side still reads.
           reject(exchange, 400, error.message)
         when HTTP::BadRequest then reject(exchange, error.rejection.status, error.rejection.reason)
-        when StandardError, ScriptError, NoMemoryError, SystemStackError
-          @log.failure(exchange, error)
-          reject(exchange, 500, "the application failed to answer; the server's log says why")
-        else
-          # Cancelled, SystemExit, Interrupt: not the request's own failure, but the client is owed an end.
+        when *PASSED_ON
+          # Not the request's own failure, but the client is owed an end.
           exchange.close unless exchange.hijacked?
           raise error
+        else
+          @log.failure(exchange, error)
+          reject(exchange, 500, "the application failed to answer; the server's log says why")
         end
       end
 
@@ -137,7 +141,9 @@ module Heddle
       def close_body(exchange, answer)
         body = answer.is_a?(Array) ? answer[2] : nil
         body.close if body.respond_to?(:close)
-      rescue StandardError, ScriptError => e
+      rescue *PASSED_ON
+        raise
+      rescue Exception => e
         @log.failure(exchange, e)
       end
 
@@ -146,7 +152,9 @@ module Heddle
         status, headers = answer if answer.is_a?(Array)
         callbacks.reverse_each do |callback|
           callback.call(env, status, headers, failure)
-        rescue StandardError, ScriptError => e
+        rescue *PASSED_ON
+          raise
+        rescue Exception => e
           @log.failure(exchange, e)
         end
       end

@@ -320,6 +320,7 @@ class ThreadModeTest < Minitest::Test
       case env["PATH_INFO"]
       when "/raise" then raise "on purpose"
       when "/script" then raise NotImplementedError, "on purpose"
+      when "/exception" then raise Class.new(Exception), "on purpose"
       when "/headers" then [200, { "x" => "a\r\nb" }, ["evil"]]
       when "/answer" then "nothing"
       when "/body" then [200, {}, Enumerator.new { |_| raise "on purpose" }]
@@ -327,11 +328,11 @@ class ThreadModeTest < Minitest::Test
       end
     end
     serving(app, threads: 1, lint: false) do
-      %w[/raise /script /headers /answer].each { |path| assert_equal "500", get(path).code, path }
+      %w[/raise /script /exception /headers /answer].each { |path| assert_equal "500", get(path).code, path }
       refute_operator exchange(LAST.sub("/", "/body")), :end_with?, "0\r\n\r\n"
       assert_equal "fine", get("/").body
     end
-    assert_equal 5, errors.string.scan("error in GET").size
+    assert_equal 6, errors.string.scan("error in GET").size
   end
 
   def test_a_thread_that_the_application_ends_is_replaced
