@@ -112,6 +112,42 @@ class LogFormatsTest < Minitest::Test
     refute_match(/[^[:print:]\n]/, errors.string)
   end
 
+  def test_what_a_class_is_called_can_neither_forge_a_line_nor_give_orders_to_a_terminal
+    named = Class.new(StandardError) { def self.to_s = FORGED }
+    app = lambda do |_env|
+      raise named, "inner"
+    rescue named
+      raise named, "outer"
+    end
+    lines_of(:text, request("/broken"), app:)
+
+    errors.string.lines.each { |line| assert_match(/\A(?:\S+ error in GET |    )/, line) }
+    refute_match(/[^[:print:]\n]/, errors.string)
+  end
+
+  def test_an_exception_without_a_message_is_logged_with_its_class
+    failing = Class.new(StandardError) do
+      def self.to_s = "Failing"
+      def message = raise("nested")
+    end
+    found = %i[text json].map do |format|
+      lines_of(format, request("/broken"), app: ->(_env) { raise failing })
+      errors.string
+    end
+
+    found.each { |text| assert_match(/Failing.*\(its message can't be made: RuntimeError\)/, text) }
+  end
+
+  # It may quote the whole body of a request.
+  def test_long_messages_are_cut
+    ["é" * 100_000, ("é" * 100_000).encode("UTF-16LE"), "\xFF".b * 200_000].each do |message|
+      lines_of(:text, request("/broken"), app: ->(_env) { raise message })
+
+      assert_includes errors.string, " ... (200000 bytes)\n"
+      assert_operator errors.string.bytesize, :<, 80_000
+    end
+  end
+
   def test_notices_and_violations_are_one_entry_each
     log = Heddle::Server::Log.new(output: out = StringIO.new)
     log.notice("worker 0 was serving #{FORGED}")

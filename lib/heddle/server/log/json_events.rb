@@ -36,9 +36,10 @@ module Heddle
         # @return [String]
         def failure(exchange, error)
           cause = error.cause
-          line("error", "failure", **request_of(exchange), class: error.class.name, message: error.message,
+          line("error", "failure", **request_of(exchange), class: ErrorText.class_name(error),
+                                                           message: ErrorText.message(error),
                                                            backtrace: TextEvents.backtrace(error),
-                                                           cause: cause && "#{cause.class}: #{cause.message}")
+                                                           cause: cause && named(cause))
         end
 
         # @return [String]
@@ -51,6 +52,9 @@ module Heddle
         def banner(text) = line("info", "start", message: text)
 
         private
+
+        # Each part may have an encoding of its own.
+        def named(error) = "#{ErrorText.class_name(error)}: #{utf8(ErrorText.message(error))}"
 
         def request_of(exchange)
           { method: exchange.method, target: exchange.target.byteslice(0, 4_096), request_id: exchange.request_id }

@@ -71,11 +71,8 @@ module Heddle
         def failure(exchange, error)
           lines = TextEvents.backtrace(error).map { |line| "    from #{Visible.line(line)}\n" }
           cause = error.cause
-          if cause
-            lines << "    caused by #{cause.class}: #{Visible.lines(cause.message, indent: NESTED)} " \
-                     "(#{Visible.line(cause.backtrace&.first)})\n"
-          end
-          "#{heading(exchange)}: #{error.class}: #{Visible.lines(error.message)}\n#{lines.join}"
+          lines << "    caused by #{named(cause, NESTED)} (#{Visible.line(cause.backtrace&.first)})\n" if cause
+          "#{heading(exchange)}: #{named(error, Visible::INDENT)}\n#{lines.join}"
         end
 
         # @return [String]
@@ -92,6 +89,10 @@ module Heddle
         def heading(exchange)
           id = exchange.request_id
           "#{time} error in #{Visible.line(TextEvents.request_line(exchange))}#{" [#{Visible.line(id)}]" if id}"
+        end
+
+        def named(error, indent)
+          "#{ErrorText.class_name(error)}: #{Visible.lines(ErrorText.message(error), indent:)}"
         end
 
         def remark(exchange)
