@@ -226,6 +226,33 @@ class InitFromPumaTest < Minitest::Test
     refute_path_exists "config/heddle.rb"
   end
 
+  def test_values_of_a_wrong_type_are_told_with_their_lines
+    output = carry_over(<<~RUBY)
+      workers Float::NAN
+      threads Object.new, 5
+      pidfile "x".encode("UTF-16LE")
+      plugin "\\xFF"
+    RUBY
+
+    (1..4).each { |line| assert_match(/^ +#{line}  /, output) }
+    assert_equal 3, output.scan("its arguments are not understood").size
+    assert_includes output, "nothing that stands for \\xFF"
+  end
+
+  def test_a_file_that_ends_the_program_is_told
+    status, output, errors = init("workers 2\nabort\n")
+
+    assert_equal [2, ""], [status, output]
+    assert_includes errors, "config/puma.rb:2: the file ends the program here, with status 1"
+    refute_path_exists "config/heddle.rb"
+  end
+
+  def test_messages_of_the_file_give_no_orders_to_a_terminal
+    _, _, errors = init("raise %(a\\e[31mb)\n")
+
+    assert_includes errors, 'RuntimeError: a\x1B[31mb'
+  end
+
   def test_what_is_written_all_the_same_says_so_at_its_top_and_has_the_lines_after_it
     report = carry_over("port 3000\nsize = Vault.size\nworkers size\nraise 'no vault'\npersistent_timeout 5\n",
                         status: 1)

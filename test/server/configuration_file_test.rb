@@ -131,6 +131,7 @@ class ConfigurationFileTest < Minitest::Test
 
   def test_bytes_that_are_no_text_and_what_a_terminal_obeys_are_shown
     assert_match(%r{\Aconfig/heddle\.rb:2: syntax error: }, problems("port 1\nbind '\xFF\n").first)
+    assert_equal "  port (3000", problems("port 1\nport (3000\n").last
     assert_equal ["config/heddle.rb:1: RuntimeError: \\x1B[2J\\xFE"], problems("raise \"\\e[2J\\xFE\\nb\"")
   end
 

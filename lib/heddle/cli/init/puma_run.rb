@@ -14,8 +14,10 @@ module Heddle
         Failure = Data.define(:node, :line, :error) do
           # @return [String]
           def message
+            return "the file ends the program here, with status #{error.status}" if error.is_a?(SystemExit)
+
             text = error.message.lines.first.to_s.chomp.gsub(/(?:#{PumaRecorder}|#<Class:#<#{PumaRecorder}.*?>>)::/, "")
-            "#{error.class}: #{text}"
+            Visible.line("#{error.class}: #{text}")
           end
 
           # @return [Boolean] whether it would have loaded the application
@@ -60,7 +62,7 @@ module Heddle
           return if node.is_a?(Prism::CallNode) && NEVER_RUN.match?(node.slice)
 
           ApplicationGuard.during { place.eval(node.slice, @path, node.location.start_line) }
-        rescue SystemExit, SignalException, NoMemoryError
+        rescue SignalException, NoMemoryError
           raise
         rescue Exception => e
           line = e.backtrace_locations&.find { |location| location.path == @path }&.lineno

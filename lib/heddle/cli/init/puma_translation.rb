@@ -86,7 +86,7 @@ module Heddle
           return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaWords::TRANSLATED.key?(name)
 
           raise Left, "Heddle does not know this setting of Puma"
-        rescue ArgumentError
+        rescue ArgumentError, TypeError, NoMethodError, RangeError, EncodingError
           raise Left, "its arguments are not understood"
         end
 
@@ -207,7 +207,7 @@ module Heddle
         end
 
         def translate_plugin(name)
-          name = name.to_s
+          name = Visible.line(name)
           raise Needless, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)
           raise Left, "Heddle has no plugins, and nothing that stands for #{name}" unless name == "solid_queue"
 

@@ -15,7 +15,8 @@ module Heddle
           return ruby(name, error) unless found
 
           line = found.location.start_line
-          "#{name}:#{line}: syntax error: #{found.message}\n  #{Visible.line(source.lines[line - 1]).strip}"
+          text = Visible.line(source.lines(chomp: true)[line - 1]).strip
+          "#{name}:#{line}: syntax error: #{found.message}\n  #{text}"
         rescue LoadError
           ruby(name, error)
         end
