@@ -169,6 +169,40 @@ class ClusterReloadTest < Minitest::Test
     assert_empty workers - before
   end
 
+  # The former worker is held up, so the reload is not over.
+  def test_a_new_worker_that_dies_after_it_has_served_does_not_bring_the_old_code_back
+    write("config.ru", APP.sub("sleep 1", "sleep 0.01 until File.exist?(%(go))"))
+    serve("--control", "unix:control.sock", workers: 1)
+    held = ask("/block")
+    wait_until { File.exist?(path("held")) }
+    write("config.ru", APP.sub("code 1", "code 2"))
+    signal("HUP")
+    first = worker_of("code 2", nil)
+    # The master knows that the new one serves.
+    wait_until { client.status[:workers].any? { |one| one[:state] == "ending" } }
+    signal("KILL", first)
+    wait_for(/worker 0 \(pid #{first}\) was ended by SIGKILL.*; a new one starts now/)
+
+    refute_equal first, worker_of("code 2", first)
+    write("go", "")
+    wait_for("reloaded: 1 worker serves the new code")
+    refute_includes served.output, "the one that it was to replace"
+  ensure
+    held&.close
+  end
+
+  # @return [Integer] the worker that answers with this code, and is not the other one
+  def worker_of(code, other)
+    response = nil
+    wait_until do
+      response = served.get("/")
+      response.body == code && response["x-worker"].to_i != other
+    rescue SystemCallError, IOError
+      false
+    end
+    response["x-worker"].to_i
+  end
+
   def test_touching_restart_txt_reloads
     serve
     write("tmp/restart.txt", "")

@@ -145,9 +145,9 @@ module Heddle
         def ready(worker)
           return if worker.ending?
 
-          worker.state = :serving
+          replaced = worker.serve
           @served = true
-          retire(worker.replaces, "leave") if worker.replaces&.serving?
+          retire(replaced, "leave") if replaced&.serving?
           retire(worker, "leave") unless in_place?(worker)
         end
 

@@ -15,7 +15,8 @@ module Heddle
         attr_reader :channel
         # @return [MoldHandle] the mold that forked it
         attr_reader :mold
-        # @return [WorkerHandle, nil] who ends as soon as this one serves
+        # @return [WorkerHandle, nil] the worker that ends as soon as this one serves; nil from then on, when the death
+        #   of this one is no failure to replace it
         attr_reader :replaces
         # @return [Float] when it was asked for
         attr_reader :born
@@ -48,6 +49,15 @@ module Heddle
           @questions = {}
           @asked = 0
           @malformed = false
+        end
+
+        # It accepts requests.
+        # @return [WorkerHandle, nil] the one that it replaces
+        def serve
+          @state = :serving
+          replaced = @replaces
+          @replaces = nil
+          replaced
         end
 
         # @return [Boolean]
