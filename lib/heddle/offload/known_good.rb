@@ -23,7 +23,7 @@ module Heddle
                     trial: "test/trials/databases_test.rb"),
       KnownGood.new(file: "bcrypt_ext.", gem: "bcrypt", tried: "3.1.22", needs: [],
                     trial: "test/trials/computing_test.rb"),
-      KnownGood.new(file: "openssl.", gem: "openssl", tried: "3.2.0 and 3.3.3 with OpenSSL 3.5",
+      KnownGood.new(file: "openssl.", gem: "openssl", tried: "3.2.0, 3.3.3 and 4.0.2 with OpenSSL 3.5",
                     needs: %w[libssl.so.3 libcrypto.so.3], trial: "test/trials/computing_test.rb"),
       KnownGood.new(file: "zlib.", gem: "zlib", tried: "3.1.1 and 3.2.3 with zlib 1.2.13", needs: %w[libz.so.1],
                     trial: "test/trials/computing_test.rb"),
