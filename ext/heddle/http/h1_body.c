@@ -108,7 +108,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
 
 /* -- to its file -------------------------------------------------------------------------------------------------- */
 
-static HEDDLE_H1_PROGRESS write_buffer(heddle_connection *connection)
+static HEDDLE_MUST_CHECK heddle_h1_progress write_buffer(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     int result = heddle_body_spool_submit(h1->exchange->spool, heddle_h1_engine(connection)->body_disk_limit);
@@ -132,14 +132,14 @@ static void handle_written(void *owner, int error)
     else if (h1->received) {
         /* its Ruby object may keep the spool until the next garbage collection */
         heddle_body_spool_trim(h1->exchange->spool);
-        heddle_h1_serve(connection, false);
+        heddle_h1_queue_request(connection, false);
     } else {
-        heddle_h1_take_buffered(connection);
+        heddle_h1_parse_buffered(connection);
     }
 }
 
 /* A body of unknown length has become too large for memory. */
-static HEDDLE_H1_PROGRESS move_to_file(heddle_connection *connection)
+static HEDDLE_MUST_CHECK heddle_h1_progress move_to_file(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
@@ -153,7 +153,7 @@ static HEDDLE_H1_PROGRESS move_to_file(heddle_connection *connection)
     return write_buffer(connection);
 }
 
-static HEDDLE_H1_PROGRESS proceed_reading(heddle_connection *connection)
+static HEDDLE_MUST_CHECK heddle_h1_progress proceed_reading(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
@@ -188,7 +188,8 @@ char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size)
     return room;
 }
 
-static HEDDLE_H1_PROGRESS take_length(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
+static HEDDLE_MUST_CHECK heddle_h1_progress take_length(heddle_connection *connection, const char *bytes, size_t size,
+                                                        size_t *used)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
@@ -230,7 +231,8 @@ static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t 
     return room;
 }
 
-static HEDDLE_H1_PROGRESS take_chunks(heddle_connection *connection, char *bytes, size_t size, size_t *used)
+static HEDDLE_MUST_CHECK heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes, size_t size,
+                                                        size_t *used)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -246,7 +248,7 @@ static HEDDLE_H1_PROGRESS take_chunks(heddle_connection *connection, char *bytes
         if (h1->stage == HEDDLE_H1_BODY)
             heddle_h1_reject(connection, &rejection, NULL);
         else
-            heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_LINGER);
+            heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_ENDED;
     }
     *used = (size_t)result;
@@ -256,7 +258,7 @@ static HEDDLE_H1_PROGRESS take_chunks(heddle_connection *connection, char *bytes
         if (h1->taken <= engine->body_buffer)
             return HEDDLE_H1_MORE;
         /* too many bytes to read only for keeping the connection */
-        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_LINGER);
+        heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_ENDED;
     }
     if (h1->exchange->spool)
@@ -266,7 +268,7 @@ static HEDDLE_H1_PROGRESS take_chunks(heddle_connection *connection, char *bytes
     return HEDDLE_H1_MORE;
 }
 
-heddle_h1_progress heddle_h1_take_body(heddle_connection *connection, char *bytes, size_t size, size_t *used)
+heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *bytes, size_t size, size_t *used)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_h1_progress result = h1->left < 0 ? take_chunks(connection, bytes, size, used)
@@ -275,5 +277,5 @@ heddle_h1_progress heddle_h1_take_body(heddle_connection *connection, char *byte
         return result;
     if (h1->stage == HEDDLE_H1_BODY)
         return proceed_reading(connection);
-    return h1->received ? HEDDLE_H1_DROPPED : HEDDLE_H1_MORE;
+    return h1->received ? HEDDLE_H1_DISCARDED : HEDDLE_H1_MORE;
 }

@@ -10,16 +10,18 @@
  */
 
 enum {
-    FIRST_READ = 8192, /* more bytes are a body, which is better received where it is kept */
+    /* The longest first read. Bytes beyond it are probably a body, which is better received into its own buffer. */
+    FIRST_READ = 8192,
 };
 
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Begins an exchange when its head is complete. The result tells whether the request needs a runner now, or only after
- * more of its body.
+ * Begins an exchange when its head is complete. The result tells whether the request can be queued now, or only after
+ * more of its body has come. `more_came`: bytes behind the head were received.
  */
-static HEDDLE_H1_PROGRESS begin_exchange(heddle_connection *connection, const char *bytes, bool more_came)
+static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes,
+                                                           bool more_came)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -54,9 +56,9 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
     return !heddle_h1_of(connection)->answered && memcmp(bytes, HEDDLE_H2_PREFACE, most) == 0;
 }
 
-static HEDDLE_H1_PROGRESS change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
+static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
-    /* bytes that are parsed from the buffer are kept already */
+    /* bytes that are parsed from the connection's input are kept there already */
     if (heddle_connection_buffered(connection) || keep_bytes(connection, bytes, size))
         heddle_h2_begin(connection);
     else
@@ -64,7 +66,8 @@ static HEDDLE_H1_PROGRESS change_to_h2(heddle_connection *connection, const char
     return HEDDLE_H1_ENDED;
 }
 
-static HEDDLE_H1_PROGRESS take_head(heddle_connection *connection, const char *bytes, size_t size, size_t *used)
+static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connection, const char *bytes, size_t size,
+                                                       size_t *used)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -88,7 +91,8 @@ static HEDDLE_H1_PROGRESS take_head(heddle_connection *connection, const char *b
 }
 
 /* `bytes` may be overwritten: chunks are decoded in place. `*used`: how many of them need not be kept. */
-static HEDDLE_H1_PROGRESS take_bytes(heddle_connection *connection, char *bytes, size_t size, size_t *used)
+static HEDDLE_MUST_CHECK heddle_h1_progress parse_bytes(heddle_connection *connection, char *bytes, size_t size,
+                                                        size_t *used)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_h1_progress result = HEDDLE_H1_MORE;
@@ -96,8 +100,8 @@ static HEDDLE_H1_PROGRESS take_bytes(heddle_connection *connection, char *bytes,
     while (result == HEDDLE_H1_MORE && *used < size) {
         size_t step = 0;
         bool head = h1->stage == HEDDLE_H1_IDLE || h1->stage == HEDDLE_H1_HEAD;
-        result = head ? take_head(connection, bytes + *used, size - *used, &step)
-                      : heddle_h1_take_body(connection, bytes + *used, size - *used, &step);
+        result = head ? parse_head(connection, bytes + *used, size - *used, &step)
+                      : heddle_h1_parse_body(connection, bytes + *used, size - *used, &step);
         if (result == HEDDLE_H1_ENDED)
             return result;
         *used += step;
@@ -119,30 +123,34 @@ static uint32_t estimate_buffered_requests(const heddle_connection *connection)
     return followers < HEDDLE_LONGEST_TURN ? (uint32_t)followers : HEDDLE_LONGEST_TURN;
 }
 
-void heddle_h1_serve(heddle_connection *connection, bool next)
+/*
+ * The queue's time limit counts from the end of the body, which may have come long after the head; without a body, from
+ * the request's arrival.
+ */
+void heddle_h1_queue_request(heddle_connection *connection, bool first)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_h1 *h1 = heddle_h1_of(connection);
-    int64_t timeout = sockets->admission.queue_timeout;
-    if (timeout >= 0) /* counts from the body's end, which may have come late, or from the arrival */
-        timeout = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived,
-                                      timeout);
-    heddle_connection_set_deadline(connection, timeout);
+    int64_t deadline = sockets->admission.queue_timeout; /* negative: none */
+    if (deadline >= 0)
+        deadline = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived,
+                                       deadline);
+    heddle_connection_set_deadline(connection, deadline);
     heddle_h1_enter(h1, HEDDLE_H1_READY);
-    if (!next)
+    if (!first)
         heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
-    if (h1->pipelined && !next)
+    if (h1->pipelined && !first)
         heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
     else
-        heddle_sockets_queue(sockets, &h1->exchange->work, next);
+        heddle_sockets_queue(sockets, &h1->exchange->work, first);
 }
 
 static void apply_progress(heddle_connection *connection, heddle_h1_progress result)
 {
     if (result == HEDDLE_H1_SERVE)
-        heddle_h1_serve(connection, false);
-    else if (result == HEDDLE_H1_DROPPED)
-        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_IDLE);
+        heddle_h1_queue_request(connection, false);
+    else if (result == HEDDLE_H1_DISCARDED)
+        heddle_h1_send_rest(connection, HEDDLE_H1_THEN_IDLE);
 }
 
 /* Empty lines before a request are ignored (RFC 9112, section 2.2). */
@@ -193,7 +201,7 @@ static void handle_input_end(heddle_connection *connection)
     else if (h1->stage != HEDDLE_H1_DISCARD && heddle_h1_has_begun(connection))
         reject_truncated(connection, "the request ended in its head");
     else
-        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_CLOSE);
+        heddle_h1_send_rest(connection, HEDDLE_H1_THEN_CLOSE);
 }
 
 /*
@@ -237,7 +245,7 @@ static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t 
     return true;
 }
 
-/* Reads until a request is complete, or no more bytes are here. */
+/* See h1_states.h. Each pass receives some bytes and parses them. */
 void heddle_h1_read_input(heddle_connection *connection)
 {
     for (;;) {
@@ -248,13 +256,13 @@ void heddle_h1_read_input(heddle_connection *connection)
             heddle_h1_close(connection);
             return;
         }
-        ssize_t bytes = heddle_connection_receive(connection, room, size);
-        if (bytes == -EAGAIN) {
+        ssize_t received = heddle_connection_receive(connection, room, size); /* their number, or -errno */
+        if (received == -EAGAIN) {
             wait_for_more(connection);
             return;
         }
-        if (bytes <= 0) {
-            if (bytes == 0)
+        if (received <= 0) {
+            if (received == 0)
                 handle_input_end(connection);
             else
                 heddle_h1_close(connection);
@@ -262,14 +270,14 @@ void heddle_h1_read_input(heddle_connection *connection)
         }
         heddle_h1_progress result;
         if (into == INTO_INPUT) {
-            connection->input_end += (uint32_t)bytes;
-            result = take_bytes(connection, connection->input + connection->input_start,
-                          heddle_connection_buffered(connection), &used);
+            connection->input_end += (uint32_t)received;
+            result = parse_bytes(connection, connection->input + connection->input_start,
+                                 heddle_connection_buffered(connection), &used);
             if (result != HEDDLE_H1_ENDED)
                 heddle_connection_use_input(connection, used);
         } else {
-            result = take_bytes(connection, room, (size_t)bytes, &used);
-            if (result != HEDDLE_H1_ENDED && !keep_bytes(connection, room + used, (size_t)bytes - used)) {
+            result = parse_bytes(connection, room, (size_t)received, &used);
+            if (result != HEDDLE_H1_ENDED && !keep_bytes(connection, room + used, (size_t)received - used)) {
                 heddle_h1_close(connection);
                 return;
             }
@@ -278,7 +286,7 @@ void heddle_h1_read_input(heddle_connection *connection)
             apply_progress(connection, result);
             return;
         }
-        if ((size_t)bytes < size &&
+        if ((size_t)received < size &&
             !heddle_transport_has(&connection->transport, HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS)) {
             wait_for_more(connection); /* a short read: another recv would return EAGAIN */
             return;
@@ -286,13 +294,12 @@ void heddle_h1_read_input(heddle_connection *connection)
     }
 }
 
-/* Bytes that were received earlier are parsed first. */
-void heddle_h1_take_buffered(heddle_connection *connection)
+void heddle_h1_parse_buffered(heddle_connection *connection)
 {
     size_t buffered = heddle_connection_buffered(connection), used;
     if (buffered) {
-        heddle_h1_progress result = take_bytes(connection, connection->input + connection->input_start, buffered,
-                                               &used);
+        heddle_h1_progress result = parse_bytes(connection, connection->input + connection->input_start, buffered,
+                                                &used);
         if (result == HEDDLE_H1_ENDED)
             return;
         heddle_connection_use_input(connection, used);
@@ -304,11 +311,8 @@ void heddle_h1_take_buffered(heddle_connection *connection)
     heddle_h1_read_input(connection);
 }
 
-/*
- * Serves pipelined requests one after another, and sends their responses together, as long as the connection's turn
- * lasts.
- */
-bool heddle_h1_take_pipelined(heddle_connection *connection)
+/* Called when a response is complete, so that the responses of one turn are sent together: see h1_states.h. */
+bool heddle_h1_queue_pipelined(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     size_t buffered = heddle_connection_buffered(connection), used;
@@ -322,14 +326,14 @@ bool heddle_h1_take_pipelined(heddle_connection *connection)
         return false;
     }
     heddle_h1_enter(h1, HEDDLE_H1_IDLE);
-    heddle_h1_progress result = take_bytes(connection, connection->input + connection->input_start, buffered, &used);
+    heddle_h1_progress result = parse_bytes(connection, connection->input + connection->input_start, buffered, &used);
     if (result == HEDDLE_H1_ENDED)
         return true;
     heddle_connection_use_input(connection, used);
     if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_SPOOLS)
         return false;
     if (connection->output.size)
-        heddle_connection_flush_later(connection); /* the next request's application may wait */
-    heddle_h1_serve(connection, true);
+        heddle_connection_flush_later(connection); /* the application may wait in the next request */
+    heddle_h1_queue_request(connection, true);
     return true;
 }

@@ -50,7 +50,7 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
     }
 }
 
-/* Schedules output that was queued. Waits while there is too much; raises ClientGone. */
+/* Schedules the sending of queued output. Waits while there is too much of it; raises ClientGone. */
 static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *connection)
 {
     if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
@@ -63,7 +63,10 @@ static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *co
         heddle_h1_drain(handle, HEDDLE_OUTPUT_LOW);
 }
 
-/* Raises if another fiber is writing: this comes first, so that a rejected field is not sent either. */
+/*
+ * Raises if another fiber is writing. Callers check this before they queue anything, so that nothing of a failed write
+ * is sent.
+ */
 static heddle_connection *check_single_writer(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
@@ -128,7 +131,8 @@ static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 /*
  * call-seq: write_chunk(string) -> self
  *
- * The same for a chunk of a chunked body (RFC 9112, 7.1); the string must not be empty.
+ * Sends the string, which must not be empty, as one chunk of a chunked body (RFC 9112, 7.1). Waits and raises as
+ * #write.
  */
 static VALUE exchange_write_chunk(VALUE self, VALUE string)
 {
@@ -172,8 +176,8 @@ bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string)
 /*
  * call-seq: chunk(string) -> true or false
  *
- * Writes a chunk without waiting. false, and nothing is written, when the body is not chunked, the output is full or
- * another fiber waits for it, or this is no String or an empty one: then #write must be used.
+ * Writes a chunk without waiting. Returns false and writes nothing when the body is not chunked, when the output is
+ * full or another fiber waits to write, or when +string+ is empty or no String: then #write must be used.
  */
 static VALUE exchange_chunk(VALUE self, VALUE string)
 {
@@ -183,7 +187,7 @@ static VALUE exchange_chunk(VALUE self, VALUE string)
 /*
  * call-seq: chunking = true or false
  *
- * Is content sent in chunks, as it comes?
+ * Is the content sent in chunks, each as soon as the application has written it?
  */
 static VALUE exchange_set_chunking(VALUE self, VALUE on)
 {

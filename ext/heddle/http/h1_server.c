@@ -67,12 +67,12 @@ static void begin_to_idle(heddle_connection *connection)
     heddle_h1_enter(h1, HEDDLE_H1_IDLE);
     h1->seen = 0;
     heddle_output_clear(&connection->output);
-    heddle_h1_take_buffered(connection);
+    heddle_h1_parse_buffered(connection);
 }
 
 static void proceed_session(heddle_connection *connection)
 {
-    switch ((heddle_h1_next)heddle_h1_of(connection)->next) {
+    switch ((heddle_h1_next)heddle_h1_of(connection)->after_sending) {
     case HEDDLE_H1_THEN_IDLE:
         begin_to_idle(connection);
         break;
@@ -85,10 +85,10 @@ static void proceed_session(heddle_connection *connection)
     }
 }
 
-void heddle_h1_schedule_next(heddle_connection *connection, heddle_h1_next next)
+void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    h1->next = next;
+    h1->after_sending = next;
     int result = heddle_connection_flush(connection);
     if (result == 0) {
         proceed_session(connection);
@@ -112,7 +112,7 @@ static void send_more(heddle_connection *connection)
         heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
 }
 
-/* -- refusing ---------------------------------------------------------------------------------------------------- */
+/* -- rejecting --------------------------------------------------------------------------------------------------- */
 
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after)
@@ -137,7 +137,7 @@ void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rej
     if (!heddle_engine_count_rejection(connection, rejection))
         return;
     if (heddle_h1_add_rejection(connection, rejection, content, retry_after))
-        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_LINGER);
+        heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
     else
         heddle_h1_close(connection);
 }
@@ -249,7 +249,7 @@ static void handle_deadline(heddle_connection *connection)
     case HEDDLE_H1_BODY:
         /* a chunked body pauses, but is not too slow as a whole: the application may begin to read it */
         if (h1->streams && h1->left < 0 && heddle_h1_body_deadline(engine, h1) > heddle_clock_coarse())
-            heddle_h1_serve(connection, false);
+            heddle_h1_queue_request(connection, false);
         else
             reject_slow_body(connection);
         break;
@@ -258,7 +258,7 @@ static void handle_deadline(heddle_connection *connection)
             heddle_admission_reject_late(connection->sockets, &h1->exchange->work);
         break;
     case HEDDLE_H1_DISCARD:
-        heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_LINGER);
+        heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
         break;
     case HEDDLE_H1_SPOOLING: /* the disk is slow, not the client: no time limit */
         break;
@@ -275,7 +275,7 @@ static void handle_deadline(heddle_connection *connection)
 static void begin_next_request(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    if (heddle_h1_take_pipelined(connection))
+    if (heddle_h1_queue_pipelined(connection))
         return;
     if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_SPOOLING) {
         if (connection->output.size) /* responses must not wait for the body of a pipelined request */
@@ -284,7 +284,7 @@ static void begin_next_request(heddle_connection *connection)
             heddle_h1_read_input(connection);
         return;
     }
-    heddle_h1_schedule_next(connection, HEDDLE_H1_THEN_IDLE);
+    heddle_h1_send_rest(connection, HEDDLE_H1_THEN_IDLE);
 }
 
 /* Is there input that will never be read? Its event may still be under way, so this tries to receive, and discards. */
@@ -304,7 +304,7 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
     if (!reusable) {
         /* a client that expects the connection to stay open may be sending its next request already */
         bool lingers = !h1->ended && (h1->persists || discard_unread_input(connection));
-        heddle_h1_schedule_next(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
+        heddle_h1_send_rest(connection, lingers ? HEDDLE_H1_THEN_LINGER : HEDDLE_H1_THEN_CLOSE);
     } else if (h1->received) {
         begin_next_request(connection);
     } else {
@@ -313,7 +313,7 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
         heddle_h1_enter(h1, HEDDLE_H1_DISCARD);
         h1->since = heddle_clock_coarse();
         h1->taken = 0;
-        heddle_h1_take_buffered(connection);
+        heddle_h1_parse_buffered(connection);
     }
 }
 
@@ -415,7 +415,7 @@ void heddle_h1_complete_rejection(heddle_connection *connection, int status)
 
 const heddle_protocol heddle_h1_protocol = {
     .name = "HTTP/1.1",
-    .begin = heddle_h1_take_buffered, /* after a handoff the first bytes are buffered already */
+    .begin = heddle_h1_parse_buffered, /* after a handoff the first bytes are buffered already */
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,

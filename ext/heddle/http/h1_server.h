@@ -17,20 +17,20 @@ typedef enum {
     HEDDLE_H1_SPOOLING, /* a part of the body is being written to its file; meanwhile nothing is received */
     HEDDLE_H1_READY,   /* the request waits for a runner, or has one */
     HEDDLE_H1_DISCARD, /* receives the rest of a body that the application did not read */
-    HEDDLE_H1_SENDING, /* sends its output before the next step */
+    HEDDLE_H1_SENDING, /* sends the rest of its output; heddle_h1.after_sending follows */
     HEDDLE_H1_LINGER,  /* the last response was sent, and the client still sends */
 } heddle_h1_stage;
 
-/* The step that follows SENDING. */
+/* How the session goes on when all output is sent. */
 typedef enum {
-    HEDDLE_H1_THEN_IDLE,
+    HEDDLE_H1_THEN_IDLE,   /* parses the next request */
     HEDDLE_H1_THEN_LINGER,
     HEDDLE_H1_THEN_CLOSE,
 } heddle_h1_next;
 
 typedef struct {
     uint8_t stage;   /* a heddle_h1_stage */
-    uint8_t next;    /* a heddle_h1_next: the step after SENDING */
+    uint8_t after_sending; /* a heddle_h1_next */
     uint8_t pipelined; /* pipelined requests before this one, at most HEDDLE_LONGEST_TURN */
     bool ended;      /* the client has sent FIN */
     bool answered;   /* a response was sent, so no preface of HTTP/2 can follow */
@@ -40,7 +40,7 @@ typedef struct {
     bool streams;    /* the application reads the body while it is received */
     uint32_t seen;   /* bytes of an incomplete head that were parsed */
     int64_t since;   /* when the body began; moved later by the time that writing it took */
-    int64_t writing_since;
+    int64_t writing_since; /* when the writing of a part of the body to its file began */
     uint64_t taken;  /* bytes received of the body, or while lingering */
     int64_t left;    /* bytes left of a body of known length; -1: it comes in chunks */
     heddle_chunked chunked;

@@ -22,15 +22,15 @@ static inline bool heddle_h1_may_enter(uint8_t from, uint8_t to)
         DISCARD = 1 << HEDDLE_H1_DISCARD,
         SENDING = 1 << HEDDLE_H1_SENDING,
         LINGER = 1 << HEDDLE_H1_LINGER,
-        REFUSED = SENDING | LINGER,
+        REJECTED = SENDING | LINGER,
     };
     static const uint8_t allowed[] = {
-        [HEDDLE_H1_IDLE] = IDLE | HEAD | BODY | READY | DISCARD | REFUSED,
-        [HEDDLE_H1_HEAD] = BODY | READY | REFUSED,
-        [HEDDLE_H1_BODY] = SPOOLING | READY | REFUSED,
-        [HEDDLE_H1_SPOOLING] = BODY | REFUSED,
-        [HEDDLE_H1_READY] = IDLE | REFUSED,
-        [HEDDLE_H1_DISCARD] = IDLE | REFUSED,
+        [HEDDLE_H1_IDLE] = IDLE | HEAD | BODY | READY | DISCARD | REJECTED,
+        [HEDDLE_H1_HEAD] = BODY | READY | REJECTED,
+        [HEDDLE_H1_BODY] = SPOOLING | READY | REJECTED,
+        [HEDDLE_H1_SPOOLING] = BODY | REJECTED,
+        [HEDDLE_H1_READY] = IDLE | REJECTED,
+        [HEDDLE_H1_DISCARD] = IDLE | REJECTED,
         [HEDDLE_H1_SENDING] = IDLE | LINGER,
         [HEDDLE_H1_LINGER] = 0,
     };
@@ -46,21 +46,19 @@ static inline void heddle_h1_enter(heddle_h1 *h1, heddle_h1_stage stage)
 /* The result of parsing more bytes. */
 typedef enum {
     HEDDLE_H1_MORE,    /* more bytes are needed */
-    HEDDLE_H1_SERVE,   /* the request can be served */
+    HEDDLE_H1_SERVE,   /* the request can be queued for a runner */
     HEDDLE_H1_SPOOLS,  /* nothing can be parsed until a part of the body is written */
-    HEDDLE_H1_DROPPED, /* an unread body has ended: its response is sent before the next request is parsed */
-    HEDDLE_H1_ENDED,    /* this session reads no more: the connection closes, or has changed to HTTP/2 */
+    HEDDLE_H1_DISCARDED, /* an unread body has ended: its response is sent before the next request is parsed */
+    HEDDLE_H1_ENDED,   /* this session reads no more: the connection is closing or gone, or has changed to HTTP/2 */
 } heddle_h1_progress;
-
-/* A result that the caller must check: after HEDDLE_H1_ENDED the connection may be gone. */
-#define HEDDLE_H1_PROGRESS __attribute__((warn_unused_result)) heddle_h1_progress
 
 /* -- h1_body.c ----------------------------------------------------------------------------------------------------- */
 
-/* Begins the body when the head is complete; has the client `begun` to send it? */
-HEDDLE_H1_PROGRESS heddle_h1_begin_body(heddle_connection *connection, bool begun);
-HEDDLE_H1_PROGRESS heddle_h1_take_body(heddle_connection *connection, char *bytes, size_t size, size_t *used);
-/* Where the next bytes of a body of known length are received, `*size` of them; NULL without memory. */
+/* Begins the body when the head is complete. `begun`: the client has sent a part of it already. */
+HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
+HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *bytes, size_t size,
+                                                          size_t *used);
+/* Where the next bytes of a body of known length are received, `*size` of them; NULL: no memory. */
 char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
 /* No bytes of the body are here now: sets the deadline for the next ones. */
 void heddle_h1_await_body(heddle_connection *connection);
@@ -69,17 +67,18 @@ int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1
 
 /* -- h1_reading.c ----------------------------------------------------------------------------------------------- */
 
-/* Reads until a request is complete, or no more bytes are here. */
+/* Receives bytes and parses them until a request is complete, or no more bytes are here. */
 HEDDLE_LAST_USE void heddle_h1_read_input(heddle_connection *connection);
-/* The same, after parsing the bytes that were received earlier. */
-HEDDLE_LAST_USE void heddle_h1_take_buffered(heddle_connection *connection);
+/* Parses the bytes that were received earlier, then does the same. */
+HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
 /*
- * Serves the next of several requests that came together. Their responses are sent together, until the connection's
- * turn ends. True: the connection may be gone. False: there is none now.
+ * Parses the next pipelined request and queues it before all other items, as long as the connection's turn lasts; the
+ * responses of a turn are sent together. True: it is queued, or the connection may be gone. False: none is queued,
+ * because none is complete or the turn has ended.
  */
-bool heddle_h1_take_pipelined(heddle_connection *connection);
-/* Queues the request for a runner; `next`: before all others, so that the runner of the previous request takes it. */
-void heddle_h1_serve(heddle_connection *connection, bool next);
+bool heddle_h1_queue_pipelined(heddle_connection *connection);
+/* Queues the request for a runner; `first`: before all others, so that the runner of the previous request takes it. */
+void heddle_h1_queue_request(heddle_connection *connection, bool first);
 /* Has a head begun? Empty lines before a request are ignored. */
 bool heddle_h1_has_begun(const heddle_connection *connection);
 
@@ -88,8 +87,8 @@ bool heddle_h1_has_begun(const heddle_connection *connection);
 HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
 /* Sets the session's deadline, in ns from now. */
 void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration);
-/* Does `next` as soon as all output is sent. */
-HEDDLE_LAST_USE void heddle_h1_schedule_next(heddle_connection *connection, heddle_h1_next next);
+/* Sends the rest of the output. As soon as all of it is sent, the session goes on with `next`. */
+HEDDLE_LAST_USE void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next);
 /* Sends a response to a request that does not reach the application, and closes. `retry_after`: a value, or NULL. */
 HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection,
                                       const char *retry_after);

@@ -42,7 +42,7 @@ void heddle_admission_apply_limits(heddle_sockets *sockets)
         return;
     heddle_admission_resume_accepting(sockets);
     if (heddle_rounds_count_waiting(sockets))
-        heddle_runners_call(sockets);
+        heddle_runners_summon(sockets);
 }
 
 void heddle_admission_end_queue(heddle_sockets *sockets)

@@ -11,7 +11,10 @@ typedef enum {
     HEDDLE_ALIVE,
 } heddle_fate;
 
-#define HEDDLE_FATE __attribute__((warn_unused_result)) heddle_fate
+/* Before the type of a function's result that the caller must check. */
+#define HEDDLE_MUST_CHECK __attribute__((warn_unused_result))
+
+#define HEDDLE_FATE HEDDLE_MUST_CHECK heddle_fate
 
 /*
  * Marks a function without a result that may free a record: that of its first argument, or of its second where the

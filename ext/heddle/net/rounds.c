@@ -33,8 +33,11 @@ static void defer_item(heddle_sockets *sockets, heddle_work *work)
     heddle_connection_release(work->connection);
 }
 
-/* Ends a round in which each connection sends only one request, and which would otherwise never end. */
-static bool is_late_first_turn(heddle_rounds *rounds, const heddle_connection *connection)
+/*
+ * Counts the first turn of a new connection. True: it came after all items that were ready when the first item was
+ * deferred. So the round ends: new connections that send one request each would never end it.
+ */
+static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *connection)
 {
     return connection->round == 0 && rounds->deferred.count && rounds->first_turns-- == 0;
 }
@@ -42,7 +45,7 @@ static bool is_late_first_turn(heddle_rounds *rounds, const heddle_connection *c
 static void begin_turn(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_rounds *rounds = &sockets->rounds;
-    if (connection->round == rounds->number || is_late_first_turn(rounds, connection)) {
+    if (connection->round == rounds->number || count_first_turn(rounds, connection)) {
         rounds->number++;
         release_deferred(sockets);
     }
@@ -60,7 +63,7 @@ bool heddle_rounds_has_turn_left(const heddle_sockets *sockets, const heddle_con
     return connection->turn_left && connection->round == sockets->rounds.number;
 }
 
-bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work)
+bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_connection *connection = work->connection;
     if (heddle_rounds_has_turn_left(sockets, connection)) {
@@ -77,6 +80,7 @@ bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work)
 
 void heddle_rounds_release(heddle_sockets *sockets)
 {
+    /* force_poll has made the tick of the last turn end with a poll; a later tick comes after that */
     if (sockets->rounds.deferred.count && sockets->rounds.tick != sockets->loop->counts.ticks)
         release_deferred(sockets);
 }
@@ -84,13 +88,13 @@ void heddle_rounds_release(heddle_sockets *sockets)
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work)
 {
     const heddle_connection *connection = work->connection;
-    bool next = heddle_rounds_has_turn_left(sockets, connection);
-    if (next || connection->round != sockets->rounds.number) {
-        heddle_sockets_queue(sockets, work, next);
+    bool first = heddle_rounds_has_turn_left(sockets, connection);
+    if (first || connection->round != sockets->rounds.number) {
+        heddle_sockets_queue(sockets, work, first);
         return;
     }
     if (!heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
         return;
     defer_item(sockets, work);
-    heddle_runners_call(sockets);
+    heddle_runners_summon(sockets);
 }

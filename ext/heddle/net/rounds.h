@@ -15,7 +15,7 @@
 #include "net/ready_list.h"
 #include "net/turn_length.h"
 
-/* A turn of several items ends early after this time, ns: of slow requests one or two are served in a turn. */
+/* A turn of several items ends early after this time, ns: if requests are slow, a turn has one or two of them. */
 #define HEDDLE_TURN_TIME INT64_C(200000)
 
 typedef struct heddle_sockets heddle_sockets;
@@ -31,14 +31,14 @@ typedef struct {
 
 void heddle_rounds_start(heddle_rounds *rounds);
 /*
- * Called when a runner has taken this item from the ready list. False: its connection's turn is over, and the item was
- * deferred.
+ * Called when a runner has taken this item from the ready list. True: the item belongs to its connection's current
+ * turn, or begins its next one, and is served now. False: the turn is over, and the item was deferred.
  */
-bool heddle_rounds_admit(heddle_sockets *sockets, heddle_work *work);
+bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work);
 /* May the connection's next item be served in the same turn? */
 bool heddle_rounds_has_turn_left(const heddle_sockets *sockets, const heddle_connection *connection);
 /*
- * Called when nothing is ready: the deferred items become ready, if the loop has polled the sockets since they were
+ * Called when nothing is ready: the deferred items become ready if the loop has polled the sockets since they were
  * deferred.
  */
 void heddle_rounds_release(heddle_sockets *sockets);

@@ -34,7 +34,7 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner)
 }
 
 /*
- * For reports about the runner's fiber, or about a fiber that an item started; the runner may serve another item by
+ * For reports about the runner's fiber, or about a fiber that an item started. 0 if the runner serves another item by
  * now.
  */
 static size_t summarize_work(heddle_fiber *fiber, char *text, size_t size)
@@ -94,8 +94,11 @@ static bool ends_the_loop(VALUE error)
            RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
 }
 
-/* 0 when the runner can continue, otherwise the state of an exception to raise in the loop. */
-static int check_runner(heddle_runner *runner, int state)
+/*
+ * Reports an exception that has left a served item. 0: the runner can continue. Otherwise rb_protect's state, to raise
+ * in the loop.
+ */
+static int handle_exception(heddle_runner *runner, int state)
 {
     failure one = {.runner = runner, .error = rb_errinfo()};
     int failed = 0;
@@ -109,8 +112,8 @@ static int check_runner(heddle_runner *runner, int state)
 }
 
 /*
- * If the block waits, another runner must serve the other ready items. No hook is called when a fiber begins to wait,
- * so that runner is called before the block.
+ * If the served item waits, another runner must serve the other ready items. No hook is called when a fiber begins to
+ * wait, so that runner is summoned first.
  */
 static int serve_work(heddle_runner *runner, heddle_work *work)
 {
@@ -122,19 +125,19 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     runner->served = &call.object;
     if (sockets->handoff.on && work->operations->label)
         runner->fiber->label = work->operations->label(work);
-    heddle_runners_begin_to_serve(runner);
+    heddle_runners_start_serving(runner);
     if (heddle_rounds_count_waiting(sockets))
-        heddle_runners_call(sockets);
+        heddle_runners_summon(sockets);
     heddle_loop_advance_heartbeat(sockets->loop); /* each request has its own time slice */
     uint64_t switches = sockets->loop->counts.switches, preemptions = sockets->loop->counts.preemptions;
     rb_protect(call_block, (VALUE)&call, &state);
-    /* A preemption is a switch as well: then the counters do not show whether the block waited. */
+    /* A preemption is a switch of fibers as well: then the counters do not show whether the item waited. */
     if (sockets->loop->counts.preemptions == preemptions)
-        heddle_runners_adapt_batch(&sockets->runners, sockets->loop->counts.switches != switches);
+        heddle_runners_adapt_ahead(&sockets->runners, sockets->loop->counts.switches != switches);
     if (state)
-        state = check_runner(runner, state);
+        state = handle_exception(runner, state);
     work->operations->served(work, call.object);
-    heddle_runners_end_to_serve(runner);
+    heddle_runners_stop_serving(runner);
     runner->served = NULL;
     RB_GC_GUARD(call.object);
     return state;
@@ -152,7 +155,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
         if (heddle_work_share(sockets, work, now) || !heddle_connection_acquire(work->connection) ||
             (sockets->reserve.rank && heddle_reserve_holds_back(sockets, work)))
             continue;
-        if (!heddle_rounds_admit(sockets, work))
+        if (!heddle_rounds_use_turn(sockets, work))
             continue;
         heddle_connection_begin_work(work->connection);
         return work;
@@ -169,10 +172,10 @@ static int serve_ready_items(heddle_runner *runner)
     heddle_sockets *sockets = runner->sockets;
     if (!sockets->ready.count)
         heddle_rounds_release(sockets);
-    size_t share = sockets->ready.count;
+    size_t left = sockets->ready.count; /* of the items that are ready now */
     uint64_t preemptions = sockets->loop->counts.preemptions;
     int64_t began = 0;
-    while ((share > 0 || sockets->urgent) && !runner->ending) {
+    while ((left > 0 || sockets->urgent) && !runner->ending) {
         int64_t now = heddle_clock_coarse();
         if (began == 0)
             began = now;
@@ -180,7 +183,7 @@ static int serve_ready_items(heddle_runner *runner)
             break;
         if (!sockets->urgent) {
             sockets->tick_began = now;
-            share--;
+            left--;
         }
         heddle_work *work = claim_work(sockets, now);
         sockets->urgent = false;
@@ -200,12 +203,12 @@ static int serve_ready_items(heddle_runner *runner)
     return 0;
 }
 
-/* -- resting ------------------------------------------------------------------------------------------------------ */
+/* -- waiting for work --------------------------------------------------------------------------------------------- */
 
-static VALUE wait_for_call(VALUE data)
+static VALUE wait_for_summons(VALUE data)
 {
     heddle_runner *runner = (heddle_runner *)data;
-    heddle_runners_add_resting(runner);
+    heddle_runners_add_idle(runner);
     heddle_park_mark_idle(runner->park);
     heddle_park_wait(runner->park);
     return Qnil;
@@ -217,9 +220,9 @@ static int wait_for_work(heddle_runner *runner)
     int state = 0;
     heddle_park_enter(runner->sockets->loop, &park);
     runner->park = &park;
-    rb_protect(wait_for_call, (VALUE)runner, &state);
-    if (!runner->called && !runner->sockets->abandoned)
-        heddle_runners_remove_resting(runner);
+    rb_protect(wait_for_summons, (VALUE)runner, &state);
+    if (!runner->summoned && !runner->sockets->abandoned)
+        heddle_runners_remove_idle(runner);
     heddle_park_leave(&park);
     runner->park = NULL;
     if (state && is_exception(rb_errinfo())) {
@@ -231,11 +234,12 @@ static int wait_for_work(heddle_runner *runner)
     return state;
 }
 
-static void note_arrival(heddle_runner *runner)
+/* The runner reads the ready list now, or ends: it is no longer coming. */
+static void count_arrival(heddle_runner *runner)
 {
-    if (runner->called)
+    if (runner->summoned)
         runner->sockets->runners.coming--;
-    runner->called = false;
+    runner->summoned = false;
 }
 
 static int run_runner(heddle_runner *runner)
@@ -243,19 +247,19 @@ static int run_runner(heddle_runner *runner)
     heddle_sockets *sockets = runner->sockets;
     int state = heddle_fiber_reset(runner->fiber); /* a new fiber inherits the storage of the fiber that started it */
     while (!state) {
-        note_arrival(runner);
+        count_arrival(runner);
         state = serve_ready_items(runner);
         if (state || runner->ending || sockets->closed)
             break;
         if (heddle_rounds_count_waiting(sockets))
-            heddle_runners_call(sockets);
+            heddle_runners_summon(sockets);
         state = wait_for_work(runner);
     }
-    note_arrival(runner);
+    count_arrival(runner);
     return state;
 }
 
-/* -- its fiber ---------------------------------------------------------------------------------------------------- */
+/* -- the runner's fiber ------------------------------------------------------------------------------------------- */
 
 /*
  * True: this job's fiber serves one item after another, and tasks that an item starts end with that item
@@ -274,7 +278,7 @@ static VALUE runner_call(VALUE self)
     int state = run_runner(runner);
     runner->fiber = NULL;
     if (heddle_rounds_count_waiting(runner->sockets))
-        heddle_runners_call(runner->sockets);
+        heddle_runners_summon(runner->sockets);
     if (state)
         rb_jump_tag(state);
     RB_GC_GUARD(self);
@@ -299,9 +303,9 @@ static VALUE runner_unstarted(VALUE self, VALUE error)
     heddle_runner *runner;
     TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
     runner->fiber = NULL;
-    runner->called = false;
+    runner->summoned = false;
     runner->sockets->runners.coming--;
-    heddle_runners_call_later(runner->sockets);
+    heddle_runners_summon_later(runner->sockets);
     return Qnil;
 }
 
@@ -311,7 +315,7 @@ void heddle_runner_start(heddle_sockets *sockets)
     VALUE job = TypedData_Make_Struct(runner_class, heddle_runner, &runner_type, runner);
     runner->sockets = sockets;
     runner->object = sockets->attachment.object;
-    runner->called = true;
+    runner->summoned = true;
     runner->fiber = heddle_fiber_spawn(sockets->loop, job);
     runner->fiber->describe = summarize_work;
     runner->fiber->request = job;

@@ -8,16 +8,16 @@
 
 struct heddle_runner {
     heddle_sockets *sockets;
-    VALUE object; /* of the sockets */
+    VALUE object; /* the Ruby object of the sockets */
     heddle_fiber *fiber; /* NULL once it has ended */
     heddle_park *park;   /* where it waits for work */
-    heddle_runner *next; /* in the list of waiting runners, or of serving ones */
+    heddle_runner *next; /* in the list of idle runners, or of serving ones */
     heddle_runner *previous; /* in the list of serving runners */
     const heddle_work_operations *operations; /* the operations of the work item that it serves */
-    const VALUE *served;  /* the argument of the block; NULL or 0: none */
-    unsigned uses;
-    bool called; /* heddle_runners_call has woken or started it, and it does not run yet */
-    bool ending;
+    const VALUE *served;  /* the Ruby object of that item, such as the exchange; NULL or 0: none */
+    unsigned uses; /* how many items it has begun to serve */
+    bool summoned; /* heddle_runners_summon has woken or started it, and it does not run yet: it is coming */
+    bool ending;   /* it ends after this item, or instead of waiting for work */
 };
 
 /* Starts a new runner, which reads the ready list when its fiber runs; raises when no fiber can be made. */
@@ -26,17 +26,20 @@ void heddle_runner_start(heddle_sockets *sockets);
 /* A description of what the runner serves, or nil. On any thread. */
 VALUE heddle_runner_describe_object(const heddle_runner *runner);
 
-/* -- runners.c: the list of all runners --------------------------------------------------- */
+/* -- runners.c: the lists of idle and of serving runners --------------------------------------------------- */
 
-void heddle_runners_add_resting(heddle_runner *runner);
-/* Removes a runner from the list of waiting ones, when it was woken by other code than heddle_runners_call. */
-void heddle_runners_remove_resting(heddle_runner *runner);
-void heddle_runners_begin_to_serve(heddle_runner *runner);
-void heddle_runners_end_to_serve(heddle_runner *runner);
-/* Has the last block waited? Then more runners are called at once, so that all ready items begin in the same tick. */
-void heddle_runners_adapt_batch(heddle_runners *runners, bool waited);
-/* Called when no fiber can be made now: the ready items wait. */
-void heddle_runners_call_later(heddle_sockets *sockets);
+void heddle_runners_add_idle(heddle_runner *runner);
+/* Removes a runner from the list of idle ones, when it was woken by other code than heddle_runners_summon. */
+void heddle_runners_remove_idle(heddle_runner *runner);
+void heddle_runners_start_serving(heddle_runner *runner);
+void heddle_runners_stop_serving(heddle_runner *runner);
+/*
+ * `item_waited`: has the fiber waited while it served the last item? Then more runners may be coming at the same time,
+ * so that all ready items begin in the same tick; otherwise fewer.
+ */
+void heddle_runners_adapt_ahead(heddle_runners *runners, bool item_waited);
+/* Called when no fiber can be made now: summons again after HEDDLE_RUNNERS_RETRY; the ready items wait. */
+void heddle_runners_summon_later(heddle_sockets *sockets);
 
 void Init_heddle_runner(VALUE net);
 

@@ -3,95 +3,96 @@
 #include "net/sockets.h"
 #include "scheduler/take_errinfo.h"
 
-/* -- those at rest ------------------------------------------------------------------------------------------------ */
+/* -- idle runners ------------------------------------------------------------------------------------------------- */
 
 static void set_trim_timer(heddle_sockets *sockets);
 
-void heddle_runners_add_resting(heddle_runner *runner)
+void heddle_runners_add_idle(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
-    runner->next = runners->resting;
-    runners->resting = runner;
-    runners->resting_count++;
+    runner->next = runners->idle;
+    runners->idle = runner;
+    runners->idle_count++;
     set_trim_timer(runner->sockets);
 }
 
-static heddle_runner *take_resting_runner(heddle_runners *runners)
+static heddle_runner *take_idle_runner(heddle_runners *runners)
 {
-    heddle_runner *runner = runners->resting;
+    heddle_runner *runner = runners->idle;
     if (!runner)
         return NULL;
-    runners->resting = runner->next;
-    runners->resting_count--;
-    if (runners->least_resting > runners->resting_count)
-        runners->least_resting = runners->resting_count;
+    runners->idle = runner->next;
+    runners->idle_count--;
+    if (runners->least_idle > runners->idle_count)
+        runners->least_idle = runners->idle_count;
     return runner;
 }
 
-void heddle_runners_remove_resting(heddle_runner *runner)
+void heddle_runners_remove_idle(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
-    for (heddle_runner **link = &runners->resting; *link; link = &(*link)->next) {
+    for (heddle_runner **link = &runners->idle; *link; link = &(*link)->next) {
         if (*link == runner) {
             *link = runner->next;
-            runners->resting_count--;
+            runners->idle_count--;
             return;
         }
     }
 }
 
-static void end_resting(heddle_sockets *sockets, size_t count)
+static void end_idle_runners(heddle_sockets *sockets, size_t count)
 {
-    while (count-- > 0 && sockets->runners.resting) {
-        heddle_runner *runner = take_resting_runner(&sockets->runners);
+    while (count-- > 0 && sockets->runners.idle) {
+        heddle_runner *runner = take_idle_runner(&sockets->runners);
         runner->ending = true;
         heddle_park_wake(runner->park);
     }
 }
 
-/* Ends the runners that have waited for work since the last call: they are not needed. */
+/* Ends as many idle runners as were never needed since the timer was set, but keeps HEDDLE_RUNNERS_KEPT. */
 static void trim_runners(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));
     heddle_runners *runners = &sockets->runners;
-    size_t spare = runners->resting_count - HEDDLE_RUNNERS_AT_REST;
-    if (runners->resting_count > HEDDLE_RUNNERS_AT_REST)
-        end_resting(sockets, runners->least_resting < spare ? runners->least_resting : spare);
+    if (runners->idle_count > HEDDLE_RUNNERS_KEPT) {
+        size_t spare = runners->idle_count - HEDDLE_RUNNERS_KEPT;
+        end_idle_runners(sockets, runners->least_idle < spare ? runners->least_idle : spare);
+    }
     set_trim_timer(sockets);
 }
 
 static void set_trim_timer(heddle_sockets *sockets)
 {
     heddle_runners *runners = &sockets->runners;
-    if (runners->trim.slot || runners->resting_count <= HEDDLE_RUNNERS_AT_REST)
+    if (runners->trim.slot || runners->idle_count <= HEDDLE_RUNNERS_KEPT)
         return;
-    runners->least_resting = runners->resting_count;
+    runners->least_idle = runners->idle_count;
     runners->trim.fn = trim_runners;
     runners->trim.deadline = heddle_deadline_after(HEDDLE_RUNNERS_TRIM);
-    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory the runners stay */
+    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* if that has no memory, the runners stay */
 }
 
-void heddle_runners_end_resting(heddle_sockets *sockets)
+void heddle_runners_end_idle(heddle_sockets *sockets)
 {
     if (!heddle_loop_is_closed(sockets->loop))
-        end_resting(sockets, sockets->runners.resting_count);
+        end_idle_runners(sockets, sockets->runners.idle_count);
 }
 
-/* -- calling one -------------------------------------------------------------------------------------------------- */
+/* -- summoning ---------------------------------------------------------------------------------------------------- */
 
-static void retry_calls(heddle_timer *timer)
+static void retry_summons(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.retry));
     if (heddle_rounds_count_waiting(sockets))
-        heddle_runners_call(sockets);
+        heddle_runners_summon(sockets);
 }
 
-void heddle_runners_call_later(heddle_sockets *sockets)
+void heddle_runners_summon_later(heddle_sockets *sockets)
 {
     heddle_timer *timer = &sockets->runners.retry;
     if (timer->slot)
         return;
-    timer->fn = retry_calls;
+    timer->fn = retry_summons;
     timer->deadline = heddle_deadline_after(HEDDLE_RUNNERS_RETRY);
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
@@ -102,11 +103,12 @@ static VALUE start_runner(VALUE sockets)
     return Qnil;
 }
 
-static bool call_one(heddle_sockets *sockets)
+/* False: no fiber could be made; a timer tries again. */
+static bool summon_runner(heddle_sockets *sockets)
 {
-    heddle_runner *runner = take_resting_runner(&sockets->runners);
+    heddle_runner *runner = take_idle_runner(&sockets->runners);
     if (runner) {
-        runner->called = true;
+        runner->summoned = true;
         heddle_park_wake(runner->park);
         return true;
     }
@@ -115,37 +117,37 @@ static bool call_one(heddle_sockets *sockets)
     if (!state)
         return true;
     heddle_take_errinfo();
-    heddle_runners_call_later(sockets);
+    heddle_runners_summon_later(sockets);
     return false;
 }
 
-void heddle_runners_call(heddle_sockets *sockets)
+void heddle_runners_summon(heddle_sockets *sockets)
 {
     heddle_runners *runners = &sockets->runners;
     size_t waiting = heddle_rounds_count_waiting(sockets), wanted = runners->ahead < waiting ? runners->ahead : waiting;
     if (sockets->closed || !heddle_admission_open(sockets))
         return;
-    while (runners->coming < wanted && call_one(sockets))
+    while (runners->coming < wanted && summon_runner(sockets))
         runners->coming++;
 }
 
-void heddle_runners_start(heddle_sockets *sockets, bool pooled)
+void heddle_runners_init(heddle_sockets *sockets, bool pooled)
 {
     sockets->runners.uses = pooled ? HEDDLE_RUNNER_USES : 1;
     sockets->runners.ahead = 1;
 }
 
-void heddle_runners_adapt_batch(heddle_runners *runners, bool waited)
+void heddle_runners_adapt_ahead(heddle_runners *runners, bool item_waited)
 {
-    if (waited)
+    if (item_waited)
         runners->ahead = runners->ahead < HEDDLE_RUNNERS_AHEAD ? runners->ahead * 2 : HEDDLE_RUNNERS_AHEAD;
     else if (runners->ahead > 1)
         runners->ahead /= 2;
 }
 
-/* -- those that serve --------------------------------------------------------------------------------------------- */
+/* -- serving runners ---------------------------------------------------------------------------------------------- */
 
-void heddle_runners_begin_to_serve(heddle_runner *runner)
+void heddle_runners_start_serving(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
     runner->previous = NULL;
@@ -158,11 +160,11 @@ void heddle_runners_begin_to_serve(heddle_runner *runner)
         HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->in_flight, 1);
 }
 
-void heddle_runners_end_to_serve(heddle_runner *runner)
+void heddle_runners_stop_serving(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
     if (runner->sockets->abandoned)
-        return; /* this is a forked child: the other fibers are gone, or about to be */
+        return; /* this is a forked child: other runners are gone, or about to be, so the list must not be used */
     if (runner->previous)
         runner->previous->next = runner->next;
     else
@@ -175,7 +177,7 @@ void heddle_runners_end_to_serve(heddle_runner *runner)
         HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->in_flight, -1);
         HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->requests, 1);
     }
-    heddle_runners_check_end(runner->sockets);
+    heddle_runners_wake_if_done(runner->sockets);
 }
 
 VALUE heddle_runners_list_fibers(heddle_sockets *sockets)
@@ -202,11 +204,11 @@ bool heddle_runners_are_done(const heddle_sockets *sockets)
     return !sockets->runners.serving && sockets->connections == 0;
 }
 
-void heddle_runners_check_end(heddle_sockets *sockets)
+void heddle_runners_wake_if_done(heddle_sockets *sockets)
 {
-    if (!sockets->runners.awaiting || !heddle_runners_are_done(sockets))
+    if (!sockets->runners.waiting_for_end || !heddle_runners_are_done(sockets))
         return;
-    heddle_park *park = heddle_park_find(sockets->loop, sockets->runners.awaiting);
+    heddle_park *park = heddle_park_find(sockets->loop, sockets->runners.waiting_for_end);
     if (park)
         heddle_park_wake(park);
 }

@@ -198,7 +198,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
 /* There is room for another connection now. */
 static void resume_accepting(heddle_sockets *sockets)
 {
-    heddle_runners_check_end(sockets);
+    heddle_runners_wake_if_done(sockets);
     if (sockets->paused & HEDDLE_PAUSED_FULL)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_FULL);
     if (sockets->paused & HEDDLE_PAUSED_BUSY)
@@ -233,14 +233,14 @@ void heddle_sockets_close_idle(heddle_connection *connection)
     heddle_sockets_close_connection(connection);
 }
 
-void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool next)
+void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool first)
 {
-    if (!next && !heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
+    if (!first && !heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
         return;
-    heddle_ready_list_add(&sockets->ready, work, next);
+    heddle_ready_list_add(&sockets->ready, work, first);
     heddle_connection_release(work->connection);
-    sockets->urgent = next;
-    heddle_runners_call(sockets);
+    sockets->urgent = first;
+    heddle_runners_summon(sockets);
 }
 
 void heddle_connection_begin_work(heddle_connection *connection)
@@ -367,7 +367,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     heddle_handshake_init(&sockets->handshake_queue);
     heddle_handoff_start(sockets, &heddle_sockets_handoff);
     heddle_deadlines_start(sockets);
-    heddle_runners_start(sockets, pooled);
+    heddle_runners_init(sockets, pooled);
 }
 
 void heddle_sockets_check(heddle_sockets *sockets)
@@ -447,7 +447,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
     remove_timer(sockets, &sockets->wheel_timer);
     remove_timer(sockets, &sockets->runners.trim);
     remove_timer(sockets, &sockets->runners.retry);
-    heddle_runners_end_resting(sockets);
+    heddle_runners_end_idle(sockets);
 }
 
 size_t heddle_sockets_memory_size(const heddle_sockets *sockets)

@@ -20,7 +20,7 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->scheduler);
     rb_gc_mark(sockets->block);
     rb_gc_mark(sockets->service_object);
-    rb_gc_mark(sockets->runners.awaiting);
+    rb_gc_mark(sockets->runners.waiting_for_end);
     rb_gc_mark(sockets->balance.object);
     rb_gc_mark(sockets->balance.pool_follower);
     heddle_link *unsent = &sockets->unsent;
@@ -308,7 +308,7 @@ static VALUE sockets_served(VALUE self)
  */
 static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
 {
-    heddle_sockets_open(self)->runners.awaiting = fiber;
+    heddle_sockets_open(self)->runners.waiting_for_end = fiber;
     return Qnil;
 }
 
