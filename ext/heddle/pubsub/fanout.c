@@ -7,9 +7,9 @@
 
 enum {
     RECORDS_A_TICK = 1024, /* records of the log that are read before the loop's other work gets its turn */
-    DELIVERIES_A_TICK = 256, /* messages that are given to a subscriber each, before that: at most some 10 us each */
+    DELIVERIES_A_TICK = 256, /* the same for deliveries, one message to one subscriber each: at most some 10 us each */
     CATCH_UPS_A_TICK = 256, /* subscribers that catch up in one tick after an overrun */
-    RENEWALS = 3,           /* attempts to read the state within one generation */
+    RENEWALS = 3,           /* attempts to read the topic's offset within one generation */
 };
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static void end_subscriber(heddle_subscriber *subscriber)
         operations->ended(subscriber);
 }
 
-static void loop_closes(heddle_attachment *attachment)
+static void handle_loop_close(heddle_attachment *attachment)
 {
     heddle_fanout *fanout = HEDDLE_CONTAINER_OF(attachment, heddle_fanout, attachment);
     VALUE object = attachment->object;
@@ -82,7 +82,7 @@ static heddle_fanout *find_fanout(const heddle_loop *loop)
 {
     for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next) {
         heddle_fanout *fanout = HEDDLE_CONTAINER_OF(attachment, heddle_fanout, attachment);
-        if (attachment->closing == loop_closes && !fanout->wait.abandoned)
+        if (attachment->closing == handle_loop_close && !fanout->wait.abandoned)
             return fanout;
     }
     return NULL;
@@ -101,7 +101,7 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
         return fanout;
     heddle_history *history = heddle_process_history();
     heddle_history_state state;
-    /* before reading: a message that comes meanwhile is read twice, but not missed */
+    /* read before the state, so that a message that comes meanwhile is read twice rather than missed */
     uint64_t head = heddle_history_head(history);
     int result = heddle_history_read_state(history, &state);
     if (result < 0)
@@ -121,7 +121,7 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
         rb_raise(rb_eNotImpError, "subscribers of Heddle::PubSub need Linux: this system has no epoll");
     if (result < 0)
         rb_syserr_fail(-result, "waiting for messages");
-    fanout->attachment = (heddle_attachment){.object = object, .closing = loop_closes};
+    fanout->attachment = (heddle_attachment){.object = object, .closing = handle_loop_close};
     heddle_loop_attach(loop, &fanout->attachment);
     RB_GC_GUARD(object);
     return fanout;
@@ -142,10 +142,10 @@ static void begin_overrun(heddle_fanout *fanout)
         HEDDLE_CONTAINER_OF(link, heddle_topic, link)->overrun = true;
     fanout->overrun.topics = fanout->counts.topics;
     fanout->overrun.begun = false;
-    heddle_fanout_wait_come_back(&fanout->wait);
+    heddle_fanout_wait_call_again(&fanout->wait);
 }
 
-static void finish_topic(heddle_fanout *fanout, heddle_topic *topic)
+static void finish_topic_overrun(heddle_fanout *fanout, heddle_topic *topic)
 {
     topic->overrun = fanout->overrun.begun = false;
     fanout->overrun.topics--;
@@ -164,11 +164,11 @@ static void continue_overrun(heddle_fanout *fanout)
         count += heddle_fanout_catch_up_some(topic, CATCH_UPS_A_TICK - count);
         topic->deliveries--;
         if (!fanout->overrun.next)
-            finish_topic(fanout, topic);
+            finish_topic_overrun(fanout, topic);
         heddle_fanout_drop_unused_topic(topic);
     }
     if (fanout->overrun.topics && !fanout->closed)
-        heddle_fanout_wait_come_back(&fanout->wait);
+        heddle_fanout_wait_call_again(&fanout->wait);
 }
 
 /*
@@ -180,7 +180,7 @@ static void renew_generation(heddle_fanout *fanout)
     if (heddle_history_generation(fanout->history) == fanout->generation)
         return;
     if (heddle_history_read_state(fanout->history, &state) < 0) {
-        heddle_fanout_wait_come_back(&fanout->wait);
+        heddle_fanout_wait_call_again(&fanout->wait);
         return;
     }
     set_state(fanout, &state);
@@ -190,7 +190,7 @@ static void renew_generation(heddle_fanout *fanout)
 }
 
 /* Begins a broadcast if the record's topic has subscribers. False: the record was overwritten. */
-static bool begin_record(heddle_fanout *fanout, const heddle_history_record *record)
+static bool begin_broadcast(heddle_fanout *fanout, const heddle_history_record *record)
 {
     char name[HEDDLE_TOPIC_LIMIT + 8];
     if (record->generation != fanout->generation)
@@ -213,7 +213,7 @@ static void extend_broadcast(heddle_fanout *fanout)
         fanout->next_lsn = record.next;
 }
 
-/* False: there is no record, or earlier ones were overwritten. */
+/* False: there is no record, or an overrun has begun because records were overwritten. */
 static bool read_record(heddle_fanout *fanout)
 {
     heddle_history_record record;
@@ -222,7 +222,7 @@ static bool read_record(heddle_fanout *fanout)
         return false;
     if (result > 0)
         fanout->next_lsn = record.next;
-    if (result < 0 || !begin_record(fanout, &record)) {
+    if (result < 0 || !begin_broadcast(fanout, &record)) {
         fanout->next_lsn = heddle_history_head(fanout->history);
         begin_overrun(fanout);
         return false;
@@ -243,7 +243,7 @@ static void read_log(heddle_fanout_wait *wait)
             deliveries += heddle_fanout_continue_broadcast(fanout, DELIVERIES_A_TICK - deliveries);
         if (deliveries >= DELIVERIES_A_TICK || records == RECORDS_A_TICK) {
             if (!fanout->closed)
-                heddle_fanout_wait_come_back(&fanout->wait);
+                heddle_fanout_wait_call_again(&fanout->wait);
             return;
         }
         if (!read_record(fanout))
@@ -271,7 +271,7 @@ static bool parse_position(const heddle_fanout *fanout, heddle_position position
 }
 
 /* The topic's last offset, in the fan-out's generation; negative: the history can't be read. */
-static int64_t find_offset(heddle_fanout *fanout, const char *name, size_t size)
+static int64_t find_last_offset(heddle_fanout *fanout, const char *name, size_t size)
 {
     for (int tries = 0; tries < RENEWALS; tries++) {
         heddle_history_state state;
@@ -288,7 +288,7 @@ heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscribe
 {
     if (size > HEDDLE_TOPIC_LIMIT)
         return HEDDLE_TOPIC_TOO_LONG;
-    int64_t offset = fanout->closed ? -1 : find_offset(fanout, name, size);
+    int64_t offset = fanout->closed ? -1 : find_last_offset(fanout, name, size);
     heddle_topic *topic = offset < 0 ? NULL : heddle_fanout_make_topic(fanout, name, size);
     if (!topic)
         return HEDDLE_SUBSCRIBE_FAILED;
@@ -310,7 +310,7 @@ heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscribe
     return HEDDLE_SUBSCRIBED;
 }
 
-static void leave_delivery(heddle_delivery *delivery, const heddle_subscriber *subscriber, heddle_link *after)
+static void skip_in_delivery(heddle_delivery *delivery, const heddle_subscriber *subscriber, heddle_link *after)
 {
     if (delivery->next == &subscriber->link)
         delivery->next = after;
@@ -325,9 +325,9 @@ void heddle_unsubscribe(heddle_subscriber *subscriber)
         return;
     heddle_fanout *fanout = topic->fanout;
     heddle_link *after = heddle_link_after(&topic->subscribers, &subscriber->link);
-    leave_delivery(&fanout->broadcast.delivery, subscriber, after);
+    skip_in_delivery(&fanout->broadcast.delivery, subscriber, after);
     for (heddle_delivery *delivery = fanout->deliveries; delivery; delivery = delivery->outer)
-        leave_delivery(delivery, subscriber, after);
+        skip_in_delivery(delivery, subscriber, after);
     if (fanout->overrun.next == &subscriber->link)
         fanout->overrun.next = after;
     heddle_link_remove(&subscriber->link);

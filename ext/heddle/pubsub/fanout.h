@@ -8,22 +8,22 @@
  * How a connection subscribes
  *
  * 1. It embeds a heddle_subscriber in its own record, zeroed, and sets `operations` (a static table) and `policy`.
- * 2. heddle_subscribe(heddle_fanout_of(loop), …) registers it. With a position to go on from, `deliver` is called for
- *    what was missed before that returns; so its record must be ready to send by then.
+ * 2. It registers this record by heddle_subscribe(heddle_fanout_of(loop), …). If a position is given, `deliver` is
+ *    called for each missed message before that returns; so the connection must be ready to send by then.
  * 3. `deliver` appends heddle_message_encoded(message, encoder, …) to the connection's output, and calls
  *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. Where nothing is queued, the
- * newest message may be sent past the queue: heddle_connection_send_now. A reset is delivered as any message.
- * 4. Whenever its output has run empty after a flush that left some, the connection calls heddle_subscriber_drained:
- * what it was too slow for is delivered then. It costs a comparison where nothing was missed.
- * 5. heddle_unsubscribe, before its record is freed (in the `release` of its protocol, and in `abandon`, where
- *    heddle_subscriber_abandon does it without a lock). Idempotent; a record that never subscribed may be given, too.
+ *    newest message may be sent past the queue: heddle_connection_send_now. A reset is delivered as any message.
+ * 4. Whenever its output has run empty after a flush that left some, the connection calls heddle_subscriber_drained,
+ *    which delivers what it was too slow for. That costs a comparison where nothing was missed.
+ * 5. It calls heddle_unsubscribe before the record is freed: in the `release` of its protocol, and in `abandon`, where
+ *    heddle_subscriber_abandon does it without a lock. Idempotent; a record that never subscribed may be given, too.
  *
  * Ticks
  *
- * A message goes to some hundred subscribers in each tick, so a subscriber may leave, join, catch up or be freed between
- * two of them.
+ * A message goes to some hundred subscribers in each tick, so a subscriber may leave, join, catch up or be freed
+ * between two of them.
  *
- * When the connection goes during a delivery
+ * When a connection ends during a delivery
  *
  * All operations may call heddle_unsubscribe for this subscriber and for any other, and may free their records: the
  * delivery goes on with the next one that is still there. They must not call heddle_subscribe for a topic whose message
@@ -37,7 +37,7 @@
  * brings a reset if that is too short. A subscriber that is given what it has missed since a position waits in the same
  * way, whatever its policy.
  *
- * All of it in the loop, with the GVL. No operation may raise or run Ruby code.
+ * All functions run on the loop's thread, with the GVL. No operation may raise or run Ruby code.
  */
 
 #include "net/fate.h"
@@ -66,15 +66,13 @@ typedef struct {
     void (*deliver)(heddle_subscriber *subscriber, heddle_message *message);
     /* Does more output wait for its client than is allowed? */
     bool (*is_full)(const heddle_subscriber *subscriber);
-    /*
-     * Called for a client that is too slow: ends the connection, as WebSockets do with 1008. It gets no more messages.
-     */
+    /* Called for a client that is too slow: ends the connection, as WebSockets do with 1008. No message follows. */
     void (*too_slow)(heddle_subscriber *subscriber);
     /* Called when the loop closes and the subscriber was unsubscribed. May be NULL. */
     void (*ended)(heddle_subscriber *subscriber);
     /*
-     * Prefetches what `deliver` reads. It is called twice: when one other subscriber comes first, and when this one is
-     * next, and what the first call has prefetched is there. NULL: nothing is to be done.
+     * Prefetches what `deliver` reads. Called twice: when one other subscriber comes first, and when this one
+     * `is_next`, and what the first call has prefetched is there. May be NULL.
      */
     void (*prefetch)(const heddle_subscriber *subscriber, bool is_next);
 } heddle_subscriber_operations;
@@ -83,7 +81,7 @@ struct heddle_subscriber {
     heddle_link link;    /* in the list of its topic's subscribers */
     heddle_topic *topic; /* NULL: it is not subscribed */
     const heddle_subscriber_operations *operations;
-    uint64_t seen;  /* the offset of the last message that was delivered, or that it does not need */
+    uint64_t seen;  /* the offset of the last message that was delivered, or that the subscriber does not need */
     uint32_t generation; /* the generation of the history that `seen` belongs to */
     uint8_t policy; /* a heddle_slow_policy */
     bool behind;    /* it continues from the history when its output has drained */
@@ -132,7 +130,7 @@ heddle_topic_name heddle_subscriber_topic(const heddle_subscriber *subscriber);
 /* The slow path of heddle_subscriber_drained. */
 HEDDLE_LAST_USE void heddle_subscriber_catch_up(heddle_subscriber *subscriber);
 
-/* Must be called when its output is empty. */
+/* The connection must call this when its output is empty. */
 static inline HEDDLE_LAST_USE void heddle_subscriber_drained(heddle_subscriber *subscriber)
 {
     if (subscriber->behind && subscriber->topic)

@@ -17,7 +17,7 @@ enum {
  */
 struct heddle_shared_messages {
     const heddle_topic *topic;
-    uint64_t lsns[SHARED_MESSAGES]; /* the LSN of each message + 1; 0: the slot is empty */
+    uint64_t lsns[SHARED_MESSAGES]; /* (LSN of the message) + 1, see pubsub/history.h; 0: the slot is empty */
     heddle_message messages[SHARED_MESSAGES];
 };
 
@@ -58,7 +58,7 @@ static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_mes
     heddle_fanout *fanout = subscriber->topic->fanout;
     if (!subscriber->operations->is_full(subscriber))
         return false;
-    switch (subscriber->policy) {
+    switch ((heddle_slow_policy)subscriber->policy) {
     case HEDDLE_SLOW_CLOSE:
         subscriber->closing = true;
         fanout->counts.closed++;
@@ -71,7 +71,7 @@ static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_mes
     case HEDDLE_SLOW_RESUME:
         subscriber->behind = true;
         break;
-    default:
+    case HEDDLE_SLOW_DROP:
         subscriber->seen = message->offset;
         fanout->counts.dropped++;
         break;
@@ -80,8 +80,9 @@ static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_mes
 }
 
 /*
- * A subscriber that is neither behind nor in an overrun was offered all earlier messages. The message's own previous
- * offset is no proof: it is too high if the history has forgotten the topic meanwhile.
+ * `previous_offset` > `seen` looks like a gap, but that is checked only while the topic is in an overrun: then the
+ * subscriber gets this message when it catches up. Otherwise it was offered all earlier messages. `previous_offset` may
+ * exceed `seen` nevertheless, because it is only an upper bound when the history has forgotten the topic.
  */
 static void offer_message(heddle_subscriber *subscriber, heddle_message *message)
 {
@@ -94,9 +95,9 @@ static void offer_message(heddle_subscriber *subscriber, heddle_message *message
 }
 
 /*
- * The records of ten thousand subscribers are more than a processor's caches hold, and a pointer in each record leads
- * to the subscriber's next record (its socket, its output). So a subscriber's records are prefetched one after the
- * other, while those before it get the message.
+ * A subscriber's data are spread over several records: each has a pointer to another record of the same subscriber (its
+ * socket, its output). Those of ten thousand subscribers are more than a processor's caches hold. So they are
+ * prefetched step by step, while the subscribers before it get the message.
  */
 static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *next)
 {
@@ -143,7 +144,7 @@ static bool add_message(heddle_fanout *fanout, heddle_topic *topic, const heddle
     *message = start_message(topic, record->offset, payload);
     message->previous_offset = record->previous_offset;
     message->newest = record->next == heddle_history_head(fanout->history);
-    broadcast->count++; /* marked from here on */
+    broadcast->count++; /* from here on heddle_fanout_mark_broadcast marks the payload */
     broadcast->size += record->data_size;
     RB_GC_GUARD(payload);
     return true;
@@ -216,7 +217,10 @@ void heddle_fanout_end_broadcast(heddle_fanout *fanout)
     heddle_fanout_drop_unused_topic(topic);
 }
 
-/* Its keys, too: another object at the address of a collected one would get its encoding. */
+/*
+ * Marks the payloads and, for each encoding that is kept in `forms`, its string and its key. An encoding is found by
+ * its key's address: if the key were collected, a new object at that address would get the encoding.
+ */
 void heddle_fanout_mark_broadcast(const heddle_fanout *fanout)
 {
     for (unsigned i = 0; i < fanout->broadcast.count; i++) {
@@ -266,36 +270,36 @@ static void renew_subscriber(heddle_subscriber *subscriber)
     heddle_history_state state;
     int64_t offset = heddle_history_offset(topic->fanout->history, topic->name, topic->size, &state);
     if (offset >= 0 && state.generation != topic->fanout->generation)
-        return; /* the fan-out gets the change later, and this runs again */
+        return; /* the fan-out notices the new generation later: then all subscribers catch up and get the reset */
     subscriber->generation = topic->fanout->generation;
     heddle_fanout_deliver_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
 }
 
-/* The offset after which it continues; if only the newest message counts, the offset just before that one's. */
-static uint64_t begin_at(const heddle_subscriber *subscriber, bool whole)
+/* The offset after which the subscriber continues; if it gets only the newest message, the offset before that one's. */
+static uint64_t find_start_offset(const heddle_subscriber *subscriber, bool all_missed)
 {
     const heddle_topic *topic = subscriber->topic;
     heddle_history_state state;
-    if (whole || subscriber->policy != HEDDLE_SLOW_COALESCE)
+    if (all_missed || subscriber->policy != HEDDLE_SLOW_COALESCE)
         return subscriber->seen;
     int64_t last = heddle_history_offset(topic->fanout->history, topic->name, topic->size, &state);
     return last > (int64_t)subscriber->seen ? (uint64_t)last - 1 : subscriber->seen;
 }
 
-static void deliver_missed(heddle_subscriber *subscriber, bool whole)
+static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
 {
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
-    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = begin_at(subscriber, whole), offset = since;
+    uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = find_start_offset(subscriber, all_missed), offset = since;
     int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns,
                                     &offset);
     if (count == -ESTALE)
-        return; /* a reset follows when the fan-out gets the change */
+        return; /* the fan-out notices the new generation later: then all subscribers catch up and get the reset */
     heddle_delivery delivery = {.subscriber = subscriber};
     heddle_fanout_begin_delivery(fanout, &delivery);
     for (int i = 0; i < count && delivery.subscriber; i++) {
         heddle_message own, *message = read_message(topic, lsns[i], &own);
-        /* read_message allocates: the garbage collector may have unsubscribed it, which clears `delivery`. */
+        /* read_message allocates: the garbage collector may have unsubscribed this one, which clears `delivery`. */
         if (!delivery.subscriber)
             break;
         if (!message) {
@@ -308,19 +312,19 @@ static void deliver_missed(heddle_subscriber *subscriber, bool whole)
         }
         deliver_message(subscriber, message);
     }
-    /* Also when the history can't be read, because it is unknown then what was missed. */
+    /* A reset follows also when the history can't be read, because it is unknown then what was missed. */
     if (count < 0 && delivery.subscriber)
         heddle_fanout_deliver_reset(delivery.subscriber, offset);
     heddle_fanout_end_delivery(fanout, &delivery);
 }
 
-void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool whole)
+void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool all_missed)
 {
     heddle_topic *topic = subscriber->topic;
     subscriber->behind = false;
     topic->deliveries++;
     if (subscriber->generation == topic->fanout->generation)
-        deliver_missed(subscriber, whole);
+        deliver_missed(subscriber, all_missed);
     else
         renew_subscriber(subscriber);
     topic->deliveries--;

@@ -61,8 +61,8 @@ struct heddle_fanout {
     heddle_link topics;
     struct {
         size_t topics;     /* how many topics, at the beginning of the list, have to catch up */
-        bool begun;        /* … of the first of them */
-        heddle_link *next; /* … the next of its subscribers */
+        bool begun;        /* some subscribers of the first of these topics have caught up */
+        heddle_link *next; /* its subscriber that catches up next; NULL: none is left */
     } overrun;
     heddle_delivery *deliveries;
     heddle_broadcast broadcast;
@@ -93,21 +93,24 @@ static inline void heddle_fanout_end_delivery(heddle_fanout *fanout, const heddl
     fanout->deliveries = delivery->outer;
 }
 
-/* Begins with the record's message; there must be no broadcast. False: it was overwritten, or no memory. */
+/* Begins a broadcast with the record's message; none may be running. False: it was overwritten, or no memory. */
 bool heddle_fanout_begin_broadcast(heddle_topic *topic, const heddle_history_record *record);
-/* Adds the topic's next message. False: it does not fit, was overwritten, or no memory. */
+/* Adds the record's message if it is the topic's. False: it is not, does not fit, was overwritten, or no memory. */
 bool heddle_fanout_extend_broadcast(heddle_fanout *fanout, const heddle_history_record *record);
 /*
- * Gives subscribers all its messages until that were `most` deliveries, or more by the last subscriber's. Returns the
- * number of deliveries; the broadcast ends with the last subscriber.
+ * Delivers all messages of the broadcast to one subscriber after another, until there were `most` deliveries or, by the
+ * last subscriber's, some more. Returns the number of deliveries. The broadcast ends after the topic's last subscriber.
  */
 unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most);
 /* Idempotent. The subscribers that are left do not get its messages. */
 void heddle_fanout_end_broadcast(heddle_fanout *fanout);
 void heddle_fanout_mark_broadcast(const heddle_fanout *fanout);
 HEDDLE_LAST_USE void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset);
-/* `whole`: also to a subscriber whose policy skips to the newest message. */
-HEDDLE_LAST_USE void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool whole);
+/*
+ * Delivers what the subscriber has missed. `all_missed`: every message, even if the policy is COALESCE, which otherwise
+ * gets only the newest.
+ */
+HEDDLE_LAST_USE void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool all_missed);
 /* At most `most` subscribers, from overrun.next on, catch up with shared messages. Returns their number. */
 unsigned heddle_fanout_catch_up_some(heddle_topic *topic, unsigned most);
 

@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 #endif
 
-/* Not part of heddle_fanout_wait, which may be freed before a posted message is opened. */
+/* Not part of heddle_fanout_wait, which may be freed before the loop has opened a posted message. */
 struct heddle_fanout_message {
     heddle_loop_message base;
     heddle_fanout_wait *wait; /* NULL: closed meanwhile */
@@ -31,7 +31,7 @@ static void receive_message(heddle_loop_message *base)
         free(message);
 }
 
-void heddle_fanout_wait_come_back(heddle_fanout_wait *wait)
+void heddle_fanout_wait_call_again(heddle_fanout_wait *wait)
 {
     if (wait->message->posted)
         return;
@@ -42,13 +42,13 @@ void heddle_fanout_wait_come_back(heddle_fanout_wait *wait)
 static void discard_message(heddle_fanout_wait *wait)
 {
     if (wait->message && wait->message->posted)
-        wait->message->wait = NULL; /* freed when it is opened */
+        wait->message->wait = NULL; /* the loop opens it, and receive_message frees it */
     else
         free(wait->message);
     wait->message = NULL;
 }
 
-static void in_child(heddle_fork_guard *guard)
+static void abandon_in_child(heddle_fork_guard *guard)
 {
     heddle_fanout_wait *wait = HEDDLE_CONTAINER_OF(guard, heddle_fanout_wait, guard);
     wait->abandoned = true;
@@ -67,7 +67,7 @@ static void handle_ready(heddle_waiter *waiter, int result, uint32_t flags)
         heddle_loop_disarmed(wait->loop);
         heddle_loop_arm(wait->loop, waiter);
     }
-    /* Before reading: a message that is published meanwhile is another event. */
+    /* Clears the event before reading: a message that is published meanwhile causes another one. */
     while (epoll_wait(wait->epoll_fd, &event, 1, 0) > 0) {
     }
     wait->fn(wait);
@@ -109,7 +109,7 @@ int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wak
     if (!wait->message)
         return -ENOMEM;
     *wait->message = (heddle_fanout_message){.base.open = receive_message, .wait = wait};
-    wait->guard.in_child = in_child;
+    wait->guard.in_child = abandon_in_child;
     int result = watch_eventfd(wait, wake_fd);
     if (result == 0)
         heddle_fork_guard_add(&wait->guard);

@@ -20,15 +20,16 @@ struct heddle_fanout_wait {
     heddle_fork_guard guard;
     heddle_loop *loop;
     heddle_fanout_wait_fn *fn;
-    heddle_fanout_message *message; /* makes the loop call it again in its next tick */
+    heddle_fanout_message *message; /* makes the loop call `fn` in its next tick */
     int epoll_fd;   /* -1: closed */
-    bool abandoned; /* this is a forked child, and it is the parent's */
+    bool abandoned; /* this is a forked child, and the record belongs to the parent */
 };
 
 void heddle_fanout_wait_init(heddle_fanout_wait *wait);
-/* 0 or -errno. */
+/* Begins to call `fn` when messages are published: `wake_fd` is the history's eventfd. 0 or -errno. */
 int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wake_fd, heddle_fanout_wait_fn *fn);
-void heddle_fanout_wait_come_back(heddle_fanout_wait *wait);
+/* Makes the loop call `fn` in its next tick, without an event. */
+void heddle_fanout_wait_call_again(heddle_fanout_wait *wait);
 void heddle_fanout_wait_close(heddle_fanout_wait *wait); /* idempotent */
 /* The loop may be freed already. Idempotent. */
 void heddle_fanout_wait_abandon(heddle_fanout_wait *wait);
