@@ -163,7 +163,7 @@ static void jobs_that_wait_for_later_ones_end(void)
         submit(&jobs[i], meet, &number);
     /* Above the limit a queued job has to say that it waits: the oldest one gets a thread. */
     for (int i = 0; i < NUMBER; i++) {
-        if (atomic_load(&jobs[i].job.state) == HEDDLE_JOB_QUEUED && heddle_threads_overdue(&jobs[i].job))
+        if (atomic_load(&jobs[i].job.state) == HEDDLE_JOB_QUEUED && heddle_threads_check_overdue(&jobs[i].job))
             start_thread();
         while (i > 60 && i + 1 < NUMBER && atomic_load(&jobs[i].job.state) == HEDDLE_JOB_QUEUED)
             sched_yield();
@@ -186,7 +186,7 @@ static void who_waits_behind_a_job_that_nobody_asks_for_gets_a_thread(void)
         sched_yield();
     int last = NUMBER - 1;
     CHECK_EQUAL(HEDDLE_JOB_QUEUED, atomic_load(&jobs[last].job.state));
-    while (!heddle_threads_overdue(&jobs[last].job))
+    while (!heddle_threads_check_overdue(&jobs[last].job))
         sched_yield();
     start_thread();
     CHECK_EQUAL(1, heddle_threads_count().grown);
@@ -202,7 +202,7 @@ static void a_job_that_has_not_begun_is_taken_back(void)
     waiting_job job = {.job = {.function = meet, .data = &number, .notify = tell}};
     heddle_threads_setup();
     CHECK(heddle_threads_submit(&job.job));
-    heddle_threads_not_started();
+    heddle_threads_report_unstarted();
     CHECK(heddle_threads_withdraw(&job.job));
     CHECK(!heddle_threads_withdraw(&job.job));
     CHECK_EQUAL(0, heddle_threads_count().queued);
@@ -268,7 +268,7 @@ static void a_child_has_an_empty_queue_and_no_threads(void)
     int number = 2, error = 3;
     waiting_job job;
     heddle_threads_setup();
-    unsigned before = heddle_threads_generation();
+    unsigned before = heddle_threads_count_forks();
     submit(&job, meet, &number);
     wait_inside(1);
     pid_t child = fork();
@@ -276,7 +276,7 @@ static void a_child_has_an_empty_queue_and_no_threads(void)
         waiting_job own;
         native_count = 0;
         heddle_threads_counts counts = heddle_threads_count();
-        bool empty = counts.threads == 0 && counts.running == 0 && heddle_threads_generation() != before;
+        bool empty = counts.threads == 0 && counts.running == 0 && heddle_threads_count_forks() != before;
         submit(&own, give_errno, &error);
         finish(&own);
         _exit(empty && own.job.error == 3 ? 0 : 1);
@@ -284,7 +284,7 @@ static void a_child_has_an_empty_queue_and_no_threads(void)
     int status = 0;
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    CHECK_EQUAL(before, heddle_threads_generation());
+    CHECK_EQUAL(before, heddle_threads_count_forks());
     cancel(NULL);
     finish(&job);
     end_threads();
@@ -301,7 +301,7 @@ static void many_jobs_are_told_of_once_each(void)
         submit(&jobs[i], give_errno, &errors[i]);
     }
     for (int i = 0; i < NUMBER; i++) {
-        while (atomic_load(&jobs[i].job.state) == HEDDLE_JOB_QUEUED && heddle_threads_overdue(&jobs[i].job) &&
+        while (atomic_load(&jobs[i].job.state) == HEDDLE_JOB_QUEUED && heddle_threads_check_overdue(&jobs[i].job) &&
                native_count < MOST)
             start_thread();
         finish(&jobs[i]);
@@ -321,7 +321,7 @@ static void brief_jobs_one_after_another_are_told_of_once_each(void)
         waiting_job job = {.job = {.function = give_errno, .data = &error, .brief = true, .notify = tell}};
         if (heddle_threads_submit(&job.job))
             start_thread();
-        expected += job.job.expected;
+        expected += job.job.worth_spinning;
         while (atomic_load(&job.job.state) != HEDDLE_JOB_ENDED)
             sched_yield();
         finish(&job);
@@ -348,7 +348,7 @@ static void nobody_spins_for_a_job_beside_others(void)
     job = (waiting_job){.job = {.function = give_errno, .data = &number, .brief = true, .notify = tell}};
     if (heddle_threads_submit(&job.job))
         start_thread();
-    CHECK(!job.job.expected);
+    CHECK(!job.job.worth_spinning);
     finish(&job);
     cancel(NULL);
     for (unsigned i = 0; i < cores; i++)

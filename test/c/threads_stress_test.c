@@ -193,7 +193,7 @@ static void disturb(loop *self, call *one)
         heddle_threads_interrupt(&one->job);
         break;
     default:
-        if (heddle_threads_overdue(&one->job))
+        if (heddle_threads_check_overdue(&one->job))
             start_thread();
     }
 }

@@ -272,7 +272,7 @@ static bool start_needed_thread(void)
     rb_protect(start_thread, Qnil, &state);
     if (!state)
         return true;
-    heddle_threads_not_started();
+    heddle_threads_report_unstarted();
     heddle_take_errinfo();
     if (!NIL_P(before))
         rb_set_errinfo(before);
@@ -313,7 +313,7 @@ typedef struct {
 static outcome wait_for_end(call *self, heddle_call_kind kind)
 {
     outcome out = {0};
-    unsigned generation = heddle_threads_generation();
+    unsigned forks = heddle_threads_count_forks();
     bool failed_callback = false;
     while (!self->ended) {
         if (self->notified) {
@@ -327,7 +327,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
                 rb_thread_schedule();
             break;
         }
-        if (generation != heddle_threads_generation())
+        if (forks != heddle_threads_count_forks())
             rb_raise(rb_eThreadError,
                      "this process was forked in a native call: its result is available in the parent process only");
         if (self->closing_posted)
@@ -340,7 +340,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             heddle_threads_interrupt(&self->job);
 
         int state = 0;
-        bool full = is_queued(self) && !self->job.prompt && heddle_threads_full();
+        bool full = is_queued(self) && !self->job.prompt && heddle_threads_are_full();
         if (full)
             note_full(self->loop);
         /* At the limit a job starts only when a thread has ended, which is rare. */
@@ -354,7 +354,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             out.state = state;
             self->uninterruptible = true;
             out.cancelled = kind != HEDDLE_CALL_GOES_ON;
-        } else if (!self->ended && !out.cancelled && is_queued(self) && heddle_threads_overdue(&self->job)) {
+        } else if (!self->ended && !out.cancelled && is_queued(self) && heddle_threads_check_overdue(&self->job)) {
             start_needed_thread();
         }
     }
@@ -445,10 +445,10 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
      * Without a new thread the call waits for a running one. In place it could block the fiber that a running call
      * waits for.
      */
-    bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() && !heddle_threads_any();
+    bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() && !heddle_threads_exist();
     no_thread = no_thread && heddle_threads_withdraw(&self.job);
-    if (!no_thread && self.job.expected)
-        loop->spin_until = self.job.queued + HEDDLE_SPIN_NS;
+    if (!no_thread && self.job.worth_spinning)
+        loop->spin_until = self.job.queued_at + HEDDLE_SPIN_NS;
     loop->armed++;
     add_call(&self);
     outcome out = {.withdrawn = no_thread};

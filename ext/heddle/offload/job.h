@@ -3,7 +3,7 @@
 
 /*
  * One native call that an offload thread runs for a fiber. The record lies on that fiber's own stack, so the fiber
- * leaves only when no other thread uses it: see call.c. Uses no Ruby.
+ * does not return from the call while another thread uses the record: see call.c. Uses no Ruby.
  */
 
 #include <stdatomic.h>
@@ -36,7 +36,7 @@ struct heddle_job {
     bool prompt;
     bool computes; /* is expected to use the CPU: no more of these run at once than there are cores */
     bool brief;    /* is expected to take a few microseconds: too short to measure its CPU time */
-    bool expected; /* … and has a core of its own, so that spinning for its end is worth it; see spin.h */
+    bool worth_spinning; /* … and has a core of its own: the loop spins for its end, see spin.h */
 
     /* Takes the errors that the function left in the thread's queue of OpenSSL; or NULL. Called on the job's thread. */
     struct heddle_openssl_errors *(*take_errors)(void);
@@ -44,7 +44,8 @@ struct heddle_job {
 
     void *result;
     int error;                   /* errno after the function */
-    int64_t queued, began, wall; /* CLOCK_MONOTONIC, ns */
+    int64_t queued_at, began;    /* CLOCK_MONOTONIC, ns */
+    int64_t wall;                /* how long the function ran, ns */
     /* CPU time of its thread, ns; < 0: unknown, because the job was brief or the machine busy */
     int64_t cpu;
 
@@ -56,7 +57,7 @@ struct heddle_job {
 
     void *(*callback)(void *data);
     void *callback_data, *callback_result;
-    bool answered;  /* the callback has returned or raised */
+    bool answered;  /* the last callback has returned or raised */
     bool raised;    /* … and has raised */
     bool unblocked; /* the unblocking function was called */
     bool abandoned; /* no fiber waits for it any more */

@@ -8,7 +8,7 @@
 pthread_mutex_t heddle_threads_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A function of its own: a function to which longjmp returns must not keep its variables in registers. */
-__attribute__((noinline)) void *heddle_thread_call(heddle_offload_thread *thread, heddle_job *job)
+__attribute__((noinline)) void *heddle_thread_run_function(heddle_offload_thread *thread, heddle_job *job)
 {
     /* A callback that raises leaves the native function by longjmp, as in plain Ruby. */
     if (_setjmp(thread->left) == 0)
@@ -16,7 +16,7 @@ __attribute__((noinline)) void *heddle_thread_call(heddle_offload_thread *thread
     return NULL;
 }
 
-void heddle_thread_interrupt(heddle_job *job)
+void heddle_threads_interrupt_locked(heddle_job *job)
 {
     if (atomic_load(&job->state) != HEDDLE_JOB_RUNNING || !job->unblock)
         return;
@@ -40,7 +40,7 @@ void heddle_thread_interrupt(heddle_job *job)
 void heddle_threads_interrupt(heddle_job *job)
 {
     pthread_mutex_lock(&heddle_threads_lock);
-    heddle_thread_interrupt(job);
+    heddle_threads_interrupt_locked(job);
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_THREAD_CALLS_H
 #define HEDDLE_THREAD_CALLS_H
 
-/* The calls between a job's fiber and the offload thread that runs it. Included by threads.c alone. */
+/* The calls between a job's fiber and the offload thread that runs it. For threads.c and thread_calls.c only. */
 
 #include "offload/threads.h"
 
@@ -11,9 +11,9 @@
 struct heddle_offload_thread {
     pthread_t native;
     long id; /* the kernel's thread id */
-    pthread_cond_t answered;
+    pthread_cond_t answered; /* a callback was answered, the job was abandoned, or an interruption has ended */
     heddle_job *job;
-    bool leave;
+    bool leave; /* heddle_threads_serve has to return */
     unsigned interrupting; /* how many threads call its job's unblocking function now: the job must not end meanwhile */
     jmp_buf left;          /* where longjmp goes when a callback has raised */
     heddle_native_frames frames;
@@ -23,12 +23,13 @@ struct heddle_offload_thread {
 extern pthread_mutex_t heddle_threads_lock; /* Protects jobs, their queues and their threads. */
 
 /*
- * With the lock held; releases it while the library's unblocking function runs, which may wait for a lock of the
- * library's. As in Ruby, that function is called once, and the signal repeatedly.
+ * heddle_threads_interrupt, for a caller that holds the lock. The lock is released while the library's unblocking
+ * function runs, which may wait for a lock of the library's. As in Ruby, that function is called once, and the signal
+ * sent repeatedly.
  */
-void heddle_thread_interrupt(heddle_job *job);
+void heddle_threads_interrupt_locked(heddle_job *job);
 
 /* Runs the job's function on this thread. Also returns NULL when a callback has raised. */
-void *heddle_thread_call(heddle_offload_thread *thread, heddle_job *job);
+void *heddle_thread_run_function(heddle_offload_thread *thread, heddle_job *job);
 
 #endif

@@ -2,18 +2,18 @@
 #define HEDDLE_THREAD_DELAY_H
 
 /*
- * Random pauses of offload threads before and after each call, which trials switch on to find races. Debug and sanitizer
- * builds alone have them.
+ * Random pauses of offload threads before and after each call, which trials switch on to find races. Only debug and
+ * sanitizer builds have them: elsewhere the function is empty.
  */
 
 #ifdef HEDDLE_DEBUG
 #include <stdint.h>
 
-void heddle_thread_delay(void);
+void heddle_thread_delay_for_trials(void);
 /* Every call is preceded and followed by a pause of up to so many ns; 0: none. */
 void heddle_threads_set_delay(int64_t most, unsigned seed);
 #else
-static inline void heddle_thread_delay(void)
+static inline void heddle_thread_delay_for_trials(void)
 {
 }
 #endif

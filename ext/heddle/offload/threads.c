@@ -32,20 +32,23 @@ enum { RESERVED = 8 };
 /* A thread that was idle for this time ends. */
 static const time_t IDLE_SECONDS = 5;
 
-/* When a job that is expected to compute is examined: does it sleep? */
-static const int64_t JUDGED_AFTER = 20 * 1000 * 1000;
+/* How long a job that is expected to compute has run before Heddle checks whether its thread sleeps instead, ns. */
+static const int64_t RECHECK_AFTER = 20 * 1000 * 1000;
 
-static pthread_cond_t work;
-static heddle_job_queue waiting, computing, prompt; /* by what the jobs are expected to do */
-static _Atomic unsigned queued;  /* in all three, read without the lock */
-static unsigned slow;            /* running jobs that are not prompt; the limit is for these */
-static bool spinning;            /* a thread spins, at most one: it takes the next job without being woken */
+static pthread_cond_t job_available;
+/* The queued jobs, by what they are expected to do: wait, compute, or end at once (heddle_job.prompt). */
+static struct {
+    heddle_job_queue waiting, computing, prompt;
+} queues;
+static _Atomic unsigned queued_count; /* of all three; read without the lock */
+static unsigned limited; /* running jobs that are not prompt: the limit of threads is for these */
+static bool spinning;    /* a thread spins, at most one: it takes the next job without being woken */
 static heddle_spin spins;
 static heddle_offload_thread *threads;
 static heddle_threads_counts counts;
-static unsigned starting;
-static int64_t grown_at;
-static _Atomic unsigned generation;
+static unsigned starting; /* threads that were asked for and have not begun */
+static int64_t grown_at;  /* when a thread was last asked for because a job was overdue */
+static _Atomic unsigned forks; /* between the first process and this one */
 
 static _Thread_local heddle_job *current;
 
@@ -53,10 +56,10 @@ static _Thread_local heddle_job *current;
 
 static void reset_state(void)
 {
-    heddle_condition_init(&work);
-    waiting = computing = prompt = (heddle_job_queue){0};
-    slow = 0;
-    atomic_store(&queued, 0);
+    heddle_condition_init(&job_available);
+    queues.waiting = queues.computing = queues.prompt = (heddle_job_queue){0};
+    limited = 0;
+    atomic_store(&queued_count, 0);
     spinning = false;
     spins = (heddle_spin){0};
     threads = NULL;
@@ -81,7 +84,7 @@ static void after_fork_in_child(void)
     pthread_mutex_init(&heddle_threads_lock, NULL);
     reset_state();
     current = NULL;
-    atomic_fetch_add(&generation, 1);
+    atomic_fetch_add(&forks, 1);
 }
 
 static unsigned count_available_cores(void)
@@ -103,28 +106,28 @@ void heddle_threads_setup(void)
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-unsigned heddle_threads_generation(void)
+unsigned heddle_threads_count_forks(void)
 {
-    return atomic_load(&generation);
+    return atomic_load(&forks);
 }
 
 /* -- the queue ----------------------------------------------------------------------------------------------------- */
 
-static heddle_job_queue *queue_of(const heddle_job *job)
+static heddle_job_queue *find_queue(const heddle_job *job)
 {
-    return job->prompt ? &prompt : job->computes ? &computing : &waiting;
+    return job->prompt ? &queues.prompt : job->computes ? &queues.computing : &queues.waiting;
 }
 
 static void append_job(heddle_job *job)
 {
-    heddle_job_queue_append(queue_of(job), job);
-    atomic_fetch_add_explicit(&queued, 1, memory_order_relaxed);
+    heddle_job_queue_append(find_queue(job), job);
+    atomic_fetch_add_explicit(&queued_count, 1, memory_order_relaxed);
 }
 
 static void unlink_job(heddle_job *job)
 {
-    heddle_job_queue_remove(queue_of(job), job);
-    atomic_fetch_sub_explicit(&queued, 1, memory_order_relaxed);
+    heddle_job_queue_remove(find_queue(job), job);
+    atomic_fetch_sub_explicit(&queued_count, 1, memory_order_relaxed);
 }
 
 static unsigned count_free_cores(void)
@@ -135,17 +138,17 @@ static unsigned count_free_cores(void)
 /* How many of the queued jobs could start now. */
 static unsigned count_runnable(void)
 {
-    unsigned cores = count_free_cores(), room = slow < counts.limit ? counts.limit - slow : 0;
-    unsigned others = waiting.count + (computing.count < cores ? computing.count : cores);
-    return prompt.count + (others < room ? others : room);
+    unsigned cores = count_free_cores(), room = limited < counts.limit ? counts.limit - limited : 0;
+    unsigned others = queues.waiting.count + (queues.computing.count < cores ? queues.computing.count : cores);
+    return queues.prompt.count + (others < room ? others : room);
 }
 
 static unsigned count_queued(void)
 {
-    return waiting.count + computing.count + prompt.count;
+    return queues.waiting.count + queues.computing.count + queues.prompt.count;
 }
 
-/* Would `more` further jobs and the thread that spins, the loop's or an idle one, each have a core of its own? */
+/* Are there cores for the running jobs, `more` further ones, and one thread that spins: the loop's or an idle one? */
 static bool may_spin(unsigned more)
 {
     return counts.running + more < counts.cores;
@@ -154,11 +157,11 @@ static bool may_spin(unsigned more)
 /* The oldest job that may run. */
 static heddle_job *take_job(void)
 {
-    bool room = slow < counts.limit;
-    heddle_job *job = room ? waiting.head : NULL;
-    heddle_job *others[] = {room && count_free_cores() ? computing.head : NULL, prompt.head};
+    bool room = limited < counts.limit;
+    heddle_job *job = room ? queues.waiting.head : NULL;
+    heddle_job *others[] = {room && count_free_cores() ? queues.computing.head : NULL, queues.prompt.head};
     for (int i = 0; i < 2; i++) {
-        if (others[i] && (!job || others[i]->queued < job->queued))
+        if (others[i] && (!job || others[i]->queued_at < job->queued_at))
             job = others[i];
     }
     if (job)
@@ -167,18 +170,18 @@ static heddle_job *take_job(void)
 }
 
 /*
- * Must a sleeping thread be woken? A spinning thread takes one job. The wake-up is best done without the lock, which
- * the thread takes first.
+ * Must a sleeping thread be woken? The spinning thread, if there is one, takes one job without that. The caller signals
+ * after it has released the lock, because the woken thread needs the lock first.
  */
-static bool find_thread_to_wake(void)
+static bool must_wake_thread(void)
 {
     return count_runnable() > spinning;
 }
 
-/* True: the queued jobs need one more thread, whose start is counted. */
+/* True: the queued jobs need one more thread. The caller starts it; `starting` counts it from here on. */
 static bool claim_thread(bool within_soft_limit)
 {
-    if (slow >= counts.limit && count_queued() > prompt.count)
+    if (limited >= counts.limit && count_queued() > queues.prompt.count)
         counts.full++;
     if (count_runnable() <= counts.idle + starting || counts.threads + starting >= counts.limit + RESERVED)
         return false;
@@ -190,19 +193,19 @@ static bool claim_thread(bool within_soft_limit)
 
 bool heddle_threads_submit(heddle_job *job)
 {
-    job->queued = heddle_clock_now();
+    job->queued_at = heddle_clock_now();
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&heddle_threads_lock);
     append_job(job);
-    job->expected = job->brief && may_spin(count_queued());
-    bool wake = find_thread_to_wake(), more = claim_thread(true);
+    job->worth_spinning = job->brief && may_spin(count_queued());
+    bool wake = must_wake_thread(), needs_thread = claim_thread(true);
     pthread_mutex_unlock(&heddle_threads_lock);
     if (wake)
-        pthread_cond_signal(&work);
-    return more;
+        pthread_cond_signal(&job_available);
+    return needs_thread;
 }
 
-void heddle_threads_not_started(void)
+void heddle_threads_report_unstarted(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
     if (starting)
@@ -210,54 +213,58 @@ void heddle_threads_not_started(void)
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
-/* Jobs that turn out to wait are no longer counted as computing. */
-static void judge_computing(void)
+/* Jobs that were expected to compute and sleep instead are no longer counted as computing. */
+static void recheck_computing(void)
 {
     int64_t now = heddle_clock_now();
     for (heddle_offload_thread *thread = threads; thread; thread = thread->next) {
         heddle_job *job = thread->job;
-        if (!job || !job->computes || now - job->began < JUDGED_AFTER || !heddle_thread_sleeps(thread->id))
+        if (!job || !job->computes || now - job->began < RECHECK_AFTER || !heddle_thread_sleeps(thread->id))
             continue;
         job->computes = false;
         counts.computing--;
     }
 }
 
-/* Has the first job of this queue been overdue for a while, without a request for a thread? */
-static bool is_neglected(const heddle_job_queue *in)
+/*
+ * Has the first job of this queue been queued for three times HEDDLE_OVERDUE_NS, and was no thread asked for an overdue
+ * job in that time?
+ */
+static bool is_neglected(const heddle_job_queue *queue)
 {
     int64_t before = heddle_clock_now() - 3 * HEDDLE_OVERDUE_NS;
-    return in->head->queued < before && grown_at < before;
+    return queue->head->queued_at < before && grown_at < before;
 }
 
-bool heddle_threads_overdue(heddle_job *job)
+bool heddle_threads_check_overdue(heddle_job *job)
 {
-    bool more = false;
+    bool needs_thread = false;
     pthread_mutex_lock(&heddle_threads_lock);
-    if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED && (queue_of(job)->head == job || is_neglected(queue_of(job)))) {
+    if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED &&
+        (find_queue(job)->head == job || is_neglected(find_queue(job)))) {
         if (job->computes)
-            judge_computing();
-        pthread_cond_signal(&work);
-        more = claim_thread(false);
-        if (more) {
+            recheck_computing();
+        pthread_cond_signal(&job_available);
+        needs_thread = claim_thread(false);
+        if (needs_thread) {
             counts.grown++;
             grown_at = heddle_clock_now();
         }
     }
     pthread_mutex_unlock(&heddle_threads_lock);
-    return more;
+    return needs_thread;
 }
 
 bool heddle_threads_withdraw(heddle_job *job)
 {
     pthread_mutex_lock(&heddle_threads_lock);
-    bool queued = atomic_load(&job->state) == HEDDLE_JOB_QUEUED;
-    if (queued) {
+    bool still_queued = atomic_load(&job->state) == HEDDLE_JOB_QUEUED;
+    if (still_queued) {
         unlink_job(job);
         atomic_store(&job->state, HEDDLE_JOB_ENDED);
     }
     pthread_mutex_unlock(&heddle_threads_lock);
-    return queued;
+    return still_queued;
 }
 
 void heddle_threads_abandon(heddle_job *job)
@@ -273,6 +280,7 @@ void heddle_threads_abandon(heddle_job *job)
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
+/* A thread that has ended a job may still hold the lock for `notify`. */
 void heddle_threads_settle(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
@@ -285,7 +293,7 @@ heddle_offload_thread *heddle_threads_attach(void)
 {
     heddle_offload_thread *thread = calloc(1, sizeof(*thread));
     if (!thread) {
-        heddle_threads_not_started(); /* the job it was started for becomes overdue soon, and gets another one */
+        heddle_threads_report_unstarted(); /* the job is overdue soon: then another thread is started for it */
         return NULL;
     }
     thread->native = pthread_self();
@@ -317,21 +325,21 @@ void heddle_threads_detach(heddle_offload_thread *thread)
     free(thread);
 }
 
-/* With the lock held before and after, not while the job runs. */
+/* The caller holds the lock, which is released while the job runs. */
 static void run_job(heddle_offload_thread *thread, heddle_job *job)
 {
     job->thread = thread;
     thread->frames = (heddle_native_frames){.end = __builtin_frame_address(0)};
     thread->job = job;
     counts.running++;
-    slow += !job->prompt;
+    limited += !job->prompt;
     if (job->computes)
         counts.computing++;
     job->began = heddle_clock_now();
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_mutex_unlock(&heddle_threads_lock);
 
-    heddle_thread_delay();
+    heddle_thread_delay_for_trials();
     heddle_thread_pauses before = {0};
     int64_t cpu_before = 0;
     if (!job->brief) {
@@ -340,7 +348,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     }
     current = job;
     errno = 0;
-    void *result = heddle_thread_call(thread, job);
+    void *result = heddle_thread_run_function(thread, job);
     int error = errno;
     current = NULL;
     if (job->take_errors)
@@ -349,10 +357,10 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     int64_t cpu = -1;
     if (!job->brief)
         cpu = heddle_thread_computed(heddle_clock_read(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
-    heddle_thread_delay();
+    heddle_thread_delay_for_trials();
 
     pthread_mutex_lock(&heddle_threads_lock);
-    while (thread->interrupting) /* its end is signalled on the same condition */
+    while (thread->interrupting) /* the end of the interruption is signalled on `answered`, too */
         pthread_cond_wait(&thread->answered, &heddle_threads_lock);
     job->result = result;
     job->error = error;
@@ -360,24 +368,27 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     job->cpu = cpu;
     thread->job = NULL;
     counts.running--;
-    slow -= !job->prompt;
+    limited -= !job->prompt;
     counts.jobs++;
     if (job->computes)
         counts.computing--;
     bool abandoned = job->abandoned;
     atomic_store(&job->state, HEDDLE_JOB_ENDED);
+    /*
+     * If the job was not abandoned, its fiber keeps it until it has taken the lock, which this thread still holds:
+     * `notify` may use it, and nothing after that. An abandoned job may be gone once its state is ENDED.
+     */
     if (!abandoned)
-        /* the fiber continues only after it has taken the lock: from here on the job must not be touched */
         job->notify(job);
 }
 
-/* With the lock held before and after, not meanwhile. True: there is a job to run. */
+/* The caller holds the lock, which is released meanwhile. True: there is a job to run. */
 static bool spin_for_job(void)
 {
     int64_t until = heddle_clock_now() + HEDDLE_SPIN_NS;
     spinning = true;
     pthread_mutex_unlock(&heddle_threads_lock);
-    while (!atomic_load_explicit(&queued, memory_order_relaxed) && heddle_clock_now() < until)
+    while (!atomic_load_explicit(&queued_count, memory_order_relaxed) && heddle_clock_now() < until)
         heddle_spin_pause();
     pthread_mutex_lock(&heddle_threads_lock);
     spinning = false;
@@ -385,14 +396,14 @@ static bool spin_for_job(void)
     return count_runnable();
 }
 
-/* Waits for a job. False: there was none for a while. */
+/* Waits for a job. False: there was none for IDLE_SECONDS. The caller holds the lock, which is released meanwhile. */
 static bool wait_for_job(heddle_offload_thread *thread)
 {
     counts.idle++;
     bool due = !spinning && may_spin(1) && heddle_spin_due(&spins) && spin_for_job();
     if (!due && !thread->leave) {
         struct timespec limit = heddle_clock_after(HEDDLE_CONDITION_CLOCK, (int64_t)IDLE_SECONDS * HEDDLE_SECOND);
-        due = pthread_cond_timedwait(&work, &heddle_threads_lock, &limit) != ETIMEDOUT || count_runnable();
+        due = pthread_cond_timedwait(&job_available, &heddle_threads_lock, &limit) != ETIMEDOUT || count_runnable();
     }
     counts.idle--;
     return due || thread->leave;
@@ -416,7 +427,7 @@ bool heddle_threads_serve(heddle_offload_thread *thread)
     }
     thread->leave = false;
     if (!spare)
-        pthread_cond_signal(&work); /* it may have been woken for a job that another thread has to take now */
+        pthread_cond_signal(&job_available); /* this one may have been woken for a job, which another must take now */
     pthread_mutex_unlock(&heddle_threads_lock);
     return spare;
 }
@@ -426,8 +437,8 @@ void heddle_threads_leave(heddle_offload_thread *thread)
     pthread_mutex_lock(&heddle_threads_lock);
     thread->leave = true;
     if (thread->job)
-        heddle_thread_interrupt(thread->job);
-    pthread_cond_broadcast(&work);
+        heddle_threads_interrupt_locked(thread->job);
+    pthread_cond_broadcast(&job_available);
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
@@ -443,7 +454,7 @@ void heddle_threads_set_limit(unsigned limit)
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
-bool heddle_threads_any(void)
+bool heddle_threads_exist(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
     bool any = counts.threads > 0;
@@ -451,10 +462,10 @@ bool heddle_threads_any(void)
     return any;
 }
 
-bool heddle_threads_full(void)
+bool heddle_threads_are_full(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
-    bool full = slow >= counts.limit;
+    bool full = limited >= counts.limit;
     pthread_mutex_unlock(&heddle_threads_lock);
     return full;
 }

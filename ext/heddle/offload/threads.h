@@ -21,21 +21,21 @@ void heddle_threads_setup(void);
 /* The maximum of jobs that run at once, each on its own thread. A few prompt jobs run beside them. */
 enum { HEDDLE_THREADS_LIMIT = 512 };
 void heddle_threads_set_limit(unsigned limit);
-/* Do as many run as the limit allows? */
-bool heddle_threads_full(void);
+/* Do as many jobs run as the limit allows? */
+bool heddle_threads_are_full(void);
 /* Is there a thread, which will take a queued job some time? */
-bool heddle_threads_any(void);
+bool heddle_threads_exist(void);
 
-/* Queues the job. True: the caller must start one more thread, or call heddle_threads_not_started. */
+/* Queues the job. True: the caller must start one more thread, or call heddle_threads_report_unstarted if it can't. */
 bool heddle_threads_submit(heddle_job *job);
-void heddle_threads_not_started(void);
+void heddle_threads_report_unstarted(void);
 
 /*
  * Called each time a queued job has waited for HEDDLE_OVERDUE_NS. True: the caller must start one more thread. That
  * thread runs the first job of the queue; if the first job's own loop is stuck and never asks, later ones ask for it.
  */
 #define HEDDLE_OVERDUE_NS ((int64_t)20 * 1000 * 1000)
-bool heddle_threads_overdue(heddle_job *job);
+bool heddle_threads_check_overdue(heddle_job *job);
 
 /* Removes a job that has not begun from the queue. False: it has begun. */
 bool heddle_threads_withdraw(heddle_job *job);
@@ -49,7 +49,7 @@ void heddle_threads_interrupt(heddle_job *job);
 void heddle_threads_answer(heddle_job *job, void *result, bool raised);
 /* The job will post no completion any more. Its record must stay until its state is ENDED. */
 void heddle_threads_abandon(heddle_job *job);
-/* After this no other thread touches a job that has ended. */
+/* Waits until no other thread touches a job that has ended. */
 void heddle_threads_settle(void);
 
 /* Makes the record of the calling thread; NULL: no memory. */
@@ -80,8 +80,8 @@ typedef struct {
 /* The caller holds the GVL: the thread can't end meanwhile. */
 heddle_native_frames heddle_threads_frames(const heddle_job *job);
 
-/* Counts forks: the jobs of a parent never end in its child. */
-unsigned heddle_threads_generation(void);
+/* Forks between the first process and this one. A child sees another number: its parent's jobs never end there. */
+unsigned heddle_threads_count_forks(void);
 
 typedef struct {
     unsigned threads, idle, queued, running, computing, cores, soft_limit, limit;

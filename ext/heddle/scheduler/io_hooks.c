@@ -37,11 +37,11 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
     int64_t timeout = heddle_parse_duration(argc == 3 ? argv[2] : Qnil);
     bool own = timeout < 0;
     if (own)
-        timeout = heddle_io_timeout(argv[0]);
+        timeout = heddle_io_get_timeout(argv[0]);
     if (on_offload_thread(self)) {
         VALUE events = rb_io_wait(argv[0], argv[1], own ? rb_io_timeout(argv[0]) : argv[2]);
         if (!RTEST(events) && own && timeout >= 0)
-            heddle_io_timed_out();
+            heddle_io_raise_timeout();
         return events;
     }
 
@@ -52,7 +52,7 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
     if (ready)
         return INT2NUM(ready);
     if (own && timeout >= 0)
-        heddle_io_timed_out();
+        heddle_io_raise_timeout();
     return Qfalse; /* not nil: connect_timeout takes nil for success */
 }
 
@@ -60,7 +60,7 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
 /* Not tested here (Ruby >= 4.0 calls it): wakes the fibers that wait for the descriptor, and closes it. */
 static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 {
-    heddle_io_wait_closed(heddle_loop_get(self), NUM2INT(descriptor));
+    heddle_io_fail_waits(heddle_loop_get(self), NUM2INT(descriptor));
     if (close(NUM2INT(descriptor)) != 0 && errno != EINTR)
         rb_sys_fail("close");
     return Qtrue;
@@ -70,7 +70,7 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 /* Called after IO#reopen, on any thread. As with threads, the waits for this descriptor fail with IOError. */
 static VALUE scheduler_s_reopened(VALUE scheduler_class, VALUE descriptor)
 {
-    heddle_io_reopened(NUM2INT(descriptor));
+    heddle_io_fail_reopened_waits(NUM2INT(descriptor));
     return Qnil;
 }
 

@@ -6,12 +6,12 @@
 #include <ruby/io.h>
 #include <string.h>
 
-int64_t heddle_io_timeout(VALUE io)
+int64_t heddle_io_get_timeout(VALUE io)
 {
     return RB_TYPE_P(io, T_FILE) ? heddle_parse_duration(rb_io_timeout(io)) : -1;
 }
 
-void heddle_io_timed_out(void)
+void heddle_io_raise_timeout(void)
 {
     rb_raise(rb_eIOTimeoutError, "the IO's timeout has passed");
 }
@@ -42,12 +42,13 @@ static void reserve_descriptor(heddle_loop *loop, int fd)
     loop->io.size = size;
 }
 
-static heddle_io_wait **waits_of(heddle_loop *loop, int fd)
+static heddle_io_wait **find_waits(heddle_loop *loop, int fd)
 {
     reserve_descriptor(loop, fd);
     return &loop->io.waits[fd];
 }
 
+/* Notes about the last transfers on a descriptor: see io_wait.h. */
 uint8_t heddle_io_get_note(const heddle_loop *loop, int fd)
 {
     return fd < loop->io.size ? loop->io.notes[fd] : 0;
@@ -59,7 +60,7 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
     loop->io.notes[fd] = note;
 }
 
-/* The result -EBADF means that the IO was closed during the wait. */
+/* The result -EBADF means that the IO was closed or reopened during the wait. */
 static void fail_wait(heddle_io_wait *wait)
 {
     wait->result = -EBADF;
@@ -70,7 +71,7 @@ static void fail_wait(heddle_io_wait *wait)
 void heddle_io_wait_link(heddle_io_wait *wait)
 {
     heddle_loop *loop = wait->park.loop;
-    heddle_io_wait **first = waits_of(loop, wait->waiter.fd);
+    heddle_io_wait **first = find_waits(loop, wait->waiter.fd);
 
     /* Another IO object got this number: the waits of the closed one must not get its events. */
     for (heddle_io_wait *other = *first; other; other = other->next) {
@@ -100,7 +101,7 @@ void heddle_io_wait_unlink(heddle_io_wait *wait)
     loop->io.wait_count--;
 }
 
-void heddle_io_wait_sweep(heddle_loop *loop)
+void heddle_io_fail_closed_waits(heddle_loop *loop)
 {
     for (int fd = 0; fd < loop->io.size; fd++) {
         for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next) {
@@ -110,7 +111,7 @@ void heddle_io_wait_sweep(heddle_loop *loop)
     }
 }
 
-void heddle_io_wait_closed(heddle_loop *loop, int fd)
+void heddle_io_fail_waits(heddle_loop *loop, int fd)
 {
     if (fd < 0 || fd >= loop->io.size)
         return;
@@ -120,8 +121,8 @@ void heddle_io_wait_closed(heddle_loop *loop, int fd)
     }
 }
 
-/* Runs on the loop's own thread: only there may a wait be removed from the selector. */
-static void fail_reopened(heddle_loop_message *message)
+/* Called by the loop for the message `io.reopened`: only on its own thread may a wait be removed from the selector. */
+static void receive_reopened(heddle_loop_message *message)
 {
     heddle_loop *loop = (heddle_loop *)((char *)message - offsetof(heddle_loop, io.reopened));
     loop->io.reopened_posted = false;
@@ -133,7 +134,7 @@ static void fail_reopened(heddle_loop_message *message)
     }
 }
 
-static void note_reopened(heddle_loop *loop, int fd)
+static void mark_reopened(heddle_loop *loop, int fd)
 {
     bool waits = false;
     /* A forked child has copies of the parent's loops, whose waits lie on stacks that are gone. */
@@ -144,18 +145,18 @@ static void note_reopened(heddle_loop *loop, int fd)
     if (!waits || loop->io.reopened_posted)
         return;
     loop->io.reopened_posted = true;
-    loop->io.reopened.open = fail_reopened;
+    loop->io.reopened.open = receive_reopened;
     heddle_inbox_post(&loop->inbox, &loop->io.reopened);
     heddle_loop_wake(loop);
 }
 
-void heddle_io_reopened(int fd)
+void heddle_io_fail_reopened_waits(int fd)
 {
     if (fd >= 0 && heddle_in_main_ractor())
-        heddle_loop_each_in_main_ractor(note_reopened, fd);
+        heddle_loop_each_in_main_ractor(mark_reopened, fd);
 }
 
-static void note_ready(heddle_waiter *waiter, int result, uint32_t flags)
+static void receive_event(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_io_wait *wait = (heddle_io_wait *)((char *)waiter - offsetof(heddle_io_wait, waiter));
     wait->result = result;
@@ -169,13 +170,13 @@ static VALUE wait_for_event(VALUE data)
     heddle_loop *loop = wait->park.loop;
 
     heddle_io_wait_link(wait);
-    int now = heddle_loop_arm(loop, &wait->waiter);
-    if (now != 0) {
-        wait->result = now;
+    int ready_now = heddle_loop_arm(loop, &wait->waiter); /* a readiness mask, -errno, or 0: armed */
+    if (ready_now != 0) {
+        wait->result = ready_now;
         return Qnil;
     }
     do {
-        /* `unblock` may wake the fiber although nothing is ready: the wait goes on */
+        /* the hook `unblock` may wake the fiber although nothing is ready: then the wait goes on */
         wait->park.woken = false;
         heddle_park_wait(&wait->park);
     } while (wait->waiter.armed && !wait->park.timed_out);
@@ -209,7 +210,7 @@ static void raise_reopened(void)
 int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout)
 {
     heddle_io_wait wait = {.io = io};
-    wait.waiter = (heddle_waiter){.fn = note_ready, .fd = rb_io_descriptor(io), .events = (uint8_t)events};
+    wait.waiter = (heddle_waiter){.fn = receive_event, .fd = rb_io_descriptor(io), .events = (uint8_t)events};
 
     if (wait.waiter.fd < 0)
         rb_syserr_fail(EBADF, "waiting for IO");
@@ -221,7 +222,7 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
 
     if (wait.reopened)
         raise_reopened();
-    /* Also when the IO became ready first and was closed before its fiber ran. */
+    /* Checked also when the IO became ready first and was closed before its fiber ran. */
     if (wait.result == -EBADF || wait.result > 0)
         heddle_io_check_open(io);
     if (wait.result < 0)
@@ -243,7 +244,7 @@ int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64
     RB_GC_GUARD(io);
     int ready = (one.revents & POLLIN ? HEDDLE_READABLE : 0) | (one.revents & POLLOUT ? HEDDLE_WRITABLE : 0) |
                 (one.revents & POLLPRI ? HEDDLE_PRIORITY : 0);
-    /* after an error or the end of input every system call reports it */
+    /* after an error or the end of input all events count as ready: the system call then reports which it was */
     return ready & events ? ready & events : events;
 }
 
@@ -253,6 +254,10 @@ bool heddle_io_has_others_ready(const heddle_loop *loop)
            (!loop->operations->pending_unknown && loop->operations->pending(loop->selector));
 }
 
+/*
+ * The fiber wakes itself before it waits, so it is resumed behind the fibers that are ready now. The waiter is linked,
+ * not armed: only so that IO#reopen finds it.
+ */
 static VALUE wait_a_tick(VALUE data)
 {
     heddle_io_wait *wait = (heddle_io_wait *)data;
@@ -262,7 +267,7 @@ static VALUE wait_a_tick(VALUE data)
     return Qnil;
 }
 
-static VALUE end_tick(VALUE data)
+static VALUE end_tick_wait(VALUE data)
 {
     heddle_io_wait *wait = (heddle_io_wait *)data;
     if (heddle_park_entered(&wait->park))
@@ -275,7 +280,7 @@ void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd)
 {
     heddle_io_wait wait = {.waiter = {.fd = fd}, .io = io};
     heddle_park_enter(loop, &wait.park);
-    rb_ensure(wait_a_tick, (VALUE)&wait, end_tick, (VALUE)&wait);
+    rb_ensure(wait_a_tick, (VALUE)&wait, end_tick_wait, (VALUE)&wait);
     RB_GC_GUARD(io);
     if (wait.reopened)
         raise_reopened();

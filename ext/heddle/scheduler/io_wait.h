@@ -20,18 +20,17 @@ struct heddle_io_wait {
 };
 
 /*
- * Waits until `io` is ready for one of `events`, at most `timeout` ns (< 0: for ever; where `use_io_timeout` is set, at
- * most io.timeout). Returns a readiness mask, or 0 after the timeout. Raises IOError when the IO is closed meanwhile,
- * IO::TimeoutError when io.timeout has passed.
+ * Waits until `io` is ready for one of `events`, at most `timeout` ns (< 0: for ever; the caller applies io.timeout).
+ * Returns a readiness mask, or 0 after the timeout. Raises IOError when the IO is closed or reopened meanwhile.
  */
 int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout);
-/* The same without a switch of fibers (wait_in_place.h). */
+/* The same without a switch of fibers (wait_in_place.h). IO#reopen does not end this wait. */
 int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64_t timeout);
 /* Raises IOError if the IO was closed during the wait. */
 void heddle_io_check_open(VALUE io);
-/* io.timeout in ns, or -1. */
-int64_t heddle_io_timeout(VALUE io);
-NORETURN(void heddle_io_timed_out(void));
+/* io.timeout in ns, or -1: none. */
+int64_t heddle_io_get_timeout(VALUE io);
+NORETURN(void heddle_io_raise_timeout(void)); /* IO::TimeoutError */
 
 /*
  * Notes about the last transfers on a descriptor. A note belongs to the number: if another file gets that number, a
@@ -48,18 +47,18 @@ enum {
 uint8_t heddle_io_get_note(const heddle_loop *loop, int fd);
 void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMemoryError */
 
-/* Are other fibers ready whose turn may bring the awaited event? */
+/* Are other fibers ready to run? One of them may cause the awaited event. */
 bool heddle_io_has_others_ready(const heddle_loop *loop);
-/* Lets all ready fibers run. Raises IOError when `io` is closed or reopened meanwhile. */
+/* Lets the fibers run that are ready now. Raises IOError when `io` is closed or reopened meanwhile. */
 void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd);
 
 void heddle_io_wait_link(heddle_io_wait *wait);
 void heddle_io_wait_unlink(heddle_io_wait *wait);
-/* Fails the waits whose IO is closed. */
-void heddle_io_wait_sweep(heddle_loop *loop);
+/* Fails the waits whose IO is closed: before Ruby 4.0 no hook reports that. */
+void heddle_io_fail_closed_waits(heddle_loop *loop);
 /* Fails the waits for this descriptor (Ruby >= 4.0 reports a close). */
-void heddle_io_wait_closed(heddle_loop *loop, int fd);
+void heddle_io_fail_waits(heddle_loop *loop, int fd);
 /* Fails the waits for this descriptor in all loops of the main Ractor: IO#reopen has given it another file. */
-void heddle_io_reopened(int fd);
+void heddle_io_fail_reopened_waits(int fd);
 
 #endif

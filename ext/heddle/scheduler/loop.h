@@ -159,7 +159,7 @@ typedef struct {
     uint8_t *notes;
     int size;
     size_t wait_count;
-    heddle_loop_message reopened; /* from heddle_io_reopened to this loop's thread */
+    heddle_loop_message reopened; /* from heddle_io_fail_reopened_waits to this loop's thread */
     bool reopened_posted;
     int64_t swept; /* when the waits were last checked for closed IOs, and the number of switches at that time */
     uint64_t swept_switches;

@@ -295,7 +295,7 @@ static int64_t find_wait_time(heddle_loop *loop)
     if (loop->io.wait_count && (loop->counts.switches != loop->io.swept_switches || !rb_thread_alone())) {
         now = heddle_clock_now();
         if (now - loop->io.swept >= SWEEP_INTERVAL) {
-            heddle_io_wait_sweep(loop);
+            heddle_io_fail_closed_waits(loop);
             loop->io.swept = now;
             loop->io.swept_switches = loop->counts.switches;
         } else if (deadline < 0 || deadline > loop->io.swept + SWEEP_INTERVAL) {

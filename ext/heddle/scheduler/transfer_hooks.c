@@ -280,12 +280,12 @@ static ssize_t transfer_some(io_transfer *transfer)
             return result;
         }
         if (first)
-            timeout = heddle_io_timeout(transfer->io);
+            timeout = heddle_io_get_timeout(transfer->io);
         first = false;
         int events = transfer->write ? HEDDLE_WRITABLE : HEDDLE_READABLE;
         if (!(in_place ? heddle_io_wait_ready_in_place(transfer->loop, transfer->io, events, timeout)
                        : heddle_io_wait_ready(transfer->loop, transfer->io, events, timeout)))
-            heddle_io_timed_out();
+            heddle_io_raise_timeout();
     }
 }
 
