@@ -115,7 +115,7 @@ class BindTest < Minitest::Test
       listen(Server::UnixBind.new(File.join(folder, "s"), 0o620, owner: "#{user}:#{Etc.getgrgid.name}"))
 
       assert_equal [0o620, Process.uid], File.stat(File.join(folder, "s")).then { |stat| [stat.mode & 0o777, stat.uid] }
-      assert_match(/there is no user or group of the name in owner=nobody-of-that-name/,
+      assert_match(/owner=nobody-of-that-name names a user or group that does not exist/,
                    refused(Server::UnixBind.new(File.join(folder, "t"), nil, owner: "nobody-of-that-name")))
     end
   end

@@ -39,7 +39,7 @@ module Heddle
         # @return [Template]
         def own_template
           @template || (superclass.own_template if superclass <= Page) or
-            raise ArgumentError, "#{self} has no template: template \"page.erb\""
+            raise ArgumentError, "#{self} has no template; declare one, such as: template \"page.erb\""
         end
 
         # @param name [Object] of an event, from a client

@@ -26,7 +26,7 @@ module Heddle
 
       def name
         method = function[:method]
-        "#{function[:library]} #{function[:function]}#{", called by the method #{method}" if method}"
+        "#{function[:library]} #{function[:function]}#{" (called by the method #{method})" if method}"
       end
 
       # No option can allow what is denied, nor all of libc.

@@ -96,7 +96,7 @@ module Heddle
         user, group = @owner.split(":", 2)
         [user.to_s.empty? ? nil : Etc.getpwnam(user).uid, group.to_s.empty? ? nil : Etc.getgrnam(group).gid]
       rescue ArgumentError
-        raise BootError, "can't listen on unix:#{path}: there is no user or group of the name in owner=#{@owner}"
+        raise BootError, "can't listen on unix:#{path}: owner=#{@owner} names a user or group that does not exist"
       end
 
       # A server that was killed leaves its file behind; no process answers there.

@@ -54,7 +54,9 @@ module Heddle
         # @return [Message]
         # @raise [Malformed]
         def self.parse(bytes)
-          raise Malformed, "#{bytes.bytesize} bytes are no message" if bytes.bytesize < HEADER_SIZE
+          if bytes.bytesize < HEADER_SIZE
+            raise Malformed, "a DNS message has a header of #{HEADER_SIZE} bytes, and this has only #{bytes.bytesize}"
+          end
 
           id, flags, *counts = bytes.unpack("n6")
           read(bytes, id, flags, counts)

@@ -95,7 +95,7 @@ module Heddle
         def even(bytes, size)
           return bytes if bytes.bytesize.positive? && (bytes.bytesize % size).zero?
 
-          raise Malformed, "parameter of #{bytes.bytesize} bytes"
+          raise Malformed, "the parameter's #{bytes.bytesize} bytes are not one or more addresses of #{size} bytes each"
         end
 
         def strings(bytes)
@@ -103,7 +103,9 @@ module Heddle
           at = 0
           while at < bytes.bytesize
             size = bytes.getbyte(at)
-            raise Malformed, "alpn of #{size} bytes" if size.zero? || at + 1 + size > bytes.bytesize
+            if size.zero? || at + 1 + size > bytes.bytesize
+              raise Malformed, "alpn: an entry's length is #{size}, which is zero or beyond the parameter's end"
+            end
 
             found << bytes.byteslice(at + 1, size).freeze
             at += 1 + size
