@@ -127,7 +127,7 @@ static uint32_t estimate_buffered_requests(const heddle_connection *connection)
  * The queue's time limit counts from the end of the body, which may have come long after the head; without a body, from
  * the request's arrival.
  */
-void heddle_h1_queue_request(heddle_connection *connection, bool first)
+void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -137,12 +137,13 @@ void heddle_h1_queue_request(heddle_connection *connection, bool first)
                                        deadline);
     heddle_connection_set_deadline(connection, deadline);
     heddle_h1_enter(h1, HEDDLE_H1_READY);
-    if (!first)
+    /* The requests before it count, too: else the end of a pipeline would shorten the turns of all connections. */
+    if (!at_front)
         heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
-    if (h1->pipelined && !first)
+    if (h1->pipelined && !at_front)
         heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
     else
-        heddle_sockets_queue(sockets, &h1->exchange->work, first);
+        heddle_sockets_queue(sockets, &h1->exchange->work, at_front);
 }
 
 static void apply_progress(heddle_connection *connection, heddle_h1_progress result)
@@ -170,7 +171,10 @@ static void reject_truncated(heddle_connection *connection, const char *what)
     heddle_h1_reject(connection, &rejection, NULL);
 }
 
-/* No more bytes are here now: sets the deadline for the next ones. */
+/*
+ * No more bytes are here now: sets the deadline for the next ones and leaves the connection at rest (net/owner.h), or
+ * closes it when the server drains. The caller must not use it afterwards.
+ */
 static void wait_for_more(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);

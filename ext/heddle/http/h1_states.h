@@ -77,8 +77,10 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
  * because none is complete or the turn has ended.
  */
 bool heddle_h1_queue_pipelined(heddle_connection *connection);
-/* Queues the request for a runner; `first`: before all others, so that the runner of the previous request takes it. */
-void heddle_h1_queue_request(heddle_connection *connection, bool first);
+/*
+ * Queues the request for a runner; `at_front`: before all others, so that the runner of the previous request takes it.
+ */
+void heddle_h1_queue_request(heddle_connection *connection, bool at_front);
 /* Has a head begun? Empty lines before a request are ignored. */
 bool heddle_h1_has_begun(const heddle_connection *connection);
 

@@ -87,7 +87,7 @@ static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
             count = 0; /* another process has read the counter */
     }
     if (!(flags & HEDDLE_MORE)) {
-        heddle_loop_disarmed(sockets->loop);
+        heddle_loop_count_disarmed(sockets->loop);
         if (result > 0)
             heddle_loop_arm(sockets->loop, waiter);
     }

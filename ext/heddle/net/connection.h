@@ -35,7 +35,7 @@ struct heddle_connection {
     uint8_t watch_events; /* events noted by the watch thread: HEDDLE_HAS_INPUT and so on */
     bool secure;          /* its client uses TLS, with this server or with a proxy that says so in its PROXY header */
     uint8_t stage;        /* heddle_handshake_stage, before its protocol begins */
-    uint8_t further;      /* work items that its session will put into the ready list later, at most UINT8_MAX */
+    uint8_t further;      /* its session's work items beside the ready one, for the length of turns */
     uint8_t turn_left;    /* how many more items its current turn may serve (rounds.h) */
     _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not read yet, or unknown */
     uint32_t round;       /* the round in which an item of it was last served */

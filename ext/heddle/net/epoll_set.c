@@ -62,7 +62,7 @@ static void keep_watching(heddle_socket_set *set, heddle_waiter *waiter, uint32_
 {
     if (flags & HEDDLE_MORE)
         return;
-    heddle_loop_disarmed(set->sockets->loop);
+    heddle_loop_count_disarmed(set->sockets->loop);
     heddle_loop_arm(set->sockets->loop, waiter);
 }
 

@@ -28,13 +28,13 @@ static inline heddle_work *heddle_work_of_link(heddle_link *link)
     return link ? HEDDLE_CONTAINER_OF(link, heddle_work, link) : NULL;
 }
 
-/* Adds the item at the end, or with `first` at the front. Does nothing if the item is in a list. */
-static inline void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool first)
+/* Adds the item at the end, or with `at_front` at the front. Does nothing if the item is in a list. */
+static inline void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front)
 {
     if (work->list)
         return;
     pthread_mutex_lock(&list->lock);
-    heddle_link_insert_after(first ? &list->head : list->head.previous, &work->link);
+    heddle_link_insert_after(at_front ? &list->head : list->head.previous, &work->link);
     work->list = list;
     list->count++;
     pthread_mutex_unlock(&list->lock);

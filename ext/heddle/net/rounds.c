@@ -88,9 +88,9 @@ void heddle_rounds_release(heddle_sockets *sockets)
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work)
 {
     const heddle_connection *connection = work->connection;
-    bool first = heddle_rounds_has_turn_left(sockets, connection);
-    if (first || connection->round != sockets->rounds.number) {
-        heddle_sockets_queue(sockets, work, first);
+    bool at_front = heddle_rounds_has_turn_left(sockets, connection);
+    if (at_front || connection->round != sockets->rounds.number) {
+        heddle_sockets_queue(sockets, work, at_front);
         return;
     }
     if (!heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))

@@ -34,10 +34,10 @@ void heddle_runners_remove_idle(heddle_runner *runner);
 void heddle_runners_start_serving(heddle_runner *runner);
 void heddle_runners_stop_serving(heddle_runner *runner);
 /*
- * `item_waited`: has the fiber waited while it served the last item? Then more runners may be coming at the same time,
+ * `fiber_waited`: has the fiber waited while it served the last item? Then more runners may be coming at the same time,
  * so that all ready items begin in the same tick; otherwise fewer.
  */
-void heddle_runners_adapt_ahead(heddle_runners *runners, bool item_waited);
+void heddle_runners_adapt_ahead(heddle_runners *runners, bool fiber_waited);
 /* Called when no fiber can be made now: summons again after HEDDLE_RUNNERS_RETRY; the ready items wait. */
 void heddle_runners_summon_later(heddle_sockets *sockets);
 

@@ -137,9 +137,9 @@ void heddle_runners_init(heddle_sockets *sockets, bool pooled)
     sockets->runners.ahead = 1;
 }
 
-void heddle_runners_adapt_ahead(heddle_runners *runners, bool item_waited)
+void heddle_runners_adapt_ahead(heddle_runners *runners, bool fiber_waited)
 {
-    if (item_waited)
+    if (fiber_waited)
         runners->ahead = runners->ahead < HEDDLE_RUNNERS_AHEAD ? runners->ahead * 2 : HEDDLE_RUNNERS_AHEAD;
     else if (runners->ahead > 1)
         runners->ahead /= 2;

@@ -36,7 +36,7 @@ typedef struct {
     size_t serving_count;
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */
     size_t coming;         /* runners that were summoned and have not read the ready list yet */
-    size_t ahead;          /* how many may be coming at the same time */
+    size_t ahead;          /* how many may be coming at the same time; heddle_runners_adapt_ahead (runner.h) sets it */
     unsigned uses;         /* how many items a fiber serves, HEDDLE_RUNNER_USES or 1 */
     heddle_timer trim, retry;
 } heddle_runners;

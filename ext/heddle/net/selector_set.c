@@ -36,7 +36,7 @@ static void deliver_event(heddle_waiter *waiter, heddle_direction direction, int
     heddle_connection *connection = connection_of(waiter, direction);
     heddle_sockets *sockets = connection->sockets;
     if (!(flags & HEDDLE_COMPLETION))
-        heddle_loop_disarmed(sockets->loop);
+        heddle_loop_count_disarmed(sockets->loop);
     uint8_t ready = events_of(direction);
     heddle_sockets_deliver_event(sockets, connection, result < 0 ? ready | HEDDLE_BROKEN : ready);
 }
@@ -56,7 +56,7 @@ static void note_acceptable(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_listener *listener = (heddle_listener *)((char *)waiter - offsetof(heddle_listener, waiter));
     heddle_sockets *sockets = listener->sockets;
     if (!(flags & HEDDLE_COMPLETION))
-        heddle_loop_disarmed(sockets->loop);
+        heddle_loop_count_disarmed(sockets->loop);
     /* Unread clients are reported again as soon as the descriptor is armed again. */
     heddle_listeners_accept(sockets);
     if (!sockets->paused)

@@ -233,13 +233,13 @@ void heddle_sockets_close_idle(heddle_connection *connection)
     heddle_sockets_close_connection(connection);
 }
 
-void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool first)
+void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front)
 {
-    if (!first && !heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
+    if (!at_front && !heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
         return;
-    heddle_ready_list_add(&sockets->ready, work, first);
+    heddle_ready_list_add(&sockets->ready, work, at_front);
     heddle_connection_release(work->connection);
-    sockets->urgent = first;
+    sockets->urgent = at_front;
     heddle_runners_summon(sockets);
 }
 

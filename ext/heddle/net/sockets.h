@@ -125,17 +125,17 @@ static inline bool heddle_sockets_hide_input_end(const heddle_sockets *sockets)
 void heddle_sockets_schedule_resume(heddle_sockets *sockets);
 
 /*
- * Queues a work item for a runner; `first`: before all others. May be called in a selector's callback. The item may be
- * rejected, and its connection freed.
+ * Queues a work item for a runner; `at_front`: before all others. May be called in a selector's callback. The item may
+ * be rejected, and its connection freed.
  */
-void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool first);
+void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front);
 /*
  * The same for a later item of the connection's session. While the connection's turn lasts, the item comes before all
  * others. If its turn in this round is over, the item is deferred to the next round. Otherwise it joins the end of the
  * ready list.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
-/* Sets how many work items the connection's session will put into the ready list later. */
+/* Sets how many work items the connection's session has beside the ready one, for the length of turns. */
 static inline void heddle_connection_set_further(heddle_connection *connection, uint32_t count)
 {
     connection->further = count < UINT8_MAX ? (uint8_t)count : UINT8_MAX;

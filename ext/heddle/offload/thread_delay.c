@@ -19,7 +19,7 @@ static void pause_at_random(int64_t most)
     nanosleep(&time, NULL);
 }
 
-void heddle_thread_delay_for_trials(void)
+void heddle_debug_delay(void)
 {
     int64_t most = atomic_load_explicit(&longest_delay, memory_order_relaxed);
     if (__builtin_expect(most > 0, 0))

@@ -9,11 +9,11 @@
 #ifdef HEDDLE_DEBUG
 #include <stdint.h>
 
-void heddle_thread_delay_for_trials(void);
+void heddle_debug_delay(void);
 /* Every call is preceded and followed by a pause of up to so many ns; 0: none. */
 void heddle_threads_set_delay(int64_t most, unsigned seed);
 #else
-static inline void heddle_thread_delay_for_trials(void)
+static inline void heddle_debug_delay(void)
 {
 }
 #endif

@@ -179,13 +179,13 @@ static bool must_wake_thread(void)
 }
 
 /* True: the queued jobs need one more thread. The caller starts it; `starting` counts it from here on. */
-static bool claim_thread(bool within_soft_limit)
+static bool claim_thread(bool obey_soft_limit)
 {
     if (limited >= counts.limit && count_queued() > queues.prompt.count)
         counts.full++;
     if (count_runnable() <= counts.idle + starting || counts.threads + starting >= counts.limit + RESERVED)
         return false;
-    if (within_soft_limit && counts.threads + starting >= counts.soft_limit + counts.cores)
+    if (obey_soft_limit && counts.threads + starting >= counts.soft_limit + counts.cores)
         return false;
     starting++;
     return true;
@@ -339,7 +339,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_mutex_unlock(&heddle_threads_lock);
 
-    heddle_thread_delay_for_trials();
+    heddle_debug_delay();
     heddle_thread_pauses before = {0};
     int64_t cpu_before = 0;
     if (!job->brief) {
@@ -354,10 +354,10 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     if (job->take_errors)
         job->errors = job->take_errors();
     int64_t wall = heddle_clock_now() - job->began;
-    int64_t cpu = -1;
+    int64_t cpu = -1; /* unknown; with the time for which others had the core */
     if (!job->brief)
         cpu = heddle_thread_computed(heddle_clock_read(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
-    heddle_thread_delay_for_trials();
+    heddle_debug_delay();
 
     pthread_mutex_lock(&heddle_threads_lock);
     while (thread->interrupting) /* the end of the interruption is signalled on `answered`, too */

@@ -86,8 +86,8 @@ unsigned heddle_threads_count_forks(void);
 typedef struct {
     unsigned threads, idle, queued, running, computing, cores, soft_limit, limit;
     /*
-     * jobs that have ended; threads started above the soft limit, or beside computing ones that waited; how often a
-     * job was submitted, or found to have waited for long, while the limit was reached
+     * jobs that have ended; threads started because a queued job was overdue; how often a job was submitted, or was
+     * found overdue, while the limit was reached
      */
     uint64_t jobs, grown, full;
 } heddle_threads_counts;

@@ -82,7 +82,8 @@ static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_mes
 /*
  * `previous_offset` > `seen` looks like a gap, but that is checked only while the topic is in an overrun: then the
  * subscriber gets this message when it catches up. Otherwise it was offered all earlier messages. `previous_offset` may
- * exceed `seen` nevertheless, because it is only an upper bound when the history has forgotten the topic.
+ * exceed `seen` nevertheless, because it is only an upper bound when the history has forgotten the topic (it remembers
+ * `pubsub_topics` of them).
  */
 static void offer_message(heddle_subscriber *subscriber, heddle_message *message)
 {
@@ -185,7 +186,7 @@ unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most)
     heddle_delivery *delivery = &broadcast->delivery;
     const heddle_topic *topic = broadcast->topic;
     unsigned count = 0;
-    /* Offsets of another generation mean nothing: all subscribers get a reset instead. */
+    /* In a new generation all subscribers get a reset instead. */
     if (broadcast->generation != fanout->generation)
         delivery->next = NULL;
     while (count < most && delivery->next) {
@@ -297,6 +298,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
         return; /* the fan-out notices the new generation later: then all subscribers catch up and get the reset */
     heddle_delivery delivery = {.subscriber = subscriber};
     heddle_fanout_begin_delivery(fanout, &delivery);
+    /* deliver_message may free the subscriber; then `delivery.subscriber` is NULL. */
     for (int i = 0; i < count && delivery.subscriber; i++) {
         heddle_message own, *message = read_message(topic, lsns[i], &own);
         /* read_message allocates: the garbage collector may have unsubscribed this one, which clears `delivery`. */

@@ -19,12 +19,15 @@ struct heddle_topic {
     char name[];
 };
 
-/* The cursor of a running delivery, on the C stack. Unsubscribing the next subscriber moves it on. */
+/*
+ * The cursor of a running delivery; heddle_unsubscribe moves it on. On the C stack and in the list `deliveries`. Only
+ * the broadcast's is in its record.
+ */
 typedef struct heddle_delivery heddle_delivery;
 struct heddle_delivery {
     heddle_delivery *outer;
     heddle_link *next;             /* of a topic's subscribers; NULL: none is left */
-    heddle_subscriber *subscriber; /* the only subscriber to deliver to; NULL: it is gone */
+    heddle_subscriber *subscriber; /* the one that gets messages now; NULL: it is gone, or none */
 };
 
 enum {

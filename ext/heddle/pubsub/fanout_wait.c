@@ -64,7 +64,7 @@ static void handle_ready(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_fanout_wait *wait = HEDDLE_CONTAINER_OF(waiter, heddle_fanout_wait, waiter);
     struct epoll_event event;
     if (!(flags & HEDDLE_MORE)) { /* io_uring drops a persistent waiter when its queue overflows */
-        heddle_loop_disarmed(wait->loop);
+        heddle_loop_count_disarmed(wait->loop);
         heddle_loop_arm(wait->loop, waiter);
     }
     /* Clears the event before reading: a message that is published meanwhile causes another one. */

@@ -141,7 +141,7 @@ static void poll_selection(io_selection *selection)
 static void note_ready(heddle_waiter *waiter, int result, uint32_t flags)
 {
     io_selection *selection = ((selected *)((char *)waiter - offsetof(selected, waiter)))->selection;
-    heddle_loop_disarmed(selection->loop);
+    heddle_loop_count_disarmed(selection->loop);
     if (result < 0)
         selection->error = -result;
     heddle_park_wake(&selection->park);

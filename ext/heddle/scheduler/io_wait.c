@@ -160,7 +160,7 @@ static void receive_event(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_io_wait *wait = (heddle_io_wait *)((char *)waiter - offsetof(heddle_io_wait, waiter));
     wait->result = result;
-    heddle_loop_disarmed(wait->park.loop);
+    heddle_loop_count_disarmed(wait->park.loop);
     heddle_park_wake(&wait->park);
 }
 
@@ -186,6 +186,7 @@ static VALUE wait_for_event(VALUE data)
 static VALUE end_wait(VALUE data)
 {
     heddle_io_wait *wait = (heddle_io_wait *)data;
+    /* False when the loop was closed meanwhile, or in a child after a fork: then it has forgotten this wait. */
     if (heddle_park_entered(&wait->park)) {
         heddle_loop_disarm(wait->park.loop, &wait->waiter);
         heddle_io_wait_unlink(wait);

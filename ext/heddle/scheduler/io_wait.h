@@ -3,7 +3,7 @@
 
 /*
  * Waits for IO objects that Heddle has not created. Before Ruby 4.0 no hook reports a close. So the waits are kept by
- * descriptor, the loop checks them before it blocks, and a new wait of another IO fails the old one first.
+ * descriptor, the loop checks them before it blocks, and a new wait for a descriptor first fails those of closed IOs.
  */
 
 #include "scheduler/loop.h"
@@ -40,7 +40,10 @@ enum {
     HEDDLE_IO_DRAINED = 1, /* the last read took all bytes there were */
     HEDDLE_IO_FULL = 2,    /* the last write took all the room there was */
     HEDDLE_IO_STREAM = 4,  /* no socket, and no file of a disk: a pipe, a terminal */
-    /* a counter: so many waits still go directly to the selector before the loop tries a tick again */
+    /*
+     * Before a wait is armed in the selector, the fiber may let the other ready fibers run for a tick, and try again.
+     * After a try in vain the next fifteen waits skip that; these bits count how many of them are left.
+     */
     HEDDLE_IO_UNLUCKY = 0xf0,
     HEDDLE_IO_UNLUCKY_ONE = 0x10,
 };

@@ -430,7 +430,7 @@ int heddle_loop_arm(heddle_loop *loop, heddle_waiter *waiter);
 void heddle_loop_disarm(heddle_loop *loop, heddle_waiter *waiter);
 int heddle_loop_submit(heddle_loop *loop, heddle_waiter *waiter, const heddle_operation *operation);
 /* Must be called by each one-shot or final callback. */
-static inline void heddle_loop_disarmed(heddle_loop *loop)
+static inline void heddle_loop_count_disarmed(heddle_loop *loop)
 {
     loop->armed--;
 }

@@ -42,7 +42,7 @@ static void note_change(heddle_waiter *waiter, int result, uint32_t flags)
 {
     process_waiting *wait = (process_waiting *)((char *)waiter - offsetof(process_waiting, waiter));
     wait->result = result;
-    heddle_loop_disarmed(wait->loop);
+    heddle_loop_count_disarmed(wait->loop);
     heddle_park_wake(&wait->park);
 }
 

@@ -132,7 +132,7 @@ static void note_completion(heddle_waiter *waiter, int result, uint32_t flags)
 {
     completion *done = (completion *)((char *)waiter - offsetof(completion, waiter));
     done->result = result;
-    heddle_loop_disarmed(done->park.loop);
+    heddle_loop_count_disarmed(done->park.loop);
     heddle_park_wake(&done->park);
 }
 

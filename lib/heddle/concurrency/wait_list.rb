@@ -64,7 +64,7 @@ module Heddle
         if @waiting.empty?
           @scheduler = scheduler
         elsif !@scheduler.equal?(scheduler)
-          raise ThreadError, "tasks of another thread's loop wait here already: " \
+          raise ThreadError, "tasks of another thread's loop wait for this object already: " \
                              "use a Heddle::Promise or a Thread::Queue between threads"
         end
         scheduler
