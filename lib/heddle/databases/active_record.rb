@@ -13,7 +13,9 @@ module Heddle
         # @api private
         def heddle_settle
           raw = @raw_connection
-          disconnect! if raw.is_a?(::PG::Connection) && !Postgresql.settle(raw, killed: method(:heddle_part))
+          return if !raw.is_a?(::PG::Connection) || Postgresql.idle?(raw)
+
+          disconnect! unless Postgresql.settle(raw, killed: method(:heddle_part))
         end
 
         # Gives the driver's connection to another fiber, which ends what is under way there and closes it. This one

@@ -38,12 +38,12 @@ module Heddle
         # @param scheduler [Scheduler] of the calling fiber
         # @yield [fibers] of the tasks around it: is one of them in a transaction?
         def warn_of_transaction(scheduler)
-          return if @warned_of_transaction || !Databases.development?
+          task = Concurrency::Context.of(scheduler).task&.parent&.task
+          return if !task.is_a?(Task) || @warned_of_transaction || !Databases.development?
 
-          task = Concurrency::Context.of(scheduler).task
-          around = []
-          around << task.fiber while (task = task&.parent&.task).is_a?(Task)
-          return if around.empty? || !yield(around)
+          around = [task.fiber]
+          around << task.fiber while (task = task.parent&.task).is_a?(Task)
+          return unless yield(around)
 
           @warned_of_transaction = true
           warn("Heddle: the task at #{Places.innermost(caller)} takes a database connection of its own while the " \
@@ -76,12 +76,15 @@ module Heddle
         slot
       end
 
-      # Runs the block, in which the calling fiber waits for a connection.
+      # Runs the block, in which the calling fiber waits for a connection. A fiber that has none, and for which no task
+      # around it waits, keeps no connection from coming back: nothing is recorded of it.
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] of a pool that has several
       # @raise [Pool::NestedCheckout] when none can ever come back
       def wait(scheduler, server = nil)
+        return yield unless may_keep_connections?(scheduler, server)
+
         waiter = Pool::Waiter.new(nil) # a backtrace is expensive, and said only in the error
         @waiters[waiter] = server
         error = nesting_error(waiter, server)
@@ -111,14 +114,25 @@ module Heddle
         look_soon(context) unless nested.empty?
       end
 
+      # @param server [Symbol, nil] of a pool that has several
+      # @return [Array<Fiber>, nil] who has a connection; nil: another can be opened
+      def holders(server) = pairs(server)&.map(&:first)
+
       private
+
+      def may_keep_connections?(scheduler, server)
+        return true if Pool::Waiter.nested?(Concurrency::Context.of(scheduler).task)
+
+        holders = holders(server)
+        holders.nil? || holders.include?(Fiber.current)
+      end
 
       def look_soon(context) = @looking[context] ||= context.clock.add(STEP, Look.new(self, context), :look)
 
       # @return [Pool::NestedCheckout, nil]
       def nesting_error(waiter, server)
-        pairs = pairs(server)
-        return if pairs.nil? || !waiter.inside_holder?(pairs.map(&:first))
+        holders = holders(server)
+        return unless holders && waiter.inside_holder?(holders) && (pairs = pairs(server))
 
         slots = pairs.filter_map { |owner, connection| slot_of(owner, connection) }
         waiters = @waiters.filter_map { |one, its| one if its == server }

@@ -28,6 +28,14 @@ module Heddle
         # @return [Boolean] whether it is connected and no query is under way
         def quiet?(connection) = QUIET.include?(connection.transaction_status)
 
+        # The usual case, for which {settle} has nothing to do.
+        #
+        # @param connection [PG::Connection]
+        # @return [Boolean] is it connected and in no transaction, and does no other fiber use it?
+        def idle?(connection)
+          !connection.finished? && connection.transaction_status == ::PG::PQTRANS_IDLE && !settling?(connection)
+        end
+
         # Asks the socket, not the server.
         #
         # @param connection [PG::Connection] an idle one

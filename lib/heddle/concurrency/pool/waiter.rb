@@ -38,12 +38,15 @@ module Heddle
         @scheduler.interrupt(@fiber, error)
       end
 
-      # @return [Boolean] does a task around its own wait for it?
-      def nested?
-        around = false
-        each_around { around = true }
-        around
+      # @param task [Task, nil]
+      # @return [Boolean] does a task around it wait for it?
+      def self.nested?(task)
+        scope = task&.parent
+        !scope.nil? && !scope.background_child?(task) && scope.task.is_a?(Task)
       end
+
+      # @return [Boolean] does a task around its own wait for it?
+      def nested? = Waiter.nested?(@task)
 
       # Does its own fiber, or a task that can't go on before this one has ended, have any?
       #
@@ -75,10 +78,9 @@ module Heddle
       # The tasks around its own, from the inside, each with its scope and the task in that scope.
       def each_around
         child = @task
-        while child && (scope = child.parent) && !scope.background_child?(child)
+        while Waiter.nested?(child)
+          scope = child.parent
           owner = scope.task
-          break unless owner.is_a?(Task)
-
           yield owner, scope, child
           child = owner
         end

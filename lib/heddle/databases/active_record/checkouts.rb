@@ -18,10 +18,12 @@ module Heddle
         # Without the pool's lock, as the clock asks, which must not wait.
         #
         # @return [Array<Array(Fiber, Object)>, nil] who has which connection; nil: another can be opened
-        def pairs(_server = nil)
-          connections = @pool.instance_variable_get(:@connections).to_a.dup
-          connections.map { |one| [one.owner, one] } unless @pool.size.nil? || connections.size < @pool.size
-        end
+        def pairs(_server = nil) = all_connections&.map { |one| [one.owner, one] }
+
+        # The same without the connections: each task that waits is asked about it.
+        #
+        # @return [Array<Fiber>, nil]
+        def holders(_server = nil) = all_connections&.map(&:owner)
 
         # @param slot [Pool::Slot]
         # @return [Boolean] has its fiber still the connection?
@@ -59,6 +61,12 @@ module Heddle
         end
 
         private
+
+        # @return [Array<ActiveRecord::ConnectionAdapters::AbstractAdapter>, nil] nil: another can be opened
+        def all_connections
+          connections = @pool.instance_variable_get(:@connections).to_a.dup
+          connections unless @pool.size.nil? || connections.size < @pool.size
+        end
 
         def permanent?(slot)
           lease = @pool.instance_variable_get(:@leases)[slot.fiber]
