@@ -38,6 +38,9 @@ module Heddle
     # How many frames {#sleeps_for_ever?} looks at: the hook's, some of those who wrap it, and Kernel#sleep's.
     HOOK_FRAMES = 12
     private_constant :HOOK_FRAMES
+    # These exceptions end more than the request, message or page in which they are raised. Any other is the
+    # application's failure, such as an expectation of RSpec's doubles, which is no StandardError.
+    PASSED_ON = [Cancelled, SystemExit, SignalException].freeze
 
     # @param resolver [#addresses] see {#resolver}
     attr_writer :resolver

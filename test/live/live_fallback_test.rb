@@ -19,11 +19,13 @@ class LiveFallbackTest < Minitest::Test
     template text: "<p><%= @count %></p>"
     event :add, by: Integer
     event :fail
+    event :fail_badly
     event :wait
 
     def mount(_params) = @count = 0
     def add(by:) = @count += by
     def fail = raise("broken")
+    def fail_badly = raise(Class.new(Exception), "broken badly")
 
     def wait
       self.class.began << true
@@ -167,15 +169,17 @@ class LiveFallbackTest < Minitest::Test
   end
 
   def test_a_method_that_fails_ends_its_stream
-    serving_page do
-      client, = open_page
-      _, warnings = capture_io do
-        post(client.key, { event: "fail", values: {} })
+    %w[fail fail_badly].each do |event|
+      serving_page do
+        client, = open_page
+        _, warnings = capture_io do
+          post(client.key, { event:, values: {} })
 
-        assert_nil client.message
+          assert_nil client.message
+        end
+
+        assert_match(/Connection#on_message failed.*broken/, warnings)
       end
-
-      assert_match(/Connection#on_message failed.*broken/, warnings)
     end
   end
 

@@ -22,6 +22,7 @@ class LiveTest < Minitest::Test
     event :shout, text: String
     event :fail
     event :later
+    event :fail_later
 
     def mount(params)
       raise Heddle::Live::NotFound if params["title"] == "none"
@@ -42,6 +43,8 @@ class LiveTest < Minitest::Test
     def fail = raise("broken")
 
     def later = every(0.001) { @count += 1 }
+
+    def fail_later = every(0.001) { raise Class.new(Exception), "broken later" }
 
     def secret = @title = "reached"
   end
@@ -319,6 +322,25 @@ class LiveTest < Minitest::Test
       _, again = open_page(id: first["id"])
 
       refute_equal first["id"], again["id"], "its state is in question"
+      send_event(other, "add", by: 1)
+
+      assert_equal [{ "1" => 1 }], hear(other)
+    end
+  end
+
+  # RSpec::Mocks::MockExpectationError, SystemStackError.
+  def test_a_timer_that_raises_what_is_no_standard_error_ends_its_page_and_not_the_loop
+    serving_page do
+      other, = open_page
+      other.text("1")
+      client, = open_page
+      _, warnings = capture_io do
+        send_event(client, "fail_later")
+
+        assert_equal 1011, close_code(client)
+      end
+
+      assert_match(/a page of Heddle::Live has failed: .*broken later/, warnings)
       send_event(other, "add", by: 1)
 
       assert_equal [{ "1" => 1 }], hear(other)

@@ -174,10 +174,12 @@ module CableTests
     one = client
     one.command("subscribe", ALL)
     one.perform(ALL, "fail")
+    one.perform(ALL, "fail_badly")
     one.perform(ALL, "rescued")
 
     assert_equal "KeyError", message_with(one, "rescued").dig("message", "rescued")
     wait_for_output("reported a channel fails false application.action_cable")
+    wait_for_output("reported a channel fails badly false application.action_cable")
   end
 
   def test_connections_are_ended_by_their_identifiers

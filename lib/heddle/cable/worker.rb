@@ -20,7 +20,9 @@ module Heddle
         work(connection) do
           yield
           succeeded = true
-        rescue StandardError, ScriptError => e
+        rescue *Scheduler::PASSED_ON
+          raise
+        rescue Exception => e
           report(connection, e)
         end
         succeeded

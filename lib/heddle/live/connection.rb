@@ -41,9 +41,7 @@ module Heddle
 
       private
 
-      def acknowledge(client)
-        client.close(1008, "nothing was sent") unless @session&.acknowledge
-      end
+      def acknowledge(client) = (client.close(1008, "nothing was sent") unless @session&.acknowledge)
 
       def begin_session(client, word)
         @session = @live.session(word["token"], word["id"], @user)

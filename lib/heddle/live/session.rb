@@ -135,7 +135,9 @@ module Heddle
           report_loss if @lost
           flush
         end
-      rescue StandardError, ScriptError => e
+      rescue *Scheduler::PASSED_ON
+        raise
+      rescue Exception => e
         @client&.close(1011, "the server failed; its log says why")
         warn("heddle: a page of Heddle::Live has failed: #{e.full_message(highlight: false)}")
       end

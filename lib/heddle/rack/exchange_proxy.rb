@@ -203,15 +203,19 @@ module Heddle
           return call.answers << [nil, failure]
         end
         call.answers ? answer(call.work, call.answers) : call.work.call
-      rescue StandardError, ScriptError => e
+      rescue *Scheduler::PASSED_ON
+        raise
+      rescue Exception => e
         @failure = e
       end
 
       def answer(work, answers)
         answers << [work.call, nil]
+      rescue *Scheduler::PASSED_ON => e
+        answers << [nil, e]
+        raise
       rescue Exception => e
         answers << [nil, e]
-        raise unless e.is_a?(StandardError) || e.is_a?(ScriptError)
       end
 
       def end_calls

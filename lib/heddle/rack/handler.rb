@@ -7,10 +7,6 @@ module Heddle
     # Answers requests with what an application returns, and contains what it does wrong. Made in the loop that it
     # serves.
     class Handler
-      # These exceptions end more than the request in which they are raised. Any other is the application's failure,
-      # such as an expectation of RSpec's doubles, which is no StandardError.
-      PASSED_ON = [Cancelled, SystemExit, SignalException].freeze
-
       # @param app [#call]
       # @param env_builder [EnvBuilder]
       # @param log [#failure, #violation, #client_gone] called for failures
@@ -120,7 +116,7 @@ module Heddle
           # One that has only closed its own side still reads.
           reject(exchange, 400, error.message)
         when HTTP::BadRequest then reject(exchange, error.rejection.status, error.rejection.reason)
-        when *PASSED_ON
+        when *Scheduler::PASSED_ON
           # Not the request's own failure, but the client is owed an end.
           exchange.close unless exchange.hijacked?
           raise error
@@ -141,7 +137,7 @@ module Heddle
       def close_body(exchange, answer)
         body = answer.is_a?(Array) ? answer[2] : nil
         body.close if body.respond_to?(:close)
-      rescue *PASSED_ON
+      rescue *Scheduler::PASSED_ON
         raise
       rescue Exception => e
         @log.failure(exchange, e)
@@ -152,7 +148,7 @@ module Heddle
         status, headers = answer if answer.is_a?(Array)
         callbacks.reverse_each do |callback|
           callback.call(env, status, headers, failure)
-        rescue *PASSED_ON
+        rescue *Scheduler::PASSED_ON
           raise
         rescue Exception => e
           @log.failure(exchange, e)

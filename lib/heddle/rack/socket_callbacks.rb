@@ -52,7 +52,7 @@ module Heddle
       def fail_with(handler, callback, client, error)
         client.close(1011, "the server failed; its log says why")
         case error
-        when *Handler::PASSED_ON then raise error
+        when *Scheduler::PASSED_ON then raise error
         else
           name = handler.is_a?(Module) ? "#{handler}.#{callback}" : "#{handler.class}##{callback}"
           @log.alarm("a WebSocket is closed because #{name} failed: #{error.full_message(highlight: false)}")

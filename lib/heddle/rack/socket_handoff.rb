@@ -51,7 +51,9 @@ module Heddle
         name, state, label, topics, deflates = Marshal.load(words) # rubocop:disable Security/MarshalLoad -- of another worker
         [Object.const_get(name).load(state), @callbacks, label, topics.map { |topic| subscription_of(*topic) },
          deflates]
-      rescue StandardError, ScriptError => e
+      rescue *Scheduler::PASSED_ON
+        raise
+      rescue Exception => e
         @log.alarm("a WebSocket is closed because #{name || "its handler"}.load failed: " \
                    "#{e.full_message(highlight: false)}")
         [nil, @callbacks, label, nil, deflates]
@@ -71,7 +73,9 @@ module Heddle
         @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump must return a String of at most " \
                    "#{LIMIT} bytes, or nil, but has returned #{found}")
         nil
-      rescue StandardError, ScriptError => e
+      rescue *Scheduler::PASSED_ON
+        raise
+      rescue Exception => e
         @failed[client] = true
         @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump failed: " \
                    "#{e.full_message(highlight: false)}")

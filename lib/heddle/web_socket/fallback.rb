@@ -129,7 +129,9 @@ module Heddle
 
         # A callback ends though its client leaves, as it does on a WebSocket.
         Heddle.shield { @handler.on_message(self, String.new(message.data, encoding: Encoding::UTF_8)) }
-      rescue StandardError, ScriptError => e
+      rescue *Scheduler::PASSED_ON
+        raise
+      rescue Exception => e
         close
         warn("heddle: #{@handler.class}#on_message failed: #{e.full_message(highlight: false)}")
       end

@@ -95,6 +95,7 @@ class AllKindsChannel < ActionCable::Channel::Base
   end
 
   def fail = raise("a channel fails")
+  def fail_badly = raise(Class.new(Exception), "a channel fails badly")
   def work = %i[one two one].each { |name| connection.perform_work(self, name) }
   def one = transmit({ work: 1 })
   def two = transmit({ work: 2 })

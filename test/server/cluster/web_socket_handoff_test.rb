@@ -23,6 +23,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
       def dump
         case @kind
         when "fails" then raise "no dump"
+        when "fails-badly" then raise Class.new(Exception), "never a dump"
         when "large" then "x" * 20_000
         when "nil" then nil
         when "symbol" then :state
@@ -105,7 +106,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
 
   def test_sockets_whose_state_can_not_be_had_are_told_to_come_back
     serve
-    clients = %w[fails large nil symbol].map { |kind| dial(kind) }
+    clients = %w[fails fails-badly large nil symbol].map { |kind| dial(kind) }
     clients.each { |client| ask_count(client) }
     signal("HUP")
 
@@ -115,6 +116,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     end
     wait_for("reloaded: 2 workers serve the new code")
     assert_match(/Counter#dump failed: .*no dump/, served.output)
+    assert_match(/Counter#dump failed: .*never a dump/, served.output)
     assert_match(/Counter#dump must return .* 16384 bytes, or nil, but has returned 20000 bytes/, served.output)
     assert_match(/Counter#dump must return .*, but has returned Symbol/, served.output)
   end
@@ -123,7 +125,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     serve
     client = dial
     ask_count(client)
-    write("config.ru", COUNTER.sub("new(*state.split(\" \"))", "raise(\"old \#{state}\")"))
+    write("config.ru", COUNTER.sub("new(*state.split(\" \"))", "raise(Class.new(Exception), \"old \#{state}\")"))
     signal("HUP")
 
     assert_equal 1012, client.closing.code

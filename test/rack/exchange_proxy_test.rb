@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+require "heddle/rack"
+
+class ExchangeProxyTest < Minitest::Test
+  # Fails as code of an application may: with what is no StandardError.
+  class Failing
+    class Failure < Exception; end
+
+    def started? = raise(Failure, "asked")
+    def close = nil
+  end
+
+  # @yieldparam proxy [Heddle::Rack::ExchangeProxy] in a thread
+  # @return what the loop's fiber returns
+  def follow(&)
+    Heddle.run do
+      proxy = Heddle::Rack::ExchangeProxy.new(Failing.new, &)
+      thread = Thread.new { proxy.run }
+      proxy.follow.tap { thread.join }
+    end
+  end
+
+  def test_an_exception_that_a_thread_is_answered_with_is_not_raised_in_the_loop_too
+    raised = nil
+    follow { |proxy| raised = assert_raises(Failing::Failure) { proxy.started? } }
+
+    assert_equal "asked", raised.message
+  end
+
+  def test_an_exception_of_what_no_thread_waits_for_is_raised_by_its_next_call
+    raised = nil
+    follow do |proxy|
+      proxy.tell { raise Failing::Failure, "told" }
+      raised = assert_raises(Failing::Failure) { proxy.started? }
+    end
+
+    assert_equal "told", raised.message
+  end
+
+  def test_cancelling_ends_the_fiber_of_the_loop
+    Heddle.run do
+      proxy = Heddle::Rack::ExchangeProxy.new(Failing.new) { |one| one.tell { raise Heddle::Cancelled } }
+      thread = Thread.new { proxy.run }
+
+      assert_raises(Heddle::Cancelled) { proxy.follow }
+      thread.join
+    end
+  end
+end
