@@ -8,6 +8,7 @@ require "heddle/scheduler/offload_job"
 require "heddle/scheduler/interrupt_masks"
 require "heddle/scheduler/reopening"
 require "heddle/scheduler/signal_guard"
+require "heddle/error_text"
 require "heddle/visible"
 require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 
@@ -223,7 +224,7 @@ module Heddle
       return if error.is_a?(Cancelled)
 
       # Not warn: -W0 must not hide it, as it does not for threads.
-      message = Visible.lines(error.full_message(highlight: false))
+      message = Visible.lines(ErrorText.full(error))
       $stderr.write("#{Visible.line(fiber.inspect)} terminated with exception:\n    #{message}\n")
     end
 

@@ -31,7 +31,7 @@ module Heddle
       private
 
       def report(connection, error)
-        connection.logger.error("There was an exception - #{error.class}(#{error.message})")
+        connection.logger.error("There was an exception - #{ErrorText.class_name(error)}(#{ErrorText.message(error)})")
         connection.logger.error(error.backtrace.join("\n")) if error.backtrace
         ::Rails.error.report(error, handled: false, source: SOURCE) if defined?(::Rails.error)
       end

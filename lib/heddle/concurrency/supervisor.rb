@@ -28,7 +28,7 @@ module Heddle
 
       def report(child, error)
         warn("#{Visible.line(child)} failed, and no fiber waits for it:\n" \
-             "#{Visible.lines(error.full_message(highlight: false))}")
+             "#{Visible.lines(ErrorText.full(error))}")
       end
     end
   end

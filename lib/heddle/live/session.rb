@@ -139,7 +139,7 @@ module Heddle
         raise
       rescue Exception => e
         @client&.close(1011, "the server failed; its log says why")
-        warn("heddle: a page of Heddle::Live has failed: #{e.full_message(highlight: false)}")
+        warn("heddle: a page of Heddle::Live has failed: #{ErrorText.full(e)}")
       end
 
       def report_loss

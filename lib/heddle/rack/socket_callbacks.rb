@@ -55,7 +55,7 @@ module Heddle
         when *Scheduler::PASSED_ON then raise error
         else
           name = handler.is_a?(Module) ? "#{handler}.#{callback}" : "#{handler.class}##{callback}"
-          @log.alarm("a WebSocket is closed because #{name} failed: #{error.full_message(highlight: false)}")
+          @log.alarm("a WebSocket is closed because #{name} failed: #{ErrorText.full(error)}")
         end
       end
     end

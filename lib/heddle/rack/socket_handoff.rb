@@ -55,7 +55,7 @@ module Heddle
         raise
       rescue Exception => e
         @log.alarm("a WebSocket is closed because #{name || "its handler"}.load failed: " \
-                   "#{e.full_message(highlight: false)}")
+                   "#{ErrorText.full(e)}")
         [nil, @callbacks, label, nil, deflates]
       end
 
@@ -78,7 +78,7 @@ module Heddle
       rescue Exception => e
         @failed[client] = true
         @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump failed: " \
-                   "#{e.full_message(highlight: false)}")
+                   "#{ErrorText.full(e)}")
         nil
       end
 

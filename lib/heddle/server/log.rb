@@ -6,7 +6,6 @@ module Heddle
     # requests are made in ext/heddle/http/access_log_*.c.
     class Log
       autoload :ClfEvents, "heddle/server/log/clf_events"
-      autoload :ErrorText, "heddle/server/log/error_text"
       autoload :File, "heddle/server/log/file"
       autoload :JsonEvents, "heddle/server/log/json_events"
       autoload :Stamp, "heddle/server/log/stamp"

@@ -133,7 +133,7 @@ module Heddle
         raise
       rescue Exception => e
         close
-        warn("heddle: #{@handler.class}#on_message failed: #{e.full_message(highlight: false)}")
+        warn("heddle: #{@handler.class}#on_message failed: #{ErrorText.full(e)}")
       end
 
       def next_event(_subscription, patience)

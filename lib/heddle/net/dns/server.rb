@@ -208,7 +208,7 @@ module Heddle
         end
 
         def report(error, query)
-          warn("#{query.question} failed:\n#{Visible.lines(error.full_message(highlight: false))}")
+          warn("#{query.question} failed:\n#{Visible.lines(ErrorText.full(error))}")
         end
       end
     end

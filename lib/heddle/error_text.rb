@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Heddle
+  # The class and the message of an application's exception, which may be anything: its methods may fail, and a message
+  # may quote the whole body of a request.
+  module ErrorText
+    # Characters of a message.
+    LIMIT = 16_384
+
+    class << self
+      # @param error [Exception]
+      # @return [String] one line
+      def class_name(error)
+        contain(-> { Visible.line(error.class) }) { "an exception" }
+      end
+
+      # @param error [Exception]
+      # @return [String] cut after {LIMIT} characters
+      def message(error)
+        contain(-> { cut(error.message.to_s) }) { |failure| "(its message can't be made: #{class_name(failure)})" }
+      end
+
+      # @param error [Exception]
+      # @return [String] class, message, backtrace and causes, as Ruby prints them; when that fails, without the causes
+      def full(error)
+        contain(-> { error.full_message(highlight: false) }) do
+          first, *rest = Exception.instance_method(:backtrace).bind_call(error)
+          heading = [*first, "#{Visible.lines(message(error))} (#{class_name(error)})"].join(": ")
+          [heading, *rest.map { |line| "\tfrom #{line}" }].join("\n")
+        end
+      end
+
+      private
+
+      # A method of the error's may raise what is no StandardError: NotImplementedError, SystemStackError.
+      def contain(work)
+        work.call
+      rescue *Scheduler::PASSED_ON
+        raise
+      rescue Exception => e
+        yield e
+      end
+
+      def cut(text)
+        text.length <= LIMIT ? text : text[0, LIMIT] << " ... (#{text.bytesize} bytes)".encode(text.encoding)
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+
+# What stands in the log of an exception whose methods may fail.
+class ErrorTextTest < Minitest::Test
+  ErrorText = Heddle::ErrorText
+
+  # An exception whose message can't be made.
+  class Broken < StandardError
+    def initialize(failure)
+      super()
+      @failure = failure
+    end
+
+    def message = raise(@failure)
+  end
+
+  def raised(error)
+    raise error
+  rescue StandardError => e
+    e
+  end
+
+  def test_the_text_of_an_exception_is_as_ruby_prints_it
+    error = raised(RuntimeError.new("no"))
+
+    assert_equal ["RuntimeError", "no", error.full_message(highlight: false)],
+                 %i[class_name message full].map { |name| ErrorText.public_send(name, error) }
+  end
+
+  def test_a_message_that_can_not_be_made_is_replaced_whatever_it_raises
+    [RuntimeError, NotImplementedError, SystemStackError, Class.new(Exception)].each do |failure|
+      error = raised(Broken.new(failure))
+      instead = "(its message can't be made: #{failure})"
+
+      assert_equal instead, ErrorText.message(error)
+      assert_match(/\A#{__FILE__}:\d+:.*: #{Regexp.escape("#{instead} (ErrorTextTest::Broken)")}\n\tfrom /,
+                   ErrorText.full(error))
+    end
+  end
+
+  def test_an_exception_that_was_never_raised_has_a_full_text
+    assert_equal "(its message can't be made: KeyError) (ErrorTextTest::Broken)", ErrorText.full(Broken.new(KeyError))
+  end
+
+  def test_a_class_without_a_name_of_its_own_has_one
+    error = Class.new(StandardError) { def self.to_s = raise(NotImplementedError) }.new("no")
+
+    assert_equal "an exception", ErrorText.class_name(error)
+  end
+
+  def test_a_long_message_is_cut
+    assert_equal "#{"x" * 16_384} ... (20000 bytes)", ErrorText.message(RuntimeError.new("x" * 20_000))
+  end
+
+  def test_cancelling_passes
+    %i[message full].each do |name|
+      assert_raises(Heddle::Cancelled) { ErrorText.public_send(name, Broken.new(Heddle::Cancelled)) }
+    end
+  end
+end
