@@ -253,6 +253,33 @@ class InitFromPumaTest < Minitest::Test
     assert_includes errors, 'RuntimeError: a\x1B[31mb'
   end
 
+  def test_messages_of_the_file_may_be_in_any_encoding
+    _, _, errors = init(<<~'RUBY')
+      raise "\xFF"
+      raise "p\u00F6rt\nmore".encode("UTF-16LE")
+      raise Class.new(StandardError) { def message = raise(NotImplementedError) }
+    RUBY
+
+    assert_includes errors, 'puma.rb:1: RuntimeError: \xFF'
+    assert_match(/puma.rb:2: RuntimeError: p\u00F6rt$/, errors)
+    assert_match(/puma.rb:3: .*: \(its message can't be made: NotImplementedError\)$/, errors)
+  end
+
+  def test_an_address_without_a_host_listens_on_every_address_of_ipv4
+    { "tcp://:3000" => "0.0.0.0:3000", "tcp://" => "0.0.0.0", "tcp://:" => "0.0.0.0", "tcp://[::]:3000/" => "[::]:3000",
+      "ssl://:3001?cert=a&key=b" => "tls://0.0.0.0:3001?cert=a&key=b" }.each do |url, address|
+      carry_over("bind #{url.inspect}\n")
+
+      assert_includes File.read("config/heddle.rb"), "bind #{address.inspect}\n"
+    end
+    carry_over("bind \"tcp://:\#{ENV.fetch('PORT', 4000)}\"\n")
+
+    assert_match(/^bind "0.0.0.0"\nport 4000$/, File.read("config/heddle.rb"))
+    carry_over('port 3000, ""')
+
+    assert_match(/^bind "0.0.0.0"\nport 3000$/, File.read("config/heddle.rb"))
+  end
+
   def test_what_is_written_all_the_same_says_so_at_its_top_and_has_the_lines_after_it
     report = carry_over("port 3000\nsize = Vault.size\nworkers size\nraise 'no vault'\npersistent_timeout 5\n",
                         status: 1)

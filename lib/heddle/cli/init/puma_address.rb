@@ -8,8 +8,17 @@ module Heddle
       # An address on which Puma listens, in the words of Heddle's `bind`.
       class PumaAddress
         # @param host [String]
+        # What an empty host is for Puma: for the system's resolver it stands for every IPv4 address.
+        EVERY_HOST = "0.0.0.0"
+        private_constant :EVERY_HOST
+
+        # @param host [String]
         # @return [String] in brackets when it is of IPv6
-        def self.host(host) = host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
+        def self.host(host)
+          return EVERY_HOST if host.empty?
+
+          host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
+        end
 
         # @param remarks [Array<String>] gets what is not quite the same
         def initialize(remarks)
@@ -23,9 +32,9 @@ module Heddle
           uri = url.match(%r{\A(tcp|unix|ssl)://([^?]*)(?:\?(.*))?\z}) or left("its kind of address is unknown")
           parameters = URI.decode_www_form(uri[3].to_s).to_h
           case uri[1]
-          when "tcp" then tcp(uri[2], parameters)
+          when "tcp" then tcp(with_host(uri[2]), parameters)
           when "unix" then unix(uri[2], parameters)
-          else tls(uri[2], parameters)
+          else tls(with_host(uri[2]), parameters)
           end
         end
 
@@ -41,6 +50,9 @@ module Heddle
         end
 
         private
+
+        # Puma ignores a path, and a colon without a port.
+        def with_host(address) = address.sub(%r{:?(?:/.*)?\z}m, "").sub(/\A(?=:\d+\z|\z)/, EVERY_HOST)
 
         def tcp(address, parameters)
           drop(parameters, "backlog" => "say it with the option backlog", "low_latency" => "always so")

@@ -16,8 +16,10 @@ module Heddle
           def message
             return "the file ends the program here, with status #{error.status}" if error.is_a?(SystemExit)
 
-            text = error.message.lines.first.to_s.chomp.gsub(/(?:#{PumaRecorder}|#<Class:#<#{PumaRecorder}.*?>>)::/, "")
-            Visible.line("#{error.class}: #{text}")
+            # First it is made UTF-8: it may be in any encoding, or in none.
+            text = Visible.lines(ErrorText.message(error))[/\A.*/]
+            text = text.gsub(/(?:#{PumaRecorder}|#<Class:#<#{PumaRecorder}.*?>>)::/, "")
+            "#{ErrorText.class_name(error)}: #{text}"
           end
 
           # @return [Boolean] whether it would have loaded the application
