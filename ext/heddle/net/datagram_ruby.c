@@ -5,6 +5,7 @@
 #include "net/fork_guard.h"
 #include "net/io_await.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <ruby/io.h>
 #include <string.h>
@@ -41,6 +42,30 @@ static const heddle_datagram_peer *peer_of(VALUE self)
     return rb_check_typeddata(self, &peer_type);
 }
 
+/* False: the text is no address. It may contain a NUL. */
+static bool read_ip_address(const char *text, size_t size, heddle_datagram_peer *peer)
+{
+    char copy[HEDDLE_ADDRESS_ROOM] = "";
+    if (size >= sizeof(copy) || memchr(text, '\0', size))
+        return false;
+    memcpy(copy, text, size);
+    if (inet_pton(AF_INET, copy, &peer->remote.ipv4.sin_addr) == 1)
+        peer->remote.any.sa_family = AF_INET;
+    else if (inet_pton(AF_INET6, copy, &peer->remote.ipv6.sin6_addr) == 1)
+        peer->remote.any.sa_family = AF_INET6;
+    else
+        return false;
+    return true;
+}
+
+static uint16_t port_of(VALUE port)
+{
+    VALUE number = rb_to_int(port);
+    if (!FIXNUM_P(number) || FIX2LONG(number) < 0 || FIX2LONG(number) > UINT16_MAX)
+        rb_raise(rb_eArgError, "port is %" PRIsVALUE ", and must be 0 to 65535", number);
+    return (uint16_t)FIX2LONG(number);
+}
+
 /*
  * call-seq: new(address, port) -> Peer
  *
@@ -49,22 +74,14 @@ static const heddle_datagram_peer *peer_of(VALUE self)
 static VALUE peer_new(VALUE class, VALUE address, VALUE port)
 {
     heddle_datagram_peer peer = {0};
-    heddle_address parsed;
-    int number = NUM2INT(port);
+    uint16_t number = htons(port_of(port));
     StringValue(address);
-    if (!heddle_address_read(RSTRING_PTR(address), (size_t)RSTRING_LEN(address), &parsed))
+    if (!read_ip_address(RSTRING_PTR(address), (size_t)RSTRING_LEN(address), &peer))
         rb_raise(rb_eArgError, "%+" PRIsVALUE " is no IP address: write 192.0.2.1 or 2001:db8::1", address);
-    if (number < 0 || number > UINT16_MAX)
-        rb_raise(rb_eArgError, "port is %d, and must be 0 to 65535", number);
-    if (parsed.family == AF_INET6) {
-        peer.remote.ipv6.sin6_family = AF_INET6;
-        peer.remote.ipv6.sin6_port = htons((uint16_t)number);
-        memcpy(&peer.remote.ipv6.sin6_addr, parsed.bytes, 16);
-    } else {
-        peer.remote.ipv4.sin_family = AF_INET;
-        peer.remote.ipv4.sin_port = htons((uint16_t)number);
-        memcpy(&peer.remote.ipv4.sin_addr, parsed.bytes, 4);
-    }
+    if (peer.remote.any.sa_family == AF_INET6)
+        peer.remote.ipv6.sin6_port = number;
+    else
+        peer.remote.ipv4.sin_port = number;
     return make_peer(&peer);
 }
 

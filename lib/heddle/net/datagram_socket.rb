@@ -22,7 +22,7 @@ module Heddle
       # @param max_size [Integer] bytes of a received datagram that are kept, 1 to 65,535
       # @return [DatagramSocket]
       # @raise [SystemCallError] when the address can't be bound
-      # @raise [ArgumentError]
+      # @raise [ArgumentError] when the address is no IP address, or the port or the size is out of range
       def self.bind(address, port, max_size: LARGEST)
         require "socket"
         local = numeric(address, port)
@@ -32,15 +32,17 @@ module Heddle
         report_own_address(socket, local) if wildcard
         socket.bind(local)
         adopt(socket, max_size, wildcard)
-      rescue SystemCallError, ArgumentError
-        socket&.close
+      rescue Exception
+        socket&.close # or the port would be in use until the next garbage collection
         raise
       end
 
       class << self
         private
 
+        # Addrinfo takes more: "" and "<any>" are wildcards there, and of a larger port it takes 16 bits.
         def numeric(address, port)
+          Peer.new(address.sub(/%[^%]+\z/, ""), port) # without the zone of a link-local address, fe80::1%eth0
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
         rescue SocketError
           raise ArgumentError, "#{address.inspect} is no IP address: write 127.0.0.1 or ::1"
