@@ -28,13 +28,23 @@ static int calls;                     /* of either function */
 static unsigned most_taken;           /* > 0: messages that one call takes at most */
 static int first_failing, end_failing; /* calls that fail with this errno: from the first one up to the end */
 static int code;
+static struct in6_pktinfo own_ipv6; /* of the last datagram's control message */
+static size_t control_size;
 
 int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 
+static void note_control(const struct msghdr *message)
+{
+    control_size = message->msg_controllen;
+    if (control_size == CMSG_SPACE(sizeof(own_ipv6)))
+        memcpy(&own_ipv6, CMSG_DATA(CMSG_FIRSTHDR(message)), sizeof(own_ipv6));
+}
+
 int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
     calls++;
+    note_control(&messages[0].msg_hdr);
     if (calls >= first_failing && calls < end_failing) {
         errno = code;
         return -1;
@@ -45,6 +55,7 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
     calls++;
+    note_control(message);
     if (calls >= first_failing && calls < end_failing) {
         errno = code;
         return -1;
@@ -364,6 +375,44 @@ static void answers_come_from_the_ipv6_address_that_was_asked(void)
     check_own_address(AF_INET6, "::", "::1");
 }
 
+/* A response that is never sent: only its control message counts. */
+static void respond_from(int family, const char *own)
+{
+    heddle_datagram_peer peer = {.remote.any.sa_family = (sa_family_t)family, .own_interface = 7, .has_own = true};
+    CHECK_EQUAL(1, inet_pton(family, own, peer.own));
+    calls = 0;
+    first_failing = 1;
+    end_failing = 2;
+    code = ENETUNREACH;
+    own_ipv6 = (struct in6_pktinfo){0};
+    CHECK(!heddle_datagram_send(&server, "answer", 6, &peer));
+    CHECK_EQUAL(1, calls);
+}
+
+static void only_link_local_addresses_have_an_interface(void)
+{
+    open_pair(SMALL);
+    respond_from(AF_INET6, "fe80::1");
+    CHECK_EQUAL(CMSG_SPACE(sizeof(struct in6_pktinfo)), control_size);
+    CHECK_EQUAL(7, own_ipv6.ipi6_ifindex);
+    respond_from(AF_INET6, "2001:db8::1");
+    CHECK_EQUAL(CMSG_SPACE(sizeof(struct in6_pktinfo)), control_size);
+    CHECK_EQUAL(0, own_ipv6.ipi6_ifindex);
+    close_pair();
+}
+
+static void no_response_comes_from_a_multicast_address(void)
+{
+    open_pair(SMALL);
+    respond_from(AF_INET6, "ff02::fb");
+    CHECK_EQUAL(0, control_size);
+    respond_from(AF_INET, "224.0.0.251");
+    CHECK_EQUAL(0, control_size);
+    respond_from(AF_INET, "192.0.2.1");
+    CHECK(control_size > 0);
+    close_pair();
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
@@ -385,5 +434,7 @@ int main(int argc, char **argv)
               answers_come_from_the_ipv4_address_that_was_asked);
     check_run("datagram", "answers come from the IPv6 address that was asked",
               answers_come_from_the_ipv6_address_that_was_asked);
+    check_run("datagram", "only link-local addresses have an interface", only_link_local_addresses_have_an_interface);
+    check_run("datagram", "no response comes from a multicast address", no_response_comes_from_a_multicast_address);
     return check_end();
 }

@@ -108,7 +108,10 @@ static void write_control(struct msghdr *header, control *memory, int level, int
     memcpy(CMSG_DATA(part), data, size);
 }
 
-/* A client takes no response from another address than the one that it asked. */
+/*
+ * A client takes no response from another address than the one that it asked. No response can come from a multicast
+ * address: there the kernel chooses one of its own.
+ */
 static void write_own_address(struct msghdr *header, control *memory, const heddle_datagram_peer *peer)
 {
     header->msg_control = NULL;
@@ -116,13 +119,19 @@ static void write_own_address(struct msghdr *header, control *memory, const hedd
     if (!peer->has_own)
         return;
     if (peer->remote.any.sa_family == AF_INET6) {
-        struct in6_pktinfo own = {.ipi6_ifindex = peer->own_interface};
+        struct in6_pktinfo own = {0}; /* without the interface: the way back may be another */
         memcpy(&own.ipi6_addr, peer->own, 16);
+        if (IN6_IS_ADDR_MULTICAST(&own.ipi6_addr))
+            return;
+        if (IN6_IS_ADDR_LINKLOCAL(&own.ipi6_addr))
+            own.ipi6_ifindex = peer->own_interface;
         write_control(header, memory, IPPROTO_IPV6, IPV6_PKTINFO, &own, sizeof(own));
     } else {
 #ifdef IP_PKTINFO
-        struct in_pktinfo own = {0}; /* without the interface: the way back may be another */
+        struct in_pktinfo own = {0}; /* without the interface, as above */
         memcpy(&own.ipi_spec_dst, peer->own, 4);
+        if (IN_MULTICAST(ntohl(own.ipi_spec_dst.s_addr)))
+            return;
         write_control(header, memory, IPPROTO_IP, IP_PKTINFO, &own, sizeof(own));
 #endif
     }

@@ -5,7 +5,8 @@
  * A UDP socket that receives and sends many datagrams with one system call. Nothing here waits. Uses no Ruby.
  *
  * While a batch of received datagrams is dispatched, the responses are queued; they leave together. Outside of a batch
- * a datagram is sent at once, because the next batch may be far away.
+ * a datagram is sent at once, because the next batch may be far away. Nothing but the next datagram or the batch's end
+ * flushes the queue: while a task of the batch blocks the loop, earlier responses wait, until the tick ends.
  */
 
 #include <netinet/in.h>
@@ -27,8 +28,8 @@ typedef struct {
         struct sockaddr_in ipv4;
         struct sockaddr_in6 ipv6;
     } remote;
-    uint8_t own[16];        /* 4 or 16 bytes, by the family */
-    uint32_t own_interface; /* IPv6 only: a link-local address means nothing without its interface */
+    uint8_t own[16];        /* 4 or 16 bytes, by the family; a response to a multicast address does not use it */
+    uint32_t own_interface; /* IPv6 only, for a link-local address, which means nothing without its interface */
     bool has_own;           /* only on a socket that is bound to a wildcard address */
 } heddle_datagram_peer;
 
