@@ -64,6 +64,17 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  # RSpec::Mocks::MockExpectationError, SystemStackError.
+  def test_an_error_that_is_no_standard_error_ends_its_query_only
+    errors = Thread::Queue.new
+    program = ->(query) { query.type == :A ? raise(Class.new(Exception), "planned") : query.answer("::1") }
+    serving(program, on_error: ->(error, _) { errors.push(error.message) }) do |dns|
+      assert_equal :SERVFAIL, dns.ask("a.test", :A).rcode
+      assert_equal "planned", errors.pop
+      assert_equal :NOERROR, dns.ask("b.test", :AAAA).rcode
+    end
+  end
+
   def test_a_query_to_which_the_program_says_nothing_is_refused
     serving(->(_) {}) { |dns| assert_equal :REFUSED, dns.ask("a.test", :A).rcode }
   end

@@ -191,7 +191,9 @@ module Heddle
           @program.call(query)
           query.refuse unless query.answered?
           query.respond
-        rescue StandardError => e
+        rescue *Scheduler::PASSED_ON
+          raise
+        rescue Exception => e
           query.respond(:SERVFAIL)
           @on_error.call(e, query)
         ensure
