@@ -45,9 +45,16 @@ module Heddle
       # that is left can see this at a switch only: it does not return.
       #
       # @param killed [#call]
+      # @raise [FiberError] where the thread asks for the first time, and there is no stack for that
       def unless_killed(killed)
-        ending = true
-        Fiber.new { nil }.resume
+        probe = kill_probe
+        begin
+          ending = true
+          probe.resume
+        rescue Exception # raised at the switch, by another thread or a signal's handler; a kill runs no rescue
+          ending = false
+          raise
+        end
         ending = false
         yield
       ensure
@@ -75,6 +82,21 @@ module Heddle
 
       # @return [Boolean] is this line of a backtrace Heddle's own?
       def own_line?(line) = line.start_with?(OWN_LINES)
+
+      private
+
+      # A fiber to switch to. It is kept: where there are too many fibers for a new one, a healthy fiber would get an
+      # error. It is blocking, so that it is not preempted.
+      #
+      # @return [Fiber] of this thread
+      def kill_probe
+        probe = Thread.current.thread_variable_get(:heddle_kill_probe)
+        return probe if probe&.alive?
+
+        probe = Fiber.new(blocking: true) { loop { Fiber.yield } }
+        Thread.current.thread_variable_set(:heddle_kill_probe, probe)
+        probe
+      end
     end
   end
 end

@@ -63,22 +63,23 @@ module Heddle
         end
 
         # Starts a fiber that ends what this one has left: a query that is under way, an open transaction. Until it has
-        # ended, {settle} waits for it in any other fiber.
+        # ended, {settle} waits for it in any other fiber. Where it can't be started, the connection is closed.
         #
         # @param connection [PG::Connection]
         # @yield in that fiber, when the connection is settled, or closed
         # @return [void]
-        def abandon(connection)
-          return if settling?(connection)
+        # @raise [FiberError] where there is no stack for a fiber
+        def abandon(connection, &)
+          return if connection.finished? || settling?(connection)
 
           settlement = Thread::Queue.new
           connection.instance_variable_set(:@heddle_settlement, settlement)
-          Fiber.schedule do
-            (settled?(connection) || stop(connection)) && end_transaction(connection)
-            yield if block_given?
-          ensure
-            connection.remove_instance_variable(:@heddle_settlement)
-            settlement.close
+          begin
+            Fiber.schedule { settle_abandoned(connection, settlement, &) }
+          rescue Exception
+            close(connection)
+            end_settlement(connection, settlement)
+            raise
           end
         end
 
@@ -94,6 +95,18 @@ module Heddle
         alias recover clean
 
         private
+
+        def settle_abandoned(connection, settlement)
+          (settled?(connection) || stop(connection)) && end_transaction(connection)
+          yield if block_given?
+        ensure
+          end_settlement(connection, settlement)
+        end
+
+        def end_settlement(connection, settlement)
+          connection.remove_instance_variable(:@heddle_settlement) if settling?(connection)
+          settlement.close
+        end
 
         def stop(connection) = attempt(connection) { cancel(connection) }
 

@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle"
+require "minitest/mock"
+
+# How code finds out that Fiber#kill ends its fiber.
+class UnlessKilledTest < Minitest::Test
+  NO_STACK = ->(*, **) { raise FiberError, "can't alloc machine stack to fiber" }
+
+  def test_a_killed_fiber_runs_the_other_block_each_time
+    seen = []
+    2.times do
+      fiber = Fiber.new do
+        Fiber.yield
+      ensure
+        Heddle::Concurrency.unless_killed(-> { seen << :killed }) { seen << :alive }
+      end
+      fiber.resume
+      fiber.kill
+    end
+
+    assert_equal %i[killed killed], seen
+  end
+
+  def test_a_fiber_that_ends_by_itself_runs_its_block
+    seen = []
+    Fiber.new { Heddle::Concurrency.unless_killed(-> { seen << :killed }) { seen << :alive } }.resume
+
+    assert_equal [:alive], seen
+  end
+
+  # At the limit of fibers.
+  def test_a_healthy_fiber_is_not_taken_for_killed_where_no_fiber_gets_a_stack
+    ask # the first question needs a stack
+    Fiber.stub(:new, NO_STACK) { assert_equal :alive, ask }
+  end
+
+  def test_a_healthy_fiber_is_not_taken_for_killed_when_even_the_first_question_gets_no_stack
+    Thread.new do
+      Fiber.stub(:new, NO_STACK) { assert_raises(FiberError) { ask } }
+      assert_equal :alive, ask
+    end.join
+  end
+
+  # An exception of another thread, or of a signal's handler.
+  def test_an_exception_that_comes_at_the_question_is_not_taken_for_a_kill
+    Thread.new do
+      interrupted = Fiber.new { raise IndexError }
+      Fiber.stub(:new, ->(**) { interrupted }) { assert_raises(IndexError) { ask } }
+      assert_equal :alive, ask
+    end.join
+  end
+
+  private
+
+  def ask = Heddle::Concurrency.unless_killed(-> { flunk "it is not killed" }) { :alive }
+end
