@@ -46,6 +46,75 @@ class SequelPoolTest < Minitest::Test
     end
   end
 
+  KINDS.slice("timed_queue", "sharded_timed_queue").each do |kind, options|
+    define_method("test_a_waiting_task_of_a_#{kind}_pool_gets_a_connection_when_the_one_before_it_is_killed") do
+      database = frozen(1, pool_class: kind.to_sym, **options)
+      Heddle.run do
+        gate = Queue.new
+        killed = nil
+        Heddle.async { database.synchronize { gate.pop } && killed.fiber.kill }
+        killed = Heddle.async { ask(database) }
+        waiting = Heddle.async { ask(database) }
+        sleep 0 until [killed, waiting].all? { |task| queued?(task) }
+        gate << :done
+
+        assert_equal(:served, Heddle.timeout(5) { waiting.value })
+      end
+    end
+  end
+
+  def test_a_thread_without_a_loop_gets_another_connection_in_place_of_one_that_is_settled
+    fit = [false, true]
+    Heddle::Databases::Sequel.stub(:fit?, ->(_connection) { fit.shift }) do
+      Heddle::Databases::Sequel.stub(:settling?, true) { assert_equal :served, ask(@database) }
+    end
+    assert_equal 1, @database.pool.size
+  end
+
+  KINDS.each do |kind, options|
+    define_method("test_a_waiting_task_of_a_#{kind}_pool_gets_a_connection_when_another_is_killed_while_it_connects") do
+      gate = Queue.new
+      slow = connecting = false
+      database = frozen(1, pool_class: kind.to_sym, **options,
+                           after_connect: ->(_connection) { slow && (connecting = true) && gate.pop })
+      database.disconnect
+      slow = true
+      Heddle.run do
+        killed = Heddle.async { ask(database) }
+        waiting = Heddle.async { ask(database) }
+        sleep 0 until connecting && queued?(waiting)
+        killed.fiber.kill
+        gate.close
+
+        assert_equal(:served, Heddle.timeout(5) { waiting.value })
+        assert_equal 1, database.pool.size
+      end
+    end
+  end
+
+  # The other fiber waits for the bytes that the question would read.
+  def test_a_connection_is_asked_whether_it_is_alive_when_the_fiber_that_settles_it_has_ended
+    skip "needs the gem pg: bin/setup" if Gem::Specification.find_all_by_name("pg").empty?
+    require "pg"
+    asked = false
+    connection = Class.new(PG::Connection) do
+      define_method(:consume_input) { asked = true }
+      define_method(:finished?) { false }
+      define_method(:transaction_status) { PG::PQTRANS_IDLE }
+    end.allocate
+    connection.instance_variable_set(:@heddle_settlement, settlement = Queue.new)
+    Heddle.run do
+      waiting = Heddle.async { Heddle::Databases::Sequel.fit?(connection) }
+      sleep 0 until asked || settlement.num_waiting == 1
+
+      refute asked
+      settlement.close
+
+      assert waiting.value
+      assert asked
+    end
+  end
+
   def test_a_task_that_is_waited_for_only_later_gets_the_error_then
     database = frozen(1)
     Heddle.run do
@@ -97,6 +166,9 @@ class SequelPoolTest < Minitest::Test
     Heddle::Databases.install
     Sequel.mock(max_connections: connections, pool_timeout: 60, **).freeze
   end
+
+  # Not every pool counts those who wait.
+  def queued?(task) = task.fiber.backtrace.any? { |line| line.include?("heddle_wait") }
 
   def ask(database) = database.synchronize { :served }
 

@@ -47,8 +47,21 @@ module Heddle
       module ConnectionPool
         private
 
+        # Interrupted or killed before it has a connection, this fiber leaves a place for one: one that waits gets it.
         def acquire(owner, *server)
-          while (connection = super)
+          interrupted = true
+          connection = heddle_acquire_fit(owner, server) { super }
+          interrupted = false
+          connection
+        rescue Exception => e
+          interrupted = heddle_interruption?(e)
+          raise
+        ensure
+          heddle_refill(*server) if interrupted
+        end
+
+        def heddle_acquire_fit(owner, server)
+          while (connection = yield)
             begin
               fit = false
               fit = Sequel.fit?(connection)
@@ -57,10 +70,23 @@ module Heddle
               heddle_discard(connection, owner, server) unless fit # also when interrupted amid the question
             end
           end
-        rescue Exception => e
-          # Interrupted before it had one, this fiber leaves a place for a connection: one that waits gets it.
-          heddle_refill(*server) if heddle_interruption?(e)
+        end
+
+        # Sequel counts the place as free after an exception only. A fiber that Fiber#kill ends runs no rescue.
+        def preallocated_make_new(*server)
+          ended = false
+          connection = super
+          ended = true
+          connection
+        rescue Exception
+          ended = true
           raise
+        ensure
+          heddle_free_place(*server) unless ended
+        end
+
+        def heddle_free_place(server = 0)
+          sync { (@sizes || @size)[server] -= 1 }
         end
 
         # Called by a pool of the kind `timed_queue` to wait.
@@ -91,15 +117,32 @@ module Heddle
           sync { allocated.delete(owner) }
           return disconnect_acquired_connection(connection, owner, *server) unless Sequel.settling?(connection)
 
-          Fiber.schedule do
+          heddle_run_apart do
             Sequel.settle(connection)
+          ensure
             disconnect_acquired_connection(connection, owner, *server)
             heddle_refill(*server)
           end
         end
 
+        # In a thread where no loop runs, or where it has no stack for a fiber.
+        def heddle_run_apart(&work)
+          Fiber.current_scheduler ? Fiber.schedule(&work) : Thread.new(&work)
+        rescue FiberError
+          Thread.new(&work)
+        end
+
+        # Wakes a fiber that waits. This one may have been woken for a connection that it did not take.
+        # A pool of the kind `threaded` has a condition: the fiber that is woken takes a connection, or connects itself.
         def heddle_refill(*server)
-          fill_queue(*server, 1) if respond_to?(:fill_queue, true)
+          unless respond_to?(:fill_queue, true)
+            waiter = @waiter || @waiters[server.first]
+            return sync { waiter.signal }
+          end
+
+          queue = @queue || @queues[server.first]
+          connection = queue.pop(timeout: 0)
+          connection ? queue.push(connection) : fill_queue(*server, 1)
         end
 
         # Sequel makes an error of its own of whatever ends the attempt to connect. An interruption is no error.
@@ -150,7 +193,7 @@ module Heddle
         # @param connection [Object]
         # @return [Boolean] whether it is open, here and on the server, and nothing is under way
         def fit?(connection)
-          return Postgresql.alive?(connection) && Postgresql.settle(connection) if postgresql?(connection)
+          return Postgresql.settle(connection) && Postgresql.alive?(connection) if postgresql?(connection)
 
           driver = Databases.driver(connection) or return !connection.respond_to?(:closed?) || !connection.closed?
           driver.alive?(connection)
