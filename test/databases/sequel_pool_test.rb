@@ -92,6 +92,25 @@ class SequelPoolTest < Minitest::Test
     end
   end
 
+  # Its fiber would have it for ever, also when it is closed.
+  def test_a_connection_comes_back_when_its_task_is_cancelled_while_a_thread_has_the_pools_mutex
+    database = frozen(1)
+    Heddle.run do
+      released = false
+      task = Heddle.async do
+        database.synchronize do
+          hold_mutex(database.pool) { released }
+          Heddle.async { task.cancel }
+          released = true
+        end
+      end
+      task.wait
+
+      assert_empty database.pool.instance_variable_get(:@allocated)
+      assert_equal :served, ask(database)
+    end
+  end
+
   # The other fiber waits for the bytes that the question would read.
   def test_a_connection_is_asked_whether_it_is_alive_when_the_fiber_that_settles_it_has_ended
     skip "needs the gem pg: bin/setup" if Gem::Specification.find_all_by_name("pg").empty?
@@ -165,6 +184,16 @@ class SequelPoolTest < Minitest::Test
   def frozen(connections, **)
     Heddle::Databases.install
     Sequel.mock(max_connections: connections, pool_timeout: 60, **).freeze
+  end
+
+  # Until this thread waits, after the block has said so.
+  def hold_mutex(pool)
+    waiting = Thread.current
+    locked = Queue.new
+    Thread.new do
+      pool.__send__(:sync) { locked.push(true) && (Thread.pass until yield && waiting.status == "sleep") }
+    end
+    locked.pop
   end
 
   # Not every pool counts those who wait.

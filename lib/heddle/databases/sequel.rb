@@ -156,6 +156,14 @@ module Heddle
         end
       end
 
+      # Put before the classes of pools whose mutex is held for moments only, and never during a wait.
+      module QueueMutex
+        # A thread that fills the queue may have the mutex. The fiber does not switch meanwhile: were it interrupted or
+        # killed there, it would keep a connection that it does not use, and get it again, closed or not, at its next
+        # check-out. Nor is it preempted while it has the mutex, so that no fiber of the same thread can wait for it.
+        def sync = Fiber.blocking { super }
+      end
+
       class << self
         # @return [void]
         def install
@@ -177,7 +185,10 @@ module Heddle
         # @param pool [::Sequel::ConnectionPool]
         # @return [void]
         def prepare_pool(pool)
-          pool.class.prepend(ConnectionPool) unless %i[single sharded_single].include?(pool.pool_type)
+          return if %i[single sharded_single].include?(pool.pool_type)
+
+          pool.class.prepend(ConnectionPool)
+          pool.class.prepend(QueueMutex) if pool.respond_to?(:fill_queue, true)
         end
 
         # @param connection [Object]
