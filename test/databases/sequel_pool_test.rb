@@ -92,6 +92,19 @@ class SequelPoolTest < Minitest::Test
     end
   end
 
+  # Code that is loaded for it can wait.
+  def test_a_task_that_is_interrupted_while_its_check_out_is_noted_keeps_no_connection
+    database = frozen(1)
+    Heddle.run do
+      Heddle::Databases::Sequel::Checkouts.stub(:of, ->(_pool) { raise IndexError }) do
+        assert_raises(IndexError) { ask(database) }
+      end
+
+      assert_empty database.pool.instance_variable_get(:@allocated)
+      assert_equal :served, ask(database)
+    end
+  end
+
   # Its fiber would have it for ever, also when it is closed.
   def test_a_connection_comes_back_when_its_task_is_cancelled_while_a_thread_has_the_pools_mutex
     database = frozen(1)

@@ -63,11 +63,11 @@ module Heddle
         def heddle_acquire_fit(owner, server)
           while (connection = yield)
             begin
-              fit = false
-              fit = Sequel.fit?(connection)
-              return heddle_taken(connection) if fit
+              taken = nil
+              taken = heddle_taken(connection) if Sequel.fit?(connection)
+              return taken if taken
             ensure
-              heddle_discard(connection, owner, server) unless fit # also when interrupted amid the question
+              heddle_discard(connection, owner, server) unless taken # also when interrupted amid either
             end
           end
         end
