@@ -54,10 +54,13 @@ module Heddle
           disconnect! if @raw_connection&.closed?
         end
 
+        # The driver's connection ends last: in a killed fiber that does not return.
+        #
         # @api private
-        def heddle_part
-          Databases.driver(@raw_connection)&.abandon(@raw_connection) if @raw_connection
+        def heddle_part(raw = @raw_connection)
+          @raw_connection = nil
           disconnect!
+          Databases.driver(raw)&.abandon(raw) if raw
         end
       end
 
