@@ -67,6 +67,27 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
+  # The reopening is handled before that fiber runs and waits on.
+  def test_reopening_fails_also_a_wait_whose_fiber_was_woken_for_nothing
+    scheduled do
+      reader, writer = IO.pipe
+      other = IO.pipe
+      error = nil
+      fiber = Fiber.schedule do
+        reader.wait_readable(LIMIT)
+      rescue IOError => e
+        error = e
+      end
+      3.times { Fiber.scheduler.yield } # until it waits in the selector
+      Fiber.scheduler.unpark(fiber)
+      reader.reopen(other.first) # to reopen by a path would wait
+      until_true { sleep(0.001) && !fiber.alive? }
+
+      assert_equal "stream reopened while a fiber waited for it", error&.message
+      [writer, *other].each(&:close)
+    end
+  end
+
   # The loop's own thread alone may touch its selector: a message tells it, and wakes it.
   def test_a_reopen_by_another_thread_with_or_without_a_loop_fails_who_waits
     in_a_loop = ->(&block) { Thread.new { scheduled { block.call } } }

@@ -60,9 +60,14 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
     loop->io.notes[fd] = note;
 }
 
-/* The result -EBADF means that the IO was closed or reopened during the wait. */
+/*
+ * The result -EBADF means that the IO was closed or reopened during the wait. A wait that is not armed has ended already,
+ * or ends after a tick; one whose fiber was woken for nothing is armed, and would go on.
+ */
 static void fail_wait(heddle_io_wait *wait)
 {
+    if (!wait->waiter.armed)
+        return;
     wait->result = -EBADF;
     heddle_loop_disarm(wait->park.loop, &wait->waiter);
     heddle_park_wake(&wait->park);
@@ -105,7 +110,7 @@ void heddle_io_fail_closed_waits(heddle_loop *loop)
 {
     for (int fd = 0; fd < loop->io.size; fd++) {
         for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next) {
-            if (!wait->park.woken && is_closed(wait->io))
+            if (is_closed(wait->io))
                 fail_wait(wait);
         }
     }
@@ -115,10 +120,8 @@ void heddle_io_fail_waits(heddle_loop *loop, int fd)
 {
     if (fd < 0 || fd >= loop->io.size)
         return;
-    for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next) {
-        if (!wait->park.woken)
-            fail_wait(wait);
-    }
+    for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next)
+        fail_wait(wait);
 }
 
 /* Called by the loop for the message `io.reopened`: only on its own thread may a wait be removed from the selector. */
@@ -128,7 +131,7 @@ static void receive_reopened(heddle_loop_message *message)
     loop->io.reopened_posted = false;
     for (int fd = 0; fd < loop->io.size; fd++) {
         for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next) {
-            if (wait->reopened && !wait->park.woken)
+            if (wait->reopened)
                 fail_wait(wait);
         }
     }
@@ -176,7 +179,7 @@ static VALUE wait_for_event(VALUE data)
         return Qnil;
     }
     do {
-        /* the hook `unblock` may wake the fiber although nothing is ready: then the wait goes on */
+        /* #unpark, or a time limit that Thread.handle_interrupt delays, may wake the fiber for nothing: it waits on */
         wait->park.woken = false;
         heddle_park_wait(&wait->park);
     } while (wait->waiter.armed && !wait->park.timed_out);
