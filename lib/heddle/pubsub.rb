@@ -49,7 +49,7 @@ module Heddle
       attr_reader :server
 
       # @param address [String, nil]
-      # @raise [ArgumentError] when it is no address of a backend, though it looks like one
+      # @raise [ArgumentError] when it begins neither with unix: nor with the scheme of a backend
       def server=(address)
         @server = address
         @backend = Backend.new(address) if address && !address.start_with?("unix:")

@@ -90,7 +90,10 @@ static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connec
     return HEDDLE_H1_MORE;
 }
 
-/* `bytes` may be overwritten: chunks are decoded in place. `*used`: how many of them need not be kept. */
+/*
+ * `bytes` may be overwritten: chunks of a discarded body are decoded in place. `*used`: how many of them need not be
+ * kept.
+ */
 static HEDDLE_MUST_CHECK heddle_h1_progress parse_bytes(heddle_connection *connection, char *bytes, size_t size,
                                                         size_t *used)
 {
@@ -124,8 +127,8 @@ static uint32_t estimate_buffered_requests(const heddle_connection *connection)
 }
 
 /*
- * The queue's time limit counts from the end of the body, which may have come long after the head; without a body, from
- * the request's arrival.
+ * The queue's time limit counts from now if a body was received, which may be long after the head; otherwise from the
+ * request's arrival.
  */
 void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
 {
@@ -140,6 +143,7 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
     /* The requests before it count, too: else the end of a pipeline would shorten the turns of all connections. */
     if (!at_front)
         heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
+    /* One whose runner did not go on with the pipeline: after the connection's turn it waits for the next round. */
     if (h1->pipelined && !at_front)
         heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
     else

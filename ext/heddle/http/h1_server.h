@@ -42,7 +42,7 @@ typedef struct {
     int64_t since;   /* when the body began; moved later by the time that writing it took */
     int64_t writing_since; /* when the writing of a part of the body to its file began */
     uint64_t taken;  /* bytes received of the body, or while lingering */
-    int64_t left;    /* bytes left of a body of known length; -1: it comes in chunks */
+    int64_t left;    /* bytes left of a body of known length; or HEDDLE_CHUNKED_BODY, HEDDLE_NO_BODY */
     heddle_chunked chunked;
     heddle_exchange *exchange; /* the exchange that is received, waits or runs; or NULL */
 } heddle_h1;

@@ -76,7 +76,7 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
  * responses of a turn are sent together. True: it is queued, or the connection may be gone. False: none is queued,
  * because none is complete or the turn has ended.
  */
-bool heddle_h1_queue_pipelined(heddle_connection *connection);
+HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
 /*
  * Queues the request for a runner; `at_front`: before all others, so that the runner of the previous request takes it.
  */

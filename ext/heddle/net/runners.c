@@ -94,6 +94,7 @@ void heddle_runners_summon_later(heddle_sockets *sockets)
         return;
     timer->fn = retry_summons;
     timer->deadline = heddle_deadline_after(HEDDLE_RUNNERS_RETRY);
+    /* without memory the next item that is queued, or the next runner that is idle, summons */
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 

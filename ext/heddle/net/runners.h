@@ -51,7 +51,7 @@ void heddle_runners_init(heddle_sockets *sockets, bool pooled);
 void heddle_runners_summon(heddle_sockets *sockets);
 /* The fibers of the serving runners, an Array. */
 VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
-/* The same, each with its protocol's description of the request. */
+/* Of those whose request is described by its protocol: pairs of the fiber and the description. */
 VALUE heddle_runners_list_work(heddle_sockets *sockets);
 /* Is there no connection, and does no runner serve one? */
 bool heddle_runners_are_done(const heddle_sockets *sockets);

@@ -46,7 +46,10 @@ struct heddle_job {
     int error;                   /* errno after the function */
     int64_t queued_at, began;    /* CLOCK_MONOTONIC, ns */
     int64_t wall;                /* how long the function ran, ns */
-    /* CPU time of its thread, ns; < 0: unknown, because the job was brief or the machine busy */
+    /*
+     * How long it computed, ns: all its time if it never waited by itself, even while others had the core
+     * (heddle_thread_computed); < 0: unknown, because the job was brief or the machine busy
+     */
     int64_t cpu;
 
     _Atomic int state;

@@ -148,7 +148,10 @@ static unsigned count_queued(void)
     return queues.waiting.count + queues.computing.count + queues.prompt.count;
 }
 
-/* Are there cores for the running jobs, `more` further ones, and one thread that spins: the loop's or an idle one? */
+/*
+ * Are there cores for the running jobs, for `more` other threads, and for the one that spins? The others are those of
+ * the queued jobs while the loop spins, and the loop's thread while an idle one spins.
+ */
 static bool may_spin(unsigned more)
 {
     return counts.running + more < counts.cores;
@@ -354,7 +357,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     if (job->take_errors)
         job->errors = job->take_errors();
     int64_t wall = heddle_clock_now() - job->began;
-    int64_t cpu = -1; /* unknown; with the time for which others had the core */
+    int64_t cpu = -1; /* unknown; otherwise computing time: see heddle_thread_computed */
     if (!job->brief)
         cpu = heddle_thread_computed(heddle_clock_read(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
     heddle_debug_delay();

@@ -2,9 +2,10 @@
 #define HEDDLE_OFFLOAD_THREADS_H
 
 /*
- * The offload threads and their queue of jobs. They are Ruby threads, each of which stays in one call without the GVL,
- * so that a job may allocate by xmalloc (which may collect garbage) and call back into Ruby. The caller makes the
- * threads; these functions use no Ruby, and may be called from any thread unless they say otherwise.
+ * The offload threads and their queue of jobs. They are Ruby threads, each of which stays in a call without the GVL and
+ * leaves it only to take an interrupt or to end, so that a job may allocate by xmalloc (which may collect garbage) and
+ * call back into Ruby. The caller makes the threads; these functions use no Ruby, and may be called from any thread
+ * unless they say otherwise.
  *
  * A queued job may be the one that ends the running ones (an unlock, for example). So beyond a soft limit more threads
  * are started, but slowly, up to the limit. Then jobs stay queued; they can be withdrawn.

@@ -139,7 +139,7 @@ static inline HEDDLE_LAST_USE void heddle_subscriber_drained(heddle_subscriber *
 
 typedef struct {
     uint64_t delivered; /* counted once for each subscriber */
-    uint64_t dropped;   /* messages that subscribers did not get because they were too slow */
+    uint64_t dropped;   /* DROP: messages that subscribers were too slow for; COALESCE: how often one fell behind */
     uint64_t resets;    /* counted once for each subscriber */
     uint64_t closed;    /* subscribers that were too slow */
     size_t subscribers, topics;

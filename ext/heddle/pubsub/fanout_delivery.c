@@ -236,7 +236,10 @@ void heddle_fanout_mark_broadcast(const heddle_fanout *fanout)
 
 /* -- what subscribers have missed ---------------------------------------------------------------------------------- */
 
-/* Reads the message at an LSN into `own`, or returns a shared one. NULL: it was overwritten. */
+/*
+ * Reads the message at an LSN into `own`, or returns a shared one. NULL: it was
+ * overwritten, is of another generation, or no memory.
+ */
 static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_message *own)
 {
     const heddle_fanout *fanout = topic->fanout;
@@ -273,6 +276,7 @@ static void renew_subscriber(heddle_subscriber *subscriber)
     if (offset >= 0 && state.generation != topic->fanout->generation)
         return; /* the fan-out notices the new generation later: then all subscribers catch up and get the reset */
     subscriber->generation = topic->fanout->generation;
+    /* < 0: the history's mutex was not to be had. A client that continues from 0 gets what is kept, or a reset. */
     heddle_fanout_deliver_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
 }
 

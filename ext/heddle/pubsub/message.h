@@ -24,7 +24,7 @@ struct heddle_message {
     size_t topic_size;
     char epoch[16]; /* its position is "epoch:offset" */
     uint64_t offset;
-    uint64_t previous_offset; /* the topic has no messages between this offset and its own */
+    uint64_t previous_offset; /* the topic has none between this offset and its own; 0 outside of a broadcast */
     /*
      * Messages before this one are lost, and their number is unknown: the client's state is out of date. There is no
      * payload, and the offset is that of the last message, from which the client continues.

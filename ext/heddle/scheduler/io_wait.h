@@ -50,7 +50,10 @@ enum {
 uint8_t heddle_io_get_note(const heddle_loop *loop, int fd);
 void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMemoryError */
 
-/* Are other fibers ready to run? One of them may cause the awaited event. */
+/*
+ * Are other fibers ready to run? Or, where the selector knows that without a system call (io_uring), is there something
+ * to submit or an event to take? Either may cause the awaited event.
+ */
 bool heddle_io_has_others_ready(const heddle_loop *loop);
 /* Lets the fibers run that are ready now. Raises IOError when `io` is closed or reopened meanwhile. */
 void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd);

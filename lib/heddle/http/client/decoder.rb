@@ -15,7 +15,7 @@ module Heddle
         # @param head [H1::ReceivedResponse]
         # @param limit [Integer, nil] bytes that may come out
         # @return [Decoder, nil] nil: nothing is to be undone
-        # @raise [DecodingError] for an encoding that the request did not offer
+        # @raise [DecodingError] for another encoding than gzip or deflate, and for several at once
         def self.for(head, limit)
           encoding = Fields.value(head.fields, "content-encoding")
           return unless encoding && head.body?
@@ -24,7 +24,7 @@ module Heddle
           return if names.empty?
           return new(limit, whole: !head.until_close?) if names.size == 1 && KNOWN.include?(names.first)
 
-          raise DecodingError, "the answer's Content-Encoding is #{encoding.inspect}, and gzip or deflate was offered"
+          raise DecodingError, "the answer's Content-Encoding is #{encoding.inspect}; only one encoding can be undone: gzip or deflate"
         end
 
         # @param whole [Boolean] whether the body's own framing has an end: then it may be empty
