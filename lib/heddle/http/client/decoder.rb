@@ -24,7 +24,8 @@ module Heddle
           return if names.empty?
           return new(limit, whole: !head.until_close?) if names.size == 1 && KNOWN.include?(names.first)
 
-          raise DecodingError, "the answer's Content-Encoding is #{encoding.inspect}; only one encoding can be undone: gzip or deflate"
+          raise DecodingError, "the answer's Content-Encoding is #{encoding.inspect}; only one can be undone: " \
+                               "gzip or deflate"
         end
 
         # @param whole [Boolean] whether the body's own framing has an end: then it may be empty
