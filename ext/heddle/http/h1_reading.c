@@ -143,7 +143,10 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
     /* The requests before it count, too: else the end of a pipeline would shorten the turns of all connections. */
     if (!at_front)
         heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
-    /* One whose runner did not go on with the pipeline: after the connection's turn it waits for the next round. */
+    /*
+     * A pipelined request that the runner of the request before did not take at once: it comes first while the
+     * connection's turn lasts, and waits for the next round if the turn is over.
+     */
     if (h1->pipelined && !at_front)
         heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
     else

@@ -31,7 +31,7 @@ typedef struct {
     /* those that wait for work; the last one comes first, because its stack is still in the processor's caches */
     heddle_runner *idle;
     size_t idle_count;
-    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: so many were never needed */
+    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: so many were never summoned */
     heddle_runner *serving;
     size_t serving_count;
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */
@@ -53,7 +53,7 @@ void heddle_runners_summon(heddle_sockets *sockets);
 VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
 /* Of those whose request is described by its protocol: pairs of the fiber and the description. */
 VALUE heddle_runners_list_work(heddle_sockets *sockets);
-/* Is there no connection, and does no runner serve one? */
+/* Is there no connection, and does no runner serve an item? */
 bool heddle_runners_are_done(const heddle_sockets *sockets);
 /* Called when a connection or an item has ended: wakes the fiber `waiting_for_end` if that was the last one. */
 void heddle_runners_wake_if_done(heddle_sockets *sockets);

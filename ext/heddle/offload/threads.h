@@ -2,9 +2,9 @@
 #define HEDDLE_OFFLOAD_THREADS_H
 
 /*
- * The offload threads and their queue of jobs. They are Ruby threads, each of which stays in a call without the GVL and
- * leaves it only to take an interrupt or to end, so that a job may allocate by xmalloc (which may collect garbage) and
- * call back into Ruby. The caller makes the threads; these functions use no Ruby, and may be called from any thread
+ * The offload threads and their queues of jobs. They are Ruby threads, each of which stays in a call without the GVL
+ * and leaves it only to take an interrupt or to end, so that a job may allocate by xmalloc (which may collect garbage)
+ * and call back into Ruby. The caller makes the threads; these functions use no Ruby, and may be called from any thread
  * unless they say otherwise.
  *
  * A queued job may be the one that ends the running ones (an unlock, for example). So beyond a soft limit more threads
@@ -33,7 +33,8 @@ void heddle_threads_report_unstarted(void);
 
 /*
  * Called each time a queued job has waited for HEDDLE_OVERDUE_NS. True: the caller must start one more thread. That
- * thread runs the first job of the queue; if the first job's own loop is stuck and never asks, later ones ask for it.
+ * thread runs the oldest job that may run. Only the first job of its queue (threads.c has one for each kind) gets a
+ * thread so; if its loop is stuck and never asks, a later one may ask after three times HEDDLE_OVERDUE_NS.
  */
 #define HEDDLE_OVERDUE_NS ((int64_t)20 * 1000 * 1000)
 bool heddle_threads_check_overdue(heddle_job *job);

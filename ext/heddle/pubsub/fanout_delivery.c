@@ -109,6 +109,10 @@ static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *n
         if (subscriber->operations->prefetch)
             subscriber->operations->prefetch(subscriber, step == 0);
     }
+    /*
+     * The third one's record, and the line behind it: the subscriber is embedded in a larger record, whose next
+     * members, such as the pointer to its socket, the operation reads later.
+     */
     heddle_prefetch(next, sizeof(heddle_subscriber) + HEDDLE_CACHE_LINE);
 }
 
@@ -296,6 +300,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = find_start_offset(subscriber, all_missed), offset = since;
+    /* `offset`: the topic has no message after it; still `since` if the history can't be read. For the reset. */
     int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns,
                                     &offset);
     if (count == -ESTALE)
@@ -318,7 +323,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
         }
         deliver_message(subscriber, message);
     }
-    /* A reset follows also when the history can't be read, because it is unknown then what was missed. */
+    /* -ENODATA: messages are gone, or `since` was never assigned. Otherwise the history can't be read. */
     if (count < 0 && delivery.subscriber)
         heddle_fanout_deliver_reset(delivery.subscriber, offset);
     heddle_fanout_end_delivery(fanout, &delivery);

@@ -197,7 +197,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
                  HEDDLE_TOPIC_LIMIT);
     if (result == HEDDLE_SUBSCRIBE_FAILED)
         rb_raise(rb_eRuntimeError,
-                 "no subscription could be made: there is no memory, or another process holds the history");
+                 "the subscription failed: no memory, or another process keeps the lock of the pub/sub history");
     if (was_reset)
         return Qfalse;
     return size ? rb_usascii_str_new(text, (long)size) : Qnil;

@@ -61,7 +61,7 @@ module Heddle
           uri = URI.parse(url)
           return uri if uri.is_a?(URI::HTTP) && uri.hostname && !uri.hostname.empty?
 
-          raise ArgumentError, "#{url.inspect} is no http:// or https:// URL"
+          raise ArgumentError, "#{url.inspect} is no http:// or https:// URL with a host"
         rescue URI::InvalidURIError
           raise ArgumentError, "#{url.inspect} is no URL: other characters than RFC 3986 allows must be percent-encoded"
         end
