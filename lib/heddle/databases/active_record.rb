@@ -13,9 +13,9 @@ module Heddle
         # @api private
         def heddle_settle
           raw = @raw_connection
-          return if !raw.is_a?(::PG::Connection) || Postgresql.idle?(raw)
+          return unless raw.is_a?(::PG::Connection)
 
-          disconnect! unless Postgresql.settle(raw, killed: method(:heddle_part))
+          disconnect! unless Postgresql.settle(raw) { heddle_part(raw) }
         end
 
         # Gives the driver's connection to another fiber, which ends what is under way there and closes it. This one
@@ -37,7 +37,7 @@ module Heddle
             ended = true
             value
           ensure
-            Postgresql.settle(raw, killed: method(:heddle_part)) if !ended && raw.is_a?(::PG::Connection)
+            Postgresql.settle(raw) { heddle_part(raw) } if !ended && raw.is_a?(::PG::Connection)
           end
         end
 

@@ -28,14 +28,6 @@ module Heddle
         # @return [Boolean] whether it is connected and no query is under way
         def quiet?(connection) = QUIET.include?(connection.transaction_status)
 
-        # The usual case, for which {settle} has nothing to do.
-        #
-        # @param connection [PG::Connection]
-        # @return [Boolean] is it connected and in no transaction, and does no other fiber use it?
-        def idle?(connection)
-          !connection.finished? && connection.transaction_status == ::PG::PQTRANS_IDLE && !settling?(connection)
-        end
-
         # Asks the socket, not the server.
         #
         # @param connection [PG::Connection] an idle one
@@ -51,15 +43,16 @@ module Heddle
         # in time, the connection is closed.
         #
         # @param connection [PG::Connection]
-        # @param killed [#call] called instead, with the connection, where Fiber#kill is ending the calling fiber: that
-        #   fiber can't wait, and this method does not return. By default another fiber does all of it.
+        # @yield [connection] instead, where Fiber#kill is ending the calling fiber: that fiber can't wait, and this
+        #   method does not return. Without a block another fiber does all of it.
         # @return [Boolean] whether the connection can be used; it may be in a transaction
-        def settle(connection, killed: method(:abandon))
+        def settle(connection)
           connection.instance_variable_get(:@heddle_settlement)&.pop # another fiber is at it
           return !connection.finished? if settled?(connection)
           return stop(connection) unless Fiber.current_scheduler
 
-          Concurrency.unless_killed(-> { killed.call(connection) }) { stop(connection) }
+          killed = -> { block_given? ? yield(connection) : abandon(connection) }
+          Concurrency.unless_killed(killed) { stop(connection) }
         end
 
         # Starts a fiber that ends what this one has left: a query that is under way, an open transaction. Until it has

@@ -7,8 +7,7 @@ module Heddle
     class InitCommand
       # An address on which Puma listens, in the words of Heddle's `bind`.
       class PumaAddress
-        # @param host [String]
-        # What an empty host is for Puma: for the system's resolver it stands for every IPv4 address.
+        # Puma passes an empty host to the system's resolver, for which it stands for every IPv4 address.
         EVERY_HOST = "0.0.0.0"
         private_constant :EVERY_HOST
 
