@@ -78,6 +78,21 @@ Heddle.run do
   looking.enable { Heddle.map(1..20) { ACCESS.value("SELECT pg_sleep(0.001)") } }
   seen[:looks] = looks.values_at(:inside_holder?, :blocks?)
 
+  # As in production: a fiber that is no task has taken all connections, and asks for one more.
+  Heddle::Databases::HeldConnections.report = false
+  began = now
+  asked = Thread::Queue.new
+  Fiber.schedule do
+    taken = Array.new(pool.size) { pool.checkout }
+    pool.checkout
+  rescue StandardError => e
+    asked << e.message
+  ensure
+    taken.each { |connection| pool.checkin(connection) }
+  end
+  seen[:plain] = asked.pop
+  seen[:plain_took] = now - began
+
   # The application has chosen threads.
   ActiveRecord.async_query_executor = :global_thread_pool
   ACCESS.connect

@@ -35,10 +35,10 @@ module Heddle
         # Warns in development, once in a process, of a task that has a connection beside the transaction of a task
         # around it.
         #
-        # @param scheduler [Scheduler] of the calling fiber
+        # @param task [Task, ImplicitTask] the calling one
         # @yield [fibers] of the tasks around it: is one of them in a transaction?
-        def warn_of_transaction(scheduler)
-          task = Concurrency::Context.of(scheduler).task&.parent&.task
+        def warn_of_transaction(task)
+          task = task.parent&.task
           return if !task.is_a?(Task) || @warned_of_transaction || !Databases.development?
 
           around = [task.fiber]
@@ -60,20 +60,23 @@ module Heddle
         @warned = false
       end
 
-      # To be called by the fiber that has checked a connection out.
+      # To be called by the fiber that has checked a connection out. The library knows the fiber; what runs in it is
+      # recorded only for a task, or for the report. Most requests start no task, and pay nothing here.
       #
       # @param connection [Object]
       # @param scheduler [Scheduler]
-      # @return [Pool::Slot]
+      # @return [void]
       def taken(connection, scheduler)
-        slot = Checkouts.slot(connection) ||
-               connection.instance_variable_set(:@heddle_slot, Pool::Slot.new(connection, nil))
+        task = Concurrency::Context.of(scheduler).task
+        slot = Checkouts.slot(connection)
+        return slot&.vacate(nil) unless task || HeldConnections.report?
+
+        slot ||= connection.instance_variable_set(:@heddle_slot, Pool::Slot.new(connection, nil))
         slot.vacate(nil)
         slot.block = true
         slot.occupy(Concurrency.now, scheduler)
         HeldConnections.of(scheduler).taken(slot, self) if HeldConnections.report?
-        Checkouts.warn_of_transaction(scheduler) { |fibers| transaction?(fibers) }
-        slot
+        Checkouts.warn_of_transaction(task) { |fibers| transaction?(fibers) } if task
       end
 
       # Runs the block, in which the calling fiber waits for a connection. A fiber that has none, and for which no task
@@ -83,7 +86,7 @@ module Heddle
       # @param server [Symbol, nil] of a pool that has several
       # @raise [Pool::NestedCheckout] when none can ever come back
       def wait(scheduler, server = nil)
-        return yield unless may_keep_connections?(scheduler, server)
+        return yield unless keeps_connections?(scheduler, server)
 
         waiter = Pool::Waiter.new(nil) # a backtrace is expensive, and said only in the error
         @waiters[waiter] = server
@@ -120,7 +123,7 @@ module Heddle
 
       private
 
-      def may_keep_connections?(scheduler, server)
+      def keeps_connections?(scheduler, server)
         return true if Pool::Waiter.nested?(Concurrency::Context.of(scheduler).task)
 
         holders = holders(server)
@@ -134,7 +137,7 @@ module Heddle
         holders = holders(server)
         return unless holders && waiter.inside_holder?(holders) && (pairs = pairs(server))
 
-        slots = pairs.filter_map { |owner, connection| slot_of(owner, connection) }
+        slots = pairs.filter_map { |owner, connection| slot_of(owner, connection) if owner }
         waiters = @waiters.filter_map { |one, its| one if its == server }
         stuck = Pool::Nesting.stuck(waiter, waiters, slots) if slots.size == pairs.size
         return warn_of_nesting(waiter, slots) unless stuck
@@ -142,9 +145,10 @@ module Heddle
         Pool::NestedCheckout.new(message(waiter, slots.size, stuck.first))
       end
 
+      # What was recorded when the fiber took the connection; without a record, only that the fiber has it.
       def slot_of(owner, connection)
         slot = Checkouts.slot(connection)
-        slot if slot && slot.fiber.equal?(owner)
+        slot&.fiber.equal?(owner) ? slot : Pool::Slot.new(connection, nil).occupied_by(owner)
       end
 
       def message(waiter, count, slot)

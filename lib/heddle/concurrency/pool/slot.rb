@@ -53,6 +53,15 @@ module Heddle
         self
       end
 
+      # A fiber of which nothing else is known has it.
+      #
+      # @param fiber [Fiber]
+      # @return [self]
+      def occupied_by(fiber)
+        @fiber = fiber
+        self
+      end
+
       # Without the tree of tasks.
       def inspect = "#<#{self.class} #{@resource.class}>"
 
