@@ -130,7 +130,7 @@ module Heddle
       Databases.start(fibers: @configuration.mode == :fiber, report_held: @configuration.report_held_connections)
       JIT.enable
       require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
-      DescriptorLimit.raise if @configuration.descriptor_limit == :hard
+      DescriptorLimit.lift if @configuration.descriptor_limit == :hard
       Server.load_everything
       @mode = mode = Modes.of(@configuration, @log)
       mode.servings.each { |serving| serving.take_place(*@place, siblings:, reserve: @reserve) } if @place

@@ -160,7 +160,7 @@ static test_owner *owner_new(void)
 
 static void owner_connect(test_owner *owner)
 {
-    owner->session = heddle_h2_session_new(&owner_operations, &owner->limits, &owner->workspace, owner, owner->now);
+    owner->session = heddle_h2_server_new(&owner_operations, &owner->limits, &owner->workspace, owner, owner->now);
     CHECK(owner->session);
 }
 

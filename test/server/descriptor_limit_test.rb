@@ -57,7 +57,7 @@ class DescriptorLimitTest < Minitest::Test
     soft, hard = 300, [400, Process.getrlimit(Process::RLIMIT_NOFILE).last].min
     Process.setrlimit(Process::RLIMIT_NOFILE, soft, hard)
     require "heddle/server"
-    Heddle::Server::DescriptorLimit.raise
+    Heddle::Server::DescriptorLimit.lift
     shell = ["/bin/sh", "-c", "ulimit -Sn"]
     read = lambda do |&program|
       IO.pipe { |reader, w| [Process.wait(program.call(w)), w.close, reader.read.to_i].last }

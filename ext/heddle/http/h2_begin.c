@@ -45,7 +45,7 @@ void heddle_h2_begin(heddle_connection *connection)
         heddle_link_init_head(&server->carriers);
         heddle_link_init_head(&server->waiting);
         heddle_link_init_head(&server->tunnels);
-        server->session = heddle_h2_session_new(&heddle_h2_carrier_operations, &engine->h2_limits,
+        server->session = heddle_h2_server_new(&heddle_h2_carrier_operations, &engine->h2_limits,
                                                 &engine->h2_workspace, server, heddle_clock_coarse());
     }
     if (!server || !server->session) {

@@ -237,7 +237,10 @@ static void fill_header(struct msghdr *header, struct iovec *piece, control *mem
     write_own_address(header, memory, peer);
 }
 
-/* Sends messages in order. One that the kernel rejects takes nothing from those behind it. */
+/*
+ * Sends messages in order. Those behind one that the kernel rejects are sent; when the socket's buffer is full, the
+ * rest is dropped, as datagrams may be.
+ */
 static void send_in_order(heddle_datagram_socket *socket, message *messages, unsigned count)
 {
     unsigned done = 0;

@@ -36,12 +36,12 @@ static const time_t IDLE_SECONDS = 5;
 static const int64_t RECHECK_AFTER = 20 * 1000 * 1000;
 
 static pthread_cond_t job_available;
-/* The queued jobs, by what they are expected to do: wait, compute, or end at once (heddle_job.prompt). */
+/* The queued jobs, by what they are expected to do: wait, compute, or rarely wait (heddle_job.prompt). */
 static struct {
     heddle_job_queue waiting, computing, prompt;
 } queues;
 static _Atomic unsigned queued_count; /* of all three; read without the lock */
-static unsigned limited; /* running jobs that are not prompt: the limit of threads is for these */
+static unsigned running_limited; /* running jobs that are not prompt: the limit of threads is for these */
 static bool spinning;    /* a thread spins, at most one: it takes the next job without being woken */
 static heddle_spin spins;
 static heddle_offload_thread *threads;
@@ -58,7 +58,7 @@ static void reset_state(void)
 {
     heddle_condition_init(&job_available);
     queues.waiting = queues.computing = queues.prompt = (heddle_job_queue){0};
-    limited = 0;
+    running_limited = 0;
     atomic_store(&queued_count, 0);
     spinning = false;
     spins = (heddle_spin){0};
@@ -138,7 +138,7 @@ static unsigned count_free_cores(void)
 /* How many of the queued jobs could start now. */
 static unsigned count_runnable(void)
 {
-    unsigned cores = count_free_cores(), room = limited < counts.limit ? counts.limit - limited : 0;
+    unsigned cores = count_free_cores(), room = running_limited < counts.limit ? counts.limit - running_limited : 0;
     unsigned others = queues.waiting.count + (queues.computing.count < cores ? queues.computing.count : cores);
     return queues.prompt.count + (others < room ? others : room);
 }
@@ -148,10 +148,7 @@ static unsigned count_queued(void)
     return queues.waiting.count + queues.computing.count + queues.prompt.count;
 }
 
-/*
- * Are there cores for the running jobs, for `more` other threads, and for the one that spins? The others are those of
- * the queued jobs while the loop spins, and the loop's thread while an idle one spins.
- */
+/* Are there cores for the running jobs, for `more` other threads, and for the one that would spin? */
 static bool may_spin(unsigned more)
 {
     return counts.running + more < counts.cores;
@@ -160,7 +157,7 @@ static bool may_spin(unsigned more)
 /* The oldest job that may run. */
 static heddle_job *take_job(void)
 {
-    bool room = limited < counts.limit;
+    bool room = running_limited < counts.limit;
     heddle_job *job = room ? queues.waiting.head : NULL;
     heddle_job *others[] = {room && count_free_cores() ? queues.computing.head : NULL, queues.prompt.head};
     for (int i = 0; i < 2; i++) {
@@ -184,7 +181,8 @@ static bool must_wake_thread(void)
 /* True: the queued jobs need one more thread. The caller starts it; `starting` counts it from here on. */
 static bool claim_thread(bool obey_soft_limit)
 {
-    if (limited >= counts.limit && count_queued() > queues.prompt.count)
+    /* For the metrics: a job stays queued because the limit is reached. */
+    if (running_limited >= counts.limit && count_queued() > queues.prompt.count)
         counts.full++;
     if (count_runnable() <= counts.idle + starting || counts.threads + starting >= counts.limit + RESERVED)
         return false;
@@ -200,7 +198,7 @@ bool heddle_threads_submit(heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&heddle_threads_lock);
     append_job(job);
-    job->worth_spinning = job->brief && may_spin(count_queued());
+    job->worth_spinning = job->brief && may_spin(count_queued()); /* the loop would spin; others run the queued jobs */
     bool wake = must_wake_thread(), needs_thread = claim_thread(true);
     pthread_mutex_unlock(&heddle_threads_lock);
     if (wake)
@@ -231,7 +229,7 @@ static void recheck_computing(void)
 
 /*
  * Has the first job of this queue been queued for three times HEDDLE_OVERDUE_NS, and was no thread asked for an overdue
- * job in that time?
+ * job in that time? Then its loop is stuck and never asks: a later job of the queue asks in its place.
  */
 static bool is_neglected(const heddle_job_queue *queue)
 {
@@ -335,7 +333,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     thread->frames = (heddle_native_frames){.end = __builtin_frame_address(0)};
     thread->job = job;
     counts.running++;
-    limited += !job->prompt;
+    running_limited += !job->prompt;
     if (job->computes)
         counts.computing++;
     job->began = heddle_clock_now();
@@ -371,7 +369,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     job->cpu = cpu;
     thread->job = NULL;
     counts.running--;
-    limited -= !job->prompt;
+    running_limited -= !job->prompt;
     counts.jobs++;
     if (job->computes)
         counts.computing--;
@@ -403,7 +401,7 @@ static bool spin_for_job(void)
 static bool wait_for_job(heddle_offload_thread *thread)
 {
     counts.idle++;
-    bool due = !spinning && may_spin(1) && heddle_spin_due(&spins) && spin_for_job();
+    bool due = !spinning && may_spin(1 /* the loop */) && heddle_spin_due(&spins) && spin_for_job();
     if (!due && !thread->leave) {
         struct timespec limit = heddle_clock_after(HEDDLE_CONDITION_CLOCK, (int64_t)IDLE_SECONDS * HEDDLE_SECOND);
         due = pthread_cond_timedwait(&job_available, &heddle_threads_lock, &limit) != ETIMEDOUT || count_runnable();
@@ -468,7 +466,7 @@ bool heddle_threads_exist(void)
 bool heddle_threads_are_full(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
-    bool full = limited >= counts.limit;
+    bool full = running_limited >= counts.limit;
     pthread_mutex_unlock(&heddle_threads_lock);
     return full;
 }

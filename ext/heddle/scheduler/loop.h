@@ -357,8 +357,8 @@ void heddle_fiber_setup(void); /* once */
 VALUE heddle_fiber_make_body(VALUE scheduler);
 /* Invalidates the fiber's timeouts and interrupt masks, whose blocks may still be on a stack. */
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
-/* Would a wait of the fiber `waiting`, which counts for the timeout's owner, be inside of the timeout's block? */
-bool heddle_timeout_holds(const heddle_timeout *timeout, VALUE waiting);
+/* May the wait of the fiber `waiting`, the timeout's owner or one that it has resumed, be within the timeout's block? */
+bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting);
 /* Gives the fiber's `queue_park` a slot; raises NoMemoryError. */
 void heddle_fiber_reserve_queue_park(heddle_fiber *fiber);
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);

@@ -233,7 +233,7 @@ static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
     for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
         if (!timeout->fired || timeout->raised != Qundef)
             continue;
-        if (!heddle_timeout_holds(timeout, running))
+        if (!heddle_timeout_covers_wait(timeout, running))
             fiber->must_raise = true;
         else if (heddle_interrupt_masked(fiber, running, timeout->exception))
             fiber->must_raise = timeout->delayed = true;
@@ -366,7 +366,7 @@ void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber)
     if (owner->delivered_error)
         heddle_hooks.raise_delivered_error(owner);
     for (heddle_timeout *timeout = owner->timeouts; timeout; timeout = timeout->outer) {
-        if (timeout->delayed && timeout->raised == Qundef && heddle_timeout_holds(timeout, fiber) &&
+        if (timeout->delayed && timeout->raised == Qundef && heddle_timeout_covers_wait(timeout, fiber) &&
             !heddle_interrupt_masked(owner, fiber, timeout->exception))
             outermost = timeout;
     }

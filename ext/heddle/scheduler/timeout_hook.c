@@ -1,4 +1,4 @@
-/* timeout_after: Timeout.timeout and Heddle.timeout. */
+/* timeout_after, which Timeout.timeout calls. (Heddle.timeout is a deadline of lib/heddle/concurrency.) */
 
 #include "scheduler/hooks.h"
 #include "scheduler/interrupt_masks.h"
@@ -11,7 +11,7 @@ static void expire_timeout(heddle_timer *timer)
     timeout->owner->must_raise = true;
     /* Only queues the fiber, which raises the exception at its current or next wait. */
     heddle_park *park = timeout->owner->park;
-    if (!park || !heddle_timeout_holds(timeout, park->fiber))
+    if (!park || !heddle_timeout_covers_wait(timeout, park->fiber))
         return;
     timeout->delayed = heddle_interrupt_masked(timeout->owner, park->fiber, timeout->exception);
     if (!timeout->delayed)
@@ -19,10 +19,11 @@ static void expire_timeout(heddle_timer *timer)
 }
 
 /*
- * A wait of a nested fiber is ambiguous: it may be inside the block or beside it. But the scheduled fiber itself does
- * not wait while a nested one runs: a block inside an Enumerator does not count then.
+ * `waiting` is the timeout's owner, a fiber that the scheduler knows, or a fiber that the owner has resumed, as an
+ * Enumerator does. When the owner itself waits, no such fiber runs: a timeout whose block is in one does not cover that
+ * wait. When one of them waits, it may have been resumed within the block, so the timeout covers the wait.
  */
-bool heddle_timeout_holds(const heddle_timeout *timeout, VALUE waiting)
+bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting)
 {
     return waiting != timeout->owner->fiber || timeout->fiber == waiting;
 }
@@ -78,7 +79,11 @@ static VALUE yield_duration(VALUE data)
     return rb_yield(((timed_block *)data)->duration);
 }
 
-/* A timeout that a mask has delayed must not be raised in later code or in another fiber. */
+/*
+ * An exception that preemption has delivered to the thread, and that a mask delays, must not be raised in later code or
+ * in another fiber: a timeout of this block is forgotten with the block, and any other error is raised at the fiber's
+ * next wait.
+ */
 static VALUE take_back(VALUE data)
 {
     heddle_fiber *owner = ((timed_block *)data)->timeout->owner;

@@ -73,8 +73,8 @@ module Heddle
       def address
         words = @control.to_s.split(",").map(&:strip).reject(&:empty?)
         if words == ["off"]
-          raise UsageError, "the control socket is switched off (HEDDLE_CONTROL=off): unset it, or name the " \
-                            "server's socket with --control"
+          raise UsageError, "the control socket is switched off: name the server's with --control unix:path. Here " \
+                            "--control or HEDDLE_CONTROL says off"
         end
 
         all = Server::Control::Address.all(words.empty? ? nil : words)

@@ -145,7 +145,7 @@ module Heddle
         Pool::NestedCheckout.new(message(waiter, slots.size, stuck.first))
       end
 
-      # What was recorded when the fiber took the connection; without a record, only that the fiber has it.
+      # The slot as the fiber has taken it. If none was recorded, a new one says only that the fiber has the connection.
       def slot_of(owner, connection)
         slot = Checkouts.slot(connection)
         slot&.fiber.equal?(owner) ? slot : Pool::Slot.new(connection, nil).occupied_by(owner)

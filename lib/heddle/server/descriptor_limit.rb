@@ -7,7 +7,7 @@ module Heddle
       # The usual soft limit of 1,024 is meant for programs that use `select`: an fd_set has no room for more. So
       # programs that the application starts get the former limit back, where Ruby's calls can be changed.
       # @return [void]
-      def self.raise
+      def self.lift
         soft, hard = Process.getrlimit(Process::RLIMIT_NOFILE)
         return unless soft < hard
 

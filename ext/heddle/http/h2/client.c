@@ -35,7 +35,7 @@ heddle_h2_limits heddle_h2_client_limits(void)
 heddle_h2_session *heddle_h2_client_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                         heddle_h2_workspace *workspace, void *owner, int64_t now)
 {
-    return heddle_h2_session_make(operations, limits, workspace, owner, now, true);
+    return heddle_h2_make_either_session(operations, limits, workspace, owner, now, true);
 }
 
 const char *heddle_h2_reason(const heddle_h2_session *session)
@@ -48,7 +48,7 @@ bool heddle_h2_is_reset_by_peer(const heddle_h2_stream *stream)
     return stream->state == HEDDLE_H2_RESET_BY_PEER;
 }
 
-void heddle_h2_reject_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason)
+void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason)
 {
     session->reason = reason;
     heddle_h2_fail_stream(session, id, error);
@@ -192,17 +192,17 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
     uint32_t id = stream->id;
     bool ended = session->block_ends_stream, trailers = stream->answered;
     if (block->too_large) {
-        heddle_h2_reject_stream(session, id, HEDDLE_H2_ENHANCE_YOUR_CALM, "the answer's head is larger than its limit");
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_ENHANCE_YOUR_CALM, "the answer's head is larger than its limit");
         return;
     }
     if (block->malformed || (trailers && !ended)) {
-        heddle_h2_reject_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR, "the answer's fields are malformed");
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "the answer's fields are malformed");
         return;
     }
     int status = trailers ? 0 : read_status(block);
     const char *wrong = trailers ? NULL : judge_head(stream, block, status, ended);
     if (wrong) {
-        heddle_h2_reject_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR, wrong);
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, wrong);
         return;
     }
     heddle_h2_response response = {status, block->fields, block->field_count, block->bytes->bytes, block->bytes->size,
@@ -211,7 +211,7 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
         session->operations->on_response(session, stream, &response);
     stream = heddle_h2_find_stream(session, id);
     if (ended && stream && heddle_h2_is_open(session) && heddle_h2_state_receives(stream->state))
-        heddle_h2_end_request(session, stream);
+        heddle_h2_complete_message(session, stream);
 }
 
 /* -- the server's end ---------------------------------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ static bool decode_block(heddle_h2_session *session, heddle_h2_block *block, con
     while ((result = heddle_hpack_block_next(&coded, &field)) == HEDDLE_HPACK_FIELD) {
         session->fed_fields++;
         heddle_h2_block_field(block, &field);
-        if (block->list_size > (uint64_t)session->limits->header_limit * 2) {
+        if (block->list_size > heddle_h2_decode_limit(session->limits)) {
             heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block has too many fields");
             return false;
         }
@@ -53,7 +53,7 @@ static void take_trailers(heddle_h2_session *session, uint32_t id, const heddle_
     else if (block->too_large)
         heddle_h2_fail_stream(session, id, HEDDLE_H2_ENHANCE_YOUR_CALM);
     else
-        heddle_h2_end_request(session, stream);
+        heddle_h2_complete_message(session, stream);
 }
 
 /* A PRIORITY_UPDATE that came before the request replaces its Priority field (RFC 9218, 7.1). */

@@ -4,7 +4,7 @@
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
-heddle_h2_session *heddle_h2_session_make(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                           heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client)
 {
     heddle_h2_session *session = calloc(1, sizeof(*session));
@@ -30,10 +30,10 @@ heddle_h2_session *heddle_h2_session_make(const heddle_h2_operations *operations
     return session;
 }
 
-heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+heddle_h2_session *heddle_h2_server_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                          heddle_h2_workspace *workspace, void *owner, int64_t now)
 {
-    return heddle_h2_session_make(operations, limits, workspace, owner, now, false);
+    return heddle_h2_make_either_session(operations, limits, workspace, owner, now, false);
 }
 
 void heddle_h2_session_free(heddle_h2_session *session)
@@ -85,7 +85,7 @@ void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const cha
     session->reason = reason;
     heddle_h2_note_output(session);
     heddle_h2_write_goaway(&session->output, session->last_processed, error, reason);
-    /* on_reset may release streams: the last one is looked up again each time. */
+    /* Backwards, because on_reset may remove streams from the array: those before them keep their places. */
     for (uint32_t i = session->stream_count; i > 0; i--) {
         if (i > session->stream_count)
             continue;
@@ -109,7 +109,10 @@ void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error er
 
 /* -- frames on streams --------------------------------------------------------------------------------------------- */
 
-/* Decides how a frame on this stream is handled. Fails the connection if the frame is not allowed. */
+/*
+ * Returns the stream's next state, or how the frame is handled (HEDDLE_H2_IGNORE and those after it). Fails the
+ * connection if the frame is not allowed.
+ */
 static uint8_t judge_stream(heddle_h2_session *session, uint32_t id, heddle_h2_event event)
 {
     uint8_t verdict = heddle_h2_transitions[heddle_h2_stream_state(session, id)][event];
@@ -165,7 +168,7 @@ static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, h
     return heddle_h2_is_open(session);
 }
 
-/* Counts bytes against the connection's window that are discarded. */
+/* Discards bytes of a DATA frame, and gives them back to the connection's window. */
 static void skip_data(heddle_h2_session *session, uint32_t size)
 {
     uint32_t part = size < session->data_left ? size : session->data_left;
@@ -186,7 +189,7 @@ static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool la
         return;
     if (session->is_client && !stream->answered) {
         skip_data(session, piece.size);
-        heddle_h2_reject_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR, "DATA before the answer's head");
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "DATA before the answer's head");
         return;
     }
     uint32_t size = piece.size < session->data_left ? piece.size : session->data_left;
@@ -194,7 +197,7 @@ static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool la
     stream->body_size += size;
     if (stream->body_left >= 0 && (stream->body_left -= size) < 0) {
         heddle_h2_credit(session, NULL, size);
-        heddle_h2_reject_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR, "more DATA than its content-length says");
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "more DATA than its content-length says");
         return;
     }
     if (stream->rejected || !stream->held) {
@@ -205,7 +208,7 @@ static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool la
     }
     stream = heddle_h2_find_stream(session, id);
     if (end && stream && heddle_h2_is_open(session) && heddle_h2_state_receives(stream->state))
-        heddle_h2_end_request(session, stream);
+        heddle_h2_complete_message(session, stream);
 }
 
 static void begin_headers(heddle_h2_session *session, const heddle_h2_frame *frame)
@@ -231,7 +234,7 @@ static void begin_headers(heddle_h2_session *session, const heddle_h2_frame *fra
 /* Adds a part of a frame to the header block; the last part completes it. */
 static void take_fragment(heddle_h2_session *session, const uint8_t *bytes, uint32_t size)
 {
-    size_t limit = (size_t)session->limits->header_limit * 2;
+    size_t limit = heddle_h2_decode_limit(session->limits);
     bool whole = session->reader.frame.flags & HEDDLE_H2_END_HEADERS;
     if (heddle_bytes_left(&session->block) + size > limit) {
         heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block is too large");
@@ -416,9 +419,10 @@ static void take_frame(heddle_h2_session *session, const uint8_t *payload, uint3
     case HEDDLE_H2_PRIORITY_UPDATE:
         heddle_h2_take_priority_update(session, payload, size);
         break;
-    case HEDDLE_H2_GOAWAY: /* the client opens no more streams, and closes when it has its responses */
+    case HEDDLE_H2_GOAWAY:
         if (session->is_client)
             heddle_h2_take_goaway(session, payload);
+        /* A server has nothing to do: its client opens no more streams, and closes when it has its responses. */
         break;
     default:
         break;
@@ -462,7 +466,7 @@ bool heddle_h2_fed_enough(const heddle_h2_session *session)
            session->fed_fields >= session->limits->fields_a_feed;
 }
 
-/* False for a client that receives no answers, and for one whose output blocks others. */
+/* False while the peer does not receive what it was sent, and when other connections should have their turn. */
 static bool wants_more(const heddle_h2_session *session)
 {
     return heddle_bytes_left(&session->output) <= HEDDLE_H2_PAUSE_OUTPUT &&

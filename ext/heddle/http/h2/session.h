@@ -112,7 +112,7 @@ void heddle_h2_workspace_free(heddle_h2_workspace *workspace);
 /* -- connection ---------------------------------------------------------------------------------------------------- */
 
 /* NULL: no memory. Limits, operations and workspace must exist longer than the session. */
-heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+heddle_h2_session *heddle_h2_server_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                          heddle_h2_workspace *workspace, void *owner, int64_t now);
 /* Frees the session and its streams, without calling an operation. */
 void heddle_h2_session_free(heddle_h2_session *session);
@@ -229,7 +229,7 @@ void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 /* -- the client's side --------------------------------------------------------------------------------------------- */
 
 heddle_h2_limits heddle_h2_client_limits(void);
-/* As heddle_h2_session_new. A client's session has no times: heddle_h2_deadline, _expire, _drain are for servers. */
+/* As heddle_h2_server_new, for a client. A client's session has no times: heddle_h2_deadline, _expire, _drain are for servers. */
 heddle_h2_session *heddle_h2_client_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                         heddle_h2_workspace *workspace, void *owner, int64_t now);
 /* May a request begin now? Not while as many as the server allows are in progress, nor after its GOAWAY. */

@@ -36,7 +36,7 @@ typedef enum {
     HEDDLE_H2_EVENTS,
 } heddle_h2_event;
 
-/* An entry of the table of transitions: the next state, or one of these. */
+/* An entry of the table of transitions is the next state, if it is below HEDDLE_H2_STATES, or one of these. */
 enum {
     HEDDLE_H2_IGNORE = 0x10,
     HEDDLE_H2_CLOSED_STREAM,     /* a stream error STREAM_CLOSED */
@@ -120,7 +120,7 @@ struct heddle_h2_stream {
     bool held;           /* the owner uses it */
     bool listed;         /* it is in the list of streams that can send */
     bool head_written, finished; /* set by the owner */
-    bool rejected;       /* its body is discarded */
+    bool rejected;       /* on the server: the owner has rejected the request, and its body is discarded */
     bool answered;       /* on the client: the final head has come */
     bool expects_body;   /* on the client: not for HEAD */
     uint8_t interims;    /* on the client: the number of heads before the final one */
@@ -264,8 +264,8 @@ void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_er
 void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
 /* Rejects a stream because too many are in progress. The client may send the request again. */
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
-/* Called when the request is complete. */
-void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream);
+/* Called when the peer has sent all: the request, or on the client the response. */
+void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_free_stream(heddle_h2_stream *stream);
 /* Allocates the schedule before streams are added. False: no memory. */
 bool heddle_h2_allocate_schedule(heddle_h2_session *session);
@@ -283,8 +283,8 @@ void heddle_h2_leave(heddle_h2_session *session);
 
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
-/* NULL: no memory. */
-heddle_h2_session *heddle_h2_session_make(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+/* Makes the session of a server or a client. NULL: no memory. */
+heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                           heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client);
 /* Ends the session by a connection error: sends GOAWAY, and ends all streams. */
 void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason);
@@ -309,11 +309,22 @@ void heddle_h2_take_ping(heddle_h2_session *session, const heddle_h2_frame *fram
 /* -- flow_control.c ------------------------------------------------------------------------------------------------ */
 
 void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint32_t increment);
-/* Announces bytes that were consumed, or that no application reads, to the client's windows. */
+/*
+ * Gives consumed bytes back to the windows: the peer may send as many more, and a WINDOW_UPDATE tells it so. Without a
+ * stream they count for the connection alone. Bytes that are discarded count as consumed.
+ */
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 
 /* -- request.c ----------------------------------------------------------------------------------------------------- */
 
+/*
+ * Up to how many bytes a header block is decoded. Above its limit, so that a request with a little too much is answered
+ * with 431 on its stream; beyond this the connection ends.
+ */
+static inline uint64_t heddle_h2_decode_limit(const heddle_h2_limits *limits)
+{
+    return (uint64_t)limits->header_limit * 2;
+}
 /* Handles a complete header block. */
 void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size_t size);
 
@@ -323,7 +334,7 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
 void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_block *block);
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload);
 /* As heddle_h2_fail_stream, with a reason for the owner. */
-void heddle_h2_reject_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
+void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
 
 /* -- priority.c ---------------------------------------------------------------------------------------------------- */
 

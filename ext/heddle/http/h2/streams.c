@@ -297,10 +297,10 @@ static void report_completion(heddle_h2_session *session, heddle_h2_stream *stre
         session->operations->on_complete(session, stream);
 }
 
-void heddle_h2_end_request(heddle_h2_session *session, heddle_h2_stream *stream)
+void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     if (stream->body_left > 0) {
-        heddle_h2_reject_stream(session, stream->id, HEDDLE_H2_PROTOCOL_ERROR,
+        heddle_h2_fail_stream_because(session, stream->id, HEDDLE_H2_PROTOCOL_ERROR,
                                 "less DATA than its content-length says");
         return;
     }

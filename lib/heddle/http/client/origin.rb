@@ -180,7 +180,10 @@ module Heddle
           began = now
           room = waiter.pop(timeout: seconds_left(limits.pool, deadline))
           count_time(:wait_seconds, began)
-          room or raise PoolTimeout, "all #{@settings.max_connections} connections to #{self} were in use for too long"
+          return room if room
+
+          raise PoolTimeout, "all #{@settings.max_connections} connections to #{self} (`max_connections`) were in " \
+                             "use for longer than the time limit `pool`"
         ensure
           give_up(waiter) if waiter && !room
         end

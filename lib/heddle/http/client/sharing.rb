@@ -130,7 +130,10 @@ module Heddle
         def wait(waiter, limits, deadline)
           woken = waiter.pop(timeout: time_left(@dialing ? dialing_time(limits) : limits.pool, deadline))
           raise woken.class, woken.message if woken.is_a?(Error)
-          raise PoolTimeout, "the server had its maximum of concurrent requests for too long" unless woken
+          return if woken
+
+          raise PoolTimeout, "the other server allows no more requests at once on its connection, and none has ended " \
+                             "within the time limit `pool`"
         end
 
         # A new connection has time limits of its own; that of the pool is for a server that is busy.

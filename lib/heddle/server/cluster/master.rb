@@ -113,7 +113,7 @@ module Heddle
         private
 
         def open
-          DescriptorLimit.raise if configuration.descriptor_limit == :hard
+          DescriptorLimit.lift if configuration.descriptor_limit == :hard
           adopting = Processes.adopt_orphans
           raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
 

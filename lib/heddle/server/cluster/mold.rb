@@ -107,7 +107,7 @@ module Heddle
           Process.wait(middle)
           raise ProcessLimit.failed_fork(-pid) if pid < 0
           # The master would signal process 0, which is its own process group.
-          raise "no process could be forked" if pid.zero?
+          raise "the process that forks the worker has ended; the kernel's log tells if memory was short" if pid.zero?
 
           @channel.send_message("spawned", slot:, pid:)
         rescue StandardError => e

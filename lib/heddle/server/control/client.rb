@@ -83,8 +83,8 @@ module Heddle
 
           body.force_encoding(Encoding::UTF_8)
         rescue IO::TimeoutError
-          raise NoServer, "the server at #{@address} has not answered for #{@patience} s: all of its threads are " \
-                          "blocked"
+          raise NoServer, "the server at #{@address} has not answered for #{@patience} s. It is stopped, or its " \
+                          "master is held up: its log and `ps` tell more"
         rescue SystemCallError => e
           raise NoServer, "the connection to the server at #{@address} broke (#{e.class}): run the command again"
         ensure
@@ -112,7 +112,7 @@ module Heddle
 
           socket.close
           raise NoServer, "a process of another user (uid #{uid}) answers at #{@address}, in a folder that is not " \
-                          "that user's: it is not trusted. Run the command as that user if it is yours"
+                          "that user's: the process is not trusted. If it is your server, run the command as that user"
         end
       end
     end

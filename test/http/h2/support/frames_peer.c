@@ -177,7 +177,7 @@ static void begin_connection(bool consume)
     limits.keep_underscores = true;
     limits.connect_protocol = true;
     consumes = consume;
-    session = heddle_h2_session_new(&operations, &limits, &workspace, NULL, 1);
+    session = heddle_h2_server_new(&operations, &limits, &workspace, NULL, 1);
     if (!session)
         abort();
 }
