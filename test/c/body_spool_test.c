@@ -176,6 +176,27 @@ static void the_limit_is_of_all_bodies_together(void)
     await_closed(2);
 }
 
+static void the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still_waits_for_the_writer(void)
+{
+    heddle_body_spool *one = new_spool(), *busy = heddle_body_spool_new(folder, &owner);
+    fill(one, 600, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
+    await_message();
+    disk_waits = true;
+    fill(busy, 10, 'b');
+    CHECK_EQUAL(0, heddle_body_spool_submit(busy, 1000));
+    sem_wait(&disk_entered);
+    heddle_body_spool_release(one);
+    CHECK_EQUAL(10, heddle_body_disk_used());
+    CHECK(heddle_body_disk_has_room(990, 1000));
+    CHECK_EQUAL(0, closes);
+    disk_waits = false;
+    sem_post(&disk_leaves);
+    await_message();
+    heddle_body_spool_release(busy);
+    await_closed(2);
+}
+
 static void one_that_is_released_while_it_is_written_is_closed_without_a_message(void)
 {
     heddle_body_spool *one = new_spool(), *queued = heddle_body_spool_new(folder, &owner);
@@ -321,12 +342,10 @@ static void a_full_disk_costs_the_spare_files_before_a_body(void)
     }
     for (int i = 0; i < 3; i++)
         heddle_body_spool_release(spools[i]);
-    while (heddle_body_disk_used()) /* counted as long as a file is not kept yet */
-        usleep(1000);
     CHECK_EQUAL(0, closes);
     heddle_body_spool *spool = heddle_body_spool_new(folder, &owner);
     disk_error = ENOSPC;
-    write_body(spool, 10, 'b'); /* takes one of the three */
+    write_body(spool, 10, 'b'); /* takes one of the three, which the writer keeps before it writes */
     CHECK_EQUAL(2, closes);
     heddle_body_spool_release(spool);
     await_closed(3);
@@ -342,8 +361,7 @@ static void the_file_of_a_body_that_could_not_be_written_is_not_kept(void)
     await_message();
     CHECK_EQUAL(EIO, last_error);
     heddle_body_spool_release(spool);
-    while (heddle_body_disk_used())
-        usleep(1000);
+    await_closed(1);
     CHECK(!heddle_body_files_any_spare());
     CHECK_EQUAL(1, closes);
 }
@@ -521,6 +539,7 @@ int main(int count, char **words)
     RUN(an_interrupted_write_goes_on_and_a_failed_one_is_told);
     RUN(a_folder_that_is_gone_is_told);
     RUN(the_limit_is_of_all_bodies_together);
+    RUN(the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still_waits_for_the_writer);
     RUN(one_that_is_released_while_it_is_written_is_closed_without_a_message);
     RUN(one_that_is_released_before_its_message_is_opened_is_freed_with_that);
     RUN(the_file_is_closed_when_the_last_read_has_ended);

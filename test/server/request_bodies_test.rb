@@ -63,6 +63,27 @@ class RequestBodiesTest < Minitest::Test
     end
   end
 
+  def test_the_body_of_an_answered_request_leaves_its_room_to_the_next_one
+    waiting = Thread::Queue.new
+    app = lambda do |env|
+      env["rack.response_finished"] << ->(*) { waiting.pop }
+      [200, {}, [env["rack.input"].read.bytesize.to_s]]
+    end
+    serving(app, body_disk_limit: BODY.bytesize) do
+      socket = connect
+      socket.write(post(BODY.bytesize), BODY)
+      first = read_answer(socket)
+      socket.write(post(BODY.bytesize), BODY[0, SENT_FIRST])
+      wait_until { disk_used.positive? || socket.wait_readable(0) }
+      waiting.close
+      socket.write(BODY[SENT_FIRST..])
+
+      [first, read_answer(socket)].each { |answer| assert_operator answer, :start_with?, "HTTP/1.1 200 " }
+    end
+  ensure
+    waiting.close
+  end
+
   def test_an_upload_goes_on_while_the_server_drains
     start(counting)
     socket = begin_upload

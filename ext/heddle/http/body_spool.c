@@ -121,6 +121,14 @@ static void close_file(heddle_body_spool *spool)
     }
 }
 
+void heddle_body_spool_uncount(heddle_body_spool *spool)
+{
+    if (spool->state != HEDDLE_SPOOL_FILLING) /* the writer may have it */
+        return;
+    heddle_body_disk_release(spool->counted);
+    spool->counted = 0;
+}
+
 void heddle_body_spool_close(heddle_body_spool *spool)
 {
     spool->ended = true;

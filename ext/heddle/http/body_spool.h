@@ -57,7 +57,6 @@ struct heddle_body_job {
     heddle_body_job *next;
     heddle_body_spool *spool;
     heddle_body_file *file;
-    uint64_t counted;
 };
 
 struct heddle_body_spool {
@@ -108,6 +107,11 @@ void heddle_body_spool_trim(heddle_body_spool *spool);
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);
 /*
+ * The complete body counts against the limit no more, though its file stays until the spool is closed: its request is
+ * answered. Idempotent.
+ */
+void heddle_body_spool_uncount(heddle_body_spool *spool);
+/*
  * The file is no longer needed: the writer closes it when the last read has ended. Idempotent. While the spool is being
  * written this only notes it, and the spool's last release closes the file.
  */
@@ -153,8 +157,9 @@ int heddle_body_writer_submit(heddle_body_spool *spool);
 /* The owner is gone. True: the caller may free the spool; false: the writer or the loop will. */
 bool heddle_body_writer_withdraw(heddle_body_spool *spool);
 /*
- * Closes a file that is no longer needed; its bytes are not counted any more. To free the blocks of a large file takes
- * time.
+ * Queues a file that is no longer needed (NULL: none) to be closed, as to free the blocks of a large file takes time.
+ * Its `counted` bytes are counted no more at once. The writer closes the file before it writes what is queued later, so
+ * this process has no more on disk than it counts.
  */
 void heddle_body_writer_close(heddle_body_file *file, uint64_t counted);
 /* Called when the loop opens the message of a spool. */

@@ -62,11 +62,9 @@ static int write_buffer(heddle_body_spool *spool)
     return 0;
 }
 
-static void perform_job(heddle_body_job *job)
+static void close_job_file(heddle_body_job *job)
 {
-    if (job->file)
-        heddle_body_file_release(job->file);
-    heddle_body_disk_release(job->counted);
+    heddle_body_file_release(job->file);
     free(job);
 }
 
@@ -126,7 +124,7 @@ static void *run_writer(void *unused)
             write_spool(job->spool);
         } else {
             pthread_mutex_unlock(&writer.lock);
-            perform_job(job);
+            close_job_file(job);
             pthread_mutex_lock(&writer.lock);
         }
     }
@@ -199,10 +197,13 @@ int heddle_body_writer_submit(heddle_body_spool *spool)
 
 void heddle_body_writer_close(heddle_body_file *file, uint64_t counted)
 {
+    heddle_body_disk_release(counted);
+    if (!file)
+        return;
     heddle_body_job *job = malloc(sizeof(*job));
     bool queued = false;
     if (job) {
-        *job = (heddle_body_job){.file = file, .counted = counted};
+        *job = (heddle_body_job){.file = file};
         bool idle = false;
         pthread_mutex_lock(&writer.lock);
         if (start_thread()) {
@@ -214,9 +215,7 @@ void heddle_body_writer_close(heddle_body_file *file, uint64_t counted)
     if (queued)
         return;
     free(job);
-    if (file)
-        heddle_body_file_close(file);
-    heddle_body_disk_release(counted);
+    heddle_body_file_close(file);
 }
 
 bool heddle_body_writer_withdraw(heddle_body_spool *spool)
@@ -303,7 +302,7 @@ static void after_fork_in_child(void)
         }
     }
     for (heddle_body_job *job = writer.first; job; job = job->next) {
-        if (!job->spool && job->file)
+        if (!job->spool)
             close(job->file->fd);
     }
     heddle_body_disk_after_fork(true);

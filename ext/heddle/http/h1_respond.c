@@ -111,6 +111,9 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
     out->used = start; /* the buffer is not needed after a wait, and send does not wait */
     handle->status = head.status; /* first: without memory for the rest, no other response is sent */
     handle->sent = (uint64_t)size;
+    /* Before the client has the response: its next request may go to another worker at once. */
+    if (!wait && heddle_exchange_of(handle)->spool)
+        heddle_body_spool_uncount(heddle_exchange_of(handle)->spool);
     send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : (size_t)size));
     if (wait) {
         heddle_h1_drain(handle, 0);

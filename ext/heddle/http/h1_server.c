@@ -388,6 +388,9 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     heddle_engine_count_response(engine, h1->exchange, status);
     /* Also while the server stops: the last response has promised that the connection stays open. */
     reusable = reusable && !connection->error && heddle_h1_may_discard_body(engine, h1);
+    /* The next request may be parsed before the runner has released this exchange: its body needs the room. */
+    if (h1->exchange->spool)
+        heddle_body_spool_uncount(h1->exchange->spool);
     heddle_exchange_leave_session(h1->exchange);
     h1->exchange = NULL;
     heddle_connection_drop_handle(connection);
