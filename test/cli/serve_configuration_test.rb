@@ -117,6 +117,14 @@ class ServeConfigurationTest < Minitest::Test
                  errors.lines.grep_v(/\AIgnoring /).join)
   end
 
+  def test_a_hook_that_ends_the_process_is_told_too
+    write("config/heddle.rb", "worker_boot { exit }\n")
+    _, errors, status = Open3.capture3(*ServedProcess::HEDDLE, "serve", "-p", "0", chdir: @folder)
+
+    assert_equal 1, status.exitstatus
+    assert_includes errors, "heddle: the hook worker_boot failed: SystemExit: exit (config/heddle.rb:1"
+  end
+
   def test_the_demo_does_not_take_the_folders_file
     write("config/heddle.rb", "raise 'not for the demo'")
     serve("demo", "-p", "0")

@@ -3,6 +3,7 @@
 require "test_helper"
 require "heddle/server"
 require "minitest/mock"
+require "socket"
 require "tmpdir"
 
 # The folder of workers' sockets goes with its server, also with one that was killed.
@@ -59,6 +60,24 @@ class ControlFolderTest < Minitest::Test
       assert_path_exists running
       folder.remove
     end
+  end
+
+  def test_a_folder_for_temporary_files_whose_path_is_too_long_for_a_socket_is_not_used
+    long = File.join(@parent, "a" * 60)
+    Dir.mkdir(long)
+    folder = Dir.stub(:tmpdir, long) { Folder.new }
+
+    assert_equal Etc.systmpdir, File.dirname(folder.path)
+    UNIXServer.new(File.join(folder.path, "4194304.sock")).close
+    folder.remove
+  end
+
+  def test_a_full_disk_is_told_with_what_to_do
+    full = ->(*) { raise Errno::ENOSPC }
+    error = assert_raises(Heddle::Server::BootError) { Dir.stub(:mktmpdir, full) { Folder.new(@parent) } }
+
+    assert_equal "can't make a folder for the workers' sockets in #{@parent}: No space left on device. " \
+                 "Name another folder with TMPDIR.", error.message
   end
 
   def test_what_is_no_folder_of_ours_stays

@@ -291,4 +291,27 @@ class ControlTest < Minitest::Test
     assert_match(/no server runs here.*--control unix:path/, error.message)
     refute_predicate client, :there?
   end
+
+  def test_another_program_that_answers_is_no_server
+    path = File.join(@folder, "foreign.sock")
+    foreign = UNIXServer.new(path)
+    answers = ["[]", "null", "{}", '{"workers":[1]}', "no JSON"]
+    thread = Thread.new do
+      answers.each do |text|
+        socket = foreign.accept
+        socket.readpartial(1_000)
+        socket.write("HTTP/1.1 200 OK\r\n\r\n", text)
+        socket.close
+      end
+    end
+    asking = Client.new(Heddle::Server::Control::Address.new(path:))
+    answers.each do |text|
+      error = assert_raises(Client::NoServer, text) { asking.status }
+
+      assert_includes error.message, "is not a Heddle server: its status "
+    end
+  ensure
+    thread&.join
+    foreign&.close
+  end
 end

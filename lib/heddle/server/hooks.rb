@@ -36,14 +36,16 @@ module Heddle
       # @return [void]
       def run(name, *arguments) = self[name].each { |block| block.call(*arguments) }
 
-      # Calls them where a failure must not end the server: it is logged.
+      # Calls them where a failure must not end the server, whatever it is, and no `exit` either: it is logged.
       # @param name [Symbol]
       # @param log [#notice]
       # @return [void]
       def try(name, log)
         self[name].each do |block|
           block.call
-        rescue StandardError, ScriptError => e
+        rescue Cancelled, SignalException
+          raise
+        rescue Exception => e
           log.notice(failure(name, e))
         end
       end
@@ -69,13 +71,15 @@ module Heddle
 
       def attempt(name, *arguments)
         run(name, *arguments)
-      rescue StandardError, ScriptError => e
+      rescue Cancelled, SignalException
+        raise
+      rescue Exception => e
         raise BootError, failure(name, e)
       end
 
       def failure(name, error)
         line = error.backtrace&.first.to_s.delete_prefix("#{Dir.pwd}/")
-        "the hook #{name} failed: #{error.class}: #{error.message} (#{line})"
+        "the hook #{name} failed: #{ErrorText.class_name(error)}: #{Visible.lines(ErrorText.message(error))} (#{line})"
       end
     end
   end

@@ -137,6 +137,22 @@ class ClusterBootTest < Minitest::Test
     @served = nil
   end
 
+  # NoMemoryError is no StandardError.
+  def test_a_hook_of_the_mold_may_fail_by_anything_and_is_told_without_a_backtrace
+    raising = "raise NoMemoryError, \"no \\xFF\""
+    { "before_mold" => /\Aheddle: a hook failed: NoMemoryError: no \\xFF \(/,
+      "after_mold" => /\Aheddle: a hook failed: NoMemoryError: no \\xFF \(/,
+      "before_worker_fork" => /^heddle: no worker can serve: .* could not be forked: NoMemoryError: no \\xFF$/ }
+      .each do |hook, message|
+        write("config/heddle.rb", "#{hook} { #{raising} }\n")
+        output, status = boot
+
+        assert_equal 1, status.exitstatus
+        assert_match message, output
+        refute_match(/mold failed|from /, output)
+      end
+  end
+
   def test_workers_share_the_files_of_the_server_with_the_mold
     write("config/heddle.rb", "after_mold { $loaded = $LOADED_FEATURES.dup }\n")
     write("config.ru", <<~'RUBY')

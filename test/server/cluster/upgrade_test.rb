@@ -39,6 +39,8 @@ class ClusterUpgradeTest < Minitest::Test
   def test_hooks_of_the_master_run_when_it_has_booted_and_before_a_new_one_is_started
     write("config/heddle.rb", <<~'RUBY')
       on_booted { raise "no pager" }
+      on_booted { raise NoMemoryError, "no room" }
+      on_booted { exit 3 }
       on_booted { File.write("notes", "booted #{$$}\n", mode: "a") }
       on_restart { File.write("notes", "restart #{$$}\n", mode: "a") }
     RUBY
@@ -53,6 +55,8 @@ class ClusterUpgradeTest < Minitest::Test
 
     assert_equal ["booted #{old}", "restart #{old}", "booted #{@master}"], File.readlines(path("notes"), chomp: true)
     assert_includes served.output, "the hook on_booted failed: RuntimeError: no pager (config/heddle.rb:1"
+    assert_includes served.output, "the hook on_booted failed: NoMemoryError: no room (config/heddle.rb:2"
+    assert_includes served.output, "the hook on_booted failed: SystemExit: exit (config/heddle.rb:3"
   end
 
   def test_one_that_can_not_start_leaves_everything_as_it_is

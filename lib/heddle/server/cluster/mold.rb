@@ -47,8 +47,10 @@ module Heddle
           hooks.run(:after_mold)
           SharedHeap.pack
           app
-        rescue StandardError, ScriptError => e
-          fail_with("a hook failed: #{e.class}: #{e.message} (#{e.backtrace&.first})")
+        rescue SignalException
+          raise
+        rescue Exception => e
+          fail_with("a hook failed: #{text_of(e)} (#{e.backtrace&.first})")
         end
 
         def prepare
@@ -67,8 +69,10 @@ module Heddle
           fail_with("the application ended the process while it was loaded, with status #{e.status}")
         rescue BootError => e
           fail_with(e.message)
-        rescue StandardError, ScriptError => e
-          fail_with("a hook failed: #{e.class}: #{e.message} (#{e.backtrace&.first})")
+        rescue SignalException
+          raise
+        rescue Exception => e
+          fail_with("a hook failed: #{text_of(e)} (#{e.backtrace&.first})")
         end
 
         # So that the workers share it. After the application, which chooses the versions of gems.
@@ -110,8 +114,10 @@ module Heddle
           raise "the process that forks the worker has ended; the kernel's log tells if memory was short" if pid.zero?
 
           @channel.send_message("spawned", slot:, pid:)
-        rescue StandardError => e
-          @channel.send_message("unspawned", slot:, message: ProcessLimit.explain(e) || "#{e.class}: #{e.message}")
+        rescue SignalException
+          raise
+        rescue Exception => e # a hook's, which may be anything: the mold must go on to fork
+          @channel.send_message("unspawned", slot:, message: ProcessLimit.explain(e) || text_of(e))
         ensure
           message.io.close
         end
@@ -140,6 +146,9 @@ module Heddle
           Worker.new(@setting, index: message.values["index"], slot: message.values["slot"],
                                reserve: message.values["rank"], channel: MessageSocket.new(message.io)).run(@app)
         end
+
+        # In UTF-8, as messages to the master are.
+        def text_of(error) = "#{ErrorText.class_name(error)}: #{Visible.lines(ErrorText.message(error))}"
 
         def hooks = @setting.configuration.hooks
       end

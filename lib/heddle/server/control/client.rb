@@ -35,9 +35,14 @@ module Heddle
         # @return [Hash{Symbol => Object}] see {Alone#report}
         # @raise [NoServer]
         def status
-          JSON.parse(ask("GET", "/status"), symbolize_names: true)
+          report = JSON.parse(ask("GET", "/status"), symbolize_names: true)
+          unless report.is_a?(Hash) && report[:workers].is_a?(Array) && report[:workers].all?(Hash)
+            raise NoServer, foreign("its status names no workers")
+          end
+
+          report
         rescue JSON::ParserError
-          raise NoServer, "the process that answers at #{@address} is not a Heddle server: its status is not JSON"
+          raise NoServer, foreign("its status is not JSON")
         end
 
         # @return [String]
@@ -70,6 +75,8 @@ module Heddle
         end
 
         private
+
+        def foreign(reason) = "the process that answers at #{@address} is not a Heddle server: #{reason}"
 
         def ask(method, path, content = "")
           socket = connect

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "fileutils"
 require "tmpdir"
 
@@ -10,16 +11,31 @@ module Heddle
       # it, so that one whose server was killed is known by its lock being free, and the next server removes it.
       class Folder
         PREFIX = "heddle-workers-"
-        private_constant :PREFIX
+        # Bytes of a path in it, at most: of the folder (Dir.mktmpdir), and of a worker's socket.
+        LONGEST = "#{PREFIX}20261231-4194304-abcdef/4194304.sock".bytesize
+        # Bytes of a Unix socket's path, at most.
+        SOCKET_PATH = 107
+        private_constant :PREFIX, :LONGEST, :SOCKET_PATH
+
+        # @return [String] the folder for temporary files, or the system's own where TMPDIR is too long for the path of
+        #   a socket
+        def self.parent
+          folder = Dir.tmpdir
+          folder.bytesize + 1 + LONGEST > SOCKET_PATH ? Etc.systmpdir : folder
+        end
 
         # @return [String]
         attr_reader :path
 
         # @param parent [String] the folder that it is made in
-        def initialize(parent = Dir.tmpdir)
+        # @raise [BootError]
+        def initialize(parent = self.class.parent)
           clean(parent)
           # Another server that cleans up may be faster than the lock.
           make(parent) until @path && File.exist?(@path)
+        rescue SystemCallError => e
+          raise BootError, "can't make a folder for the workers' sockets in #{parent}: " \
+                           "#{e.message.sub(/ @ .*/, "")}. Name another folder with TMPDIR."
         end
 
         # @return [void]

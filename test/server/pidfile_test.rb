@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "tmpdir"
+
+class PidfileTest < Minitest::Test
+  Pidfile = Heddle::Server::Pidfile
+
+  def setup = @folder = Dir.mktmpdir
+
+  def teardown = FileUtils.remove_entry(@folder)
+
+  def path(name = "server.pid") = File.join(@folder, name)
+
+  def test_it_names_the_process_until_it_is_removed
+    pidfile = Pidfile.new(path("pids/server.pid"))
+    pidfile.write
+
+    assert_equal "#{Process.pid}\n", File.read(pidfile.path)
+    pidfile.remove
+
+    refute_path_exists pidfile.path
+  end
+
+  def test_that_of_another_process_stays
+    File.write(path, "1\n")
+    Pidfile.new(path).remove
+
+    assert_path_exists path
+  end
+
+  def test_a_named_pipe_is_refused
+    File.mkfifo(path)
+    error = assert_raises(Heddle::Server::BootError) { Pidfile.new(path).write }
+
+    assert_equal "the pidfile #{path} is a named pipe. Name another one with --pidfile.", error.message
+  end
+
+  def test_only_a_file_is_read_when_it_is_removed
+    File.mkfifo(path)
+    [path, "/dev/zero"].each do |named|
+      File.stub(:read, ->(*) { flunk "#{named} is read" }) { Pidfile.new(named).remove }
+    end
+
+    assert_path_exists path
+  end
+end
