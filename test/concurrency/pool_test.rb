@@ -31,6 +31,13 @@ class PoolTest < Minitest::Test
     end
   end
 
+  def test_a_name_of_any_encoding_is_shown_in_utf8
+    { "\xFF" => "\\xFF", "é".encode("UTF-16LE") => "é", :things => "things", "a\nb" => "a\\x0Ab" }.each do |name, shown|
+      pool = Heddle::Pool.new(limit: 1, name:) { Object.new }
+      Heddle.run { pool.with { assert_equal shown, pool.stats[:name] } }
+    end
+  end
+
   def test_grows_while_users_wait_up_to_its_limit
     in_loop do
       pool = new_pool(limit: 8)

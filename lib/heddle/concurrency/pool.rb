@@ -65,7 +65,7 @@ module Heddle
     # @param reset [#call, nil] given one that comes back; false or a StandardError: it is closed. May wait.
     # @param close [#call, nil] ends one; nil: its method `close`, if it has one
     # @param retry_after [Numeric] seconds without a new attempt when one more could not be made
-    # @param name [String, nil] what errors and metrics call it; nil: where the block stands
+    # @param name [String, nil] what errors and metrics call it, in any encoding; nil: where the block stands
     # @yieldreturn one more; may wait, several are made at once
     # @raise [ArgumentError]
     def initialize(limit: :auto, most: DEFAULT_MOST, limit_total: nil, min: 0, timeout: DEFAULT_TIMEOUT,
@@ -74,7 +74,7 @@ module Heddle
       raise ArgumentError, "Heddle::Pool needs a block that makes a resource" unless create
 
       @create, @check, @reset, @close = create, check, reset, close
-      @name = name || "Heddle::Pool of #{Concurrency.place(create)}"
+      @name = Visible.line(name || "Heddle::Pool of #{Concurrency.place(create)}")
       @total = limit_total
       @limit = limit_for(limit, most, name)
       @min = count(:min, min, 0, @limit.most)

@@ -49,10 +49,11 @@ module Heddle
           end
         end
 
-        # Two series of one name would be one.
+        # Two series of one name would be one. Applications choose the names, and JSON and metrics are UTF-8.
         def unique(pools)
           seen = Hash.new(0)
           pools.each do |one|
+            one[:pool] = Visible.line(one[:pool])
             count = seen[one.values_at(:library, :pool)] += 1
             one[:pool] = "#{one[:pool]} (#{count})" if count > 1
           end
