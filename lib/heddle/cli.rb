@@ -63,6 +63,14 @@ module Heddle
         dispatch(arguments.dup, output)
       rescue UsageError => e
         tell(errors, e, MISUSED)
+      rescue Errno::EPIPE # its reader has enough, such as `| head -1`
+        FAILED
+      rescue IOError
+        raise unless output.closed?
+
+        # A configuration file may have closed it.
+        errors.puts("heddle: standard output is closed, so nothing can be printed") unless errors.closed?
+        FAILED
       rescue Interrupt
         INTERRUPTED
       end

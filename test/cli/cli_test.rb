@@ -92,4 +92,23 @@ class CLITest < Minitest::Test
     assert_misused(/--bind must be host:port/, "serve", "-b", "a:b")
     assert_misused(/--workers must be from 0 to 32, but is 99/, "serve", "-w", "99")
   end
+
+  def test_an_output_that_is_closed_is_told_in_one_line
+    errors = StringIO.new
+    status = Heddle::CLI.run(["help"], output: StringIO.new.tap(&:close), errors:)
+
+    assert_equal [1, "heddle: standard output is closed, so nothing can be printed\n"], [status, errors.string]
+    assert_equal 1, Heddle::CLI.run(["help"], output: StringIO.new.tap(&:close), errors: StringIO.new.tap(&:close))
+  end
+
+  def test_a_reader_that_has_enough_ends_a_command_without_a_word
+    reader, output = IO.pipe
+    output.sync = true
+    reader.close
+    errors = StringIO.new
+
+    assert_equal [1, ""], [Heddle::CLI.run(["help"], output:, errors:), errors.string]
+  ensure
+    output.close
+  end
 end

@@ -79,11 +79,13 @@ class CableAdapterTest < Minitest::Test
     Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
     one = adapter
     subscribe(one, "room", ->(_message) { raise "broken" })
+    subscribe(one, "room", ->(_message) { raise NotImplementedError, "not yet" })
     messages = subscribe(one, "room")
     one.broadcast("room", "x")
 
     assert_equal "x", pop(messages)
     assert_includes @log.string, "a subscriber of Action Cable failed: broken"
+    assert_includes @log.string, "a subscriber of Action Cable failed: not yet (NotImplementedError)"
   end
 
   def test_one_that_has_left_is_given_nothing

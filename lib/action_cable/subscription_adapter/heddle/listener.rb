@@ -37,8 +37,11 @@ module ActionCable
         # @api private
         def invoke_callback(callback, message)
           super
-        rescue StandardError => e
-          @logger.error("a subscriber of Action Cable failed: #{e.message} (#{e.class})")
+        rescue *::Heddle::Scheduler::PASSED_ON
+          raise
+        rescue Exception => e # NotImplementedError is no StandardError
+          @logger.error("a subscriber of Action Cable failed: #{::Heddle::ErrorText.message(e)} " \
+                        "(#{::Heddle::ErrorText.class_name(e)})")
         end
 
         private
