@@ -7,13 +7,15 @@ module Bench
   module Modes
     CONFIG = File.expand_path("config.ru", __dir__)
 
-    # Heddle, run in one of its ways.
+    # Heddle, run in one of its ways. One process serves, as Puma's, except in `processes`: production's default is a
+    # worker for each core.
     class Contestant < HTTP::Contestants::Heddle
       # @return [Array<Contestant>]
       def self.all
-        [new("single", %w[--mode single]), new("thread", %w[--mode thread --threads 5]),
-         new("fiber", %w[--mode fiber]), new("loops", %w[--mode fiber --threads 2]),
-         new("processes", %w[--mode fiber --workers 2]), new("ractors", %w[--mode ractor --threads 2])]
+        { "single" => %w[--mode single --workers 0], "thread" => %w[--mode thread --threads 5 --workers 0],
+          "fiber" => %w[--mode fiber --workers 0], "loops" => %w[--mode fiber --threads 2 --workers 0],
+          "processes" => %w[--mode fiber --workers 2], "ractors" => %w[--mode ractor --threads 2 --workers 0] }
+          .map { |key, flags| new(key, flags) }
       end
 
       # @return [String]

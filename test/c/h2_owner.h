@@ -29,7 +29,7 @@ typedef struct {
     heddle_request_head head;
     char target[256];
     int rejection;
-    unsigned requests, ends, resets, completions, windows, rejections;
+    unsigned requests, ends, resets, completions, windows, refused;
     size_t data;
     heddle_h2_error error;      /* of the last reset */
     int64_t now;
@@ -92,7 +92,7 @@ static void owner_rejection(heddle_h2_session *session, heddle_h2_stream *stream
 {
     test_owner *owner = owner_of(session);
     owner->method = method;
-    owner->rejections++;
+    owner->refused++;
     owner->rejection = rejection->status;
     heddle_h2_write_head(session, stream, rejection->status, NULL, 0, true);
 }

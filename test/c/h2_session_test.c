@@ -156,7 +156,7 @@ static void too_many_fields_are_answered_with_431(void)
         for (int i = 0; i < crumbs; i++)
             size += (size_t)sprintf(block + size, "\x10\x06" "cookie" "\x03" "a=b");
         send_block(2 * (uint32_t)crumbs + 1, true, block, size);
-        CHECK_EQUAL(crumbs < 6 ? 0 : 1, owner->rejections);
+        CHECK_EQUAL(crumbs < 6 ? 0 : 1, owner->refused);
     }
     CHECK_EQUAL(431, owner->rejection);
     CHECK_EQUAL(6, owner->requests);

@@ -83,14 +83,14 @@ static void a_pointer_that_is_not_the_functions_is_left_alone(void)
     CHECK(table[0]() > 0);
 }
 
-static int rejections;
+static int refused;
 
 int __real_mprotect(void *address, size_t size, int protection);
 int __wrap_mprotect(void *address, size_t size, int protection)
 {
-    if (!rejections)
+    if (!refused)
         return __real_mprotect(address, size, protection);
-    rejections++;
+    refused++;
     errno = EACCES;
     return -1;
 }
@@ -102,11 +102,11 @@ static void a_table_that_may_not_be_changed_is_left_alone(void)
         SKIP(heddle_imports_unsupported());
     heddle_import imports[] = {{"getppid", NULL, (void *)instead}};
 
-    rejections = 1;
+    refused = 1;
     CHECK_EQUAL(-1, lead_program(imports, 1).program_led);
-    CHECK(rejections > 1);
+    CHECK(refused > 1);
     CHECK(read_only[0]() > 0);
-    rejections = 0;
+    refused = 0;
     CHECK(lead_program(imports, 1).program_led >= 2);
     CHECK_EQUAL(-7, read_only[0]());
 }

@@ -262,6 +262,6 @@ int main(int argc, char **argv)
     check_run("answer", "plain names mean nothing to the server", plain_names_mean_nothing_to_the_server);
     check_run("answer", "dates are right for ten thousand years", dates_are_right_for_ten_thousand_years);
     check_run("answer", "chunk heads are the size in hexadecimal", chunk_heads_are_the_size_in_hexadecimal);
-    check_run("answer", "rejections are whole answers", rejections_are_whole_answers);
+    check_run("answer", "refused are whole answers", rejections_are_whole_answers);
     return check_end();
 }

@@ -45,7 +45,7 @@ class ServeTest < Minitest::Test
     File.write(file("config.ru"), "exit")
     output, status = Open3.capture2e(*ServedProcess::HEDDLE, "serve", "--port", "0", chdir: @folder)
 
-    assert_equal "heddle: the application ended the process while it was loaded, with status 0\n", output
+    assert_equal "heddle: the application ended the process while it was loaded, with status 0 (config.ru:1)\n", output
     assert_equal 1, status.exitstatus
   end
 

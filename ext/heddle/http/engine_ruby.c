@@ -113,7 +113,7 @@ static void set_h2_limits(heddle_engine *engine, VALUE configuration)
     heddle_h2_apply_limits(engine);
     limits->connect_protocol = RTEST(call_limit(configuration, "http2_websockets"));
     limits->max_streams = NUM2UINT(call_limit(configuration, "http2_streams"));
-    limits->reset_burst = limits->rejected_burst = NUM2UINT(call_limit(configuration, "http2_resets"));
+    limits->reset_burst = limits->refused_burst = NUM2UINT(call_limit(configuration, "http2_resets"));
     limits->reset_rate = refill_of(limits->reset_burst);
     limits->control_burst = NUM2UINT(call_limit(configuration, "http2_control_frames"));
     limits->control_rate = refill_of(limits->control_burst);

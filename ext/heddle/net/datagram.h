@@ -5,8 +5,9 @@
  * A UDP socket that receives and sends many datagrams with one system call. Nothing here waits. Uses no Ruby.
  *
  * While a batch of received datagrams is dispatched, the responses are queued; they leave together. Outside of a batch
- * a datagram is sent at once, because the next batch may be far away. Nothing but the next datagram or the batch's end
- * flushes the queue: while a task of the batch blocks the loop, earlier responses wait, until the tick ends.
+ * a datagram is sent at once, because the next batch may be far away. The queue is flushed when the batch ends, when it
+ * is full, and by a send that comes LONGEST_HOLD after the first. No timer does it: a fiber that blocks the loop holds
+ * the queued responses back.
  */
 
 #include <netinet/in.h>
@@ -28,7 +29,7 @@ typedef struct {
         struct sockaddr_in ipv4;
         struct sockaddr_in6 ipv6;
     } remote;
-    uint8_t own[16];        /* 4 or 16 bytes, by the family; a response to a multicast address does not use it */
+    uint8_t own[16];        /* 4 or 16 bytes, by the family; a multicast address can't be the sender of a response */
     uint32_t own_interface; /* IPv6 only, for a link-local address, which means nothing without its interface */
     bool has_own;           /* only on a socket that is bound to a wildcard address */
 } heddle_datagram_peer;

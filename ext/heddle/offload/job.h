@@ -29,14 +29,14 @@ struct heddle_job {
     void *data;
     heddle_unblock *unblock; /* ends the function early; NULL: it runs to its end */
     void *unblock_data;
-    bool core;     /* the function is one of Ruby's own */
+    bool core;     /* the function is one of Ruby's own, a "core function" */
     bool on_descriptor; /* the function uses fd */
     int fd;
     /* one of Ruby's own that rarely waits, such as to open a file: a few of these run beside the limit of threads */
     bool prompt;
     bool computes; /* is expected to use the CPU: no more of these run at once than there are cores */
     bool brief;    /* is expected to take a few microseconds: too short to measure its CPU time */
-    bool worth_spinning; /* … and has a core of its own: the loop spins for its end, see spin.h */
+    bool worth_spinning; /* … and a processor is free for it: the loop spins for its end, see spin.h */
 
     /* Takes the errors that the function left in the thread's queue of OpenSSL; or NULL. Called on the job's thread. */
     struct heddle_openssl_errors *(*take_errors)(void);

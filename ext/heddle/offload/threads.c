@@ -101,7 +101,7 @@ static unsigned count_available_cores(void)
 void heddle_threads_setup(void)
 {
     counts.cores = count_available_cores();
-    counts.limit = HEDDLE_THREADS_LIMIT;
+    counts.limit = HEDDLE_THREADS_DEFAULT_LIMIT;
     reset_state();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

@@ -19,12 +19,12 @@
 /* Called once, before all other functions. */
 void heddle_threads_setup(void);
 
-/* The maximum of jobs that run at once, each on its own thread. A few prompt jobs run beside them. */
-enum { HEDDLE_THREADS_LIMIT = 512 };
+/* How many jobs run at once, each on its own thread, unless another limit is set. A few prompt jobs run beside them. */
+enum { HEDDLE_THREADS_DEFAULT_LIMIT = 512 };
 void heddle_threads_set_limit(unsigned limit);
 /* Do as many jobs run as the limit allows? */
 bool heddle_threads_are_full(void);
-/* Is there a thread, which will take a queued job some time? */
+/* Is there any thread to take queued jobs? */
 bool heddle_threads_exist(void);
 
 /* Queues the job. True: the caller must start one more thread, or call heddle_threads_report_unstarted if it can't. */
@@ -86,7 +86,9 @@ heddle_native_frames heddle_threads_frames(const heddle_job *job);
 unsigned heddle_threads_count_forks(void);
 
 typedef struct {
-    unsigned threads, idle, queued, running, computing, cores, soft_limit, limit;
+    unsigned threads, idle, queued, running, computing, cores;
+    unsigned soft_limit; /* without the thread for each core that it allows beside */
+    unsigned limit;
     /*
      * jobs that have ended; threads started because a queued job was overdue; how often a job was submitted, or was
      * found overdue, while the limit was reached

@@ -78,7 +78,7 @@ module Heddle
       def load_here
         load
       rescue SystemExit => e
-        raise Server::BootError, "the application ended the process while it was loaded, with status #{e.status}"
+        raise Server::BootError.ended(e)
       end
 
       def serve_by_workers(configuration, log, pidfile)

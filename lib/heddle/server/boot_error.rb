@@ -5,6 +5,12 @@ module Heddle
     # The server can't start: the message says what happened, where, and what to do. Nothing of ours in a backtrace
     # would help.
     class BootError < StandardError
+      # @param exit [SystemExit] raised while the application was loaded
+      # @return [BootError]
+      def self.ended(exit)
+        line = exit.backtrace&.first.to_s[/\A.*?:\d+/]&.delete_prefix("#{Dir.pwd}/")
+        new("the application ended the process while it was loaded, with status #{exit.status}#{" (#{line})" if line}")
+      end
     end
   end
 end

@@ -51,8 +51,8 @@ module Heddle
         raise ConfigurationError, "there is no option called #{unknown.join(", ")}" if unknown.any?
 
         Options::OWN.partition { |option| !option.dependent? }.flatten.each { |option| take(option, values) }
-        check_mode
         @origin = origin
+        check_mode
         check_paths
         AltSvc.check(alt_svc, source(:alt_svc)) if alt_svc
         check_garbage_collection
@@ -172,8 +172,9 @@ module Heddle
         end
         return unless mode == :ractor && selector&.to_sym == :io_uring
 
-        raise ConfigurationError, "selector io_uring does not work in mode ractor: a ring belongs to a native " \
-                                  "thread, and Ruby moves Ractors among those. Set selector :epoll, or none"
+        raise ConfigurationError, "selector io_uring (#{source(:selector)}) does not work in mode ractor: a ring " \
+                                  "belongs to a native thread, and Ruby moves Ractors among those. Set selector " \
+                                  ":epoll, or leave it out"
       end
 
       def check_garbage_collection

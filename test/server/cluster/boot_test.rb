@@ -23,7 +23,7 @@ class ClusterBootTest < Minitest::Test
   def test_an_application_that_can_not_be_loaded_is_told_once_and_ends_it_all
     { "run ->(env) {" => /\Aheddle: config\.ru can't be loaded, it has a syntax error:/,
       "raise 'no key'" => /\Aheddle: config\.ru can't be loaded:\n  RuntimeError: no key\n/,
-      "exit 3" => /\Aheddle: the application ended the process while it was loaded, with status 3\n\z/,
+      "exit 3" => /\Aheddle: the application ended the process while it was loaded, with status 3 \(config\.ru:1\)\n\z/,
       "Process.kill 'KILL', $$" => /\Aheddle: the process that was to load the application was ended by SIGKILL/ }
       .each do |code, message|
         write("config.ru", code)

@@ -7,7 +7,6 @@ enum {
     A_STREAM = 10,           /* tokens that each stream adds */
     A_DATA_FRAME = 4,        /* WINDOW_UPDATEs for each DATA frame that we sent */
     OVERHEAD_RATIO = 8,      /* received bytes for each byte of payload */
-    CHECKS = 4,              /* checks of the progress in each write_timeout */
     REST_AFTER = 2,          /* seconds without streams before memory is freed */
 };
 
@@ -16,7 +15,7 @@ heddle_h2_limits heddle_h2_default_limits(void)
     return (heddle_h2_limits){
         .max_streams = 100, .stream_window = 65536, .header_table_size = HEDDLE_HPACK_DEFAULT_SIZE,
         .connection_window = 1 << 20, .header_limit = 32768, .header_count = 100, .crumb_count = 50,
-        .body_limit = UINT64_MAX, .streams_a_feed = 100, .fields_a_feed = 1000, .rejected_burst = 100,
+        .body_limit = UINT64_MAX, .streams_a_feed = 100, .fields_a_feed = 1000, .refused_burst = 100,
         .reset_burst = 100, .reset_rate = 33,
         .control_burst = 1000, .control_rate = 330, .overhead = 1 << 20, .control_answers = 100, .updates = 100,
         .settings_entries = 32, .continuations = 4, .stream_output = 256 << 10, .connection_output = 1 << 20,
@@ -152,7 +151,7 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
  */
 static void check_progress(heddle_h2_session *session)
 {
-    session->check_at = session->now + session->limits->write_timeout / CHECKS;
+    session->check_at = session->now + session->limits->write_timeout / HEDDLE_H2_PROGRESS_CHECKS;
     if ((heddle_bytes_left(&session->output) > 0 || session->listed_count > 0) &&
         has_stalled(session, &session->progress)) {
         heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the client takes no output");

@@ -7,7 +7,6 @@
  */
 
 enum {
-    CHECKS = 4,
     CROWDED = 1000000000, /* ns, before streams are held to their shares: a client may be about to read */
     SMALLEST_PIECE = 1024, /* a frame is not cut to less, unless that is all there is */
 };
@@ -18,7 +17,7 @@ void heddle_h2_note_output(heddle_h2_session *session)
         return;
     session->progress = (heddle_h2_progress){session->now, 0};
     if (session->queued == 0)
-        session->check_at = session->now + session->limits->write_timeout / CHECKS;
+        session->check_at = session->now + session->limits->write_timeout / HEDDLE_H2_PROGRESS_CHECKS;
 }
 
 /* -- lists of streams that can send -------------------------------------------------------------------------------- */
@@ -98,7 +97,7 @@ static void queue_segment(heddle_h2_session *session, heddle_h2_stream *stream, 
     if (stream->queued == 0)
         stream->progress = (heddle_h2_progress){session->now, 0};
     if (session->queued == 0 && heddle_bytes_left(&session->output) == 0)
-        session->check_at = session->now + session->limits->write_timeout / CHECKS;
+        session->check_at = session->now + session->limits->write_timeout / HEDDLE_H2_PROGRESS_CHECKS;
     *(stream->last ? &stream->last->next : &stream->first) = segment;
     stream->last = segment;
     if (count_kept(session) <= session->limits->connection_output)

@@ -3,8 +3,9 @@
 
 /*
  * One side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby: the server's, or the
- * client's (at the end of this file). The owner feeds it the peer's bytes, and pulls the bytes to send. Times are
- * nanoseconds of a monotonic clock, sizes are bytes. Only one thread at a time may call these functions.
+ * client's (at the end of this file). The owner, which is the code that embeds the session (h2_server.c, h2_client.c),
+ * feeds it the peer's bytes, and pulls the bytes to send. Times are nanoseconds of a monotonic clock, sizes are bytes.
+ * Only one thread at a time may call these functions.
  */
 
 #include "http/h2/frame.h"
@@ -32,19 +33,20 @@ typedef struct {
 
     uint32_t streams_a_feed;      /* requests that begin in one feed, before other connections get their turn */
     uint32_t fields_a_feed;       /* decoded fields in one feed; the block that exceeds it is completed */
-    uint32_t rejected_burst;       /* rejected streams beyond max_streams; refilled at reset_rate */
+    uint32_t refused_burst;       /* refused streams, those beyond max_streams; refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
-    uint32_t overhead;            /* bytes by which all received bytes may exceed eight times the payload */
+    uint32_t overhead;            /* bytes by which an eighth of all received bytes may exceed the payload both ways */
     uint32_t control_answers;     /* answers to SETTINGS and PING that were not pulled yet */
-    uint32_t updates;             /* WINDOW_UPDATE and PRIORITY frames of a connection without streams */
+    uint32_t updates;             /* WINDOW_UPDATE frames, and as many of PRIORITY; each stream and sent DATA adds some */
     uint32_t settings_entries;    /* entries of one SETTINGS frame */
     uint32_t continuations;       /* CONTINUATION frames of one header block */
 
     /* bytes of response bodies that are kept while the client's windows are closed */
     uint32_t stream_output, connection_output;
     uint32_t write_rate;          /* bytes a second, measured over write_timeout */
-    int64_t write_timeout, head_timeout, idle_timeout, drain_delay;
+    int64_t write_timeout, head_timeout, idle_timeout;
+    int64_t drain_delay;          /* between the two GOAWAY of a drain */
 } heddle_h2_limits;
 
 /* The values of docs/http2.md. */
@@ -90,8 +92,8 @@ typedef struct {
     /* The stream has ended early: lent bytes are the owner's again, and nothing more is sent. */
     void (*on_reset)(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
     /*
-     * There is room for output again, after heddle_h2_write took less than it was given or after a loan. For a tunnel:
-     * all of its output was pulled, including its end.
+     * There is room for output again, after heddle_h2_write took less than it was given. A loan alone causes no call.
+     * For a tunnel: all of its output was pulled, including its end.
      */
     void (*on_window)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* Request and response are complete, and all of the response was pulled. */
@@ -131,7 +133,7 @@ size_t heddle_h2_pull(heddle_h2_session *session, int64_t now, void *buffer, siz
 bool heddle_h2_has_output(const heddle_h2_session *session);
 /* True: the session reads no more, and the connection must be closed when it has no output. */
 bool heddle_h2_is_closing(const heddle_h2_session *session);
-/* The number of streams in progress. A connection without any may be closed at any time after a drain. */
+/* The number of streams that are in progress or not released. */
 uint32_t heddle_h2_stream_count(const heddle_h2_session *session);
 
 /* When heddle_h2_expire must be called next; INT64_MAX: never. */
@@ -139,8 +141,8 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session);
 void heddle_h2_expire(heddle_h2_session *session, int64_t now);
 
 /*
- * Ends the connection without losing a request: sends GOAWAY now, and again when the client must have received the
- * first (RFC 9113, 6.8).
+ * Ends the connection without losing a request (RFC 9113, 6.8): sends GOAWAY now, and again after drain_delay, with the
+ * last stream that is served. When no stream is left after that, heddle_h2_is_closing is true.
  */
 void heddle_h2_drain(heddle_h2_session *session, int64_t now);
 /* Ends the connection at once: sends GOAWAY, and calls on_reset for each stream. */
@@ -201,8 +203,8 @@ size_t heddle_h2_unsent(const heddle_h2_stream *stream);
  */
 bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /*
- * Ends a tunnel without a call of on_reset: in order if both sides have ended it, or can; otherwise, and if `abrupt`,
- * with RST_STREAM.
+ * Ends a tunnel, as heddle_h2_reset does but more gently unless `abrupt`: with END_STREAM if the peer has ended it and
+ * all is sent; with RST_STREAM and NO_ERROR if only this side has ended it; otherwise with RST_STREAM and CANCEL.
  */
 void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, bool abrupt);
 /* Ends the response when all of the body was pulled. The trailers are checked as a head's fields. */
@@ -214,22 +216,28 @@ bool heddle_h2_may_write(const heddle_h2_stream *stream);
 size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /* Sets the time for the following calls of functions without a time. */
 void heddle_h2_set_now(heddle_h2_session *session, int64_t now);
-/* Ends the stream at once, without on_reset. */
+/*
+ * Ends the stream at once, without on_reset. On a server that counts in reset_burst, unless the error is NO_ERROR: when
+ * that is exceeded the connection fails, and on_reset is called for all streams, this one too.
+ */
 void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
-/* Called when so many bytes from on_data were used: the client may send more. */
+/* To be called when so many bytes from on_data were used: the client may send more. */
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /*
- * Called when so many bytes from on_data wait, but are to hold up this stream alone: the client may send more on
+ * To be called when so many bytes from on_data wait, but are to hold up this stream alone: the client may send more on
  * others.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
-/* Called when the owner no longer uses the stream; an incomplete response is still sent. */
+/* To be called when the owner no longer uses the stream; an incomplete response is still sent. */
 void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 
 /* -- the client's side --------------------------------------------------------------------------------------------- */
 
 heddle_h2_limits heddle_h2_client_limits(void);
-/* As heddle_h2_server_new, for a client. A client's session has no times: heddle_h2_deadline, _expire, _drain are for servers. */
+/*
+ * As heddle_h2_server_new, for a client. A client's session has no times: heddle_h2_deadline, heddle_h2_expire and
+ * heddle_h2_drain are for servers.
+ */
 heddle_h2_session *heddle_h2_client_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                         heddle_h2_workspace *workspace, void *owner, int64_t now);
 /* May a request begin now? Not while as many as the server allows are in progress, nor after its GOAWAY. */
@@ -247,7 +255,7 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
                                              bool end, bool expects_body, heddle_h2_stream **stream);
 /* For a stream that has ended early: did the server reset it, or exclude it by GOAWAY? */
 bool heddle_h2_is_reset_by_peer(const heddle_h2_stream *stream);
-/* Why the session, or the stream that was reset last, has failed; NULL: it has not. */
+/* The reason of the last failure of the session or one of its streams that had a reason; NULL: there was none. */
 const char *heddle_h2_reason(const heddle_h2_session *session);
 
 #endif

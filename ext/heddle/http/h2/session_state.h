@@ -36,6 +36,8 @@ typedef enum {
     HEDDLE_H2_EVENTS,
 } heddle_h2_event;
 
+enum { HEDDLE_H2_PROGRESS_CHECKS = 4 }; /* checks of the output's progress in each write_timeout */
+
 /* An entry of the table of transitions is the next state, if it is below HEDDLE_H2_STATES, or one of these. */
 enum {
     HEDDLE_H2_IGNORE = 0x10,
@@ -120,7 +122,7 @@ struct heddle_h2_stream {
     bool held;           /* the owner uses it */
     bool listed;         /* it is in the list of streams that can send */
     bool head_written, finished; /* set by the owner */
-    bool rejected;       /* on the server: the owner has rejected the request, and its body is discarded */
+    bool rejected;       /* on the server: the request exceeds a limit (on_rejection), and its body is discarded */
     bool answered;       /* on the client: the final head has come */
     bool expects_body;   /* on the client: not for HEAD */
     uint8_t interims;    /* on the client: the number of heads before the final one */
@@ -184,7 +186,7 @@ struct heddle_h2_session {
     const char *reason;   /* of the last error */
     uint8_t depth;        /* nested calls into the session: dead streams are freed at the end of the outermost */
 
-    /* The frame that is being read. `gathered`: its payload, if it came in pieces */
+    /* The frame that is being read. */
     heddle_bytes gathered; /* its payload, if it came in pieces */
     bool skipped;          /* its payload is discarded */
     bool padding_known;
@@ -223,9 +225,9 @@ struct heddle_h2_session {
     int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
     size_t lent; /* … of `queued`, bytes given to heddle_h2_lend, which take no memory of the session's */
 
-    heddle_h2_bucket resets, rejections, controls;
+    heddle_h2_bucket resets, refused, controls;
     uint64_t opened, data_frames, window_updates, priorities;
-    uint64_t received, payload; /* bytes of frames, and of the payload in them that counts */
+    uint64_t received, payload; /* bytes of received frames; the payload of them, and of DATA that was sent */
 
     heddle_h2_progress progress;
     int64_t check_at, idle_since, drain_at;
@@ -262,7 +264,7 @@ void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state
 /* Sends RST_STREAM, and calls on_reset if there is such a stream. */
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error);
 void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
-/* Rejects a stream because too many are in progress. The client may send the request again. */
+/* Refuses a stream because too many are in progress. The client may send the request again. */
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
 /* Called when the peer has sent all: the request, or on the client the response. */
 void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *stream);

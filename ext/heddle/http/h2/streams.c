@@ -262,7 +262,7 @@ void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_er
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id)
 {
     const heddle_h2_limits *limits = session->limits;
-    if (heddle_h2_spend(&session->rejections, session->now, limits->rejected_burst, limits->reset_rate)) {
+    if (heddle_h2_spend(&session->refused, session->now, limits->refused_burst, limits->reset_rate)) {
         send_reset(session, id, HEDDLE_H2_REFUSED_STREAM);
         heddle_h2_remember(session, id, HEDDLE_H2_RESET_BY_US);
     } else {
@@ -337,7 +337,7 @@ void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, 
 {
     if (heddle_h2_state_is_closed(stream->state))
         return;
-    /* After RST_STREAM at the end of a close handshake, browsers use HTTP/1.1 for later connections. */
+    /* After RST_STREAM with an error at the end of a close handshake, browsers use HTTP/1.1 from then on. */
     if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL)
         heddle_h2_reset(session, stream, HEDDLE_H2_NO_ERROR);
     else if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_REMOTE && stream->queued == 0 && !stream->finished)

@@ -129,8 +129,8 @@ static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
 }
 
 /*
- * The most bytes that the message may have when compressed. Incompressible data becomes a little longer (RFC 1951,
- * section 3.2.4).
+ * The most bytes that the message's frames may carry: its limit, and for a compressed message a little more, because
+ * incompressible data grows (RFC 1951, section 3.2.4).
  */
 static uint64_t limit_wire_bytes(const heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {

@@ -16,7 +16,7 @@ struct heddle_websocket_message {
     size_t size;
     bool text;       /* UTF-8, which was checked unless it is compressed */
     bool compressed; /* the payload is deflated (RFC 7692) */
-    bool published;  /* a topic's message, with the topic's name before the payload … */
+    bool published;  /* not from the peer: a topic's message (subscriptions.c), with the topic's name before it … */
     uint32_t topic_size; /* … of so many bytes, which count in `size` */
     char bytes[];
 };
@@ -31,9 +31,9 @@ typedef enum {
     HEDDLE_WEBSOCKET_HAS_MESSAGE, /* heddle_websocket_take_message returns it */
     HEDDLE_WEBSOCKET_HAS_PING,   /* `control`, `control_size` */
     HEDDLE_WEBSOCKET_HAS_PONG,   /* the same */
-    HEDDLE_WEBSOCKET_HAS_CLOSE,  /* `code`; the reason is `control_size` − 2 bytes of `control`, from the third on */
+    HEDDLE_WEBSOCKET_HAS_CLOSE,  /* `code`; `control` has the reason, from its third byte on, if it has as many */
     HEDDLE_WEBSOCKET_FAILED,     /* `code` and `failure`: the peer's violation. Nothing more is read */
-    HEDDLE_WEBSOCKET_NO_MEMORY,
+    HEDDLE_WEBSOCKET_NO_MEMORY,  /* the reader must be ended */
 } heddle_websocket_event;
 
 typedef struct {
@@ -53,15 +53,15 @@ typedef struct {
     uint64_t size, left;  /* bytes of the frame's payload, and of its rest that is still to come */
     size_t room;          /* of `message` */
     heddle_websocket_message *message; /* the message that is being received */
-    bool in_message;      /* a frame of it has come, but not the last one */
+    bool in_message;      /* from the head of its first frame to the end of its last one */
     char control[HEDDLE_WEBSOCKET_CONTROL];
     const char *failure;
 } heddle_websocket_reader;
 
 void heddle_websocket_reader_start(heddle_websocket_reader *reader, bool from_client);
 /*
- * Reads up to the next event, and says in `*used` how many bytes that took. The bytes are written on. An event's data
- * is good until the next call.
+ * Reads up to the next event, and says in `*used` how many bytes that took. The buffer is
+ * changed: payloads are unmasked in place. An event's data is good until the next call.
  */
 heddle_websocket_event heddle_websocket_read(heddle_websocket_reader *reader, const heddle_websocket_limits *limits,
                                              char *bytes, size_t size, size_t *used);
@@ -70,7 +70,7 @@ heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader 
 /* Fails the reader: nothing more is read, and the close frame gets this code and reason, a literal. Returns FAILED. */
 heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *reader, unsigned code,
                                                     const char *failure);
-/* Frees an incomplete message. */
+/* Ends the reader for good: frees an incomplete message, and a later read fails. */
 void heddle_websocket_reader_end(heddle_websocket_reader *reader);
 
 #endif

@@ -31,8 +31,7 @@ module Heddle
           whole = String.new
           each do |piece|
             if whole.bytesize + piece.bytesize > @limit
-              raise BodyTooLarge,
-                    "the body is larger than #{@limit} bytes: read it in pieces"
+              raise BodyTooLarge, "the body is larger than #{@limit} bytes (`body_limit`): read it in pieces, with each"
             end
 
             whole << piece

@@ -32,7 +32,7 @@ module Heddle
           end
         end
 
-        def too_large(limit) = BodyTooLarge.new("the body of #{place} is larger than #{limit} bytes")
+        def too_large(limit) = BodyTooLarge.new("the body of #{place} is larger than #{limit} bytes (`body_limit`)")
 
         def place = "#{@origin}#{@request.target}"
 

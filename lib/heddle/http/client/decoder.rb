@@ -81,7 +81,10 @@ module Heddle
 
         def count(decoded)
           @size += decoded.bytesize
-          raise BodyTooLarge, "the decompressed body is larger than #{@limit} bytes" if @limit && @size > @limit
+          if @limit && @size > @limit
+            raise BodyTooLarge, "the decompressed body is larger than #{@limit} bytes (`body_limit`): " \
+                                "stream it, and read it in pieces"
+          end
 
           yield decoded
         end

@@ -33,7 +33,7 @@ module Heddle
           @open = 0
           @unused_since = now
           @retired = nil
-          @sharing = Sharing.new { |*times| open_any(*times) } if settings.http2?(scheme) && !@absolute
+          @sharing = Sharing.new(self) { |*times| open_any(*times) } if settings.http2?(scheme) && !@absolute
           @figures = { requests: 0, opened: 0, waits: 0, stale: 0, wait_seconds: 0.0, connect_seconds: 0.0,
                        answer_seconds: 0.0 }
         end

@@ -51,7 +51,8 @@ module Heddle
         def replayed(request)
           return request.body if request.replayable?
 
-          raise RedirectError, "#{request.origin}#{request.target} redirects a body that can't be sent again"
+          raise RedirectError, "#{request.origin}#{request.target} redirects a body that can't be sent again: its " \
+                               "source is read only once. A String, an Array or an IO that can be rewound can be"
         end
       end
     end

@@ -10,7 +10,8 @@ module Heddle
 
         # @param open [#call] given time limits and deadline, a {SharedConnection}, or a {Connection} where the server
         #   speaks HTTP/1.1
-        def initialize(&open)
+        def initialize(origin, &open)
+          @origin = origin
           @open = open
           @lock = Mutex.new
           @waiters = []
@@ -132,7 +133,7 @@ module Heddle
           raise woken.class, woken.message if woken.is_a?(Error)
           return if woken
 
-          raise PoolTimeout, "the other server allows no more requests at once on its connection, and none has ended " \
+          raise PoolTimeout, "#{@origin} allows no more requests at once on its connection, and none has ended " \
                              "within the time limit `pool`"
         end
 

@@ -66,7 +66,7 @@ module Heddle
           SharedHeap.pack
           app
         rescue SystemExit => e
-          fail_with("the application ended the process while it was loaded, with status #{e.status}")
+          fail_with(BootError.ended(e).message)
         rescue BootError => e
           fail_with(e.message)
         rescue SignalException
