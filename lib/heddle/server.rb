@@ -59,6 +59,7 @@ module Heddle
     autoload :Timeline, "heddle/server/timeline"
     autoload :TLSSettings, "heddle/server/tls_settings"
     autoload :UnixBind, "heddle/server/unix_bind"
+    autoload :WorkingFolder, "heddle/server/working_folder"
 
     ConfigurationError = Options::ConfigurationError
 

@@ -39,7 +39,7 @@ module Heddle
       # @param folder [String] the application's
       # @return [Configuration]
       # @raise [ConfigurationError] that tells everything that is wrong, a line each
-      def self.load(flags: {}, environment: ENV, defaults: {}, file: :find, folder: Dir.pwd)
+      def self.load(flags: {}, environment: ENV, defaults: {}, file: :find, folder: WorkingFolder.current)
         Loader.new(flags:, environment:, defaults:, file:, folder:).load
       end
 

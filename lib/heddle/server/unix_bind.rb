@@ -19,7 +19,7 @@ module Heddle
       # @param owner [String, nil] the file's owner: `user`, `user:group` or `:group`
       # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
       def initialize(path, mode, owner: nil, proxies: nil)
-        @path = File.expand_path(path)
+        @path = File.expand_path(path, WorkingFolder.current)
         @mode = mode
         @owner = owner
         @proxies = proxies

@@ -14,14 +14,19 @@ class ClusterMoldingTest < Minitest::Test
     def web_socket_origins = nil
   end
   Commons = Struct.new(:tls) { def renew_tls(*) = nil }
-  Master = Struct.new(:fleet, :commons)
+  Folder = Struct.new(:at) do
+    def follow = self.at = :new
+    def go_back = self.at = :old
+    def keep = nil
+  end
+  Master = Struct.new(:fleet, :commons, :folder)
   Fleet = Struct.new(:mold) { def empty? = false }
 
   def setup
     @lines = []
     @tries = 0
     @fleet = Fleet.new
-    @molding = Cluster::Molding.new(Master.new(@fleet, Commons.new), [], nil, Configuration.new, self) do
+    @molding = Cluster::Molding.new(Master.new(@fleet, Commons.new, Folder.new), [], nil, Configuration.new, self) do
       @tries += 1
       raise Errno::EAGAIN, "fork(2)"
     end

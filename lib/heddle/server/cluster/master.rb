@@ -20,6 +20,8 @@ module Heddle
         attr_reader :fleet
         # @return [Commons]
         attr_reader :commons
+        # @return [WorkingFolder] the application's
+        attr_reader :folder
         # @return [Control::Cluster, nil] what answers operators, in a thread of its own
         attr_accessor :control
 
@@ -38,6 +40,7 @@ module Heddle
           @collection_turns = CollectionTurns.new
           @systemd = Systemd.new(self)
           @molds = Molds.new(load, method(:now))
+          @folder = WorkingFolder.new
           @molding = Molding.new(self, @molds, @systemd, configuration, log) { |one| start_mold(one) }
           @stopping = @failure = @upgrade = nil
         end
@@ -82,7 +85,7 @@ module Heddle
           @molding.abandon("a new master takes over")
           configuration.hooks.try(:on_restart, @log)
           @log.notice("a new master is started")
-          @upgrade = Upgrade.new(commons, @inheritance.command)
+          @upgrade = Upgrade.new(commons, @inheritance.command, folder)
         rescue SystemCallError => e
           @log.notice("no new master could be started: #{e.message}")
         end
@@ -121,7 +124,7 @@ module Heddle
           @fleet = Fleet.new(configuration.worker_count, commons.scoreboard, @log, method(:now),
                              reserves: configuration.reserve_count)
           @health_check = HealthCheck.new(fleet, @log, method(:now))
-          @restart_file = RestartFile.new
+          @restart_file = RestartFile.new(File.join(folder.path, "tmp/restart.txt"))
           @signals = Signals.new(self, @log)
           @looked = now
           Process.setproctitle("heddle: master")

@@ -47,6 +47,7 @@ module Heddle
         def reload
           return @again = true if @reload
 
+          folder.follow
           newer = configuration.reload
           newer.check_body_folder
           newer.web_socket_origins
@@ -56,6 +57,7 @@ module Heddle
           @systemd.reloading
           @reload = Reload.new(fleet, mold, @log) { |former| reloaded(former) }
         rescue ConfigurationError, BootError, SystemCallError => e
+          folder.go_back
           @log.notice("not reloaded: #{one_line(e.message)}; the workers go on as they are")
         end
 
@@ -117,6 +119,8 @@ module Heddle
         def fleet = @master.fleet
 
         def commons = @master.commons
+
+        def folder = @master.folder
 
         def hear_one(mold)
           while (message = mold.channel.receive).is_a?(MessageSocket::Message)
@@ -209,6 +213,7 @@ module Heddle
         def reloaded(former)
           newest = fleet.mold&.configuration
           @configuration = newest if newest
+          fleet.mold.equal?(@reload.mold) ? folder.keep : folder.go_back
           @molds.end_one(former) if former
           @reload = nil
           @systemd.reloaded

@@ -6,7 +6,7 @@ module Heddle
       # `tmp/restart.txt`: touching it asks for a reload, as with Phusion Passenger.
       class RestartFile
         # @param path [String]
-        def initialize(path = File.join(Dir.pwd, "tmp/restart.txt"))
+        def initialize(path)
           @path = path
           @seen = changed_at
         end

@@ -15,8 +15,9 @@ module Heddle
 
         # @param commons [Commons]
         # @param command [Array<String>]
+        # @param folder [WorkingFolder] where it is started
         # @raise [SystemCallError]
-        def initialize(commons, command)
+        def initialize(commons, command, folder)
           @io, writer = IO.pipe
           sockets = commons.by_key.transform_values { |all| all.map { |one| one.io.fileno } }
           values = { listeners: sockets, pair: [commons.giving.fileno, commons.taking.fileno], ready: writer.fileno,
@@ -24,8 +25,8 @@ module Heddle
                      pubsub: commons.pubsub }
           handed = [sockets.values, values.except(:listeners).values].flatten.compact
           # systemd's WATCHDOG_PID names this master, and would keep the new one from giving a sign of life.
-          environment = { Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil }
-          @pid = spawn(environment, *command, handed.to_h { |fd| [fd, fd] })
+          environment = { Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil, **folder.variables }
+          @pid = spawn(environment, *command, **handed.to_h { |fd| [fd, fd] }, chdir: folder.path)
         ensure
           writer&.close
         end

@@ -30,7 +30,7 @@ module Heddle
           # @return [Address]
           # @raise [ConfigurationError]
           def parse(word)
-            if (unix = UNIX.match(word)) then new(path: File.expand_path(unix[1]))
+            if (unix = UNIX.match(word)) then new(path: File.expand_path(unix[1], WorkingFolder.current))
             elsif (tcp = TCP.match(word)) && tcp[2].to_i <= 65_535 then new(host: tcp[1].delete("[]"),
                                                                             port: tcp[2].to_i)
             else
