@@ -26,7 +26,10 @@ class DeployProxiesTest < Minitest::Test
     urls = run_nginx(program, socket)
 
     everything_passes(*urls)
-    urls.each { |url| assert_equal ["200"], statuses("#{url}/") }
+    urls.each do |url|
+      assert_equal ["200"], statuses("#{url}/")
+      a_client_can_not_forge_its_address_or_that_of_the_site(url, URI(url).scheme)
+    end
   end
 
   # -- HAProxy --------------------------------------------------------------------------------------------------------
@@ -37,7 +40,10 @@ class DeployProxiesTest < Minitest::Test
     urls = run_haproxy(program, @served.uri.port)
 
     everything_passes(*urls)
-    urls.each { |url| assert_equal %w[103 200], statuses("#{url}/") }
+    urls.each do |url|
+      assert_equal %w[103 200], statuses("#{url}/")
+      a_client_can_not_forge_its_address_or_that_of_the_site(url, "https")
+    end
   end
 
   # -- Thruster -------------------------------------------------------------------------------------------------------
@@ -85,6 +91,18 @@ class DeployProxiesTest < Minitest::Test
 
     assert_equal "3000000 #{Digest::SHA256.hexdigest(content)}",
                  curl("--data-binary", "@#{path("content")}", "#{url}/upload")
+  end
+
+  FORGED = { "Forwarded" => "for=8.8.8.8;host=evil.example;proto=ftp", "X-Forwarded-Host" => "evil.example",
+             "X-Forwarded-Port" => "99", "X-Forwarded-Ssl" => "on", "X-Forwarded-Scheme" => "ws",
+             "X-Forwarded-Proto" => "ws", "Client-IP" => "7.7.7.7", "Host" => "shop.example" }.freeze
+  private_constant :FORGED
+
+  # Rails answers 500 where Forwarded or Client-IP contradict X-Forwarded-For.
+  def a_client_can_not_forge_its_address_or_that_of_the_site(url, scheme)
+    fields = FORGED.flat_map { |name, value| ["--header", "#{name}: #{value}"] }
+
+    assert_equal "127.0.0.1 #{scheme}://shop.example", curl(*fields, "#{url}/client")
   end
 
   def a_stream_comes_as_it_is_written(url)

@@ -33,11 +33,18 @@ class Proxied
     when "/stream" then [200, { "content-type" => "text/plain" }, stream(env["QUERY_STRING"] == "go=1")]
     when "/go" then go
     when "/socket" then socket(env)
+    when "/client" then [200, { "content-type" => "text/plain" }, [client(Rack::Request.new(env))]]
     else [404, {}, []]
     end
   end
 
   private
+
+  # What the request says of its client and of the address that the client has asked for.
+  def client(request)
+    forged = %w[HTTP_FORWARDED HTTP_CLIENT_IP].select { |name| request.has_header?(name) }
+    [request.ip, request.base_url, *forged].join(" ")
+  end
 
   def page(env)
     3.times { |number| env["rack.early_hints"]&.call("link" => "</style.css?#{number}>; rel=preload; as=style") }
