@@ -51,6 +51,19 @@ class StopTest < Minitest::Test
     assert_match(/stopping with 1 request unanswered after 0.1 s/, output.string)
   end
 
+  def test_an_upload_that_takes_too_long_is_told_of
+    start(held, stop_timeout: 0.4)
+    upload = connect
+    upload.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n")
+
+    assert_equal "HTTP/1.1 100 Continue\r\n", upload.gets
+    upload.write("a")
+    server.stop
+
+    refute wait_for_end
+    assert_match(/stopping with 0 requests unanswered after 0.4 s, and 1 upload or download cut off$/, output.string)
+  end
+
   def test_stopping_now_does_not_wait
     start(held)
     busy = connect

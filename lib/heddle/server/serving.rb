@@ -194,12 +194,17 @@ module Heddle
       def cancel_running(sockets)
         running = sockets.serving
         unanswered = running.size + sockets.waiting
+        # Idle connections are closed by now: these receive a request, or send a response that needs no fiber any more.
+        transfers = sockets.idle - sockets.waiting
         listed = Served.list(sockets.served)
         sockets.end_queue
         @log.notice("stopping with #{unanswered} #{unanswered == 1 ? "request" : "requests"} unanswered" \
-                    "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}#{": #{listed}" if listed}")
+                    "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}" \
+                    "#{cut_off(transfers) if transfers > 0}#{": #{listed}" if listed}")
         running.each { |fiber| @scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
       end
+
+      def cut_off(count) = ", and #{count} #{count == 1 ? "upload or download" : "uploads or downloads"} cut off"
     end
   end
 end
