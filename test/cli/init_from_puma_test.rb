@@ -359,6 +359,14 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/uses nap, which only Puma's file defines/, left(report)[2])
   end
 
+  def test_where_the_output_of_the_application_goes_is_told
+    report = carry_over("stdout_redirect 'log/out.log', 'log/errors.log', true\n")
+
+    assert_includes File.read("config/heddle.rb"), %(log_file "log/out.log"\n)
+    assert_includes report, "What the application prints goes to the standard output"
+    assert_includes report, "heddle serve >> log/application.log 2>> log/errors.log"
+  end
+
   # What applications that have been deployed for years say.
   RICH = <<~'RUBY'
     require "etc"

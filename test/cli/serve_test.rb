@@ -22,6 +22,14 @@ class ServeTest < Minitest::Test
     @served = nil
   end
 
+  def test_a_log_file_says_when_the_server_has_started_too
+    serve("serve", "--log-file", "heddle.log")
+    @served.stop
+    @served = nil
+
+    assert_match(/\A\d\d:\d\d:\d\d Heddle .* serves config\.ru on http.*\. Mode fiber: .*\.$/, File.read(file("heddle.log")))
+  end
+
   def test_the_mode_and_what_is_done_about_stalls_are_told_at_boot
     serve("serve", "--mode", "thread", "--threads", "3")
     wait_until { @served.output.include?("Ctrl-C stops it") }

@@ -111,6 +111,7 @@ module Heddle
         protection = "Protection: #{facts[:protection]}."
         return log.banner("#{text}. #{mode} #{protection}") unless configuration.log_format == :text
 
+        log.notice("#{text}. #{mode}") if configuration.log_file
         @output.puts(text, mode, "#{protection} Ctrl-C stops it.")
       rescue SystemCallError, IOError
         # Its disk is full, or no program reads it: that is no reason not to serve.

@@ -40,7 +40,7 @@ module Heddle
           found = configuration.access_log ? [] : ["--no-access-log"]
           said = ->(name) { %i[file variable].include?(configuration.source(name).kind) }
           configuration.bind.each { |address| found.push("--bind", address) } unless said.call(:bind)
-          found.push("--port", configuration.port.to_s) unless said.call(:port)
+          found.push("--port", configuration.port.to_s) unless said.call(:port) || configuration.own_ports?
           found.push("--pidfile", options[:pid]) if options[:pid] && !said.call(:pidfile)
           found.push("--early-hints", configuration.early_hints.to_s) if options[:early_hints]
           found

@@ -6,8 +6,9 @@ module Heddle
     class AppLoader
       # Lines of the application's backtrace that are shown when it can't be loaded.
       LINES = 8
+      # The paths of Heddle's own frames begin with it.
       OWN = "#{File.expand_path("../..", __dir__)}/heddle".freeze
-      private_constant :LINES, :OWN
+      private_constant :LINES
 
       # @param path [String] of the file, or of the folder that has a `config.ru`
       def initialize(path)

@@ -157,6 +157,16 @@ class ClusterReloadTest < Minitest::Test
     assert_match(/backlog changed: that takes a new master, heddle restart or USR2$/, served.output)
   end
 
+  def test_of_a_syntax_error_the_line_says_what_is_missing
+    serve
+    write("config.ru", "require './page'\nrun Page\n")
+    write("page.rb", "class Page\n  def call(env)\n    [200, {}, []]\n")
+    signal("HUP")
+    wait_for("the workers go on as they are")
+
+    assert_match(/not reloaded: .*syntax error.*page\.rb:\d.* expected an `end` to close the `class`/, served.output)
+  end
+
   def test_workers_that_can_not_boot_leave_the_old_ones
     write("config/heddle.rb", "worker_boot { }\n")
     serve
@@ -165,7 +175,8 @@ class ClusterReloadTest < Minitest::Test
     signal("HUP")
     wait_for("the one that it was to replace goes on")
 
-    assert_match(/worker 0 failed: RuntimeError: no database/, served.output)
+    assert_match(%r{worker 0 failed: RuntimeError: no database\n    from .*config/heddle\.rb:1}, served.output)
+    refute_match(%r{^    from .*lib/heddle/}, served.output)
     assert_empty workers - before
   end
 

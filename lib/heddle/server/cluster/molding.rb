@@ -8,6 +8,11 @@ module Heddle
       class Molding
         include MonotonicClock
 
+        # In the message of a SyntaxError: a line of code, and the mark below it that comes before what is wrong.
+        CODE = /\A(?:> ?)?\d+ \|/
+        MARK = /\A\|\s*\^~*\s*/
+        private_constant :CODE, :MARK
+
         # @return [Configuration] that of the newest mold
         attr_reader :configuration
         # @return [String, nil] why nothing could be loaded, while there is no worker
@@ -219,7 +224,11 @@ module Heddle
           @systemd.reloaded
         end
 
-        def one_line(text) = text.lines.map(&:strip).reject(&:empty?).first(4).join(" ")
+        # Of a syntax error what is wrong, without the lines of code.
+        def one_line(text)
+          lines = text.lines.map { |line| line.strip.sub(MARK, "") }
+          lines.reject { |line| line.empty? || CODE.match?(line) }.first(4).join(" ")
+        end
       end
     end
   end

@@ -204,9 +204,16 @@ module Heddle
         # A BootError says what to do; where it was raised says nothing.
         def failure(error)
           reasons = [error, *error.cause].map { |one| explain(one) || "#{one.class}: #{one}" }
-          places = explain(error) ? [] : (error.backtrace || []).first(20)
+          places = explain(error) ? [] : places_of(error).first(20)
           ["#{Time.now.strftime("%H:%M:%S")} worker #{index} failed: #{reasons.join(", caused by ")}",
            *places.map { |line| "    from #{line}" }].join("\n")
+        end
+
+        # Those of the application and its configuration, without our own where there are others.
+        def places_of(error)
+          all = error.backtrace || []
+          others = all.reject { |line| line.start_with?(AppLoader::OWN) || line.include?("/exe/heddle:") }
+          others.empty? ? all : others
         end
 
         def explain(error) = error.is_a?(BootError) ? error.message : ProcessLimit.explain(error)

@@ -28,8 +28,11 @@ module Heddle
 
         # @return [Boolean] whether a port is said, and every address names one of its own
         def idle_port?
-          source(:port).kind != :default && bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
+          source(:port).kind != :default && own_ports?
         end
+
+        # @return [Boolean] whether there are addresses, and every one names a port of its own
+        def own_ports? = bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
 
         # @return [String] the warning
         def idle_port
