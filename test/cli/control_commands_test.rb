@@ -44,6 +44,24 @@ class ControlCommandsTest < Minitest::Test
     socket&.close
   end
 
+  def test_commands_find_the_socket_that_the_configuration_file_names
+    Dir.mkdir(file("config"))
+    File.write(file("config/heddle.rb"), "control \"unix:named.sock\"\n")
+    serve
+    output, status = heddle("status")
+
+    assert_predicate status, :success?, output
+    File.chmod(0o666, file("config/heddle.rb"))
+    output, status = heddle("status")
+
+    refute_predicate status, :success?, "a file that everybody may write to is not run"
+    assert_match(/no server runs here/, output)
+    File.write(file("config/heddle.rb"), "contrl 1\n")
+    File.chmod(0o644, file("config/heddle.rb"))
+
+    assert_match(/no server runs here/, heddle("status").first)
+  end
+
   def test_top_once_needs_no_terminal
     serve
     output, status = heddle("top", "--once", "--interval", "0.1")

@@ -51,7 +51,8 @@ module Heddle
         options.banner = "heddle #{name}: #{COMMANDS.fetch(name).text}"
         options.separator("")
         options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock; else " \
-                                        "HEDDLE_CONTROL, else that of this folder") { |word| @control = word }
+                                        "HEDDLE_CONTROL, else the configuration file's, else that of this " \
+                                        "folder") { |word| @control = word }
         options.on("-h", "--help", "this") { @help = true }
       end
 
@@ -77,8 +78,23 @@ module Heddle
                             "--control or HEDDLE_CONTROL says off"
         end
 
-        all = Server::Control::Address.all(words.empty? ? nil : words)
+        all = Server::Control::Address.all(words.empty? ? configured : words)
         all.find(&:path) or raise UsageError, "commands need a unix socket: name it with --control unix:path"
+      end
+
+      # A file with mistakes is no reason not to ask a server that runs: it has read a former one.
+      # @return [Array<String>, nil] what the configuration file of this folder says
+      def configured
+        Server::Configuration.load.control if own_file?
+      rescue Server::ConfigurationError
+        nil
+      end
+
+      # It is a program. A command that root gives in a user's folder must not run that user's.
+      def own_file?
+        path = ENV.fetch("HEDDLE_CONFIG", nil) || Server::Configuration::File.find(Dir.pwd)
+        stat = File.stat(path) if path && File.file?(path)
+        stat && stat.owned? && stat.mode.nobits?(0o002)
       end
     end
   end
