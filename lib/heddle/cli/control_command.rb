@@ -94,7 +94,7 @@ module Heddle
       def own_file?
         path = ENV.fetch("HEDDLE_CONFIG", nil) || Server::Configuration::File.find(Dir.pwd)
         stat = File.stat(path) if path && File.file?(path)
-        stat && stat.owned? && stat.mode.nobits?(0o002)
+        stat&.owned? && stat.mode.nobits?(0o002)
       end
     end
   end
