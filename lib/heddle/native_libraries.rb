@@ -12,8 +12,9 @@ module Heddle
   #
   # A library is named by the end of its file's path without the extension: "nokogiri/nokogiri", "ffi_c".
   module NativeLibraries
-    # Extensions that come with Ruby and keep nothing by their thread while they call back.
-    REENTRANT = %w[monitor stringio date_core json/ext/generator].freeze
+    # Extensions that come with Ruby and keep nothing by their thread while they call back, and bootsnap: its static
+    # variables are settings, and all of a call is in its locals.
+    REENTRANT = %w[monitor stringio date_core json/ext/generator bootsnap/bootsnap].freeze
     # Libraries that are known to keep something by thread: an error handler (nokogiri), a list of calls (ffi and
     # wasmtime), a lock that its owner may take again (mini_racer).
     NOT_REENTRANT = %w[nokogiri/nokogiri ffi_c wasmtime_rb mini_racer_extension].freeze

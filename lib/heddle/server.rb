@@ -260,7 +260,9 @@ module Heddle
       return unless first?
 
       if defined?(::ActiveRecord::Base)
-        Rails.tell_connections(@log, @configuration.worker_count, @configuration.reserve_count)
+        # `rails server` and rackup serve with one process, whatever the configuration says of workers.
+        processes = @place ? [@configuration.worker_count, @configuration.reserve_count] : [1, 0]
+        Rails.tell_connections(@log, *processes)
       end
       tell_trust
     end

@@ -8,6 +8,7 @@ require "io/console"
 require "monitor"
 require "socket"
 require "stringio"
+require "tmpdir"
 
 # Ruby code that waits while a function of an extension waits for it is told: library and line, each place once.
 class CallbackReportTest < Minitest::Test
@@ -160,5 +161,22 @@ class CallbackReportTest < Minitest::Test
     assert_empty(told { |queue| CallingBack.call(-> { queue.pop }) })
   ensure
     Heddle::NativeLibraries.reentrant = Heddle::NativeLibraries::REENTRANT
+  end
+
+  # What bootsnap asks for what it is to store, and for what it has stored.
+  Handler = Struct.new(:queue) do
+    def input_to_storage(*) = queue.pop.to_s
+    def storage_to_output(text, *) = text
+  end
+
+  # Applications that `rails new` has made load all their files through it.
+  def test_bootsnap_is_not_told
+    require "bootsnap"
+    require "bootsnap/bootsnap"
+    found = Dir.mktmpdir do |folder|
+      told { |queue| Bootsnap::CompileCache::Native.fetch(folder, "test", __FILE__, Handler.new(queue), nil) }
+    end
+
+    assert_empty found
   end
 end

@@ -22,6 +22,20 @@ class RackupHandlerTest < Minitest::Test
 
   def teardown = FileUtils.rm_rf(@folder)
 
+  def test_the_log_comes_through_a_pipe_while_the_server_runs
+    served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", "0", "-O", "access_log"],
+                               folder: @folder)
+    served.get("/a")
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
+    until served.output.include?(" 200 GET /a ") || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.01
+    end
+
+    assert_includes served.output, " 200 GET /a "
+  ensure
+    served&.stop
+  end
+
   def test_it_serves_and_ends_with_ctrl_c
     served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", "0"], folder: @folder)
 

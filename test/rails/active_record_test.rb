@@ -23,4 +23,13 @@ class ActiveRecordTest < Minitest::Test
     assert_equal ["200 fiber"], answers.map { |answer| "#{answer.code} #{answer.body}" }.uniq, @served.output
     await_output(@served, /pool 5, workers 1 → at most 5 connections of the server's 100$/)
   end
+
+  def test_one_process_counts_its_own_connections_whatever_is_said_of_workers
+    environment = ServedExample.bundle("rails_postgresql").merge("DATABASE_URL" => PrivatePostgresql.shared.url,
+                                                                 "HEDDLE_WORKERS" => "2", "RACK_ENV" => "production")
+    start = "require 'rackup'; Rackup::Handler.get('heddle').run(Rack::Builder.parse_file(ARGV[0]), Port: 0)"
+    file = File.expand_path("active_record.ru", __dir__)
+    @served = ServedProcess.new([RbConfig.ruby, "-e", start, file], environment:)
+    await_output(@served, /pool 5, workers 1 → at most 5 connections of the server's 100$/)
+  end
 end

@@ -27,6 +27,8 @@ module Rackup
         # @return [Boolean] whether every request was answered
         def run(app, **options)
           configuration = configuration(options)
+          # Through a pipe (foreman, a container) Ruby would keep the log's lines until there are 64 KiB of them.
+          $stdout.sync = true
           @server = ::Heddle::Server.new(configuration)
           @server.open
           yield @server if block_given?
