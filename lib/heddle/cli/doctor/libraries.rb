@@ -56,7 +56,7 @@ module Heddle
                     text: "kills workers of Unicorn only", advice: "take it out"),
           Known.new(name: "pitchfork", versions: [">= 0"], level: :note, text: "is another server", advice: nil),
           Known.new(name: "puma", versions: [">= 0"], level: :note, text: "is another server; nothing of it runs here",
-                    advice: "config/puma.rb counts no more: heddle init --from config/puma.rb translates it (docs/from_puma.md)")
+                    advice: "its configuration does not count: heddle init --from config/puma.rb (docs/from_puma.md)")
         ].freeze
 
         # Pools of threads that an application brings: they run beside the loop, and are bounded by themselves.
