@@ -44,9 +44,7 @@ class SequelPoolTest < Minitest::Test
                    error.message)
       assert_equal 2, database.pool.size
     end
-  end
 
-  KINDS.slice("timed_queue", "sharded_timed_queue").each do |kind, options|
     define_method("test_a_waiting_task_of_a_#{kind}_pool_gets_a_connection_when_the_one_before_it_is_killed") do
       database = frozen(1, pool_class: kind.to_sym, **options)
       Heddle.run do

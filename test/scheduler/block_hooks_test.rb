@@ -267,6 +267,46 @@ class BlockHooksTest < Minitest::Test
     end
   end
 
+  # The fiber is struck where it sleeps, or where it waits for the mutex to lock it again.
+  { "in_its_sleep" => false, "while_it_locks_again" => true }.each do |moment, signalled|
+    define_method("test_a_fiber_killed_in_a_condition_wait_#{moment}_has_the_mutex_when_it_unwinds") do
+      assert_equal([true, :held, nil], struck_in_a_condition_wait(signalled, &:kill))
+    end
+
+    define_method("test_a_raise_into_a_condition_wait_#{moment}_comes_when_the_mutex_is_locked") do
+      assert_equal([true, :held, "stop"], struck_in_a_condition_wait(signalled) { |fiber| fiber.raise("stop") })
+    end
+  end
+
+  # Another fiber locks the mutex before the killed one gets its turn.
+  def test_a_killed_fiber_waits_for_the_mutex_again_when_another_was_faster
+    scheduled do
+      mutex = Mutex.new
+      condition = ConditionVariable.new
+      seen = []
+      waiting = Fiber.schedule do
+        mutex.synchronize do
+          condition.wait(mutex)
+        ensure
+          seen << mutex.owned?
+        end
+      end
+      mutex.lock
+      condition.signal
+      sleep 0
+      waiting.kill
+      mutex.unlock
+      mutex.lock
+      sleep 0
+      seen << :unlocking
+      mutex.unlock
+      until_true { !waiting.alive? }
+
+      assert_equal [:unlocking, true], seen
+      refute_predicate mutex, :locked?
+    end
+  end
+
   def test_a_monitor_can_be_entered_again_by_its_owner_only
     scheduled do
       monitor = Monitor.new
@@ -370,6 +410,40 @@ class BlockHooksTest < Minitest::Test
   end
 
   private
+
+  # A fiber waits for a condition while another has the mutex, and is struck there.
+  #
+  # @param signalled [Boolean] it is woken before, and waits for the mutex
+  # @yield [fiber] strikes
+  # @return [Array(Boolean, Symbol, String)] whether it had the mutex at its end, what the other one noted, its error
+  def struck_in_a_condition_wait(signalled)
+    seen = []
+    error = nil
+    scheduled do
+      mutex = Mutex.new
+      condition = ConditionVariable.new
+      waiting = Fiber.schedule do
+        mutex.synchronize do
+          condition.wait(mutex)
+        ensure
+          seen << mutex.owned?
+        end
+      rescue StandardError => e
+        error = e.message
+      end
+      mutex.synchronize do
+        condition.signal if signalled
+        sleep 0
+        yield waiting
+        sleep 0
+        seen << :held
+      end
+      until_true { !waiting.alive? }
+
+      refute_predicate mutex, :locked?
+    end
+    [*seen.reverse, error]
+  end
 
   # @return [WeakRef] to a fiber that has ended
   def weak_reference_to_unblocked(scheduler)

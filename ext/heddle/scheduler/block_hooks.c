@@ -46,11 +46,12 @@ static int64_t block_duration(VALUE timeout)
 
 /*
  * Does Mutex#sleep, which ConditionVariable#wait calls, lock its Mutex again? The frames are this hook, instrumented
- * hooks of the same name, and the method that called them.
+ * hooks of the same name, and the method that called them. After an exception in the sleep, Ruby has not removed the
+ * frames of the hook kernel_sleep yet.
  */
 static bool is_locking_again(VALUE blocker)
 {
-    enum { FRAMES = 6 };
+    enum { FRAMES = 8 };
     VALUE frames[FRAMES];
     int lines[FRAMES];
     /* a Mutex of Ruby's own, such as the one that `require` waits for, has no class */
@@ -59,20 +60,38 @@ static bool is_locking_again(VALUE blocker)
     int count = rb_profile_frames(0, FRAMES, frames, lines);
     for (int i = 0; i < count; i++) {
         VALUE name = rb_profile_frame_method_name(frames[i]);
-        if (!heddle_frame_name_is(name, "block"))
+        if (!heddle_frame_name_is(name, "block") && !heddle_frame_name_is(name, "kernel_sleep"))
             return heddle_frame_name_is(name, "sleep") &&
                    heddle_frame_name_is(rb_profile_frame_classpath(frames[i]), "Thread::Mutex");
     }
     return false;
 }
 
-/* The methods around Mutex#sleep unlock the Mutex, so an exception is raised only when the fiber has it again. */
-static void park_to_lock_again(heddle_loop *loop)
+static VALUE lock_mutex(VALUE mutex)
+{
+    return RTEST(rb_mutex_trylock(mutex)) ? mutex : rb_mutex_lock(mutex);
+}
+
+/*
+ * The methods around Mutex#sleep unlock the Mutex, so an exception is raised only when the fiber has it again. Heddle's
+ * own exceptions are raised at the next wait. Fiber#raise and Fiber#kill switch to the fiber: then Ruby leaves this hook
+ * without having locked, and the hook locks itself. To lock, it may wait in this function again.
+ */
+static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
 {
     heddle_park park;
     heddle_park_enter(loop, &park);
     park.blocked = true;
-    heddle_park_wait_uninterruptibly_and_leave(&park);
+    int state = heddle_park_wait_until_woken_and_leave(&park);
+    if (!state)
+        return;
+    if (park.woken) {
+        int later = 0;
+        rb_protect(lock_mutex, mutex, &later);
+        if (later)
+            state = later;
+    }
+    rb_jump_tag(state);
 }
 
 /*
@@ -93,7 +112,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
         return Qfalse;
     }
     if (timeout < 0 && is_locking_again(argv[0])) {
-        park_to_lock_again(loop);
+        park_to_lock_again(loop, argv[0]);
         return Qtrue;
     }
     return park_for(loop, timeout, true) ? Qtrue : Qfalse;

@@ -401,9 +401,13 @@ void heddle_park_mark_idle(heddle_park *park);
 void heddle_park_wait(heddle_park *park);
 /* The same for a wait whose result the caller doesn't need: leaves the park in any case. */
 void heddle_park_wait_and_leave(heddle_park *park);
-/* As the two above, but pending exceptions are raised at the next wait. */
+/* As heddle_park_wait, but pending exceptions are raised at the next wait. */
 void heddle_park_wait_uninterruptibly(heddle_park *park);
-void heddle_park_wait_uninterruptibly_and_leave(heddle_park *park);
+/*
+ * The same, and leaves the park. Neither Fiber#raise nor Fiber#kill in another fiber ends this wait, but an exception of
+ * the loop itself does: the park is not woken then. Returns the state for rb_jump_tag; 0: nothing was raised.
+ */
+int heddle_park_wait_until_woken_and_leave(heddle_park *park);
 /* Raises the exception that a wait of the calling fiber would raise at its beginning. */
 void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber);
 /*

@@ -399,9 +399,20 @@ static VALUE wait_uninterruptibly(VALUE park)
     return Qnil;
 }
 
-void heddle_park_wait_uninterruptibly_and_leave(heddle_park *park)
+int heddle_park_wait_until_woken_and_leave(heddle_park *park)
 {
-    rb_ensure(wait_uninterruptibly, (VALUE)park, leave_park, (VALUE)park);
+    int state = 0;
+    rb_protect(wait_uninterruptibly, (VALUE)park, &state);
+    /* not switched away: the loop itself has raised, in this fiber, and would raise again */
+    while (!park->woken && park->switched_away && heddle_park_entered(park)) {
+        int later = 0;
+        heddle_park_finish_switch(park);
+        rb_protect(wait_uninterruptibly, (VALUE)park, &later);
+        if (later)
+            state = later;
+    }
+    heddle_park_leave(park);
+    return state;
 }
 
 void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
