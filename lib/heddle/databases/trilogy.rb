@@ -21,9 +21,34 @@ module Heddle
           heddle_link
         end
 
+        # @api private
+        # @return [Boolean] has the server neither closed the socket nor sent what no query has asked for?
+        def heddle_silent?
+          return check unless @heddle_descriptor
+
+          Fiber.blocking { IO.for_fd(@heddle_descriptor, autoclose: false).wait_readable(0) }.nil?
+        end
+
         METHODS.each { |name| define_method(name) { |*arguments| heddle_guard(EXPECTED) { super(*arguments) } } }
 
         private
+
+        # Called by trilogy's own code in Ruby: trilogy duplicates the socket, and tells no one the number. It is the
+        # lowest that is free, unless another thread opens a file at the same time: then it stays unknown.
+        def _connect(socket, *)
+          free = socket.dup
+          number = free.fileno
+          free.close
+          super
+          @heddle_descriptor = number if heddle_same?(socket, number)
+        end
+
+        def heddle_same?(socket, number)
+          stats = [socket, IO.for_fd(number, autoclose: false)].map(&:stat)
+          stats.map { |stat| [stat.dev, stat.ino] }.uniq.size == 1
+        rescue SystemCallError, ArgumentError # the number is no descriptor, or one of Ruby's own
+          false
+        end
 
         def heddle_link
           row = query(Mysql::QUESTION).rows.first
@@ -52,12 +77,12 @@ module Heddle
         # @return [Boolean] whether no fiber waits for an answer
         def quiet?(connection) = !connection.heddle_asking?
 
-        # Asks the socket, not the server.
+        # Asks the socket, not the server, and lets no other fiber run meanwhile.
         #
         # @param connection [::Trilogy] an idle one
-        # @return [Boolean] false where the server has closed it
+        # @return [Boolean] false where the server has closed it, or is about to
         def alive?(connection)
-          connection.check
+          !connection.closed? && connection.heddle_silent?
         rescue ::Trilogy::Error
           false
         end
