@@ -45,7 +45,7 @@ module Heddle
       # that is left can see this at a switch only: it does not return.
       #
       # @param killed [#call]
-      # @raise [FiberError] where the thread asks for the first time, and there is no stack for that
+      # @raise [FiberError] in a thread that has had no loop, and asks for the first time: there is no stack for that
       def unless_killed(killed)
         probe = kill_probe
         begin
@@ -59,6 +59,15 @@ module Heddle
         yield
       ensure
         killed.call if ending
+      end
+
+      # Gets the stack that {unless_killed} needs in this thread, while there are stacks.
+      #
+      # @return [void]
+      def prepare_kill_probe
+        kill_probe.resume # its first switch takes a stack
+      rescue FiberError
+        nil # the first question tries again
       end
 
       # The message when something needs a loop where none is.

@@ -36,6 +36,18 @@ class UnlessKilledTest < Minitest::Test
     Fiber.stub(:new, NO_STACK) { assert_equal :alive, ask }
   end
 
+  # The block is left without an error: the pool asks whether its fiber is killed.
+  def test_a_pool_serves_where_no_fiber_gets_a_stack_and_nothing_in_its_thread_has_asked_before
+    Thread.new do
+      Heddle.run do
+        pool = Heddle::Pool.new(limit: 1) { Object.new }
+        Fiber.stub(:new, NO_STACK) { catch(:left) { pool.with { throw :left } } }
+
+        assert_equal [0, 1], [pool.busy, pool.idle]
+      end
+    end.join
+  end
+
   def test_a_healthy_fiber_is_not_taken_for_killed_when_even_the_first_question_gets_no_stack
     Thread.new do
       Fiber.stub(:new, NO_STACK) { assert_raises(FiberError) { ask } }

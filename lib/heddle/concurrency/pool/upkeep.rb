@@ -43,6 +43,8 @@ module Heddle
 
         @asleep = false
         @task = root.async(name: "upkeep of #{@pool.name}", background: true) { tend(scheduler) }
+      rescue FiberError # no stack for its fiber: the next check-out tries again
+        @task = nil
       end
 
       def tend(scheduler)
