@@ -265,6 +265,18 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  def test_a_server_that_is_closed_as_soon_as_it_listens_ends
+    server = DNS::Server.new("127.0.0.1:0") { nil }
+    ended = Heddle.run do
+      Heddle.timeout(LIMIT) do
+        server.run(&:close)
+        :ended
+      end
+    end
+
+    assert_equal :ended, ended
+  end
+
   def test_close_ends_queries_under_way
     gate = Thread::Queue.new
     serving(->(query) { query.answer(gate.pop) }) do |dns|

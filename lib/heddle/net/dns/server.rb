@@ -77,9 +77,9 @@ module Heddle
         def run
           Heddle.supervise do |scope|
             @scope = scope
+            @ended = Thread::Queue.new
             open
             yield self if block_given?
-            @ended = Thread::Queue.new
             @ended.pop
           ensure
             close
