@@ -20,8 +20,9 @@ module Trials
     PATIENCE = 120
     ROWS = Heddle::CLI::Doctor::GemRows::ALL
     # Other gems that have to be there first.
-    NEEDS = { "activestorage" => ["railties"], "karafka" => ["karafka-rdkafka"],
-              "waterdrop" => ["karafka-rdkafka"] }.freeze
+    NEEDS = { "activestorage" => ["railties"], "karafka" => ["karafka-rdkafka"], "waterdrop" => ["karafka-rdkafka"],
+              "opentelemetry-instrumentation-pg" => ["opentelemetry-sdk"],
+              "opentelemetry-instrumentation-net_http" => ["opentelemetry-sdk"] }.freeze
     # Gems with binaries for GNU's C library and for musl. RubyGems before 3.3.22 takes musl's on either, and grpc's
     # binary only by force.
     BINARIES = %w[grpc karafka-rdkafka rdkafka sqlite3].freeze

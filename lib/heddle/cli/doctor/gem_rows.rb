@@ -83,7 +83,8 @@ module Heddle
           Row.new(name: "anthropic", configure: "`cancel_on_disconnect`; a client has at most 99 connections",
                   tested_by: EXAMPLE),
           Row.new(name: "aws-sdk-s3"),
-          Row.new(name: "httpx"),
+          Row.new(name: "httpx", configure: "a persistent session that several tasks share: " \
+                                            "`with(resolver_class: :system)`"),
           Row.new(name: "excon"),
           Row.new(name: "faraday",
                   configure: "the adapter `:heddle`, for which a response that is cut off is an error"),
@@ -92,6 +93,8 @@ module Heddle
                   configure: "`Heddle.offload { Typhoeus.get(url) }`: else a request holds up the loop"),
           Row.new(name: "curb"),
           Row.new(name: "opentelemetry-sdk"),
+          Row.new(name: "opentelemetry-instrumentation-pg"),
+          Row.new(name: "opentelemetry-instrumentation-net_http"),
           Row.new(name: "sentry-ruby", tested_by: "test/cli/doctor_test.rb"),
           Row.new(name: "datadog"),
           Row.new(name: "newrelic_rpm")
