@@ -10,7 +10,9 @@ module Heddle
       EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
       # Methods that wait for the server's answer.
       METHODS = %i[query ping next_result abandon_results! change_db set_server_option].freeze
-      private_constant :EXPECTED, :METHODS
+      # How many descriptors may have been opened by others meanwhile.
+      NEAR = 16
+      private_constant :EXPECTED, :METHODS, :NEAR
 
       # Put before Trilogy.
       module Guard
@@ -24,9 +26,13 @@ module Heddle
         # @api private
         # @return [Boolean] has the server neither closed the socket nor sent what no query has asked for?
         def heddle_silent?
-          return check unless @heddle_descriptor
+          return false unless check
+          return true unless @heddle_descriptor
 
-          Fiber.blocking { IO.for_fd(@heddle_descriptor, autoclose: false).wait_readable(0) }.nil?
+          socket = IO.for_fd(@heddle_descriptor, autoclose: false)
+          heddle_identity(socket) == @heddle_identity && Fiber.blocking { socket.wait_readable(0) }.nil?
+        rescue SystemCallError, ArgumentError
+          false # an error has closed the socket, and trilogy does not call it closed
         end
 
         METHODS.each { |name| define_method(name) { |*arguments| heddle_guard(EXPECTED) { super(*arguments) } } }
@@ -34,21 +40,23 @@ module Heddle
         private
 
         # Called by trilogy's own code in Ruby: trilogy duplicates the socket, and tells no one the number. It is the
-        # lowest that is free, unless another thread opens a file at the same time: then it stays unknown.
+        # lowest that is free, or a little higher where other threads open files at the same time.
         def _connect(socket, *)
           free = socket.dup
           number = free.fileno
           free.close
           super
-          @heddle_descriptor = number if heddle_same?(socket, number)
+          @heddle_identity = heddle_identity(socket)
+          @heddle_descriptor = (number..number + NEAR).find { |one| one != socket.fileno && heddle_same?(one) }
         end
 
-        def heddle_same?(socket, number)
-          stats = [socket, IO.for_fd(number, autoclose: false)].map(&:stat)
-          stats.map { |stat| [stat.dev, stat.ino] }.uniq.size == 1
+        def heddle_same?(number)
+          heddle_identity(IO.for_fd(number, autoclose: false)) == @heddle_identity
         rescue SystemCallError, ArgumentError # the number is no descriptor, or one of Ruby's own
           false
         end
+
+        def heddle_identity(socket) = socket.stat.then { |stat| [stat.dev, stat.ino] }
 
         def heddle_link
           row = query(Mysql::QUESTION).rows.first
@@ -82,7 +90,9 @@ module Heddle
         # @param connection [::Trilogy] an idle one
         # @return [Boolean] false where the server has closed it, or is about to
         def alive?(connection)
-          !connection.closed? && connection.heddle_silent?
+          return false if connection.closed?
+
+          connection.is_a?(Guard) ? connection.heddle_silent? : connection.check
         rescue ::Trilogy::Error
           false
         end
