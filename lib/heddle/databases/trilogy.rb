@@ -47,7 +47,7 @@ module Heddle
           free.close
           super
           @heddle_identity = heddle_identity(socket)
-          @heddle_descriptor = (number..number + NEAR).find { |one| one != socket.fileno && heddle_same?(one) }
+          @heddle_descriptor = (number..(number + NEAR)).find { |one| one != socket.fileno && heddle_same?(one) }
         end
 
         def heddle_same?(number)
