@@ -35,9 +35,7 @@ module Heddle
       # A method of the error's may raise what is no StandardError: NotImplementedError, SystemStackError.
       def contain(work)
         work.call
-      rescue *Scheduler::PASSED_ON
-        raise
-      rescue Exception => e
+      rescue ApplicationFailure => e
         yield e
       end
 

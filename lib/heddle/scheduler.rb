@@ -21,6 +21,22 @@ module Heddle
     end
   end
 
+  # For +rescue+ and +when+: any exception that an application raises, also one that is no StandardError, such as an
+  # expectation of RSpec's doubles. Not those that end more than the request, message or page in which they are raised.
+  module ApplicationFailure
+    PASSED_ON = [Cancelled, SystemExit, SignalException].freeze
+    private_constant :PASSED_ON
+
+    # @param raised [Exception]
+    # @return [Boolean]
+    def self.===(raised)
+      case raised
+      when *PASSED_ON then false
+      else true
+      end
+    end
+  end
+
   # Raised out of the loop when every fiber waits for another and nothing can wake them.
   class Deadlock < StandardError; end
 
@@ -39,9 +55,6 @@ module Heddle
     # How many frames {#sleeps_for_ever?} looks at: the hook's, some of those who wrap it, and Kernel#sleep's.
     HOOK_FRAMES = 12
     private_constant :HOOK_FRAMES
-    # These exceptions end more than the request, message or page in which they are raised. Any other is the
-    # application's failure, such as an expectation of RSpec's doubles, which is no StandardError.
-    PASSED_ON = [Cancelled, SystemExit, SignalException].freeze
 
     # @param resolver [#addresses] see {#resolver}
     attr_writer :resolver

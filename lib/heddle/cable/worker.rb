@@ -20,9 +20,7 @@ module Heddle
         work(connection) do
           yield
           succeeded = true
-        rescue *Scheduler::PASSED_ON
-          raise
-        rescue Exception => e
+        rescue ApplicationFailure => e
           report(connection, e)
         end
         succeeded

@@ -135,9 +135,7 @@ module Heddle
           report_loss if @lost
           flush
         end
-      rescue *Scheduler::PASSED_ON
-        raise
-      rescue Exception => e
+      rescue ApplicationFailure => e
         @client&.close(1011, "the server failed; its log says why")
         warn("heddle: a page of Heddle::Live has failed: #{ErrorText.full(e)}")
       end

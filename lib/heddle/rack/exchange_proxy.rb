@@ -203,19 +203,17 @@ module Heddle
           return call.answers << [nil, failure]
         end
         call.answers ? answer(call.work, call.answers) : call.work.call
-      rescue *Scheduler::PASSED_ON
-        raise
-      rescue Exception => e
+      rescue ApplicationFailure => e
         @failure = e
       end
 
       def answer(work, answers)
         answers << [work.call, nil]
-      rescue *Scheduler::PASSED_ON => e
+      rescue ApplicationFailure => e
         answers << [nil, e]
-        raise
       rescue Exception => e
         answers << [nil, e]
+        raise
       end
 
       def end_calls

@@ -116,13 +116,13 @@ module Heddle
           # One that has only closed its own side still reads.
           reject(exchange, 400, error.message)
         when HTTP::BadRequest then reject(exchange, error.rejection.status, error.rejection.reason)
-        when *Scheduler::PASSED_ON
+        when ApplicationFailure
+          @log.failure(exchange, error)
+          reject(exchange, 500, "the application failed to answer; the server's log says why")
+        else
           # Not the request's own failure, but the client is owed an end.
           exchange.close unless exchange.hijacked?
           raise error
-        else
-          @log.failure(exchange, error)
-          reject(exchange, 500, "the application failed to answer; the server's log says why")
         end
       end
 
@@ -137,9 +137,7 @@ module Heddle
       def close_body(exchange, answer)
         body = answer.is_a?(Array) ? answer[2] : nil
         body.close if body.respond_to?(:close)
-      rescue *Scheduler::PASSED_ON
-        raise
-      rescue Exception => e
+      rescue ApplicationFailure => e
         @log.failure(exchange, e)
       end
 
@@ -148,9 +146,7 @@ module Heddle
         status, headers = answer if answer.is_a?(Array)
         callbacks.reverse_each do |callback|
           callback.call(env, status, headers, failure)
-        rescue *Scheduler::PASSED_ON
-          raise
-        rescue Exception => e
+        rescue ApplicationFailure => e
           @log.failure(exchange, e)
         end
       end

@@ -52,10 +52,10 @@ module Heddle
       def fail_with(handler, callback, client, error)
         client.close(1011, "the server failed; its log says why")
         case error
-        when *Scheduler::PASSED_ON then raise error
-        else
+        when ApplicationFailure
           name = handler.is_a?(Module) ? "#{handler}.#{callback}" : "#{handler.class}##{callback}"
           @log.alarm("a WebSocket is closed because #{name} failed: #{ErrorText.full(error)}")
+        else raise error
         end
       end
     end

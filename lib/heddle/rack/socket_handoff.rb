@@ -51,9 +51,7 @@ module Heddle
         name, state, label, topics, deflates = Marshal.load(words) # rubocop:disable Security/MarshalLoad -- of another worker
         [Object.const_get(name).load(state), @callbacks, label, topics.map { |topic| subscription_of(*topic) },
          deflates]
-      rescue *Scheduler::PASSED_ON
-        raise
-      rescue Exception => e
+      rescue ApplicationFailure => e
         @log.alarm("a WebSocket is closed because #{name || "its handler"}.load failed: " \
                    "#{ErrorText.full(e)}")
         [nil, @callbacks, label, nil, deflates]
@@ -73,9 +71,7 @@ module Heddle
         @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump must return a String of at most " \
                    "#{LIMIT} bytes, or nil, but has returned #{found}")
         nil
-      rescue *Scheduler::PASSED_ON
-        raise
-      rescue Exception => e
+      rescue ApplicationFailure => e
         @failed[client] = true
         @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump failed: " \
                    "#{ErrorText.full(e)}")

@@ -129,9 +129,7 @@ module Heddle
 
         # A callback ends though its client leaves, as it does on a WebSocket.
         Heddle.shield { @handler.on_message(self, String.new(message.data, encoding: Encoding::UTF_8)) }
-      rescue *Scheduler::PASSED_ON
-        raise
-      rescue Exception => e
+      rescue ApplicationFailure => e
         close
         warn("heddle: #{@handler.class}#on_message failed: #{ErrorText.full(e)}")
       end

@@ -191,9 +191,7 @@ module Heddle
           @program.call(query)
           query.refuse unless query.answered?
           query.respond
-        rescue *Scheduler::PASSED_ON
-          raise
-        rescue Exception => e
+        rescue ApplicationFailure => e
           query.respond(:SERVFAIL)
           @on_error.call(e, query)
         ensure

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+# test: once
+
+require "test_helper"
+require "heddle"
+
+# What ends one request, message or page only.
+class ApplicationFailureTest < Minitest::Test
+  def caught?(error)
+    raise error
+  rescue Heddle::ApplicationFailure
+    true
+  rescue Exception # the others
+    false
+  end
+
+  def test_failures_are_caught_whatever_their_class
+    [RuntimeError, NotImplementedError, SystemStackError, NoMemoryError, Class.new(Exception)].each do |failure|
+      assert_operator self, :caught?, failure
+    end
+  end
+
+  def test_what_ends_more_than_a_request_passes
+    [Heddle::Cancelled, Class.new(Heddle::Cancelled), SystemExit, Interrupt, SignalException.new("TERM")].each do |e|
+      refute_operator self, :caught?, e
+    end
+  end
+end
