@@ -2,8 +2,8 @@
 
 #include "net/address.h"
 #include "net/datagram.h"
-#include "net/fork_guard.h"
 #include "net/io_await.h"
+#include "net/owned_socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -120,29 +120,25 @@ static VALUE peer_port(VALUE self)
 
 typedef struct {
     heddle_datagram_socket socket;
-    heddle_fork_guard guard; /* replaces a forked child's copy of the descriptor by one of /dev/null */
+    heddle_owned_socket owned;
     heddle_address local;
-    VALUE io;                /* the Socket, which owns the descriptor; nil once closed */
-    bool abandoned;          /* this is a forked child, and the socket is its parent's */
 } datagram_object;
 
 static void datagram_mark(void *data)
 {
-    rb_gc_mark_movable(((datagram_object *)data)->io);
+    heddle_owned_socket_mark(&((datagram_object *)data)->owned);
 }
 
 static void datagram_compact(void *data)
 {
-    datagram_object *object = data;
-    object->io = rb_gc_location(object->io);
+    heddle_owned_socket_compact(&((datagram_object *)data)->owned);
 }
 
 static void release_resources(datagram_object *object)
 {
-    heddle_fork_guard_remove(&object->guard);
+    heddle_owned_socket_release(&object->owned);
     heddle_datagram_release_memory(&object->socket);
     object->socket.fd = -1;
-    object->io = Qnil;
 }
 
 static void datagram_free(void *data)
@@ -171,20 +167,16 @@ static datagram_object *datagram_data(VALUE self)
 static datagram_object *open_datagram(VALUE self)
 {
     datagram_object *object = datagram_data(self);
-    if (object->abandoned)
-        rb_raise(rb_eIOError, "this socket belongs to the process that has opened it, and this is a child of it");
-    if (NIL_P(object->io))
-        rb_raise(rb_eIOError, "this socket is closed");
+    heddle_owned_socket_check(&object->owned, "socket");
     return object;
 }
 
 /* Runs in a forked child. */
 static void in_child(heddle_fork_guard *guard)
 {
-    datagram_object *object = (datagram_object *)((char *)guard - offsetof(datagram_object, guard));
-    object->abandoned = true;
+    datagram_object *object = (datagram_object *)((char *)guard - offsetof(datagram_object, owned.guard));
     heddle_datagram_drop_queue(&object->socket);
-    heddle_fork_guard_replace(object->socket.fd);
+    heddle_owned_socket_abandon(&object->owned, object->socket.fd);
 }
 
 /*
@@ -202,16 +194,13 @@ static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcar
         rb_raise(rb_eArgError, "max_size is %ld, and must be 1 to %d bytes", size, HEDDLE_DATAGRAM_LARGEST);
     datagram_object *object;
     VALUE self = TypedData_Make_Struct(class, datagram_object, &datagram_type, object);
-    object->io = Qnil;
-    object->guard.in_child = in_child;
     object->socket.fd = rb_io_descriptor(io);
     object->socket.is_wildcard = RTEST(wildcard);
     object->socket.max_size = (size_t)size;
     if (getsockname(object->socket.fd, (struct sockaddr *)&address, &address_size) != 0)
         rb_sys_fail("reading the address of a datagram socket");
     object->local = heddle_address_of((struct sockaddr *)&address);
-    object->io = io;
-    heddle_fork_guard_add(&object->guard);
+    heddle_owned_socket_adopt(&object->owned, io, in_child);
     return self;
 }
 
@@ -223,7 +212,7 @@ static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcar
 static VALUE datagram_close(VALUE self)
 {
     datagram_object *object = datagram_data(self);
-    VALUE io = object->io;
+    VALUE io = object->owned.io;
     if (NIL_P(io))
         return Qnil;
     heddle_datagram_flush(&object->socket);
@@ -239,8 +228,7 @@ static VALUE datagram_close(VALUE self)
  */
 static VALUE datagram_closed_p(VALUE self)
 {
-    datagram_object *object = datagram_data(self);
-    return NIL_P(object->io) || object->abandoned ? Qtrue : Qfalse;
+    return heddle_owned_socket_is_open(&datagram_data(self)->owned) ? Qfalse : Qtrue;
 }
 
 /*
@@ -287,7 +275,7 @@ static int await_datagrams(VALUE self)
         if (count >= 0)
             return count;
         if (count == -EAGAIN)
-            heddle_await_io(object->io, HEDDLE_READABLE, -1);
+            heddle_await_io(object->owned.io, HEDDLE_READABLE, -1);
         else if (count == -ENOMEM)
             rb_memerror();
         else if (!heddle_datagram_is_late_error(count))
@@ -322,7 +310,7 @@ static VALUE dispatch_datagrams(VALUE data)
     for (int i = 0; 2 * i < RARRAY_LEN(batch->datagrams); i++)
         rb_yield_values(3, RARRAY_AREF(batch->datagrams, 2 * i), RARRAY_AREF(batch->datagrams, 2 * i + 1),
                         batch->truncated >> i & 1 ? Qtrue : Qfalse);
-    heddle_await_tick(open_datagram(batch->self)->io);
+    heddle_await_tick(open_datagram(batch->self)->owned.io);
     return Qnil;
 }
 

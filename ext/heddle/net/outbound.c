@@ -110,7 +110,7 @@ int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *t
     int64_t deadline = connection->deadline;
     if (phase >= 0 && (deadline < 0 || phase < deadline))
         deadline = phase;
-    int ready = heddle_await_io(connection->io, events, deadline);
+    int ready = heddle_await_io(connection->owned.io, events, deadline);
     heddle_outbound_of(object); /* raises if it was closed meanwhile */
     if (!ready)
         rb_raise(rb_eIOTimeoutError, "%s", timeout_message);

@@ -7,7 +7,7 @@
  */
 
 #include "net/address.h"
-#include "net/fork_guard.h"
+#include "net/owned_socket.h"
 #include "net/tls.h"
 #include "net/transport.h"
 
@@ -16,9 +16,7 @@
 typedef struct {
     heddle_transport transport;
     heddle_tls *tls_list;     /* its TLS record, which holds the SSLSocket; NULL: plain */
-    heddle_fork_guard guard;  /* replaces a forked child's copy of the descriptor by one of /dev/null */
-    VALUE io;                 /* the Socket, which owns the descriptor; nil once closed */
-    bool abandoned;           /* this is a forked child, and the connection is its parent's */
+    heddle_owned_socket owned;
     char *input;              /* from malloc: unused input, beginning at input_start */
     size_t input_start, input_end, input_capacity;
     uint64_t sent, received;  /* bytes of the application, without TLS's */

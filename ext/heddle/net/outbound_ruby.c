@@ -13,19 +13,19 @@
 static void outbound_mark(void *data)
 {
     heddle_outbound *connection = data;
-    rb_gc_mark_movable(connection->io);
+    heddle_owned_socket_mark(&connection->owned);
     heddle_tls_mark(connection->tls_list);
 }
 
 static void outbound_compact(void *data)
 {
     heddle_outbound *connection = data;
-    connection->io = rb_gc_location(connection->io);
+    heddle_owned_socket_compact(&connection->owned);
 }
 
 static void release_resources(heddle_outbound *connection)
 {
-    heddle_fork_guard_remove(&connection->guard);
+    heddle_owned_socket_release(&connection->owned);
     if (connection->transport.tls)
         heddle_tls_free(connection->transport.tls);
     connection->transport.tls = NULL;
@@ -33,7 +33,6 @@ static void release_resources(heddle_outbound *connection)
     free(connection->input);
     connection->input = NULL;
     connection->input_start = connection->input_end = connection->input_capacity = 0;
-    connection->io = Qnil;
 }
 
 static void outbound_free(void *data)
@@ -56,27 +55,21 @@ static const rb_data_type_t outbound_type = {
 
 static heddle_outbound *outbound_data(VALUE self)
 {
-    heddle_outbound *connection;
-    TypedData_Get_Struct(self, heddle_outbound, &outbound_type, connection);
-    return connection;
+    return rb_check_typeddata(self, &outbound_type);
 }
 
 heddle_outbound *heddle_outbound_of(VALUE self)
 {
     heddle_outbound *connection = outbound_data(self);
-    if (connection->abandoned)
-        rb_raise(rb_eIOError, "this connection belongs to the process that has opened it, and this is a child of it");
-    if (NIL_P(connection->io))
-        rb_raise(rb_eIOError, "this connection is closed");
+    heddle_owned_socket_check(&connection->owned, "connection");
     return connection;
 }
 
 /* Runs in a forked child. */
 static void in_child(heddle_fork_guard *guard)
 {
-    heddle_outbound *connection = (heddle_outbound *)((char *)guard - offsetof(heddle_outbound, guard));
-    connection->abandoned = true;
-    heddle_fork_guard_replace(connection->transport.fd);
+    heddle_outbound *connection = (heddle_outbound *)((char *)guard - offsetof(heddle_outbound, owned.guard));
+    heddle_owned_socket_abandon(&connection->owned, connection->transport.fd);
 }
 
 static heddle_address remote_of(int fd)
@@ -99,9 +92,7 @@ static VALUE outbound_adopt(int argc, VALUE *argv, VALUE class)
     rb_check_arity(argc, 1, 2);
     heddle_outbound *connection;
     VALUE self = TypedData_Make_Struct(class, heddle_outbound, &outbound_type, connection);
-    connection->io = Qnil;
     connection->deadline = -1;
-    connection->guard.in_child = in_child;
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = rb_io_descriptor(argv[0]);
     connection->remote = remote_of(connection->transport.fd);
@@ -113,8 +104,7 @@ static VALUE outbound_adopt(int argc, VALUE *argv, VALUE class)
         tls->socket = argv[1];
         heddle_tls_begin(&connection->transport);
     }
-    connection->io = argv[0];
-    heddle_fork_guard_add(&connection->guard);
+    heddle_owned_socket_adopt(&connection->owned, argv[0], in_child);
     return self;
 }
 
@@ -126,10 +116,10 @@ static VALUE outbound_adopt(int argc, VALUE *argv, VALUE class)
 static VALUE outbound_close(VALUE self)
 {
     heddle_outbound *connection = outbound_data(self);
-    VALUE io = connection->io;
+    VALUE io = connection->owned.io;
     if (NIL_P(io))
         return Qnil;
-    if (connection->transport.tls && !connection->abandoned)
+    if (connection->transport.tls && !connection->owned.abandoned)
         heddle_tls_send_close_notify(&connection->transport);
     release_resources(connection);
     rb_io_close(io);
@@ -143,8 +133,7 @@ static VALUE outbound_close(VALUE self)
  */
 static VALUE outbound_closed_p(VALUE self)
 {
-    heddle_outbound *connection = outbound_data(self);
-    return NIL_P(connection->io) || connection->abandoned ? Qtrue : Qfalse;
+    return heddle_owned_socket_is_open(&outbound_data(self)->owned) ? Qfalse : Qtrue;
 }
 
 /*
@@ -155,7 +144,7 @@ static VALUE outbound_closed_p(VALUE self)
 static VALUE outbound_stale_p(VALUE self)
 {
     heddle_outbound *connection = outbound_data(self);
-    return NIL_P(connection->io) || connection->abandoned || heddle_outbound_is_stale(connection) ? Qtrue : Qfalse;
+    return heddle_owned_socket_is_open(&connection->owned) && !heddle_outbound_is_stale(connection) ? Qfalse : Qtrue;
 }
 
 /*
@@ -168,7 +157,7 @@ static VALUE outbound_detach(VALUE self)
     heddle_outbound *connection = heddle_outbound_of(self);
     if (heddle_outbound_buffered(connection))
         rb_raise(rb_eIOError, "%zu bytes were received and not read", heddle_outbound_buffered(connection));
-    VALUE socket = connection->transport.tls ? connection->transport.tls->socket : connection->io;
+    VALUE socket = connection->transport.tls ? connection->transport.tls->socket : connection->owned.io;
     release_resources(connection);
     return socket;
 }

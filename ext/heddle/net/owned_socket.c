@@ -1,0 +1,38 @@
+#include "net/owned_socket.h"
+
+void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io, void (*in_child)(heddle_fork_guard *))
+{
+    socket->io = io;
+    socket->guard.in_child = in_child;
+    heddle_fork_guard_add(&socket->guard);
+}
+
+void heddle_owned_socket_abandon(heddle_owned_socket *socket, int fd)
+{
+    socket->abandoned = true;
+    heddle_fork_guard_replace(fd);
+}
+
+void heddle_owned_socket_release(heddle_owned_socket *socket)
+{
+    heddle_fork_guard_remove(&socket->guard);
+    socket->io = Qnil;
+}
+
+void heddle_owned_socket_mark(const heddle_owned_socket *socket)
+{
+    rb_gc_mark_movable(socket->io);
+}
+
+void heddle_owned_socket_compact(heddle_owned_socket *socket)
+{
+    socket->io = rb_gc_location(socket->io);
+}
+
+void heddle_owned_socket_check(const heddle_owned_socket *socket, const char *what)
+{
+    if (socket->abandoned)
+        rb_raise(rb_eIOError, "this %s belongs to the process that has opened it, and this is a child of it", what);
+    if (NIL_P(socket->io))
+        rb_raise(rb_eIOError, "this %s is closed", what);
+}

@@ -1,0 +1,34 @@
+#ifndef HEDDLE_OWNED_SOCKET_H
+#define HEDDLE_OWNED_SOCKET_H
+
+/* The Socket of an object that belongs to no loop. A forked child has no part in it. */
+
+#include "net/fork_guard.h"
+
+#include <ruby.h>
+#include <stdbool.h>
+
+typedef struct {
+    VALUE io;                /* owns the descriptor; nil once closed */
+    heddle_fork_guard guard; /* replaces a forked child's copy of the descriptor by one of /dev/null */
+    bool abandoned;          /* this is a forked child, and the socket is its parent's */
+} heddle_owned_socket;
+
+/* `in_child` runs in a forked child, and calls heddle_owned_socket_abandon. */
+void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io, void (*in_child)(heddle_fork_guard *));
+void heddle_owned_socket_abandon(heddle_owned_socket *socket, int fd);
+/* From now on it is closed; the caller closes the IO, or passes it on. Idempotent. */
+void heddle_owned_socket_release(heddle_owned_socket *socket);
+
+void heddle_owned_socket_mark(const heddle_owned_socket *socket);
+void heddle_owned_socket_compact(heddle_owned_socket *socket);
+
+static inline bool heddle_owned_socket_is_open(const heddle_owned_socket *socket)
+{
+    return !NIL_P(socket->io) && !socket->abandoned;
+}
+
+/* Raises IOError unless it is open. `what`: the object in the message. */
+void heddle_owned_socket_check(const heddle_owned_socket *socket, const char *what);
+
+#endif
