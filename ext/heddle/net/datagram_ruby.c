@@ -371,6 +371,7 @@ void Init_heddle_datagram(VALUE net)
 {
     VALUE class = rb_define_class_under(net, "DatagramSocket", rb_cObject);
     rb_undef_alloc_func(class);
+    rb_define_const(class, "LARGEST", INT2FIX(HEDDLE_DATAGRAM_LARGEST)); /* bytes */
     rb_define_private_method(rb_singleton_class(class), "adopt", datagram_adopt, 3);
     rb_define_method(class, "close", datagram_close, 0);
     rb_define_method(class, "closed?", datagram_closed_p, 0);

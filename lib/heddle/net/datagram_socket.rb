@@ -10,12 +10,11 @@ module Heddle
     #     socket = Heddle::Net::DatagramSocket.bind("0.0.0.0", 5353)
     #     loop { socket.receive { |bytes, peer| socket.send(bytes, peer) } }
     #
-    # `receive`, `send`, `close` and the others are in C (ext/heddle/net/datagram_ruby.c).
+    # `receive`, `send`, `close` and the others are in C (ext/heddle/net/datagram_ruby.c), as is LARGEST, the most bytes
+    # that a datagram can have.
     class DatagramSocket
       # Addresses that stand for all of the machine's. A response comes from the one to which the datagram was sent.
       WILDCARDS = %w[0.0.0.0 ::].freeze
-      # The most bytes that a datagram can have.
-      LARGEST = 65_535
 
       # @param address [String] an IP address of this machine; "::" takes IPv6 only
       # @param port [Integer] 0: any free one
