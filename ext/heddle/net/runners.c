@@ -16,15 +16,19 @@ void heddle_runners_add_idle(heddle_runner *runner)
     set_trim_timer(runner->sockets);
 }
 
-static heddle_runner *take_idle_runner(heddle_runners *runners)
+static void unlink_idle_runner(heddle_runners *runners, heddle_runner **link)
 {
-    heddle_runner *runner = runners->idle;
-    if (!runner)
-        return NULL;
-    runners->idle = runner->next;
+    *link = (*link)->next;
     runners->idle_count--;
     if (runners->least_idle > runners->idle_count)
         runners->least_idle = runners->idle_count;
+}
+
+static heddle_runner *take_idle_runner(heddle_runners *runners)
+{
+    heddle_runner *runner = runners->idle;
+    if (runner)
+        unlink_idle_runner(runners, &runners->idle);
     return runner;
 }
 
@@ -33,8 +37,7 @@ void heddle_runners_remove_idle(heddle_runner *runner)
     heddle_runners *runners = &runner->sockets->runners;
     for (heddle_runner **link = &runners->idle; *link; link = &(*link)->next) {
         if (*link == runner) {
-            *link = runner->next;
-            runners->idle_count--;
+            unlink_idle_runner(runners, link);
             return;
         }
     }
