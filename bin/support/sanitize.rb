@@ -42,7 +42,7 @@ files = TestRunner.files(ARGV.empty? ? ["test"] : ARGV)
 chosen = ->(file) { file.start_with?(*TestRunner::EACH_SELECTOR) || runner.marked?(file, "sanitize") }
 files.select!(&chosen) if ARGV.empty?
 files.reject! { |file| runner.marked?(file, "not sanitized") }
-commands = c_tests && ARGV.empty? && arguments.empty? ? { "C tests" => [ruby.path, "test/c/run"] } : {}
+commands = c_tests && ARGV.empty? && arguments.empty? ? { "C tests" => [ruby.path, "test/c/run", "--jobs=1"] } : {}
 
 runner.run(files, commands:)
 Dir.glob("#{logs}/*").each do |log|

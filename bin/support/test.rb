@@ -28,7 +28,8 @@ in_c, files = TestRunner.files(ARGV.empty? ? ["test"] : ARGV).partition { |file|
 # The C tests know no Ruby: they run once, under sanitizers.
 commands = {}
 if arguments.empty? && selectors.nil?
-  runner = [rubies.first.path, "test/c/run"]
+  # One at a time: the other jobs run Ruby tests.
+  runner = [rubies.first.path, "test/c/run", "--jobs=1"]
   in_c.each { |file| commands[file] = [*runner, file] }
   if ARGV.empty? || ARGV.any? { |argument| argument.chomp("/").end_with?("test/c") }
     commands["C tests"] = runner
