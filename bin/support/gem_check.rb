@@ -4,6 +4,7 @@
 # examples are served from there and requested, and the commands of who begins are given, some of them mistaken.
 # .ci/run calls it; `ruby bin/support/gem_check.rb` does too.
 
+require "etc"
 require "fileutils"
 require "open3"
 require "rbconfig"
@@ -18,7 +19,8 @@ class GemCheck
     @folder = folder
     @home = File.join(folder, "home")
     @environment = { "GEM_HOME" => @home, "GEM_PATH" => @home, "RUBYOPT" => nil, "RUBYLIB" => nil,
-                     "BUNDLE_GEMFILE" => nil, "HEDDLE_NATIVE" => nil, "HEDDLE_WERROR" => nil }
+                     "BUNDLE_GEMFILE" => nil, "HEDDLE_NATIVE" => nil, "HEDDLE_WERROR" => nil,
+                     "MAKEFLAGS" => "-j#{Etc.nprocessors}" }
   end
 
   def run
