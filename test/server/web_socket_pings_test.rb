@@ -23,7 +23,10 @@ class WebSocketPingsTest < Minitest::Test
       @pending = Thread::Queue.new
     end
 
-    def on_message(client, message) = message == "go" ? client.write(@text) : @pending << client.pending
+    def on_message(client, message)
+      client.write(@text) if message == "go"
+      @pending << client.pending
+    end
   end
 
   # @yieldparam handler [Busy]
@@ -33,6 +36,7 @@ class WebSocketPingsTest < Minitest::Test
     serving(upgrading(handler), lint: false, http2_websockets: http2, websocket_output_limit: 2 * SIZE) do
       client = http2 ? join : dial
       client.text("go")
+      handler.pending.pop(timeout: PATIENCE) # pings before it would be answered before it
       yield handler, client
     end
   end
