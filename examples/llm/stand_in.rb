@@ -2,7 +2,7 @@
 
 require "json"
 
-# Stands in for OpenAI's and Anthropic's servers: says back what it was told, a word at a time, as server-sent events.
+# Stands in for OpenAI's and Anthropic's servers: repeats what it receives, a word at a time, as server-sent events.
 class StandIn
   # Seconds between two words.
   PAUSE = Float(ENV.fetch("PAUSE", 0.2))

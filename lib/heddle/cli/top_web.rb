@@ -43,8 +43,8 @@ module Heddle
       # @param env [Hash]
       # @return [Array] a Rack response
       def call(env)
-        complaint = complaint_about(env)
-        return refuse(complaint) if complaint
+        violation = violation_in(env)
+        return refuse(violation) if violation
         return admit(env) unless same?(::Rack::Utils.parse_cookies(env)[@cookie], @secret)
         return [200, { "content-type" => "text/css" }, [STYLE]] if env["PATH_INFO"] == Page::STYLE_PATH
 
@@ -53,7 +53,7 @@ module Heddle
 
       private
 
-      def complaint_about(env)
+      def violation_in(env)
         host = env["HTTP_HOST"]
         return "the field Host must be #{@hosts.join(" or ")}" unless @hosts.include?(host)
 

@@ -170,12 +170,12 @@ module Heddle
         fields = head.fields.each_slice(2).group_by(&:first).transform_values { |all| all.map(&:last).join(", ") }
         accept = ::Digest::SHA1.base64digest(key + GUID)
         @protocol = fields["sec-websocket-protocol"]
-        complaint = if !fields["upgrade"].to_s.casecmp?("websocket") then "it upgrades to another protocol"
+        violation = if !fields["upgrade"].to_s.casecmp?("websocket") then "it upgrades to another protocol"
                     elsif fields["sec-websocket-accept"] != accept then "Sec-WebSocket-Accept is wrong"
                     elsif fields["sec-websocket-extensions"] then "it uses an extension that was not offered"
                     elsif @protocol && !protocols.include?(@protocol) then "#{@protocol} was not offered"
                     end
-        raise HandshakeFailed.new("#{@uri.host}: #{complaint}", 101) if complaint
+        raise HandshakeFailed.new("#{@uri.host}: #{violation}", 101) if violation
       end
 
       # Reads once, and answers what is to be answered. Silence is broken by a ping; a second one ends the socket.
