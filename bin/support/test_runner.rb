@@ -66,7 +66,8 @@ class TestRunner
     # A background job of a shell ignores these, and so would every program that it starts: tests of Ctrl-C would hang.
     %w[INT QUIT].each { |signal| trap(signal, "DEFAULT") }
     alone, together = plan(files).partition { |process| marked?(process.file, "alone") }
-    # Long ones, so that they don't come last.
+    # Long ones first: at the end of a run one of them would leave processors idle.
+    together = together.partition { |process| marked?(process.file, "long") }.flatten
     together.unshift(*commands.map { |title, command| TestCommand.new(title:, command:, root: @root, limit: 900) })
     Dir.mktmpdir("heddle-test") do |folder|
       run_all(together, folder, @jobs) { |process, result| settle(process, result) }
@@ -88,8 +89,8 @@ class TestRunner
   end
 
   # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
-  # `# test: each mode`, `# test: once` (not with each selector), `# test: sanitize` and `# test: not sanitized` (see
-  # bin/sanitize).
+  # `# test: each mode`, `# test: once` (not with each selector), `# test: long` (it comes first), `# test: sanitize` and
+  # `# test: not sanitized` (see bin/sanitize).
   def marked?(file, word)
     return false unless file
 

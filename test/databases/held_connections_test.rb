@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: long
+
 require_relative "support/database_programs"
 
 # Connections of Active Record and Sequel that are held while their fibers wait for something else.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: long
+
 require "test_helper"
 require "fileutils"
 require "stringio"
@@ -47,6 +49,15 @@ class TestRunnerTest < Minitest::Test
     run_files("test/a_test.rb", "test/b_test.rb", durations: 2).close(ci: false)
 
     assert_equal 2, lines.grep(%r{\A\d\.\d s: test/[ab]_test.rb \(1 times, at most}).size
+  end
+
+  def test_long_files_come_first
+    %w[a b].each { |name| write_test "test/#{name}_test.rb", "def test_one = pass" }
+    path = File.join(@root, "test/b_test.rb")
+    File.write(path, "# test: long\n#{File.read(path)}")
+    run_files("test/a_test.rb", "test/b_test.rb", jobs: 1)
+
+    assert_equal %w[b a], lines.filter_map { |line| line[%r{test/(.)_test.rb: 1 passed}, 1] }
   end
 
   def test_a_skip_fails_the_run_in_ci_only

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: long
+
 require_relative "support/trial_server"
 
 # Profilers, caches and allocators that people put into a server, as they are, beside every protection: the server
