@@ -105,7 +105,7 @@ module Bench
                              chdir: folder, pgroup: true, in: File::NULL, out: @output, err: %i[child out])
       end
 
-      # A bound socket that does not listen keeps a port from everybody but those who share addresses, as servers do.
+      # A bound socket that does not listen keeps a port from all programs but those that share addresses.
       def reserve
         socket = Socket.new(:INET, :STREAM)
         socket.setsockopt(:SOCKET, :REUSEADDR, true)

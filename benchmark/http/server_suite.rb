@@ -7,7 +7,7 @@ module Bench
   module HTTP
     # A suite whose contestants are servers: each sample is taken from one that was started for it.
     class ServerSuite < Suite
-      # Ten thousand connections are more than a process is allowed where nobody has asked for more.
+      # Ten thousand connections are more than a process is allowed by default.
       def initialize
         super
         _, most = Process.getrlimit(Process::RLIMIT_NOFILE)

@@ -37,7 +37,7 @@ module Bench
                      title: "the same, and the calls keep Ruby's lock (they wait in C)")
       end
 
-      # More of them than there are workers: only somebody else can answer.
+      # More of them than there are workers: only another process can answer.
       def stuck
         CrowdRow.new(key: "stuck", kind: "burn", goals: [at_most(1.3, "s")],
                      title: "the same, and the calls compute with Ruby's lock held: every worker is held up")

@@ -25,7 +25,7 @@ module Bench
       @time_limit = time_limit
       @errors = Tempfile.new("bench-child")
       @output, writer = IO.pipe
-      # Without a pipe of its own a child that waits for input would read the terminal of whoever runs the benchmark.
+      # Without a pipe of its own a child that waits for input would read the terminal of the benchmark's user.
       @pid = Process.spawn(environment, *Child.pin(core), RbConfig.ruby, *ruby_flags, program, *arguments,
                            in: File::NULL, out: writer, err: @errors.path)
       writer.close
@@ -64,7 +64,7 @@ module Bench
       answer
     end
 
-    # Why something that was asked of the child went wrong: its own words if it had any, else those of who asked.
+    # Why something that was asked of the child went wrong: its own words if it had any, else those of the caller.
     #
     # @param error [Failed]
     # @return [Failed]

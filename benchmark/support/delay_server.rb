@@ -13,7 +13,7 @@ module Bench
     CORE = 1
 
     # A sample of thousands of connections asks for a port of its own: those of the samples before stay in TIME_WAIT for
-    # a minute, and who connects to the same port looks for one of its own among ever fewer.
+    # a minute, and a client of the same port looks for one of its own among ever fewer.
     # @param port [Integer]
     # @return [Integer]
     def self.own_port(port) = Integer(Net::HTTP.get(URI("http://127.0.0.1:#{port}#{LISTENER}")))

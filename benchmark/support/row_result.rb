@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Bench
-  # One row of a finished run: who was how fast, and how Heddle compares with the best of the others.
+  # One row of a finished run: how fast each contestant was, and how Heddle compares with the best of the others.
   class RowResult
     attr_reader :key, :title, :unit, :better, :details, :shown
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A user's way, walked outside the checkout: the gem is built, installed into an empty GEM_HOME, its demo and one of its
-# examples are served from there and requested, and the commands of who begins are given, some of them mistaken.
+# examples are served from there and requested, and the commands of a beginner are given, some of them mistaken.
 # .ci/run calls it; `ruby bin/support/gem_check.rb` does too.
 
 require "etc"
@@ -71,7 +71,7 @@ class GemCheck
     end
   end
 
-  # Those of who begins, in a folder with nothing but a config.ru; and some of the mistakes, which show no backtrace.
+  # Those of a beginner, in a folder with nothing but a config.ru; and some of the mistakes, which show no backtrace.
   def commands
     Dir.mkdir(folder = File.join(@folder, "beginner"))
     File.write(File.join(folder, "config.ru"), 'run ->(_env) { [200, {}, ["hello"]] }')

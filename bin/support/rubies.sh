@@ -6,7 +6,7 @@ heddle_cache=${XDG_CACHE_HOME:-$HOME/.cache}/heddle
 
 # ruby_line RANK COMMAND: the line of one Ruby; nothing when it does not run, is older than 3.3 or is not CRuby.
 ruby_line() {
-  # Not GEM_HOME, RUBYOPT and the like of whoever calls us: only the interpreter is asked.
+  # Not GEM_HOME, RUBYOPT and the like of the caller: only the interpreter is asked.
   env -u RUBYOPT -u RUBYLIB "$2" --disable=gems -rrbconfig -e '
     numbers = RUBY_VERSION.split(".").map(&:to_i)
     exit if RUBY_ENGINE != "ruby" || (numbers <=> [3, 3]).negative?

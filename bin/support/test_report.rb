@@ -2,9 +2,9 @@
 
 # Adds up what the test processes counted, and tells it.
 class TestReport
-  # What Ruby lists when it crashes and nobody reads: loaded features and mapped memory, by the hundred.
+  # Ruby lists these by the hundred when it crashes: loaded features and mapped memory. They hide the failure.
   CRASH_LISTS = /^ *(?:\d+ \S+\.(?:rb|so)|\h{8,}-\h{8,} [r-][w-][x-][ps] .*)\n/
-  # Lines of a failure that are told; of more, the first and the last.
+  # Lines of a failure that are printed; of more, the first and the last.
   LINES = 300
 
   attr_reader :passed, :failed, :skipped
@@ -35,7 +35,7 @@ class TestReport
   # It has failed, and is run a second time.
   def doubt(result) = tell(result)
 
-  # The second time it has not failed: whoever cares for the tests has to hear of it.
+  # The second time it has not failed: the report names it, so that a developer examines it.
   def unsteady(result) = @unsteady.concat(named(result))
 
   # Prints what failed and what was skipped, then the closing line as the very last one.

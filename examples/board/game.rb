@@ -3,7 +3,7 @@
 require "json"
 require "zlib"
 
-# A game of minesweeper that everybody plays. Each move is a message of a topic, and the board is what all moves since
+# A game of minesweeper for all visitors. Each move is a message of a topic, and the board is what all moves since
 # the beginning make of it: so every process of the server has the same board, and a new one can make it again.
 class Game
   TOPIC = "board"

@@ -7,7 +7,7 @@ class StandIn
   # Seconds between two words.
   PAUSE = Float(ENV.fetch("PAUSE", 0.2))
 
-  # The first streams wait for each other: nobody says a word before so many are open.
+  # The first streams wait for each other: none sends a word before so many are open.
   TOGETHER = Integer(ENV.fetch("TOGETHER", 1))
 
   def initialize

@@ -3,7 +3,7 @@
 module Bench
   module Databases
     module Rows
-      # Every connection has a query that nobody waits for any more: how long until the pool serves again, and until the
+      # Every connection has a query that no client waits for: how long until the pool serves again, and until the
       # server runs none of those queries.
       class Abandoned < QueryRow
         CONNECTIONS = 20

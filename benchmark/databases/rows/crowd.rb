@@ -3,7 +3,7 @@
 module Bench
   module Databases
     module Rows
-      # Many more tasks than connections: who comes first is served first, and nobody is left out.
+      # Many more tasks than connections: the first that comes is served first, and none is left out.
       class Crowd < QueryRow
         CONNECTIONS = 5
         TASKS = 500

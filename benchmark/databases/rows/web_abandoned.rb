@@ -50,7 +50,7 @@ module Bench
 
         def blocking? = false
 
-        # @return [Integer] how many queries run that nobody waits for any more, or that clients still wait for
+        # @return [Integer] how many queries run that no client waits for any more, or that clients still wait for
         def stuck = @observer.query(Queries.count_stuck(Application::STUCK, database)).to_i
 
         # @return [Float] when all clients left

@@ -39,7 +39,7 @@ module Bench
             raise Unavailable, "nginx is not installed"
         end
 
-        # The worker of a master that is root's is nobody's and could not read the folder.
+        # Under root, nginx runs its worker as the user `nobody`, who could not read the folder.
         def configuration(port, folder)
           temporary = %w[client_body proxy fastcgi uwsgi scgi].map { |kind| "#{kind}_temp_path #{folder}/#{kind};" }
           <<~NGINX

@@ -20,7 +20,7 @@ module Bench
 
         def unit = "µs"
 
-        # Who offloads pays for it: that is no matter of better or worse.
+        # A server that offloads pays for it: that is no matter of better or worse.
         def compared? = false
 
         def sizes(quick:) = { calls: quick ? 2_000 : 20_000 }

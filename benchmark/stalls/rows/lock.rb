@@ -8,7 +8,7 @@ module Bench
       # Two requests take the lock of one file, each for a second: how long until both are answered.
       class Lock < StallsRow
         REQUESTS = 2
-        LIMIT = 15 # seconds until it is clear that nobody lets go
+        LIMIT = 15 # seconds until it is clear that no holder releases the lock
 
         def unit = "s"
 

@@ -16,7 +16,7 @@ module Bench
         # @return [Hash] the sample
         def measure(server, size)
           crowd = Crowd.new(server.port)
-          # It comes first: where nobody lets it in while others compute it would miss them.
+          # It comes first: where a server does not let it in while others compute, it would miss them.
           ticker = crowd.ask("/ticker/#{(START * 2_000).round + (size[:blocked_ms] / 2)}", 1)
           sleep(START)
           block(crowd, size[:blocked_ms])
