@@ -89,8 +89,8 @@ class TestRunner
   end
 
   # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
-  # `# test: each mode`, `# test: once` (not with each selector), `# test: long` (it comes first), `# test: sanitize` and
-  # `# test: not sanitized` (see bin/sanitize).
+  # `# test: each mode`, `# test: once` (not with each selector), `# test: long` (it comes first), `# test: sanitize`
+  # and `# test: not sanitized` (see bin/sanitize).
   def marked?(file, word)
     return false unless file
 
