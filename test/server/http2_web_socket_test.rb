@@ -80,6 +80,7 @@ class Http2WebSocketTest < Minitest::Test
       rest << stream.readpartial(100) until rest.size >= 7
 
       assert_equal "the end", rest
+      stream.close
     end
   end
 
