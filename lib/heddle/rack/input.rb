@@ -1,11 +1,15 @@
 # frozen_string_literal: true
 
+require "heddle/rack/binary_input"
+
 module Heddle
   module Rack
     # `rack.input`: the request's body, which is complete before the application is called. It is read in place, from
     # memory or a file: no call waits for the client, calls a hook of the fiber scheduler, or lets another fiber run. So
     # a native library may read it in a callback.
     class Input
+      include BinaryInput
+
       LINE_END = "\n".b.freeze
       private_constant :LINE_END
 
@@ -50,15 +54,6 @@ module Heddle
         take(ending ? ending + 1 - @pos : @content.bytesize)
       end
 
-      # @yieldparam line [String]
-      # @return [self]
-      def each
-        while (line = gets)
-          yield line
-        end
-        self
-      end
-
       # Reads from the beginning again.
       # @return [0]
       def rewind
@@ -86,17 +81,7 @@ module Heddle
         nil
       end
 
-      # @return [Boolean]
-      def closed? = @closed
-
-      # @return [Encoding]
-      def external_encoding = Encoding::BINARY
-
       private
-
-      def check_open
-        raise IOError, "the request's body is closed" if @closed
-      end
 
       def take(length)
         bytes = @content.byteslice(@pos, length) || "".b

@@ -1,11 +1,15 @@
 # frozen_string_literal: true
 
+require "heddle/rack/binary_input"
+
 module Heddle
   module Rack
     # `rack.input` where the option stream_bodies counts, and of a connection after an upgrade: what is read from the
     # connection as the application asks for it. Reading may wait, and other fibers run meanwhile. Not rewindable; where
     # an application needs that, Rack::RewindableInput::Middleware keeps what was read.
     class StreamedInput
+      include BinaryInput
+
       LINE_END = "\n".b.freeze
       private_constant :LINE_END
 
@@ -62,15 +66,6 @@ module Heddle
         nil
       end
 
-      # @yieldparam line [String]
-      # @return [self]
-      def each
-        while (line = gets)
-          yield line
-        end
-        self
-      end
-
       # The rest of the body is not needed.
       # @return [nil]
       def close
@@ -79,17 +74,7 @@ module Heddle
         nil
       end
 
-      # @return [Boolean]
-      def closed? = @closed
-
-      # @return [Encoding]
-      def external_encoding = Encoding::BINARY
-
       private
-
-      def check_open
-        raise IOError, "the request's body is closed" if @closed
-      end
 
       # @return [Boolean] whether there are bytes
       def fill
