@@ -34,7 +34,7 @@ class WaitInPlaceTest < Minitest::Test
     scheduled(Heddle::Scheduler.new(selector: selector_under_test)) do
       done = false
       Fiber.schedule { (turns += 1) && sleep(0.0005) until done }
-      sleep 0.002
+      sleep 0 until turns > 1
       call.call(lambda do
         before = turns
         value = waiting.call
