@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # What {Input} and {StreamedInput} have in common; they set +@closed+.
+    # The methods that {Input} and {StreamedInput} have in common. Both set +@closed+.
     module BinaryInput
       # @yieldparam line [String]
       # @return [self]
