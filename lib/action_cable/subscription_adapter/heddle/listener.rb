@@ -37,9 +37,7 @@ module ActionCable
         # @api private
         def invoke_callback(callback, message)
           super
-        rescue *::Heddle::Scheduler::PASSED_ON
-          raise
-        rescue Exception => e # NotImplementedError is no StandardError
+        rescue ::Heddle::ApplicationFailure => e # NotImplementedError, too, which is no StandardError
           @logger.error("a subscriber of Action Cable failed: #{::Heddle::ErrorText.message(e)} " \
                         "(#{::Heddle::ErrorText.class_name(e)})")
         end
