@@ -2,7 +2,8 @@
 #define HEDDLE_DATAGRAM_H
 
 /*
- * A UDP socket that receives and sends many datagrams with one system call. Nothing here waits. Uses no Ruby.
+ * A UDP socket that receives and sends many datagrams with one system call. Nothing here waits. Uses no Ruby. Only one
+ * thread at a time may call these functions for one socket: the callers in Ruby hold the GVL.
  *
  * While a batch of received datagrams is dispatched, the responses are queued; they leave together. Outside of a batch
  * a datagram is sent at once, because the next batch may be far away. The queue is flushed when the batch ends, when it
@@ -35,7 +36,7 @@ typedef struct {
 } heddle_datagram_peer;
 
 typedef struct {
-    const char *bytes; /* the socket's memory: valid until the next receive, or until the memory is released */
+    const char *bytes; /* the socket's memory: valid until any receive of the socket, or until the memory is released */
     size_t size;
     bool truncated; /* it was larger than max_size: the rest is lost */
     heddle_datagram_peer peer;

@@ -89,7 +89,8 @@ module Heddle
         return Units::WANTED.fetch(unit) unless choices
 
         words = [*choices, *none].map(&:to_s)
-        "#{words[..-2].join(", ")} or #{words.last}"
+        all = "#{words[..-2].join(", ")} or #{words.last}"
+        unit == :list ? "one or several, with commas between them, of #{all}" : all
       end
 
       def none?(value) = none && Array(value).map(&:to_s) == [none]

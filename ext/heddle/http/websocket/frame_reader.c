@@ -6,7 +6,7 @@
 typedef enum {
     HEAD,    /* within a frame's head */
     PAYLOAD, /* within its payload */
-    ENDED,  /* reads no more: the connection ends, or the peer has violated the protocol */
+    ENDED,  /* reads no more: its owner has ended it, or the peer has violated the protocol */
 } stage;
 
 enum {

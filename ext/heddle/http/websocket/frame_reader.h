@@ -31,7 +31,8 @@ typedef enum {
     HEDDLE_WEBSOCKET_HAS_MESSAGE, /* heddle_websocket_take_message returns it */
     HEDDLE_WEBSOCKET_HAS_PING,   /* `control`, `control_size` */
     HEDDLE_WEBSOCKET_HAS_PONG,   /* the same */
-    HEDDLE_WEBSOCKET_HAS_CLOSE,  /* `code`; `control` has the reason, from its third byte on, if it has as many */
+    /* `code`; `control` has the reason, from its third byte on, if it has as many. The caller must read no more. */
+    HEDDLE_WEBSOCKET_HAS_CLOSE,
     HEDDLE_WEBSOCKET_FAILED,     /* `code` and `failure`: the peer's violation. Nothing more is read */
     HEDDLE_WEBSOCKET_NO_MEMORY,  /* the reader must be ended */
 } heddle_websocket_event;
@@ -70,7 +71,7 @@ heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader 
 /* Fails the reader: nothing more is read, and the close frame gets this code and reason, a literal. Returns FAILED. */
 heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *reader, unsigned code,
                                                     const char *failure);
-/* Ends the reader for good: frees an incomplete message, and a later read fails. */
+/* Ends the reader for good: frees an incomplete message. A later read returns FAILED, `failure` perhaps being NULL. */
 void heddle_websocket_reader_end(heddle_websocket_reader *reader);
 
 #endif
