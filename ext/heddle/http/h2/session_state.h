@@ -190,7 +190,7 @@ struct heddle_h2_session {
     heddle_bytes gathered; /* its payload, if it came in pieces */
     bool skipped;          /* its payload is discarded */
     bool padding_known;
-    uint32_t data_left;    /* bytes of DATA without its padding */
+    uint32_t data_left;    /* bytes of DATA, from `padding_known` on without its padding */
 
     /* The header block that is being read. */
     heddle_bytes block;

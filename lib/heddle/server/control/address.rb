@@ -119,8 +119,8 @@ module Heddle
           stat = File.lstat(folder)
           return if stat.directory? && stat.owned? && stat.mode.nobits?(0o077)
 
-          raise BootError, "the control socket can't be in #{folder}: others may write to it. Remove it, or name " \
-                           "a path with --control"
+          raise BootError, "the control socket can't be in #{folder}: that must be a folder of this user's own with " \
+                           "the mode 0700. Remove it, or name a path with --control"
         end
 
         # A server that was killed leaves its file behind; no process answers there.

@@ -90,8 +90,8 @@ module Heddle
 
           body.force_encoding(Encoding::UTF_8)
         rescue IO::TimeoutError
-          raise NoServer, "the server at #{@address} has not answered for #{@patience} s. Its process " \
-                          "is suspended, or its master is held up: its log and `ps` tell more"
+          raise NoServer, "the server at #{@address} has not answered for #{@patience} s. The process " \
+                          "is suspended, or native code holds Ruby's lock in it: its log and `ps` tell more"
         rescue SystemCallError => e
           raise NoServer, "the connection to the server at #{@address} broke (#{e.class}): run the command again"
         ensure
