@@ -119,7 +119,7 @@ class ControlCommandsTest < Minitest::Test
     assert_predicate status, :success?, output
     assert_equal "stopping when running requests are answered\nstopped\n", output
     assert_match(/hello/, socket.read)
-    assert_predicate @served.stop, :success?
+    assert_predicate @served.wait, :success?
     @served = nil
     refute_path_exists file("tmp/heddle-control.sock")
   ensure
