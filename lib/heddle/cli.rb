@@ -60,10 +60,18 @@ module Heddle
       # @param errors [IO]
       # @return [Integer] the exit status
       def run(arguments, output: $stdout, errors: $stderr)
-        dispatch(arguments.dup, output)
+        status = dispatch(arguments.dup, output)
+        # Ruby's own flush at the end of the process ignores errors.
+        output.flush unless output.closed?
+        status
       rescue UsageError => e
         tell(errors, e, MISUSED)
       rescue Errno::EPIPE # its reader has enough, such as `| head -1`
+        FAILED
+      rescue Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EIO => e
+        raise unless of_output?(e, output)
+
+        errors.puts("heddle: standard output is incomplete: #{e.message}")
         FAILED
       rescue IOError
         raise unless output.closed?
@@ -97,6 +105,11 @@ module Heddle
         end
 
         "there is no command #{name}#{Nearest.hint(name, COMMANDS.keys)} `heddle help` lists them."
+      end
+
+      # Ruby's message of a failed write ends with the path of its IO.
+      def of_output?(error, output)
+        output.respond_to?(:path) && error.message.end_with?(" - #{output.path}")
       end
 
       def say(output, text)

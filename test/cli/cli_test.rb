@@ -111,4 +111,28 @@ class CLITest < Minitest::Test
   ensure
     output.close
   end
+
+  if File.chardev?("/dev/full")
+    def test_an_output_on_a_full_disk_is_told_and_fails
+      [true, false].each do |sync|
+        output = File.open("/dev/full", "w")
+        output.sync = sync
+        errors = StringIO.new
+
+        assert_equal 1, Heddle::CLI.run(["help"], output:, errors:)
+        assert_match(/\Aheddle: standard output is incomplete: No space left on device.*\n\z/, errors.string)
+      ensure
+        close_unwritten(output)
+      end
+    end
+  end
+
+  private
+
+  # Closing writes what is still in Ruby's buffer.
+  def close_unwritten(output)
+    output.close
+  rescue Errno::ENOSPC
+    nil
+  end
 end
