@@ -24,6 +24,7 @@ module Heddle
     autoload :ConnectionLimit, "heddle/server/connection_limit"
     autoload :DescriptorLimit, "heddle/server/descriptor_limit"
     autoload :Drain, "heddle/server/drain"
+    autoload :FileSizeLimit, "heddle/server/file_size_limit"
     autoload :Hooks, "heddle/server/hooks"
     autoload :Inherited, "heddle/server/inherited"
     autoload :Isolation, "heddle/server/isolation"
@@ -101,6 +102,7 @@ module Heddle
     # @return [Array<String>] where the server is reached
     # @raise [BootError]
     def open
+      FileSizeLimit.make_writes_fail
       check_selector
       @configuration.check_body_folder
       @configuration.web_socket_origins

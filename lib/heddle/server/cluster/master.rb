@@ -116,6 +116,7 @@ module Heddle
         private
 
         def open
+          FileSizeLimit.make_writes_fail
           DescriptorLimit.lift if configuration.descriptor_limit == :hard
           adopting = Processes.adopt_orphans
           raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
