@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "fileutils"
+require "open3"
 require "support/prometheus_text"
 require "support/served_process"
 require "tmpdir"
@@ -87,6 +88,18 @@ class FullDiskTest < Minitest::Test
       [client, manager].each { |socket| socket&.close }
       Process.kill(:TERM, pid)
       Process.wait(pid)
+    end
+  end
+
+  WAYS.each do |way, workers|
+    define_method(:"test_a_server_#{way}_says_when_files_are_too_small_for_the_memory_of_messages") do
+      limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"]
+      output, errors, status = Open3.capture3(*limited, *ServedProcess::HEDDLE, "serve", "-b", "unix:server", "-w",
+                                              workers.to_s, "--control", "off", chdir: @folder)
+      lines = errors.lines.grep(/\Aheddle|\tfrom/)
+
+      assert_equal [1, 2, ""], [lines.size, status.exitstatus, output], errors
+      assert_match(/\Aheddle: pubsub_memory .*: File too large.*ulimit -f/, lines.first)
     end
   end
 

@@ -87,9 +87,9 @@ module Heddle
       # Makes the memory of messages, if this process has none, and lets it follow the backend.
       # @param notice [#call] is called with what an operator should know
       # @return [void]
-      # @raise [ConfigurationError] when there can be no such backend
+      # @raise [ConfigurationError] when there can be no such memory or backend
       def open_pubsub(notice)
-        PubSub::History.open(pubsub_memory, pubsub_topics, pubsub_history, pubsub_history_age)
+        open_history
         return unless (backend = pubsub_backend)
 
         PubSub.backend = backend
@@ -158,6 +158,14 @@ module Heddle
       end
 
       private
+
+      def open_history
+        PubSub::History.open(pubsub_memory, pubsub_topics, pubsub_history, pubsub_history_age)
+      rescue SystemCallError => e
+        limit = "; the limit on the size of files (ulimit -f) holds for it, too" if e.is_a?(Errno::EFBIG)
+        raise ConfigurationError, "pubsub_memory (#{source(:pubsub_memory)}): the system provides no shared memory of " \
+                                  "#{pubsub_memory} bytes: #{e.message}#{limit}"
+      end
 
       # Options that end requests in the middle, and the value that does not.
       INTERRUPTING = { request_timeout: 0, cancel_on_disconnect: :off }.freeze
