@@ -1,4 +1,5 @@
 /* sources: http/body_disk.c net/scoreboard.c */
+/* wrap: sched_yield */
 #include "check.h"
 #include "http/body_disk.h"
 
@@ -12,13 +13,33 @@ enum { LIMIT = 1000 };
 
 static heddle_scoreboard scoreboard;
 
-static heddle_scoreboard_slot *join_scoreboard(void)
+/* What another process does while this one waits for it, and how often this one has waited. */
+static void (*other_process)(void);
+static int waits;
+
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+    waits++;
+    if (other_process)
+        other_process();
+    return 0;
+}
+
+static heddle_scoreboard_slot *join_scoreboard_at(uint32_t slot)
 {
     CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, 3));
     for (uint32_t worker = 0; worker < 3; worker++)
         CHECK_EQUAL(worker, heddle_scoreboard_acquire(&scoreboard, 1, worker));
-    heddle_body_disk_share(&scoreboard, 0);
+    heddle_body_disk_share(&scoreboard, slot);
+    other_process = NULL;
+    waits = 0;
     return scoreboard.slots;
+}
+
+static heddle_scoreboard_slot *join_scoreboard(void)
+{
+    return join_scoreboard_at(0);
 }
 
 static void leave_scoreboard(void)
@@ -55,11 +76,11 @@ static void the_others_see_what_this_process_has(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard();
     CHECK(heddle_body_disk_take(300, LIMIT));
-    CHECK_EQUAL(300, heddle_scoreboard_body_disk(&scoreboard, &slots[1]));
+    CHECK_EQUAL(300, heddle_scoreboard_body_disk(&scoreboard, &slots[1]).held);
     CHECK(!heddle_body_disk_take(LIMIT, LIMIT));
-    CHECK_EQUAL(300, heddle_scoreboard_body_disk(&scoreboard, &slots[1]));
+    CHECK_EQUAL(300, heddle_scoreboard_body_disk(&scoreboard, &slots[1]).held);
     heddle_body_disk_release(100);
-    CHECK_EQUAL(200, heddle_scoreboard_body_disk(&scoreboard, &slots[1]));
+    CHECK_EQUAL(200, heddle_scoreboard_body_disk(&scoreboard, &slots[1]).held);
     leave_scoreboard();
 }
 
@@ -78,8 +99,82 @@ static void forged_numbers_do_not_overflow(void)
     heddle_scoreboard_slot *slots = join_scoreboard();
     atomic_store(&slots[1].body_disk, UINT64_MAX);
     atomic_store(&slots[2].body_disk, 2);
+    atomic_store(&slots[2].body_disk_asked, UINT64_MAX);
     CHECK(!heddle_body_disk_take(1, LIMIT));
     CHECK(!heddle_body_disk_take(UINT64_MAX, UINT64_MAX - 1));
+    leave_scoreboard();
+}
+
+static void withdraw_the_later(void)
+{
+    CHECK_EQUAL(600, atomic_load(&scoreboard.slots[0].body_disk_asked));
+    atomic_store(&scoreboard.slots[1].body_disk_asked, 0);
+}
+
+static void of_two_that_take_the_last_room_the_earlier_slot_gets_it(void)
+{
+    heddle_scoreboard_slot *slots = join_scoreboard();
+    atomic_store(&slots[1].body_disk_asked, 600);
+    other_process = withdraw_the_later;
+    CHECK(heddle_body_disk_take(600, LIMIT));
+    CHECK_EQUAL(600, atomic_load(&slots[0].body_disk));
+    CHECK_EQUAL(0, atomic_load(&slots[0].body_disk_asked));
+    leave_scoreboard();
+}
+
+static void withdraw_the_earlier(void)
+{
+    CHECK_EQUAL(0, atomic_load(&scoreboard.slots[1].body_disk_asked));
+    if (waits == 3)
+        atomic_store(&scoreboard.slots[0].body_disk_asked, 0);
+}
+
+static void the_later_slot_gets_what_the_earlier_one_leaves(void)
+{
+    heddle_scoreboard_slot *slots = join_scoreboard_at(1);
+    atomic_store(&slots[0].body_disk_asked, 600);
+    other_process = withdraw_the_earlier;
+    CHECK(heddle_body_disk_take(600, LIMIT));
+    CHECK_EQUAL(3, waits);
+    leave_scoreboard();
+}
+
+static void grant_the_earlier(void)
+{
+    atomic_store(&scoreboard.slots[0].body_disk, 600);
+    atomic_store(&scoreboard.slots[0].body_disk_asked, 0);
+}
+
+static void the_later_slot_gets_nothing_that_the_earlier_one_takes(void)
+{
+    heddle_scoreboard_slot *slots = join_scoreboard_at(1);
+    atomic_store(&slots[0].body_disk_asked, 600);
+    other_process = grant_the_earlier;
+    CHECK(!heddle_body_disk_take(600, LIMIT));
+    CHECK_EQUAL(0, atomic_load(&slots[1].body_disk_asked));
+    leave_scoreboard();
+}
+
+static void a_process_that_never_decides_holds_up_the_others_for_a_moment(void)
+{
+    for (uint32_t other = 0; other <= 2; other += 2) {
+        heddle_scoreboard_slot *slots = join_scoreboard_at(1);
+        atomic_store(&slots[other].body_disk_asked, 600);
+        CHECK(!heddle_body_disk_take(600, LIMIT));
+        CHECK(waits > 0 && waits < 1000);
+        CHECK_EQUAL(0, atomic_load(&slots[1].body_disk_asked));
+        CHECK(heddle_body_disk_take(400, LIMIT));
+        leave_scoreboard();
+    }
+}
+
+static void a_request_with_room_for_all_waits_for_nobody(void)
+{
+    heddle_scoreboard_slot *slots = join_scoreboard_at(1);
+    atomic_store(&slots[0].body_disk_asked, 300);
+    atomic_store(&slots[2].body_disk_asked, 300);
+    CHECK(heddle_body_disk_take(400, LIMIT));
+    CHECK_EQUAL(0, waits);
     leave_scoreboard();
 }
 
@@ -91,6 +186,16 @@ int main(int argc, char **argv)
     check_run("body disk", "the others see what this process has", the_others_see_what_this_process_has);
     check_run("body disk", "what a worker had counts no more when it is gone",
               what_a_worker_had_counts_no_more_when_it_is_gone);
+    check_run("body disk", "of two that take the last room the earlier slot gets it",
+              of_two_that_take_the_last_room_the_earlier_slot_gets_it);
+    check_run("body disk", "the later slot gets what the earlier one leaves",
+              the_later_slot_gets_what_the_earlier_one_leaves);
+    check_run("body disk", "the later slot gets nothing that the earlier one takes",
+              the_later_slot_gets_nothing_that_the_earlier_one_takes);
+    check_run("body disk", "a process that never decides holds up the others for a moment",
+              a_process_that_never_decides_holds_up_the_others_for_a_moment);
+    check_run("body disk", "a request with room for all waits for nobody",
+              a_request_with_room_for_all_waits_for_nobody);
     check_run("body disk", "forged numbers do not overflow", forged_numbers_do_not_overflow);
     return check_end();
 }

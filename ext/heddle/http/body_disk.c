@@ -1,6 +1,10 @@
 #include "http/body_disk.h"
 
 #include <pthread.h>
+#include <sched.h>
+
+/* How often a process looks whether others that ask for the same room have decided: one of them may be stopped. */
+enum { PATIENCE = 200 };
 
 /* The lock makes a change of `used` and of the slot's word one step. */
 static struct {
@@ -16,26 +20,60 @@ static void show_on_scoreboard(void)
         atomic_store(&disk.slot->body_disk, disk.used);
 }
 
-/* Checked after adding: of two processes that take room at the same time, at least one sees the other's bytes. */
-static bool fits_limit(uint64_t limit)
+static bool fits(uint64_t limit, uint64_t bytes, uint64_t others, uint64_t asked)
 {
-    uint64_t others = disk.slot ? heddle_scoreboard_body_disk(disk.scoreboard, disk.slot) : 0;
-    return disk.used <= limit && others <= limit - disk.used;
+    return disk.used <= limit && bytes <= limit - disk.used && others <= limit - disk.used - bytes &&
+           asked <= limit - disk.used - bytes - others;
+}
+
+/*
+ * Asks on the scoreboard first, and reads it afterwards: of two processes that ask at the same time, at least one sees
+ * the other. Where there is room for one of them only, the one with the later slot withdraws, and waits without asking;
+ * the other waits for that. So they never refuse each other.
+ */
+static bool agree_with_others(uint64_t bytes, uint64_t limit)
+{
+    bool asks = false;
+    for (int i = 0; i < PATIENCE; i++) {
+        heddle_scoreboard_bodies others = heddle_scoreboard_body_disk(disk.scoreboard, disk.slot);
+        if (!fits(limit, bytes, others.held, 0))
+            return false;
+        bool first = fits(limit, bytes, others.held, others.asked_before);
+        if (first && asks && fits(limit, bytes, others.held + others.asked_before, others.asked_after))
+            return true;
+        bool began = first && !asks;
+        if (first != asks)
+            atomic_store(&disk.slot->body_disk_asked, first ? bytes : 0);
+        asks = first;
+        if (!began)
+            sched_yield();
+    }
+    return false;
+}
+
+static bool take_alone(uint64_t bytes, uint64_t limit)
+{
+    if (!fits(limit, bytes, 0, 0))
+        return false;
+    disk.used += bytes;
+    return true;
+}
+
+static bool take_among_others(uint64_t bytes, uint64_t limit)
+{
+    bool agreed = agree_with_others(bytes, limit);
+    if (agreed) {
+        disk.used += bytes;
+        show_on_scoreboard();
+    }
+    atomic_store(&disk.slot->body_disk_asked, 0);
+    return agreed;
 }
 
 bool heddle_body_disk_take(uint64_t bytes, uint64_t limit)
 {
-    bool taken = false;
     pthread_mutex_lock(&disk.lock);
-    if (bytes <= UINT64_MAX - disk.used) {
-        disk.used += bytes;
-        show_on_scoreboard();
-        taken = fits_limit(limit);
-        if (!taken) {
-            disk.used -= bytes;
-            show_on_scoreboard();
-        }
-    }
+    bool taken = disk.slot ? take_among_others(bytes, limit) : take_alone(bytes, limit);
     pthread_mutex_unlock(&disk.lock);
     return taken;
 }
@@ -51,7 +89,8 @@ void heddle_body_disk_release(uint64_t bytes)
 bool heddle_body_disk_has_room(uint64_t bytes, uint64_t limit)
 {
     pthread_mutex_lock(&disk.lock);
-    bool room = bytes <= limit && fits_limit(limit - bytes);
+    uint64_t others = disk.slot ? heddle_scoreboard_body_disk(disk.scoreboard, disk.slot).held : 0;
+    bool room = fits(limit, bytes, others, 0);
     pthread_mutex_unlock(&disk.lock);
     return room;
 }

@@ -99,6 +99,7 @@ static void reset_slot(heddle_scoreboard_slot *slot)
     HEDDLE_SCOREBOARD_SET(slot->open, 0);
     HEDDLE_SCOREBOARD_SET(slot->reserve, 0);
     HEDDLE_SCOREBOARD_SET(slot->body_disk, 0);
+    HEDDLE_SCOREBOARD_SET(slot->body_disk_asked, 0);
 }
 
 int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t generation, uint32_t index)
@@ -200,17 +201,28 @@ bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t la
     return false;
 }
 
-uint64_t heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine)
+static void add_saturated(uint64_t *sum, uint64_t bytes)
 {
-    uint64_t sum = 0;
+    *sum = bytes > UINT64_MAX - *sum ? UINT64_MAX : *sum + bytes;
+}
+
+heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard,
+                                                     const heddle_scoreboard_slot *mine)
+{
+    heddle_scoreboard_bodies bodies = {0};
     uint32_t used = count_used(scoreboard);
     for (uint32_t i = 0; i < used; i++) {
         const heddle_scoreboard_slot *slot = &scoreboard->slots[i];
-        /* Not relaxed: of two workers that take room at once, one has to see the other's bytes. */
-        uint64_t bytes = slot == mine ? 0 : atomic_load(&slot->body_disk);
-        sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
+        if (slot == mine)
+            continue;
+        /*
+         * Not relaxed: of two workers that ask at once, one has to see the other. In this order, because a worker adds
+         * to body_disk before it clears body_disk_asked: its bytes may count twice, but never not at all.
+         */
+        add_saturated(slot < mine ? &bodies.asked_before : &bodies.asked_after, atomic_load(&slot->body_disk_asked));
+        add_saturated(&bodies.held, atomic_load(&slot->body_disk));
     }
-    return sum;
+    return bodies;
 }
 
 static bool comes_before(const heddle_scoreboard_slot *slot, uint32_t rank)

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    HEDDLE_SCOREBOARD_VERSION = 5,
+    HEDDLE_SCOREBOARD_VERSION = 6,
     HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, because processors fetch them in pairs */
     HEDDLE_SHARED_POOLS = 32,     /* how many pools can have a limit over all workers */
     HEDDLE_POOL_SHARES = 1024,    /* the largest such limit */
@@ -56,6 +56,7 @@ typedef struct {
     _Atomic uint32_t open;       /* it has listeners, and no pause that its program asked for */
     _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is no reserve */
     _Atomic uint64_t body_disk;  /* bytes of request bodies that it has on disk */
+    _Atomic uint64_t body_disk_asked; /* bytes that it is about to add to body_disk, if there is room */
 } heddle_scoreboard_slot;
 
 /* A pool with one limit for all workers; the pools follow the slots in memory. See net/pool_shares.h. */
@@ -106,8 +107,13 @@ bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const hedd
 /* Is there a worker that could serve a request at once, because its loop sleeps? */
 bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
-/* The bytes of request bodies that all other workers have on disk. */
-uint64_t heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
+/* The bytes of request bodies of all other workers. A sum beyond UINT64_MAX is UINT64_MAX. */
+typedef struct {
+    uint64_t held;                       /* on disk */
+    uint64_t asked_before, asked_after; /* about to be added, by workers with a slot before `mine` and after it */
+} heddle_scoreboard_bodies;
+heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard,
+                                                     const heddle_scoreboard_slot *mine);
 
 /* Does a request with this label (0: none) hold up a worker now? */
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);
