@@ -1,5 +1,5 @@
 /* sources: http/body_spool.c http/body_writer.c http/body_files.c http/body_disk.c net/scoreboard.c net/shared_memory.c */
-/* wrap: pwrite close */
+/* wrap: pwrite close clock_gettime */
 #include "check.h"
 #include "http/body_disk.h"
 #include "http/body_spool.h"
@@ -36,6 +36,16 @@ int __wrap_close(int fd)
 {
     int result = __real_close(fd);
     closes++;
+    return result;
+}
+
+/* Each time somebody has read the clock of the day it is put back by an hour. */
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+    int result = __real_clock_gettime(clock, time);
+    if (clock == CLOCK_REALTIME)
+        time->tv_sec += 3600;
     return result;
 }
 

@@ -15,13 +15,13 @@
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t work;
+    pthread_cond_t work; /* made for each thread, see start_thread */
     heddle_body_job *first, *last;
     heddle_body_spool *all;
     bool running;
     bool idle; /* its thread waits for a job, or is about to */
     bool forks_seen_to;
-} writer = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+} writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* -- files; on the writer's thread -------------------------------------------------------------------------------- */
 
@@ -92,7 +92,7 @@ static void await_work(void)
 {
     writer.idle = true;
     if (heddle_body_files_any_spare()) {
-        struct timespec until = heddle_clock_after(CLOCK_REALTIME, HEDDLE_BODY_FILES_SPARE_TIME);
+        struct timespec until = heddle_clock_after(HEDDLE_CONDITION_CLOCK, HEDDLE_BODY_FILES_SPARE_TIME);
         if (pthread_cond_timedwait(&writer.work, &writer.lock, &until) == ETIMEDOUT && !writer.first) {
             pthread_mutex_unlock(&writer.lock);
             heddle_body_files_close_spares();
@@ -175,6 +175,7 @@ static bool start_thread(void)
     if (writer.running)
         return true;
     pthread_t thread;
+    heddle_condition_init(&writer.work);
     writer.running = heddle_native_thread_start(&thread, run_writer) == 0;
     if (writer.running)
         pthread_detach(thread);
@@ -310,7 +311,6 @@ static void after_fork_in_child(void)
     writer.first = writer.last = NULL;
     writer.running = writer.idle = false;
     pthread_mutex_init(&writer.lock, NULL);
-    pthread_cond_init(&writer.work, NULL);
 }
 
 void heddle_body_writer_add(heddle_body_spool *spool)

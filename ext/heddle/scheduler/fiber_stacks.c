@@ -2,6 +2,7 @@
 
 #include "scheduler/loop.h"
 #include "selector/clock.h"
+#include "selector/native_thread.h"
 
 #include <ruby.h>
 #include <ruby/debug.h>
@@ -34,7 +35,7 @@ static _Thread_local int identity;  /* the kernel's id of this native thread; 0:
 static const int64_t LOOK = 200 * 1000;
 /* Protects `waiting`, and the condition on which threads wait for the stacks. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t freed;
 static _Atomic unsigned waiting;
 
 static int thread_number(void)
@@ -79,7 +80,7 @@ void heddle_fiber_stacks_unlock(const void *loop)
 
 static void wait_for_stacks(int64_t nanoseconds)
 {
-    struct timespec end = heddle_clock_after(CLOCK_REALTIME, nanoseconds);
+    struct timespec end = heddle_clock_after(HEDDLE_CONDITION_CLOCK, nanoseconds);
     pthread_mutex_lock(&lock);
     atomic_fetch_add(&waiting, 1);
     if (atomic_load(&holder))
@@ -217,9 +218,8 @@ void heddle_fiber_stacks_join(void)
 static void free_in_child(void)
 {
     pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
     lock = unlocked;
-    freed = fresh;
+    heddle_condition_init(&freed);
     atomic_store(&waiting, 0);
     atomic_store(&holding_thread, 0);
     atomic_store(&holder, 0);
@@ -228,6 +228,7 @@ static void free_in_child(void)
 
 void heddle_fiber_stacks_setup(void)
 {
+    heddle_condition_init(&freed);
     pthread_atfork(NULL, NULL, free_in_child);
     joined = rb_ractor_local_storage_value_newkey();
     renewal = rb_postponed_job_preregister(0, subscribe_again, NULL);
