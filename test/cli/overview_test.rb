@@ -15,7 +15,7 @@ class OverviewTest < Minitest::Test
   def worker(index = 0, **values)
     { index:, pid: 4_000 + index, state: "running", version: "1", ruby: "3.4.1", selector: "epoll",
       urls: ["http://localhost:1"], running: 1, waiting: 0, idle: 2, lag: 0.001, fibers: 5, memory: 20 << 20,
-      gc: { count: 3 }, started: Time.now.to_f - 30, heartbeat_age: 0.1, latencies: LATENCIES, answers: [0] * 6,
+      gc: { count: 3 }, uptime: 30.0, heartbeat_age: 0.1, latencies: LATENCIES, answers: [0] * 6,
       rejections: [0] * 6, protection: %w[offload preempt], preemptions: 3,
       offload: { calls: 40, running: 1, queued: 2, threads: 3 }, stalls: { count: 2, seconds: 0.5 },
       requests: [], slowest: [], loops: [part], **values }
@@ -37,6 +37,10 @@ class OverviewTest < Minitest::Test
   def draw(*workers, **options)
     @lines = Overview.new({ workers: }, **options).lines.map { |line| Screen.new.render(line) }
     @lines.join("\n")
+  end
+
+  def test_how_long_a_worker_is_up_does_not_depend_on_the_clock_of_the_day
+    assert_match(/^ +0 +4000 .* 30\.0 s$/, draw(worker(started: Time.now.to_f + 3_600)))
   end
 
   def test_it_says_what_the_protections_do

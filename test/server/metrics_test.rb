@@ -155,8 +155,9 @@ class MetricsTest < Minitest::Test
   end
 
   def test_of_a_worker_and_the_one_that_replaces_it_the_newer_one_is_told
-    workers = [{ index: 0, state: "ending", started: 1.0, fibers: 9 },
-               { index: 0, state: "running", started: 2.0, fibers: 5 }]
+    # The clock was put back meanwhile.
+    workers = [{ index: 0, state: "ending", started: 2.0, uptime: 60.0, fibers: 9 },
+               { index: 0, state: "running", started: 1.0, uptime: 6.0, fibers: 5 }]
     found = PrometheusText.parse(Heddle::Server::Metrics.new(workers:).to_s)
 
     assert_equal({ { "worker" => "0" } => 5.0 }, found["heddle_fibers"])

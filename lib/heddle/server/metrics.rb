@@ -24,7 +24,7 @@ module Heddle
       def initialize(report)
         # While one replaces another both have the same number, and a series must be one of them.
         @workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
-          all.max_by { |one| one[:started] || 0 }
+          all.min_by { |one| one[:uptime] || Float::INFINITY }
         end
         @master = report[:master]
         @out = +""

@@ -4,12 +4,15 @@
 require "heddle/callback_report"
 require "heddle/databases"
 require "heddle/databases/pools"
+require "heddle/monotonic_clock"
 
 module Heddle
   class Server
     # Everything that a serving process knows of itself, at one moment, as plain values that JSON can carry. May be made
     # on any thread: it is for those who want to know why the loop's own does not answer.
     class Snapshot
+      include MonotonicClock
+
       # The number of requests listed one by one, the oldest ones.
       REQUESTS = 50
       # Lines of the application's code that say where a request is.
@@ -41,13 +44,14 @@ module Heddle
         @server = server
         @log = log
         @started = Time.now.to_f
+        @began = now
       end
 
       # @return [Hash{Symbol => Object}] times in seconds, memory in bytes
       def to_h
         statistics = @server.statistics.to_h
         {
-          pid: Process.pid, started: @started, state:, version: VERSION, ruby: RUBY_VERSION, jit:,
+          pid: Process.pid, started: @started, uptime: now - @began, state:, version: VERSION, ruby: RUBY_VERSION, jit:,
           selector: @server.selector&.to_s, urls: @server.urls, **counted, **statistics,
           clients_gone: @log.gone + statistics.fetch(:left_early, 0), requests: requests.first(REQUESTS),
           memory: Memory.used, pss: Memory.proportional, cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),

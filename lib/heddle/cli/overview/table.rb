@@ -13,7 +13,7 @@ module Heddle
           "idle" => ->(one, _) { one[:idle] }, "lag" => ->(one, _) { Figures.duration(one[:lag]) },
           "fibers" => ->(one, _) { one[:fibers] }, "memory" => ->(one, _) { Figures.bytes(one[:pss] || one[:memory]) },
           "gc" => ->(one, _) { one.dig(:gc, :count) },
-          "up" => ->(one, _) { one[:started] && Figures.duration(Time.now.to_f - one[:started]) }
+          "up" => ->(one, _) { Figures.duration(one[:uptime]) }
         }.freeze
         # The optional columns, in the order in which they are dropped.
         DISPENSABLE = %w[gc fibers idle up].freeze
