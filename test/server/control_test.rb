@@ -314,4 +314,40 @@ class ControlTest < Minitest::Test
     thread&.join
     foreign&.close
   end
+
+  def test_who_orders_something_of_a_stopped_server_learns_that_the_order_stays
+    stopped = UNIXServer.new(@path)
+    asking = Client.new(Heddle::Server::Control::Address.new(path: @path), patience: 0.01)
+
+    assert_match(/has not answered for .* acts on this order when it goes on\z/,
+                 assert_raises(Client::NoServer) { asking.command("stop") }.message)
+    refute_match(/this order/, assert_raises(Client::NoServer) { asking.status }.message)
+  ensure
+    stopped&.close
+  end
+
+  if RUBY_PLATFORM.include?("linux") # elsewhere the connection is refused
+    def test_a_server_whose_queue_of_connections_is_full_is_taken_for_a_stopped_one
+      stopped = UNIXServer.new(@path).tap { |server| server.listen(0) }
+      waiting = fill_queue
+
+      assert_match(/accepts no more connections\. The process is suspended/,
+                   assert_raises(Client::NoServer) { client.status }.message)
+    ensure
+      [stopped, *waiting].each { |socket| socket&.close }
+    end
+  end
+
+  private
+
+  # => the sockets that wait to be accepted
+  def fill_queue
+    waiting = []
+    loop do
+      waiting << Socket.new(:UNIX, :STREAM)
+      waiting.last.connect_nonblock(Socket.sockaddr_un(@path))
+    end
+  rescue Errno::EAGAIN
+    waiting
+  end
 end

@@ -11,7 +11,10 @@ module Heddle
       class Client
         # Seconds.
         PATIENCE = 10
-        private_constant :PATIENCE
+        # What Linux tells as the user at the other end of a socket that is not connected.
+        NOBODY = 0xffff_ffff
+        SILENT = "The process is suspended, or native code holds Ruby's lock in it: its log and `ps` tell more"
+        private_constant :PATIENCE, :NOBODY, :SILENT
 
         # No server answers there; the message says what to do.
         class NoServer < StandardError
@@ -90,8 +93,8 @@ module Heddle
 
           body.force_encoding(Encoding::UTF_8)
         rescue IO::TimeoutError
-          raise NoServer, "the server at #{@address} has not answered for #{@patience} s. The process " \
-                          "is suspended, or native code holds Ruby's lock in it: its log and `ps` tell more"
+          raise NoServer, "the server at #{@address} has not answered for #{@patience} s. #{SILENT}" \
+                          "#{". It acts on this order when it goes on" if method == "POST"}"
         rescue SystemCallError => e
           raise NoServer, "the connection to the server at #{@address} broke (#{e.class}): run the command again"
         ensure
@@ -111,10 +114,12 @@ module Heddle
           raise NoServer, "can't ask the server at #{@address}: #{e.message}"
         end
 
-        # In a folder where all users may make files another user may have been there first.
+        # In a folder where all users may make files another user may have been there first. Where the server's queue of
+        # connections is full, Ruby returns a socket that is not connected.
         def connect_to_owner
           socket = UNIXSocket.new(@address.path)
           uid, = socket.getpeereid
+          raise NoServer, "the server at #{@address} accepts no more connections. #{SILENT}" if uid == NOBODY
           return socket if @address.trusts?(uid)
 
           socket.close
