@@ -89,9 +89,7 @@ class FullDiskTest < Minitest::Test
       Process.kill(:TERM, pid)
       Process.wait(pid)
     end
-  end
 
-  WAYS.each do |way, workers|
     define_method(:"test_a_server_#{way}_says_when_files_are_too_small_for_the_memory_of_messages") do
       limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"]
       output, errors, status = Open3.capture3(*limited, *ServedProcess::HEDDLE, "serve", "-b", "unix:server", "-w",

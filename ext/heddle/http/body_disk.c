@@ -20,7 +20,7 @@ static void show_on_scoreboard(void)
         atomic_store(&disk.slot->body_disk, disk.used);
 }
 
-static bool fits(uint64_t limit, uint64_t bytes, uint64_t others, uint64_t asked)
+static bool fits_limit(uint64_t limit, uint64_t bytes, uint64_t others, uint64_t asked)
 {
     return disk.used <= limit && bytes <= limit - disk.used && others <= limit - disk.used - bytes &&
            asked <= limit - disk.used - bytes - others;
@@ -29,17 +29,17 @@ static bool fits(uint64_t limit, uint64_t bytes, uint64_t others, uint64_t asked
 /*
  * Asks on the scoreboard first, and reads it afterwards: of two processes that ask at the same time, at least one sees
  * the other. Where there is room for one of them only, the one with the later slot withdraws, and waits without asking;
- * the other waits for that. So they never refuse each other.
+ * the other waits for that. So they refuse each other only if one of them is stopped in between.
  */
 static bool agree_with_others(uint64_t bytes, uint64_t limit)
 {
     bool asks = false;
     for (int i = 0; i < PATIENCE; i++) {
         heddle_scoreboard_bodies others = heddle_scoreboard_body_disk(disk.scoreboard, disk.slot);
-        if (!fits(limit, bytes, others.held, 0))
+        if (!fits_limit(limit, bytes, others.held, 0))
             return false;
-        bool first = fits(limit, bytes, others.held, others.asked_before);
-        if (first && asks && fits(limit, bytes, others.held + others.asked_before, others.asked_after))
+        bool first = fits_limit(limit, bytes, others.held, others.asked_before);
+        if (first && asks && fits_limit(limit, bytes, others.held + others.asked_before, others.asked_after))
             return true;
         bool began = first && !asks;
         if (first != asks)
@@ -53,7 +53,7 @@ static bool agree_with_others(uint64_t bytes, uint64_t limit)
 
 static bool take_alone(uint64_t bytes, uint64_t limit)
 {
-    if (!fits(limit, bytes, 0, 0))
+    if (!fits_limit(limit, bytes, 0, 0))
         return false;
     disk.used += bytes;
     return true;
@@ -90,7 +90,7 @@ bool heddle_body_disk_has_room(uint64_t bytes, uint64_t limit)
 {
     pthread_mutex_lock(&disk.lock);
     uint64_t others = disk.slot ? heddle_scoreboard_body_disk(disk.scoreboard, disk.slot).held : 0;
-    bool room = fits(limit, bytes, others, 0);
+    bool room = fits_limit(limit, bytes, others, 0);
     pthread_mutex_unlock(&disk.lock);
     return room;
 }

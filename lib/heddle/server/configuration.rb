@@ -163,8 +163,8 @@ module Heddle
         PubSub::History.open(pubsub_memory, pubsub_topics, pubsub_history, pubsub_history_age)
       rescue SystemCallError => e
         limit = "; the limit on the size of files (ulimit -f) holds for it, too" if e.is_a?(Errno::EFBIG)
-        raise ConfigurationError, "pubsub_memory (#{source(:pubsub_memory)}): the system provides no shared memory of " \
-                                  "#{pubsub_memory} bytes: #{e.message}#{limit}"
+        raise ConfigurationError, "pubsub_memory (#{source(:pubsub_memory)}): the system provides no shared memory " \
+                                  "of #{pubsub_memory} bytes: #{e.message}#{limit}"
       end
 
       # Options that end requests in the middle, and the value that does not.

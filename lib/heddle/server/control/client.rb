@@ -11,7 +11,7 @@ module Heddle
       class Client
         # Seconds.
         PATIENCE = 10
-        # What Linux tells as the user at the other end of a socket that is not connected.
+        # The peer of a socket that is not connected, as Linux reports it.
         NOBODY = 0xffff_ffff
         SILENT = "The process is suspended, or native code holds Ruby's lock in it: its log and `ps` tell more"
         private_constant :PATIENCE, :NOBODY, :SILENT
