@@ -154,11 +154,12 @@ class BindTest < Minitest::Test
       "a:1?v6only=maybe" => '--bind a:1?v6only=maybe: v6only must be on or off, but is "maybe"',
       "unix:/x?mode=9" => '--bind unix:/x?mode=9: mode must be permissions such as 660, but is "9"',
       "tls://a:1?min=1.1" => '--bind tls://a:1?min=1.1: the minimum TLS version must be 1.2 or 1.3, but is "1.1"',
-      "tls://a:1?key=x" => "--bind tls://a:1?key=x: the TLS key x has no certificate: give one with --tls-cert",
+      "tls://a:1?key=x" => "--bind tls://a:1?key=x: key= needs cert= beside it, in the address",
       "tcp://" => "--bind must be host:port, [::1]:port, :port (every IPv4 address), tls://host:port, unix:path or " \
                   'systemd, but is "tcp://"',
       "tls://" => /must be host:port/, "tcp:" => /must be host:port/, "tcp://?reuse_port=on" => /must be host:port/,
-      "unix:" => /must be host:port/, "a:99999" => /must be host:port/, "" => /must be host:port/
+      "unix:" => /must be host:port/, "a:99999" => /the port must be at most 65535/,
+      "a:1?é" => /what follows the \? can't be read/, "" => /must be host:port/
     }.each do |address, message|
       error = assert_raises(Server::ConfigurationError, address) { Server::Bind.parse(address, 1) }
 

@@ -25,9 +25,9 @@ module Heddle
                  text: "native libraries whose calls stay on the loop's thread, each the start of a file's name, " \
                        "or none but those that are known to need it; it wins over offload_allow"),
       Option.new(name: :offload_libc, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
-                 example: "offload_libc \"mylibrary\"",
-                 text: "native libraries whose waits (poll, sleep, recv and so on) are offloaded though they hold " \
-                       "Ruby's lock; libpq is by itself; read docs/offload.md first"),
+                 example: "offload_libc \"libmylibrary\"",
+                 text: "native libraries, each as the start of a file's name: their waits (poll, sleep, recv) are " \
+                       "offloaded though they hold Ruby's lock; libpq's always are; see docs/offload.md"),
       Option.new(name: :offload_threads, unit: :auto, default: :auto, range: 1..100_000, advanced: true,
                  example: "offload_threads 256",
                  text: "threads that run offloaded calls in one process, at most; auto: 512, or the container's " \

@@ -69,7 +69,8 @@ module Heddle
         def parameters_of(address, query)
           URI.decode_www_form(query).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
         rescue ArgumentError
-          wrong(address)
+          raise ConfigurationError, "--bind #{address}: what follows the ? can't be read. Write it as in a URL: " \
+                                    "name=value&name=value"
         end
 
         def wrong(address)
@@ -80,7 +81,9 @@ module Heddle
         def tcp(address, rest, parameters, defaults, **shared)
           match = HOST_AND_PORT.match(rest)
           port = match && (match[2] ? match[2].to_i : defaults.port)
-          wrong(address) unless port && port <= 65_535
+          wrong(address) unless port
+
+          raise ConfigurationError, "--bind #{address}: the port must be at most 65535" if port > 65_535
 
           host = match[1].empty? ? "0.0.0.0" : match[1].delete("[]")
           TCPBind.new(host, port, reuse_port: switch(address, parameters, "reuse_port") { defaults.reuse_port },
@@ -110,13 +113,15 @@ module Heddle
         end
 
         def tls(address, parameters, defaults)
-          settings = (defaults.tls || TLSSettings.new).with(**differences(parameters))
+          settings = (defaults.tls || TLSSettings.new).with(**differences(parameters)).check_verification
           if parameters.key?("ca") && settings.verify == :none
             raise ConfigurationError, "ca needs verify=optional or verify=required, but verify is none"
           end
-          return settings unless parameters.key?("cert") || parameters.key?("key")
 
-          settings.with_files(parameters["cert"] || [], parameters["key"] || [])
+          certificates, keys = parameters.values_at("cert", "key")
+          raise ConfigurationError, "key= needs cert= beside it, in the address" if keys && !certificates
+
+          certificates ? settings.with_files(certificates, keys || []) : settings
         rescue ConfigurationError => e
           raise ConfigurationError, "--bind #{address}: #{e.message}"
         end

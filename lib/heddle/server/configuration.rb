@@ -140,7 +140,7 @@ module Heddle
       # @return [Array<Symbol>] what has changed and counts only when a server starts
       def needing_restart(newer)
         names = Options::AT_START.reject { |name| self[name] == newer[name] }
-        notice = "#{names.join(", ")} changed: that takes a new master, heddle restart or USR2"
+        notice = "#{names.join(", ")} changed: that takes a new master: heddle restart, or USR2"
         yield notice if block_given? && names.any?
         names
       end

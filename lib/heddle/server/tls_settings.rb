@@ -33,10 +33,6 @@ module Heddle
         unless %i[none optional required].include?(verify)
           raise ConfigurationError, "verify must be none, optional or required, but is #{verify.to_s.inspect}"
         end
-        if verify != :none && ca.nil?
-          raise ConfigurationError, "verify needs a file of CA certificates: name it with --tls-ca, or with ca= in " \
-                                    "the address"
-        end
 
         super
       end
@@ -44,6 +40,17 @@ module Heddle
       # @return [TLSSettings] the same with other files
       # @raise [ConfigurationError]
       def with_files(certificates, keys) = with(files: self.class.pairs(certificates, keys))
+
+      # Called when the parameters of an address are merged.
+      #
+      # @return [self]
+      # @raise [ConfigurationError] clients' certificates can't be verified
+      def check_verification
+        return self if verify == :none || ca
+
+        raise ConfigurationError, "verify needs a file of CA certificates: name it with --tls-ca, or with ca= in " \
+                                  "the address"
+      end
 
       # @return [String, nil] what is wrong, found without listening
       def problem

@@ -154,7 +154,7 @@ class ClusterReloadTest < Minitest::Test
     signal("HUP")
     wait_for("reloaded: 2")
 
-    assert_match(/backlog changed: that takes a new master, heddle restart or USR2$/, served.output)
+    assert_match(/backlog changed: that takes a new master: heddle restart, or USR2$/, served.output)
   end
 
   def test_of_a_syntax_error_the_line_says_what_is_missing

@@ -52,7 +52,7 @@ module Heddle
           return request.body if request.replayable?
 
           raise RedirectError, "#{request.origin}#{request.target} redirects a body that can't be sent again: its " \
-                               "source is read only once. A String, an Array or an IO that can be rewound can be"
+                               "source is read only once. Give a String, an Array or an IO that can be rewound"
         end
       end
     end

@@ -107,7 +107,8 @@ module Heddle
           socket
         rescue Errno::ENOENT, Errno::ECONNREFUSED
           raise NotRunning, "no server runs here: none answers at #{@address}. Run the command in the folder where " \
-                            "the server was started, or name its socket: --control unix:path"
+                            "the server was started, as the user who runs it, or name its socket: " \
+                            "--control unix:path"
         rescue Errno::EACCES
           raise NoServer, "#{@address} belongs to another user: run the command as the user who runs the server"
         rescue SystemCallError, SocketError, ArgumentError => e
