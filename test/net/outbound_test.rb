@@ -3,6 +3,7 @@
 require "test_helper"
 require "heddle"
 require "socket"
+require "tmpdir"
 require_relative "../support/scheduled"
 
 class OutboundTest < Minitest::Test
@@ -180,6 +181,37 @@ class OutboundTest < Minitest::Test
       "localhost:70000" => /the port is 70000/ }.each do |endpoint, words|
       assert_match words, assert_raises(ArgumentError) { Heddle::Net.connect(endpoint) }.message
     end
+  end
+
+  # Ruby's UNIXSocket.new returns a socket that is not connected then.
+  def test_a_unix_socket_whose_queue_is_full_is_asked_again_until_it_has_room
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "socket")
+      UNIXServer.open(path) do |server|
+        fill(server, path)
+
+        assert_raises(Heddle::Net::ConnectTimeout) { Heddle::Net.connect("unix:#{path}", timeout: 0.02) }
+        in_loop do
+          waiting = Heddle.async { Heddle::Net.connect("unix:#{path}") }
+          accepted = Array.new(@sockets.size + 1) { server.accept }
+          waiting.value.write("served")
+
+          assert_equal "served", accepted.last.readpartial(100)
+          accepted.each(&:close)
+          waiting.value.close
+        end
+      end
+    end
+  end
+
+  def fill(server, path)
+    server.listen(1)
+    loop do
+      @sockets << UNIXSocket.new(path)
+      @sockets.last.getpeername
+    end
+  rescue Errno::ENOTCONN
+    @sockets.pop.close
   end
 
   def test_nobody_listens

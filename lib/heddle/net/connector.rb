@@ -19,7 +19,9 @@ module Heddle
       PLACE = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%\w+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
       # An address and no name.
       LITERAL = /\A(?:[\d.]+|.*:.*)\z/
-      private_constant :PLACE, :LITERAL
+      # Seconds between two attempts at a unix socket whose queue is full.
+      PAUSE = 0.005
+      private_constant :PLACE, :LITERAL, :PAUSE
 
       # @return [String] the host's name or numeric address, or the path of a unix socket
       attr_reader :host
@@ -94,11 +96,30 @@ module Heddle
       end
 
       def open_socket(deadline)
-        return UNIXSocket.new(@host) unless @port
+        return open_unix(deadline) unless @port
 
         socket = HappyEyeballs.new(allowed(addresses(deadline)), deadline, @host, @port).run
         socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
         socket
+      end
+
+      # A unix socket whose queue of connections is full reports no end of a connect, so the caller asks again.
+      def open_unix(deadline)
+        until connected?(socket = UNIXSocket.new(@host))
+          socket.close
+          raise ConnectTimeout, "unix:#{@host} accepted no connection in time" if deadline && now >= deadline
+
+          sleep(PAUSE)
+        end
+        socket
+      end
+
+      # Ruby returns a socket that is not connected where the queue is full.
+      def connected?(socket)
+        socket.getpeername
+        true
+      rescue Errno::ENOTCONN
+        false
       end
 
       # @return [Array<Addrinfo>]
