@@ -85,7 +85,7 @@ void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const cha
     session->reason = reason;
     heddle_h2_note_output(session);
     heddle_h2_write_goaway(&session->output, session->last_processed, error, reason);
-    /* Backwards, because on_reset may remove streams from the array: those before them keep their places. */
+    /* Backwards, because streams may be removed from the array meanwhile: those before them keep their places. */
     for (uint32_t i = session->stream_count; i > 0; i--) {
         if (i > session->stream_count)
             continue;
