@@ -41,5 +41,6 @@ class ClusterSignalPipeTest < Minitest::Test
   ensure
     Process.kill("KILL", sender)
     Process.wait(sender)
+    Process.kill("HUP", Process.pid) # Ruby handles at once what is left, which would end this process later
   end
 end
