@@ -21,6 +21,10 @@ module Heddle
       end
 
       # @param error [Exception]
+      # @return [String] class and message; the lines after the first are indented, as {Visible.lines} does it
+      def summary(error, **) = "#{class_name(error)}: #{Visible.lines(message(error), **)}"
+
+      # @param error [Exception]
       # @return [String] class, message, backtrace and causes, as Ruby prints them; when that fails, without the causes
       def full(error)
         contain(-> { error.full_message(highlight: false) }) do

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "open3"
 require_relative "../cli/served_folder"
 
 # The tasks of an application on the async gem, as `heddle status` and `heddle top` show them from outside.
@@ -44,17 +43,8 @@ class AsyncShownTest < Minitest::Test
   end
 
   def test_status_and_top_show_the_tree_of_tasks
-    wait_until { heddle("status", "--tasks").match?(TREE) }
+    wait_until { heddle_output("status", "--tasks").match?(TREE) }
 
-    assert_match(TREE, heddle("top", "--once", "--interval", "0.1", "--tasks"))
-  end
-
-  private
-
-  def heddle(*)
-    output, status = Open3.capture2e(*ServedProcess::HEDDLE, *, chdir: @folder)
-
-    assert_predicate status, :success?, output
-    output
+    assert_match(TREE, heddle_output("top", "--once", "--interval", "0.1", "--tasks"))
   end
 end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "open3"
 require "socket"
 require "support/prometheus_text"
 require_relative "served_folder"
@@ -38,22 +37,15 @@ class PoolsShownTest < Minitest::Test
   end
 
   def test_status_top_and_metrics_show_a_pool_and_the_task_that_waits
-    wait_until { heddle("status").match?(LINE) }
+    wait_until { heddle_output("status").match?(LINE) }
 
-    assert_match(/^pools\n#{LINE}/, heddle("status"))
-    assert_match(LINE, heddle("top", "--once", "--interval", "0.1"))
+    assert_match(/^pools\n#{LINE}/, heddle_output("status"))
+    assert_match(LINE, heddle_output("top", "--once", "--interval", "0.1"))
     assert_equal [1.0, 0.0, 1.0, 1.0], [metric("resources", state: "busy"), metric("resources", state: "idle"),
                                         metric("tasks_waiting"), metric("waits_total")]
   end
 
   private
-
-  def heddle(*)
-    output, status = Open3.capture2e(*ServedProcess::HEDDLE, *, chdir: @folder)
-
-    assert_predicate status, :success?, output
-    output
-  end
 
   def metric(name, **labels)
     labels = { worker: "0", pool: "things", library: "heddle", **labels }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "open3"
 require "support/served_process"
 require "socket"
 require "tmpdir"
@@ -35,6 +36,15 @@ module ServedFolder
   # @param arguments [Array<String>] of `heddle`
   def start(*arguments)
     @served = ServedProcess.new([*ServedProcess::HEDDLE, *arguments, "-p", "0"], folder: @folder)
+  end
+
+  # @param arguments [Array<String>] of a `heddle` that has to succeed
+  # @return [String] what it has printed
+  def heddle_output(*arguments)
+    output, status = Open3.capture2e(*ServedProcess::HEDDLE, *arguments, chdir: @folder)
+
+    assert_predicate status, :success?, output
+    output
   end
 
   def wait_until

@@ -68,14 +68,15 @@ module Heddle
       # @return [void]
       def taken(connection, scheduler)
         task = Concurrency::Context.of(scheduler).task
+        report = HeldConnections.report?
         slot = Checkouts.slot(connection)
-        return slot&.vacate(nil) unless task || HeldConnections.report?
+        return slot&.vacate(nil) unless task || report
 
         slot ||= connection.instance_variable_set(:@heddle_slot, Pool::Slot.new(connection, nil))
         slot.vacate(nil)
         slot.block = true
         slot.occupy(Concurrency.now, scheduler)
-        HeldConnections.of(scheduler).taken(slot, self) if HeldConnections.report?
+        HeldConnections.of(scheduler).taken(slot, self) if report
         Checkouts.warn_of_transaction(task) { |fibers| transaction?(fibers) } if task
       end
 

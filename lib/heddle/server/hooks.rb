@@ -79,7 +79,7 @@ module Heddle
 
       def failure(name, error)
         line = error.backtrace&.first.to_s.delete_prefix("#{Dir.pwd}/")
-        "the hook #{name} failed: #{ErrorText.class_name(error)}: #{Visible.lines(ErrorText.message(error))} (#{line})"
+        "the hook #{name} failed: #{ErrorText.summary(error)} (#{line})"
       end
     end
   end

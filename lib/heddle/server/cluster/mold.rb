@@ -50,7 +50,7 @@ module Heddle
         rescue SignalException
           raise
         rescue Exception => e
-          fail_with("a hook failed: #{text_of(e)} (#{e.backtrace&.first})")
+          fail_by_hook(e)
         end
 
         def prepare
@@ -72,7 +72,7 @@ module Heddle
         rescue SignalException
           raise
         rescue Exception => e
-          fail_with("a hook failed: #{text_of(e)} (#{e.backtrace&.first})")
+          fail_by_hook(e)
         end
 
         # So that the workers share it. After the application, which chooses the versions of gems.
@@ -84,6 +84,10 @@ module Heddle
         def fail_with(message)
           @channel.send_message("failed", message:)
           leave(1)
+        end
+
+        def fail_by_hook(error)
+          fail_with("a hook failed: #{ErrorText.summary(error)} (#{error.backtrace&.first})")
         end
 
         # The application's at_exit blocks are for serving processes.
@@ -117,7 +121,7 @@ module Heddle
         rescue SignalException
           raise
         rescue Exception => e # a hook's, which may be anything: the mold must go on to fork
-          @channel.send_message("unspawned", slot:, message: ProcessLimit.explain(e) || text_of(e))
+          @channel.send_message("unspawned", slot:, message: ProcessLimit.explain(e) || ErrorText.summary(e))
         ensure
           message.io.close
         end
@@ -146,9 +150,6 @@ module Heddle
           Worker.new(@setting, index: message.values["index"], slot: message.values["slot"],
                                reserve: message.values["rank"], channel: MessageSocket.new(message.io)).run(@app)
         end
-
-        # In UTF-8, as messages to the master are.
-        def text_of(error) = "#{ErrorText.class_name(error)}: #{Visible.lines(ErrorText.message(error))}"
 
         def hooks = @setting.configuration.hooks
       end

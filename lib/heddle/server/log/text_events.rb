@@ -71,8 +71,11 @@ module Heddle
         def failure(exchange, error)
           lines = TextEvents.backtrace(error).map { |line| "    from #{Visible.line(line)}\n" }
           cause = error.cause
-          lines << "    caused by #{named(cause, NESTED)} (#{Visible.line(cause.backtrace&.first)})\n" if cause
-          "#{heading(exchange)}: #{named(error, Visible::INDENT)}\n#{lines.join}"
+          if cause
+            place = Visible.line(cause.backtrace&.first)
+            lines << "    caused by #{ErrorText.summary(cause, indent: NESTED)} (#{place})\n"
+          end
+          "#{heading(exchange)}: #{ErrorText.summary(error)}\n#{lines.join}"
         end
 
         # @return [String]
@@ -89,10 +92,6 @@ module Heddle
         def heading(exchange)
           id = exchange.request_id
           "#{time} error in #{Visible.line(TextEvents.request_line(exchange))}#{" [#{Visible.line(id)}]" if id}"
-        end
-
-        def named(error, indent)
-          "#{ErrorText.class_name(error)}: #{Visible.lines(ErrorText.message(error), indent:)}"
         end
 
         def remark(exchange)
