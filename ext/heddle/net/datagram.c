@@ -20,7 +20,7 @@ typedef union {
     char bytes[CONTROL_ROOM];
 } control;
 
-/* -- recvmmsg and sendmmsg, or what replaces them ------------------------------------------------------------------------- */
+/* -- recvmmsg and sendmmsg, or what replaces them ------------------------------------------------------------------ */
 
 #ifdef HAVE_RECVMMSG
 
@@ -38,7 +38,7 @@ typedef struct {
     unsigned msg_len;
 } message;
 
-/* The number of messages, or -1 when the first failed. An error behind it is lost, unless the next call meets it, too. */
+/* The number of messages, or -1 when the first failed. A later error is lost, unless the next call meets it, too. */
 static int receive_messages(int fd, message *messages, unsigned count)
 {
     unsigned done = 0;

@@ -74,8 +74,8 @@ static VALUE lock_mutex(VALUE mutex)
 
 /*
  * The methods around Mutex#sleep unlock the Mutex, so an exception is raised only when the fiber has it again. Heddle's
- * own exceptions are raised at the next wait. Fiber#raise and Fiber#kill switch to the fiber: then Ruby leaves this hook
- * without having locked, and the hook locks itself. To lock, it may wait in this function again.
+ * own exceptions are raised at the next wait. Fiber#raise and Fiber#kill switch to the fiber: then Ruby leaves this
+ * hook without having locked, and the hook locks itself. To lock, it may wait in this function again.
  */
 static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
 {

@@ -22,8 +22,8 @@ static int compare_entry(VALUE key, VALUE timing, VALUE data)
 }
 
 /*
- * As heddle_timeout_covers_wait: a block inside an Enumerator does not count while the scheduled fiber itself waits outside
- * of it.
+ * As heddle_timeout_covers_wait: a block inside an Enumerator does not count while the scheduled fiber itself waits
+ * outside of it.
  */
 static bool mask_holds(const heddle_interrupt_mask *mask, VALUE waiting)
 {

@@ -357,7 +357,7 @@ void heddle_fiber_setup(void); /* once */
 VALUE heddle_fiber_make_body(VALUE scheduler);
 /* Invalidates the fiber's timeouts and interrupt masks, whose blocks may still be on a stack. */
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
-/* May the wait of the fiber `waiting`, the timeout's owner or one that it has resumed, be within the timeout's block? */
+/* May the wait of `waiting`, the timeout's owner or a fiber that it has resumed, be within the timeout's block? */
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting);
 /* Gives the fiber's `queue_park` a slot; raises NoMemoryError. */
 void heddle_fiber_reserve_queue_park(heddle_fiber *fiber);
@@ -404,8 +404,8 @@ void heddle_park_wait_and_leave(heddle_park *park);
 /* As heddle_park_wait, but pending exceptions are raised at the next wait. */
 void heddle_park_wait_uninterruptibly(heddle_park *park);
 /*
- * The same, and leaves the park. Neither Fiber#raise nor Fiber#kill in another fiber ends this wait, but an exception of
- * the loop itself does: the park is not woken then. Returns the state for rb_jump_tag; 0: nothing was raised.
+ * The same, and leaves the park. Neither Fiber#raise nor Fiber#kill in another fiber ends this wait, but an exception
+ * of the loop itself does: the park is not woken then. Returns the state for rb_jump_tag; 0: nothing was raised.
  */
 int heddle_park_wait_until_woken_and_leave(heddle_park *park);
 /* Raises the exception that a wait of the calling fiber would raise at its beginning. */

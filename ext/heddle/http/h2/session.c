@@ -4,8 +4,9 @@
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
-heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
-                                          heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client)
+heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *operations,
+                                                 const heddle_h2_limits *limits, heddle_h2_workspace *workspace,
+                                                 void *owner, int64_t now, bool is_client)
 {
     heddle_h2_session *session = calloc(1, sizeof(*session));
     if (!session)
@@ -31,7 +32,7 @@ heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *ope
 }
 
 heddle_h2_session *heddle_h2_server_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
-                                         heddle_h2_workspace *workspace, void *owner, int64_t now)
+                                        heddle_h2_workspace *workspace, void *owner, int64_t now)
 {
     return heddle_h2_make_either_session(operations, limits, workspace, owner, now, false);
 }

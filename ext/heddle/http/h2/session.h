@@ -38,7 +38,7 @@ typedef struct {
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
     uint32_t overhead;            /* bytes by which an eighth of all received bytes may exceed the payload both ways */
     uint32_t control_answers;     /* answers to SETTINGS and PING that were not pulled yet */
-    uint32_t updates;             /* WINDOW_UPDATE frames, and as many of PRIORITY; each stream and sent DATA adds some */
+    uint32_t updates;             /* WINDOW_UPDATE, and as many PRIORITY frames; each stream and sent DATA adds some */
     uint32_t settings_entries;    /* entries of one SETTINGS frame */
     uint32_t continuations;       /* CONTINUATION frames of one header block */
 
@@ -115,7 +115,7 @@ void heddle_h2_workspace_free(heddle_h2_workspace *workspace);
 
 /* NULL: no memory. Limits, operations and workspace must exist longer than the session. */
 heddle_h2_session *heddle_h2_server_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
-                                         heddle_h2_workspace *workspace, void *owner, int64_t now);
+                                        heddle_h2_workspace *workspace, void *owner, int64_t now);
 /* Frees the session and its streams, without calling an operation. */
 void heddle_h2_session_free(heddle_h2_session *session);
 void *heddle_h2_session_owner(const heddle_h2_session *session);

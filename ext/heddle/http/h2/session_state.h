@@ -286,8 +286,9 @@ void heddle_h2_leave(heddle_h2_session *session);
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
 /* Makes the session of a server or a client. NULL: no memory. */
-heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
-                                          heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client);
+heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *operations,
+                                                 const heddle_h2_limits *limits, heddle_h2_workspace *workspace,
+                                                 void *owner, int64_t now, bool is_client);
 /* Ends the session by a connection error: sends GOAWAY, and ends all streams. */
 void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason);
 
