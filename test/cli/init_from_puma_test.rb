@@ -363,7 +363,7 @@ class InitFromPumaTest < Minitest::Test
     report = carry_over("stdout_redirect 'log/out.log', 'log/errors.log', true\n")
 
     assert_includes File.read("config/heddle.rb"), %(log_file "log/out.log"\n)
-    assert_includes report, "What the application prints goes to the standard output"
+    assert_includes report, "The application's own output goes to the standard output"
     assert_includes report, "heddle serve >> log/application.log 2>> log/errors.log"
   end
 

@@ -60,8 +60,8 @@ module Heddle
         @warned = false
       end
 
-      # To be called by the fiber that has checked a connection out. The library knows the fiber; what runs in it is
-      # recorded only for a task, or for the report. Most requests start no task, and pay nothing here.
+      # To be called by the fiber that has checked a connection out. The library knows the fiber; more is recorded
+      # only for a task, or for the report. Most requests start no task, and pay nothing here.
       #
       # @param connection [Object]
       # @param scheduler [Scheduler]

@@ -218,7 +218,7 @@ module Heddle
         def translate_stdout_redirect(output = nil, errors = nil, *)
           raise Left, "say where errors go when you start the server: heddle serve 2>> log/error.log" unless output
 
-          @remarks << "This is the server's log. What the application prints goes to the standard output, errors to " \
+          @remarks << "This is the server's log. The application's own output goes to the standard output, errors to " \
                       "the standard error: heddle serve >> log/application.log#{" 2>> #{errors}" if errors}"
           option(:log_file, InitCommand.relative(output))
         end

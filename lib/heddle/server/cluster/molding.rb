@@ -224,7 +224,7 @@ module Heddle
           @systemd.reloaded
         end
 
-        # Of a syntax error what is wrong, without the lines of code.
+        # Leaves out the lines of code that the message of a syntax error has.
         def one_line(text)
           lines = text.lines.map { |line| line.strip.sub(MARK, "") }
           lines.reject { |line| line.empty? || CODE.match?(line) }.first(4).join(" ")
