@@ -21,6 +21,10 @@ class Browser
   ENTER = "\u{E007}"
   RIGHT = "\u{E014}"
 
+  # What ChromeDriver says of a script whose page was left while it ran. Its own limit of 30 s says the first, too.
+  LEFT = /\Ascript timeout|document unloaded|aborted by navigation/
+  private_constant :LEFT
+
   # A command that ChromeDriver refused.
   class Failed < StandardError; end
 
@@ -72,20 +76,18 @@ class Browser
   # @return [String] an element's text as it is shown
   def text(selector) = run("return document.querySelector(arguments[0]).innerText", selector)
 
-  # Waits, in the page, until a JavaScript expression is true.
+  # Waits, in the page, until a JavaScript expression is true. A page that is left meanwhile, as for the answer to a
+  # form, ends the script that waits in it; the wait goes on in the next page.
   # @param seconds [Numeric] how long at most
   def wait_for(expression, seconds: 10)
-    script = <<~JS
-      const done = arguments[arguments.length - 1]
-      const until = performance.now() + #{(seconds * 1000).to_i}
-      const look = () => {
-        if (#{expression}) done(true)
-        else if (performance.now() > until) done(false)
-        else requestAnimationFrame(look)
-      }
-      look()
-    JS
-    session("execute/async", { script: script, args: [] })
+    deadline = now + seconds
+    begin
+      session("execute/async", { script: wait_script(expression, deadline - now), args: [] })
+    rescue Failed => e
+      raise unless e.message.match?(LEFT) && now < deadline
+
+      retry
+    end
   end
 
   # A command of Chromium's own protocol (CDP), such as Emulation.setEmulatedMedia.
@@ -110,6 +112,21 @@ class Browser
   end
 
   private
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  def wait_script(expression, seconds)
+    <<~JS
+      const done = arguments[arguments.length - 1]
+      const until = performance.now() + #{(seconds * 1000).to_i}
+      const look = () => {
+        if (#{expression}) done(true)
+        else if (performance.now() > until) done(false)
+        else requestAnimationFrame(look)
+      }
+      look()
+    JS
+  end
 
   def start_driver(driver)
     @output, output = IO.pipe
