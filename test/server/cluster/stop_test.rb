@@ -11,8 +11,7 @@ class ClusterStopTest < Minitest::Test
     load = self.load(fresh: 0, kept: 8)
     load.wait_for(200)
     signal("TERM")
-    wait_until { !alive?(served.pid) || said("stopping") > 0 }
-    status = served.stop
+    status = served.wait
     load.stop
 
     assert_predicate status, :success?, served.output
@@ -28,7 +27,7 @@ class ClusterStopTest < Minitest::Test
     signal("TERM")
 
     [blocked, *queued].each { |socket| assert_match(/code 1\z/, socket.read) }
-    assert_predicate served.stop, :success?
+    assert_predicate served.wait, :success?
     @served = nil
   end
 
