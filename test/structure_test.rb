@@ -25,7 +25,7 @@ class StructureTest < Minitest::Test
 
   # 3
   def test_events_reach_the_protocol_while_a_request_runs
-    delivery = function("net/sockets.c", "heddle_sockets_deliver_event")
+    delivery = function("net/sockets.c", "heddle_sockets_deliver_now")
 
     assert_match(/protocol->handle_event\(connection, ready\)/, delivery)
     refute_match(/running/, delivery)

@@ -6,6 +6,7 @@ require_relative "rows/socket_row"
 require_relative "rows/idle"
 require_relative "rows/tls_idle"
 require_relative "rows/traffic"
+require_relative "rows/departure"
 require_relative "rows/cable_reload"
 require_relative "rows/delivery"
 
@@ -17,8 +18,8 @@ module Bench
 
       # @return [Array<Row>]
       def all
-        [idle, subscribed, events, tls, publish, events_publish, handshakes, echo, stopped, cable, cable_reload,
-         *Delivery::BACKENDS.flat_map { |name, backend| delivery(name, backend) }]
+        [idle, subscribed, events, tls, publish, events_publish, handshakes, echo, stopped, departure, cable,
+         cable_reload, *Delivery::BACKENDS.flat_map { |name, backend| delivery(name, backend) }]
       end
 
       def idle
@@ -86,6 +87,11 @@ module Bench
       def stopped
         StoppedReader.new(key: "stopped", title: "one of 10 readers stops, 30 MB are published: memory", path: "/room",
                           connections: 10, goals: [Goal.new(at_most: 2, unit: "MB")])
+      end
+
+      def departure
+        Departure.new(key: "departure", title: "10,000 sockets are closed at once: the latest answer to another client",
+                      path: "/room", connections: 10_000, goals: [best(1.0)])
       end
 
       def best(ratio) = Goal.new(at_least: ratio, than: Goal::BEST)

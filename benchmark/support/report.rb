@@ -5,7 +5,8 @@ module Bench
   # medians, and the details of every row.
   class Report
     DETAIL_NAMES = { cpu_s: "CPU s", cpu_us: "CPU µs each", rss_mb: "memory MB", p99_ms: "p99 ms",
-                     quiet_p99_ms: "p99 ms before", socket_errors: "socket errors", errors: "errors",
+                     quiet_p99_ms: "p99 ms before", quiet_ms: "latest before, ms",
+                     socket_errors: "socket errors", errors: "errors",
                      pss_mb: "PSS MB", resident_mb: "RSS MB", p50_ms: "p50 ms", max_ms: "longest ms",
                      rate: "req/s asked", per_core: "req/s a core",
                      empty_mb: "empty server MB", created_s: "created after s", objects: "objects each",

@@ -213,6 +213,37 @@ class FairnessTest < Minitest::Test
     assert_operator order.first(80).count("/many"), :>=, 5, order.join(" ")
   end
 
+  UPGRADE = "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" \
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+  # All of them have left before the request of another client came, which is served before most of them are closed.
+  def test_clients_that_leave_together_do_not_hold_up_those_that_stay
+    left = 0
+    held = Thread::Queue.new
+    go = false
+    handler = Class.new { define_method(:on_close) { |_client| left += 1 } }.new
+    app = lambda do |env|
+      next [101, {}, []].tap { env["rack.upgrade"] = handler } if env["rack.upgrade?"]
+
+      held << true if env["PATH_INFO"] == "/hold"
+      Thread.pass until go || env["PATH_INFO"] != "/hold"
+      [200, {}, [left.to_s]]
+    end
+    serving(app, lint: false, access_log: false) do
+      leaving = Array.new(300) { connect.tap { |socket| socket.write(UPGRADE) && socket.gets("\r\n\r\n") } }
+      (other = connect).write(request("/first"))
+      read_answer(other)
+      connect.write(request("/hold"))
+      held.pop(timeout: PATIENCE)
+      leaving.each(&:close)
+      other.write(request("/other"))
+      go = true
+
+      assert_operator Integer(read_answer(other)[/\d+\z/]), :<, 200
+      until_statistics { left == 300 }
+    end
+  end
+
   def test_requests_that_compute_leave_the_loop_its_turns
     order = order_of(milliseconds: 10, ticking: true) do
       sockets = Array.new(30) { connect }

@@ -33,6 +33,7 @@ struct heddle_connection {
     bool shared;          /* another process has a copy of its descriptor */
     bool event_pending;   /* without epoll: an event is to be delivered in the next tick */
     uint8_t watch_events; /* events noted by the watch thread: HEDDLE_HAS_INPUT and so on */
+    uint8_t late_events;  /* events, a hang-up among them, that are delivered in its turn (input_turns.h) */
     bool secure;          /* its client uses TLS, with this server or with a proxy that says so in its PROXY header */
     uint8_t stage;        /* heddle_handshake_stage, before its protocol begins */
     uint8_t further;      /* its session's work items beside the ready one, for the length of turns */

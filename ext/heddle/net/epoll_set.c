@@ -19,19 +19,23 @@
 
 enum {
     EVENTS_A_WAIT = 256,
-    WAITS_A_TURN = 4,
+    OTHERS_A_TURN = 1024, /* events that are no hang-ups, in one tick */
+    EVENTS_A_TURN = 8192, /* hang-ups and all others; a hang-up may only be queued (input_turns.h) */
 };
 
 static void harvest_events(heddle_socket_set *set)
 {
     struct epoll_event events[EVENTS_A_WAIT];
     heddle_sockets *sockets = set->sockets;
-    for (int i = 0; i < WAITS_A_TURN; i++) {
+    int others = 0;
+    for (int all = 0; all < EVENTS_A_TURN && others < OTHERS_A_TURN; all += EVENTS_A_WAIT) {
         int count = epoll_wait(set->connections_fd, events, EVENTS_A_WAIT, 0);
         for (int k = 0; k < count; k++) {
             heddle_connection *connection = heddle_sockets_at(sockets, events[k].data.u64);
+            uint8_t ready = heddle_epoll_events(events[k].events);
+            others += !(ready & HEDDLE_HANG_UP);
             if (connection)
-                heddle_sockets_deliver_event(sockets, connection, heddle_epoll_events(events[k].events));
+                heddle_sockets_deliver_event(sockets, connection, ready);
         }
         if (count < EVENTS_A_WAIT)
             return;

@@ -2,8 +2,10 @@
 #define HEDDLE_INPUT_TURNS_H
 
 /*
- * Bounds the part of a tick that reading takes, over all connections of a protocol whose input can be expensive, such
- * as HTTP/2. Connections that come after that time, or have used up their share, wait in a queue for the next ticks.
+ * Bounds the part of a tick that expensive input takes, over all connections: reading by a protocol such as HTTP/2, and
+ * hang-ups, because closing a connection costs as much as a few requests. Connections that come after that time, or
+ * have used up their share, wait in a queue for the next ticks. So ten thousand clients that leave together do not hold
+ * up those that stay.
  */
 
 #include "net/fate.h"
@@ -15,7 +17,7 @@
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_sockets heddle_sockets;
 
-/* The time for reading in one tick, ns. */
+/* The time for expensive input in one tick, ns. */
 #define HEDDLE_INPUT_TIME INT64_C(2000000)
 
 typedef struct {
@@ -32,7 +34,12 @@ void heddle_input_turns_init(heddle_input_turns *turns);
 HEDDLE_LAST_USE void heddle_input_turns_read(heddle_connection *connection);
 /* Ends the connection's turn with input left: queues it. */
 void heddle_input_turns_wait(heddle_connection *connection);
-/* Reads from queued connections, for this tick's share of time. */
+/*
+ * Delivers events that tell of a hang-up, or queues the connection and keeps them in `late_events`. A connection with
+ * such events gets later ones in the same turn.
+ */
+HEDDLE_LAST_USE void heddle_input_turns_hang_up(heddle_connection *connection, uint8_t ready);
+/* Gives queued connections their turn, for this tick's share of time. */
 void heddle_input_turns_run(heddle_sockets *sockets);
 
 #endif

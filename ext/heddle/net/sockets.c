@@ -264,6 +264,14 @@ void heddle_connection_handle_busy_event(heddle_connection *connection, uint8_t 
 
 void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
 {
+    if (connection->protocol && (connection->late_events || (ready & HEDDLE_HANG_UP)))
+        heddle_input_turns_hang_up(connection, ready);
+    else
+        heddle_sockets_deliver_now(sockets, connection, ready);
+}
+
+void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
+{
     if (!heddle_connection_acquire(connection))
         return;
     if (connection->transport.tls)

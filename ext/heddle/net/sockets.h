@@ -113,9 +113,11 @@ static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets
 }
 
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
-/* Delivers an event of the set. May be called in a selector's callback. */
+/* Delivers an event of the set, a hang-up in its turn (input_turns.h). May be called in a selector's callback. */
 HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection,
                                                   uint8_t ready);
+/* The same without waiting for a turn. */
+HEDDLE_LAST_USE void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
 /* Does this system's set report an end of input as ordinary input? */
 static inline bool heddle_sockets_hide_input_end(const heddle_sockets *sockets)
 {

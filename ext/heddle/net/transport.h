@@ -39,6 +39,8 @@ enum {
     HEDDLE_INPUT_ENDS = 4, /* the peer has sent FIN */
     HEDDLE_HUNG_UP = 8,    /* both directions have ended */
     HEDDLE_BROKEN = 16,    /* a reset or another error */
+
+    HEDDLE_HANG_UP = HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN, /* any of those that tell of an end */
 };
 
 /*
