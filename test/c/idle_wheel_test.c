@@ -2,6 +2,8 @@
 #include "check.h"
 #include "net/idle_wheel.h"
 
+#include <limits.h>
+
 /* Deadlines are met, never early, at most a tick late when they are looked at; what moved on is asked again. */
 
 enum { RECORDS = 5000 };
@@ -41,7 +43,7 @@ static void advance(int64_t to)
 {
     int data = 0;
     now = to;
-    heddle_idle_wheel_advance(&wheel, now, note, &data);
+    heddle_idle_wheel_advance(&wheel, now, UINT_MAX, note, &data);
 }
 
 static void an_empty_wheel_waits_for_nothing(void)
@@ -178,11 +180,36 @@ static void a_callback_may_change_the_wheel(void)
     heddle_idle_wheel_add(&wheel, &one.entry, START + TICK);
     heddle_idle_wheel_add(&wheel, &bystander.entry, START + TICK);
     now = START + 3 * TICK;
-    heddle_idle_wheel_advance(&wheel, now, meddle, &added);
+    heddle_idle_wheel_advance(&wheel, now, UINT_MAX, meddle, &added);
     CHECK_EQUAL(1, one.calls);
     CHECK(!heddle_idle_wheel_has(&bystander.entry));
     CHECK(heddle_idle_wheel_has(&added.entry));
     CHECK_EQUAL(1, wheel.count);
+}
+
+static void too_many_for_one_call_wait_for_the_next(void)
+{
+    static record records[1000];
+    int data = 0, calls = 0;
+    start();
+    for (int i = 0; i < 1000; i++)
+        heddle_idle_wheel_add(&wheel, &records[i].entry, START + (i % 2 + 1) * TICK);
+    now = START + 4 * TICK;
+    for (int sum = 256; sum < 1000; sum += 256) {
+        heddle_idle_wheel_advance(&wheel, now, 256, note, &data);
+        CHECK_EQUAL(1000 - sum, wheel.count);
+        CHECK_EQUAL(0, heddle_idle_wheel_find_next(&wheel));
+    }
+    record *waits = records;
+    while (waits->calls)
+        waits++;
+    CHECK(heddle_idle_wheel_has(&waits->entry));
+    heddle_idle_wheel_remove(&wheel, &waits->entry);
+    heddle_idle_wheel_advance(&wheel, now, 256, note, &data);
+    for (int i = 0; i < 1000; i++)
+        calls += records[i].calls;
+    CHECK_EQUAL(999, calls);
+    CHECK_EQUAL(-1, heddle_idle_wheel_find_next(&wheel));
 }
 
 int main(int argc, char **argv)
@@ -196,5 +223,6 @@ int main(int argc, char **argv)
     check_run("wheel", "a past deadline comes with the next look", a_new_deadline_in_the_past_comes_with_the_next_look);
     check_run("wheel", "a long time without a look misses nobody", a_long_time_without_a_look_misses_nobody);
     check_run("wheel", "a callback may change the wheel", a_callback_may_change_the_wheel);
+    check_run("wheel", "too many for one call wait for the next", too_many_for_one_call_wait_for_the_next);
     return check_end();
 }

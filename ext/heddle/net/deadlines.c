@@ -2,12 +2,18 @@
 
 #include "net/sockets.h"
 
+enum {
+    DUE_A_TICK = 256, /* records whose deadline is looked at in one tick: at most some 10 us each */
+};
+
 static void set_timer(heddle_sockets *sockets)
 {
     heddle_timer *timer = &sockets->wheel_timer;
     int64_t next = heddle_idle_wheel_find_next(&sockets->wheel);
     if (next < 0 || (timer->slot && timer->deadline <= next))
         return;
+    if (next == 0)
+        next = heddle_clock_now(); /* in the next tick: this one expires what was due before */
     if (timer->slot)
         heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->deadline = next;
@@ -64,7 +70,7 @@ static void advance_wheel(heddle_timer *timer)
 {
     heddle_sockets *sockets = HEDDLE_CONTAINER_OF(timer, heddle_sockets, wheel_timer);
     int64_t now = heddle_clock_now();
-    heddle_idle_wheel_advance(&sockets->wheel, now, check_deadline, &now);
+    heddle_idle_wheel_advance(&sockets->wheel, now, DUE_A_TICK, check_deadline, &now);
     set_timer(sockets);
 }
 

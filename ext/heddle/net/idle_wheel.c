@@ -54,6 +54,8 @@ int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel)
 {
     if (wheel->count == 0)
         return -1;
+    if (wheel->due)
+        return 0;
     for (int64_t ahead = 0; ahead < HEDDLE_IDLE_WHEEL_SLOTS;) {
         size_t slot = slot_of(wheel->tick + ahead);
         uint64_t bits = wheel->used[slot / 64] >> (slot % 64);
@@ -65,15 +67,15 @@ int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel)
     return wheel->tick * HEDDLE_IDLE_WHEEL_TICK;
 }
 
-/* Expires the entries of one slot that are due in this revolution. */
-static void run_slot(heddle_idle_wheel *wheel, int64_t tick, heddle_idle_fn *fn, void *data)
+/* Moves the entries of one slot that are due in this revolution into `due`. */
+static void collect_due(heddle_idle_wheel *wheel, int64_t tick)
 {
     size_t slot = slot_of(tick);
-    heddle_idle_entry *due = NULL, *later = NULL;
+    heddle_idle_entry *later = NULL;
     while (wheel->slots[slot]) {
         heddle_idle_entry *entry = wheel->slots[slot];
         unlink_entry(entry);
-        link_at(entry->tick <= tick ? &due : &later, entry);
+        link_at(entry->tick <= tick ? &wheel->due : &later, entry);
     }
     wheel->used[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
     while (later) {
@@ -82,26 +84,34 @@ static void run_slot(heddle_idle_wheel *wheel, int64_t tick, heddle_idle_fn *fn,
         link_at(&wheel->slots[slot], entry);
         wheel->used[slot / 64] |= UINT64_C(1) << (slot % 64);
     }
-    /* `fn` may remove other entries, also due ones. So they are moved to a list, and taken from it one at a time. */
-    while (due) {
-        heddle_idle_entry *entry = due;
-        unlink_entry(entry);
-        wheel->count--;
-        int64_t deadline = fn(entry, data);
-        if (deadline >= 0)
-            heddle_idle_wheel_add(wheel, entry, deadline);
-    }
 }
 
-void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, heddle_idle_fn *fn, void *data)
+/* `fn` may remove other entries, also due ones, so they are taken one at a time. */
+static void expire_first(heddle_idle_wheel *wheel, heddle_idle_fn *fn, void *data)
+{
+    heddle_idle_entry *entry = wheel->due;
+    unlink_entry(entry);
+    wheel->count--;
+    int64_t deadline = fn(entry, data);
+    if (deadline >= 0)
+        heddle_idle_wheel_add(wheel, entry, deadline);
+}
+
+void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, unsigned most, heddle_idle_fn *fn, void *data)
 {
     int64_t until = now / HEDDLE_IDLE_WHEEL_TICK;
     /* After a long pause every slot is visited once. */
     if (until - wheel->tick >= HEDDLE_IDLE_WHEEL_SLOTS)
         wheel->tick = until - HEDDLE_IDLE_WHEEL_SLOTS + 1;
-    while (wheel->tick <= until) {
-        int64_t tick = wheel->tick++; /* before the call: entries that it adds expire later */
+    while (wheel->due || wheel->tick <= until) {
+        if (wheel->due) {
+            if (most-- == 0)
+                return;
+            expire_first(wheel, fn, data);
+            continue;
+        }
+        int64_t tick = wheel->tick++; /* before the calls: entries that they add expire later */
         if (wheel->used[slot_of(tick) / 64] >> (slot_of(tick) % 64) & 1)
-            run_slot(wheel, tick, fn, data);
+            collect_due(wheel, tick);
     }
 }

@@ -26,6 +26,7 @@ struct heddle_idle_entry {
 
 typedef struct {
     heddle_idle_entry *slots[HEDDLE_IDLE_WHEEL_SLOTS];
+    heddle_idle_entry *due; /* entries of slots that were advanced over, which were too many for one call */
     uint64_t used[HEDDLE_IDLE_WHEEL_SLOTS / 64]; /* a bit for each slot that may have entries */
     size_t count;
     int64_t tick; /* all earlier ticks were advanced over */
@@ -42,10 +43,10 @@ void heddle_idle_wheel_start(heddle_idle_wheel *wheel, int64_t now);
 void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, int64_t deadline);
 /* does nothing if it is not in the wheel */
 void heddle_idle_wheel_remove(heddle_idle_wheel *wheel, heddle_idle_entry *entry);
-/* When to advance next, or -1: the wheel is empty. At most one tick after the earliest deadline. */
+/* When to advance next, 0: at once, or -1: the wheel is empty. At most one tick after the earliest deadline. */
 int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel);
-/* Calls `fn` for all entries that are due. */
-void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, heddle_idle_fn *fn, void *data);
+/* Calls `fn` for the entries that are due, `most` at most: the next call goes on with the others. */
+void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, unsigned most, heddle_idle_fn *fn, void *data);
 
 static inline bool heddle_idle_wheel_has(const heddle_idle_entry *entry)
 {
