@@ -68,7 +68,8 @@ require "mkmf"
   have_header(header)
 end
 %w[
-  accept4 pidfd_open kqueue epoll_pwait2 memfd_create pthread_mutexattr_setrobust recvmmsg sendmmsg
+  accept4 pidfd_open kqueue epoll_pwait2 memfd_create pthread_mutexattr_setrobust pthread_mutex_clocklock
+  recvmmsg sendmmsg
 ].each { |function| have_func(function) }
 %w[
   rb_ext_ractor_safe rb_fiber_transfer rb_fiber_raise rb_fiber_kill rb_fiber_current rb_io_closed_p rb_io_descriptor

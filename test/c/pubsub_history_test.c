@@ -11,6 +11,9 @@
 #define HAVE_SYS_EVENTFD_H 1
 #define HAVE_PTHREAD_MUTEXATTR_SETROBUST 1
 #endif
+#ifdef __GLIBC__
+#define HAVE_PTHREAD_MUTEX_CLOCKLOCK 1
+#endif
 #include "net/shared_memory.c"
 
 #include "pubsub/history_memory.c"
@@ -266,6 +269,29 @@ static void end_within(void (*child)(void))
     CHECK(WIFSIGNALED(status));
 }
 
+static void a_process_that_stops_with_the_mutex_is_not_waited_for(void)
+{
+    heddle_history_state state;
+    int locked[2];
+    char byte;
+    open_history(64, 100);
+    CHECK_EQUAL(0, pipe(locked));
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (heddle_history_lock(&history) == 0 && write(locked[1], "x", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    CHECK_EQUAL(1, read(locked[0], &byte, 1));
+    CHECK_EQUAL(-ETIMEDOUT, heddle_history_publish(&history, "a", 1, "one", 3, &state));
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    CHECK_EQUAL(1, publish("a", "one"));
+    close(locked[0]);
+    close(locked[1]);
+    heddle_history_close(&history);
+}
+
 static void write_half(void)
 {
     const char text[] = "never committed";
@@ -427,6 +453,8 @@ int main(int argc, char **argv)
     check_run("history", "a new epoch or a loss makes what was there unknown",
               a_new_epoch_or_a_loss_makes_what_was_there_unknown);
     check_run("history", "a message that is too large is refused", a_message_that_is_too_large_is_refused);
+    check_run("history", "a process that stops with the mutex is not waited for",
+              a_process_that_stops_with_the_mutex_is_not_waited_for);
     check_run("history", "a process killed while it writes leaves nothing",
               a_process_killed_while_it_writes_leaves_nothing);
     check_run("history", "a process killed after it has written leaves the message",

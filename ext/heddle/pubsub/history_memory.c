@@ -172,15 +172,29 @@ void heddle_history_commit(heddle_history *history)
     apply_journal(history);
 }
 
+#ifdef HAVE_PTHREAD_MUTEXATTR_SETROBUST
+
+/* musl can limit the wait only by the wall clock, which somebody may set back meanwhile. */
+static int lock_with_limit(pthread_mutex_t *mutex)
+{
+#if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* which does not know clocklock */
+    struct timespec until = heddle_clock_after(CLOCK_MONOTONIC, LOCK_PATIENCE);
+    return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+#else
+    struct timespec until = heddle_clock_after(CLOCK_REALTIME, LOCK_PATIENCE);
+    return pthread_mutex_timedlock(mutex, &until);
+#endif
+}
+
+#endif
+
 int heddle_history_lock(heddle_history *history)
 {
     pthread_mutex_t *mutex = &history->header->mutex;
     int result = pthread_mutex_trylock(mutex);
 #ifdef HAVE_PTHREAD_MUTEXATTR_SETROBUST
-    if (result == EBUSY) {
-        struct timespec until = heddle_clock_after(CLOCK_REALTIME, LOCK_PATIENCE);
-        result = pthread_mutex_timedlock(mutex, &until);
-    }
+    if (result == EBUSY)
+        result = lock_with_limit(mutex);
     if (result == EOWNERDEAD) {
         apply_journal(history);
         result = pthread_mutex_consistent(mutex);
