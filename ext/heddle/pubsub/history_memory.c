@@ -174,7 +174,7 @@ void heddle_history_commit(heddle_history *history)
 
 #ifdef HAVE_PTHREAD_MUTEXATTR_SETROBUST
 
-/* musl can limit the wait only by the wall clock, which somebody may set back meanwhile. */
+/* A musl system has no other limit for the wait than the wall clock, which an operator may set back meanwhile. */
 static int lock_with_limit(pthread_mutex_t *mutex)
 {
 #if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* which does not know clocklock */
