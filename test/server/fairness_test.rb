@@ -27,7 +27,7 @@ class FairnessTest < Minitest::Test
   end
 
   # The paths in the order in which a loop answers them that was held up while the block sent all of them; with a tick
-  # wherever a timer has had its turn.
+  # wherever a timer has had its turn. Without preemption: a request that is preempted ends out of turn.
   def order_of(milliseconds: 5, ticking: false, **options)
     order = []
     go = over = false
@@ -43,7 +43,7 @@ class FairnessTest < Minitest::Test
       end
       [200, {}, ["x"]]
     end
-    serving(app, lint: false, access_log: false, **options) do
+    serving(app, lint: false, access_log: false, protect: [], **options) do
       holder = connect
       holder.write(request("/hold"))
       held.pop(timeout: PATIENCE)
@@ -79,12 +79,11 @@ class FairnessTest < Minitest::Test
 
   def request(path) = "GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n"
 
-  # They ask ahead, so that it is the server alone that says whose turn it is. What is preempted finishes later than
-  # what is just short enough not to be, so that is off.
+  # They ask ahead, so that it is the server alone that says whose turn it is.
   def test_busy_connections_are_served_equally_often
     skip "requests that are preempted end out of turn (HEDDLE_TEST_PROTECT)" if Heddle.enabled.include?(:preempt)
 
-    order = order_of(milliseconds: 11, protect: []) do
+    order = order_of(milliseconds: 11) do
       Array.new(8) do |index|
         socket = connect
         socket.write(request("/#{index}") * 20)
@@ -123,7 +122,7 @@ class FairnessTest < Minitest::Test
       Thread.pass until go || env["PATH_INFO"] != "/hold"
       [200, {}, ["x"]]
     end
-    serving(app, lint: false, access_log: false) do
+    serving(app, lint: false, access_log: false, protect: []) do
       many = H2Client.new(connect)
       many.send_preface
       2.times { many.read_frame } # it is known as one of HTTP/2
@@ -229,7 +228,7 @@ class FairnessTest < Minitest::Test
       Thread.pass until go || env["PATH_INFO"] != "/hold"
       [200, {}, [left.to_s]]
     end
-    serving(app, lint: false, access_log: false) do
+    serving(app, lint: false, access_log: false, protect: []) do
       leaving = Array.new(300) { connect.tap { |socket| socket.write(UPGRADE) && socket.gets("\r\n\r\n") } }
       (other = connect).write(request("/first"))
       read_answer(other)
