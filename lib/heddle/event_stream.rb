@@ -31,7 +31,10 @@ module Heddle
     LOOK = 1
     # Seconds after which clients come back when the server stops, at most.
     RETURN = 3.0
-    private_constant :COMMENT, :RETURN
+    # Bytes that a topic may have, and the type of events: more fails when the head of the response was sent.
+    TOPIC_LIMIT = 1_024
+    EVENT_LIMIT = 500
+    private_constant :COMMENT, :RETURN, :TOPIC_LIMIT, :EVENT_LIMIT
 
     # @param topic [String, Symbol]
     # @param headers [Hash{String => String}] more fields of the response
@@ -46,10 +49,10 @@ module Heddle
     # @return [Symbol]
     attr_reader :slow
 
-    # @param topic [String, Symbol]
+    # @param topic [String, Symbol] at most 1,024 bytes
     # @param since [String, nil] a position, as a browser sends it in Last-Event-ID; nil: from now on. An event `reset`
     #   comes first when messages after it are lost.
-    # @param event [String, nil] the type of the events; nil: `message`
+    # @param event [String, nil] the type of the events, one line of at most 500 bytes; nil: `message`
     # @param retry_after [Numeric, nil] seconds after which a client that was cut off comes back; nil: it decides
     # @param slow [Symbol] what to do when a client is 1 MiB behind: `:close` it, so that it resumes; `:coalesce`, which
     #   skips to the newest message; `:drop` messages until it has caught up
@@ -59,8 +62,11 @@ module Heddle
     def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close, handoff: true)
       @topic = topic.to_s
       @since = since unless since.to_s.empty?
-      if event && (event.empty? || event.match?(/[\r\n]/))
-        raise ArgumentError, "event must be one line, but is #{event.inspect}"
+      if @topic.bytesize > TOPIC_LIMIT
+        raise ArgumentError, "the topic has #{@topic.bytesize} bytes, but may have #{TOPIC_LIMIT}"
+      end
+      if event && !event.b.match?(/\A[^\r\n]{1,#{EVENT_LIMIT}}\z/n)
+        raise ArgumentError, "event must be one line of at most #{EVENT_LIMIT} bytes, but is #{event.inspect}"
       end
       unless POLICIES.include?(slow)
         raise ArgumentError, "slow must be :close, :coalesce or :drop, but is #{slow.inspect}"

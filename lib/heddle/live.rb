@@ -130,6 +130,8 @@ module Heddle
       page.mount(params)
       [200, FIELDS.dup, [page.document(root(page, env["SCRIPT_NAME"], @token.make(params, user)),
                                        env["SCRIPT_NAME"] + SCRIPT_PATH)]]
+    rescue ::Rack::QueryParser::InvalidParameterError, ::Rack::QueryParser::ParamsTooDeepError
+      [400, {}, []]
     rescue NotFound
       [404, { "content-type" => "text/plain" }, ["There is no such page.\n"]]
     end

@@ -13,7 +13,7 @@ class LiveTest < Minitest::Test
   # Counts, for itself and, by a topic, for all.
   class Counter < Heddle::Live::Page
     class << self
-      attr_accessor :ended
+      attr_accessor :ended, :started, :go
     end
 
     template text: "<h1><%= @title %></h1><p><%= @count %> <%= @heard %></p>"
@@ -23,6 +23,7 @@ class LiveTest < Minitest::Test
     event :fail
     event :later
     event :fail_later
+    event :fail_when_told
 
     def mount(params)
       raise Heddle::Live::NotFound if params["title"] == "none"
@@ -43,6 +44,12 @@ class LiveTest < Minitest::Test
     def fail = raise("broken")
 
     def later = every(0.001) { @count += 1 }
+
+    def fail_when_told
+      self.class.started << true
+      self.class.go.pop
+      raise "broken when told"
+    end
 
     def fail_later = every(0.001) { raise Class.new(Exception), "broken later" }
 
@@ -87,7 +94,9 @@ class LiveTest < Minitest::Test
       script = get(@page.body[/<script src="([^"]+)"/, 1])
 
       assert_equal %w[200 text/javascript], [script.code, script["content-type"]]
-      assert_equal %w[404 404 400], ["/other", "/?title=none", "/?title=%ff"].map { |path| get(path).code }
+      assert_equal %w[404 404], ["/other", "/?title=none"].map { |path| get(path).code }
+      assert_equal %w[400] * 3, ["/?title=%ff", "/?title=%", "/?#{"&" * 5_000}"].map { |path| get(path).code }
+      assert_empty errors.string
     end
   end
 
@@ -155,8 +164,14 @@ class LiveTest < Minitest::Test
 
         assert_equal code, close_code(client), sent[0, 20]
       end
+      ["{\"event\":\"shout\",\"values\":{\"text\":\"\xFF\"}}", "{\"token\":\"\xFF.a\"}", "\xFF"].each do |sent|
+        client, = open_page
+        client.binary(sent)
+
+        assert_equal 1007, close_code(client), "not UTF-8: #{sent.inspect}"
+      end
       client, = open_page
-      client.text("1")
+      client.binary("1")
       client.text("1")
 
       assert_equal 1008, close_code(client), "an acknowledgement of nothing"
@@ -246,9 +261,9 @@ class LiveTest < Minitest::Test
     serving_page do
       clients = Array.new(2) { open_page.first }
       clients.each { |client| client.text("1") }
-      send_event(clients.first, "shout", text: "<hello>")
+      send_event(clients.first, "shout", text: "<héllo>")
 
-      assert_equal [[{ "2" => "&lt;hello&gt;" }]] * 2, clients.map { |client| hear(client) }
+      assert_equal [[{ "2" => "&lt;héllo&gt;" }]] * 2, clients.map { |client| hear(client) }
     end
   end
 
@@ -329,6 +344,25 @@ class LiveTest < Minitest::Test
   end
 
   # RSpec::Mocks::MockExpectationError, SystemStackError.
+  # The runner has its messages already when the first of them fails.
+  def test_events_that_wait_for_a_page_that_has_failed_are_dropped
+    Counter.started, Counter.go = Array.new(2) { Thread::Queue.new }
+    serving_page do
+      client, = open_page
+      send_event(client, "fail_when_told")
+      Counter.started.pop(timeout: PATIENCE)
+      3.times { send_event(client, "add", by: 1) }
+      client.write(9, "all came")
+      assert_equal "all came", client.read.payload
+      Counter.go << true
+
+      assert_equal 1011, close_code(client)
+    end
+
+    assert_equal 1, errors.string.scan("failed:").size, errors.string
+    assert_empty live.instance_variable_get(:@kept), "it can't come back"
+  end
+
   def test_a_timer_that_raises_what_is_no_standard_error_ends_its_page_and_not_the_loop
     serving_page do
       other, = open_page

@@ -166,6 +166,20 @@ class PubSubTest < Minitest::Test
     end
   end
 
+  def test_text_is_utf_8_and_other_bytes_are_binary
+    topic = new_topic
+    payloads = ["", "text", "é", "\xFF", "é".encode("UTF-16LE")]
+    in_loop do
+      one = subscription(topic)
+      payloads.each { |payload| PubSub.publish(topic, payload) }
+      taken = payloads.map { one.take.first }
+
+      assert_equal ["", "text", "é", "\xFF".b, "\xE9\x00".b], taken
+      assert_equal [Encoding::UTF_8] * 3 << Encoding::BINARY << Encoding::BINARY, taken.map(&:encoding)
+      assert(taken.all?(&:frozen?))
+    end
+  end
+
   # More than the bound waits for it: the rest stays in the history until it has taken what it has.
   def test_a_slow_subscriber_misses_nothing_that_the_history_has
     topic = new_topic

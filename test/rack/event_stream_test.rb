@@ -339,6 +339,25 @@ class EventStreamTest < Minitest::Test
 
     assert_match(/slow must be :close/, slow.message)
     assert_match(/one line/, event.message)
+    ["", "é" * 251].each { |long| assert_raises(ArgumentError) { Heddle::EventStream.new("a", event: long) } }
+  end
+
+  # When the head of the response was sent, it would be too late for an answer.
+  def test_a_topic_that_is_too_long_is_an_error_of_the_application
+    serving do
+      @topic = "x" * 1_025
+      response = get("/events?topic=#{topic}")
+
+      assert_equal "500", response.code
+      assert_match(/ArgumentError: the topic has 1025 bytes, but may have 1024/, errors.string)
+      @topic = "#{name}#{rand(2**64)}".ljust(1_024, "x")
+      client = events("&event=#{"e" * 500}")
+      client.event
+      PubSub.publish(topic, "hello")
+
+      assert_equal "e" * 500, client.event["event"]
+      client.close
+    end
   end
 
   # As on a server that knows nothing of it: `call` gets an IO.

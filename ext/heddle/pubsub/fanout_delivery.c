@@ -120,11 +120,11 @@ static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *n
 
 static VALUE make_string(VALUE size)
 {
-    VALUE string = rb_str_new(NULL, (long)size);
+    VALUE string = rb_utf8_str_new(NULL, (long)size);
     return string;
 }
 
-/* The payload as a frozen String; 0: it was overwritten, or no memory. */
+/* The payload as a frozen String, in UTF-8 whatever its bytes are; 0: it was overwritten, or no memory. */
 static VALUE copy_payload(const heddle_history *history, const heddle_history_record *record)
 {
     int state;

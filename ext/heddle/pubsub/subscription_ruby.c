@@ -4,6 +4,7 @@
 #include "pubsub/process_history.h"
 #include "pubsub/pubsub.h"
 
+#include <ruby/encoding.h>
 #include <ruby/fiber/scheduler.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,10 +207,19 @@ static void wait_for_message(subscription *subscription)
     rb_ensure(wait_in_park, (VALUE)subscription, leave_park, (VALUE)subscription);
 }
 
+/* As a WebSocket's message: UTF-8 if its bytes are, otherwise BINARY. */
+static VALUE data_of(VALUE payload)
+{
+    if (NIL_P(payload) || rb_enc_str_coderange(payload) != ENC_CODERANGE_BROKEN)
+        return payload;
+    return rb_obj_freeze(rb_enc_associate(rb_str_dup(payload), rb_ascii8bit_encoding()));
+}
+
 /*
  * call-seq: take -> [data, position] or nil
  *
- * Waits for the next message; its data is nil for a reset. nil: the subscription has ended. One fiber at a time.
+ * Waits for the next message. Its data is a String in UTF-8, or in BINARY if it is not UTF-8; nil for a reset. nil: the
+ * subscription has ended. One fiber at a time.
  */
 static VALUE subscription_take(VALUE self)
 {
@@ -231,7 +241,7 @@ static VALUE subscription_take(VALUE self)
         wait_for_message(subscription);
     }
     entry entry = subscription->entries[subscription->first];
-    VALUE pair = rb_ary_new_from_args(2, entry.payload, position_of_entry(&entry));
+    VALUE pair = rb_ary_new_from_args(2, data_of(entry.payload), position_of_entry(&entry));
     subscription->first = (subscription->first + 1) % subscription->room;
     subscription->count--;
     subscription->bytes -= size_of(entry.payload);

@@ -24,7 +24,7 @@ module Heddle
       def on_message(client, message)
         return client.close(1009, "an event has at most #{SIZE} bytes") if message.bytesize > SIZE
 
-        word = JSON.parse(message, max_nesting: 3)
+        word = JSON.parse(message.force_encoding(Encoding::UTF_8).scrub { raise EncodingError }, max_nesting: 3)
         return acknowledge(client) if word == 1
         return client.close(1008, "too many events") unless @bucket.take?
         return client.close(1008, "an event is an object") unless word.is_a?(Hash)

@@ -46,6 +46,8 @@ module Heddle
       # @return [void]
       def attach(client)
         take_turn do
+          next client.close(1001, "the page has ended") unless @page
+
           @client&.close(1000, "the page is connected elsewhere")
           @departure&.stop
           @client = client
@@ -58,7 +60,7 @@ module Heddle
       # @param patience [Numeric] seconds in which it may come back
       # @return [Boolean] whether it was this one's
       def detach(client, patience)
-        return false unless @client.equal?(client)
+        return false unless @page && @client.equal?(client)
 
         @client = nil
         @departure = context.timers.after(patience, self) { end_page unless @client }
@@ -71,7 +73,7 @@ module Heddle
       # @return [void]
       def call(name, values)
         take_turn do
-          @page.public_send(name, **values)
+          @page&.public_send(name, **values)
           flush
         end
       end
