@@ -120,6 +120,7 @@ class WebSocketConnectTest < Minitest::Test
   def test_answers_that_are_none_of_a_websocket_are_refused
     { "accept" => UPGRADE.sub("%<accept>s", "bm9uZQ=="),
       "another protocol" => UPGRADE.sub("upgrade: websocket", "upgrade: h2c"),
+      "does not name" => UPGRADE.sub(/^connection: .*\r\n/i, "connection: keep-alive\r\n"),
       "not offered" => UPGRADE.sub("\r\n\r\n", "\r\nsec-websocket-protocol: other\r\n\r\n"),
       "extension" => UPGRADE.sub("\r\n\r\n", "\r\nsec-websocket-extensions: permessage-deflate\r\n\r\n") }
       .each do |text, response|

@@ -477,6 +477,38 @@ class WebSocketTest < Minitest::Test
     end
   end
 
+  # Of the server's, which is below the bytes that a writer may have waiting.
+  def test_a_writer_waits_also_where_the_limit_of_pending_output_is_low
+    skip "a thread is no fiber" if mode_under_test[:mode] == :thread
+    app = lambda do |env|
+      Heddle::WebSocket.open(env) do |socket|
+        300.times { socket.write("x" * 30_000) }
+        socket.read
+      end
+    end
+    serving(app, lint: false, websocket_output_limit: 65_536) do
+      client = dial
+
+      assert_equal 9_000_000, Array.new(300) { client.message&.bytesize }.compact.sum
+    end
+  end
+
+  def test_several_tasks_may_write_to_a_slow_client
+    skip "a thread is no fiber" if mode_under_test[:mode] == :thread
+    app = lambda do |env|
+      Heddle::WebSocket.open(env) do |socket|
+        tasks = Array.new(3) { |i| Heddle.async { socket.write(i.to_s * 20_000_000) } }
+        tasks.each(&:value)
+      end
+    end
+    serving(app, lint: false, websocket_output_limit: 100_000_000) do
+      client = dial
+
+      assert_equal %w[0 1 2], Array.new(3) { client.message[-1] }.sort
+      assert_equal 1000, client.closing.code
+    end
+  end
+
   def test_sockets_outlive_compaction
     handler = Class.new(Echo) do
       def on_message(client, message)

@@ -31,6 +31,33 @@ class WebSocketTurnsTest < Minitest::Test
     end
   end
 
+  # It can answer the close frame only when it has read what comes before.
+  def test_a_client_that_reads_slowly_and_steadily_gets_all_that_was_written_before_the_close
+    handler = Class.new(Echo) do
+      def on_message(client, _)
+        client.write("x" * 30_000_000)
+        client.close(4_000, "all is said")
+      end
+    end.new
+    serving(upgrading(handler), lint: false, websocket_timeout: 1, websocket_output_limit: 40_000_000) do
+      client = dial
+      client.io.setsockopt(:SOCKET, :RCVBUF, 32_768)
+      client.text("go")
+      pace = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 2.5
+      read = 0
+      while Process.clock_gettime(Process::CLOCK_MONOTONIC) < pace
+        read += client.io.readpartial(65_536).bytesize
+        sleep 0.01 # it is slow
+      end
+
+      assert_operator read, :<, 25_000_000, "not slow enough to say anything"
+      read += client.io.read(30_000_010 - read).bytesize
+
+      assert_equal [30_000_010, 4_000], [read, client.closing.code]
+      client.close(4_000)
+    end
+  end
+
   def test_lost_messages_of_a_topic_that_is_no_longer_subscribed_are_not_told
     handler = Class.new(Echo) do
       def on_open(client)

@@ -171,6 +171,8 @@ module Heddle
         accept = ::Digest::SHA1.base64digest(key + GUID)
         @protocol = fields["sec-websocket-protocol"]
         violation = if !fields["upgrade"].to_s.casecmp?("websocket") then "it upgrades to another protocol"
+                    elsif fields["connection"].to_s.split(",").none? { |name| name.strip.casecmp?("upgrade") }
+                      "its field Connection does not name the upgrade"
                     elsif fields["sec-websocket-accept"] != accept then "Sec-WebSocket-Accept is wrong"
                     elsif fields["sec-websocket-extensions"] then "it uses an extension that was not offered"
                     elsif @protocol && !protocols.include?(@protocol) then "#{@protocol} was not offered"

@@ -8,10 +8,10 @@ module Heddle
     class Socket
       include Messages
 
-      # Bytes that may wait for the client before a writer does, and those that are left when it goes on.
+      # Bytes that may wait for the client before a writer does, unless the server's limit is lower. A writer goes on when
+      # a quarter of them is left.
       FULL = 262_144
-      LOW = 65_536
-      private_constant :FULL, :LOW
+      private_constant :FULL
 
       # @return [Client]
       attr_reader :client
@@ -19,6 +19,8 @@ module Heddle
       # @param client [Client]
       def initialize(client)
         @client = client
+        @full = [FULL, client.output_limit].min
+        @draining = nil
       end
 
       # @param timeout [Numeric, nil] seconds
@@ -32,7 +34,7 @@ module Heddle
       def write(data)
         return false unless @client.write(data)
 
-        @client.pending > FULL ? @client.drain(LOW) : true
+        @client.pending > @full ? drain : true
       end
 
       # @see Client#close
@@ -49,6 +51,14 @@ module Heddle
 
       # @return [Integer, nil] how it has ended
       def close_code = @client.close_code
+
+      private
+
+      # One fiber waits for the connection, and the other ones for that fiber.
+      def drain
+        @draining ||= Thread::Mutex.new
+        @draining.synchronize { @client.drain(@full / 4) }
+      end
     end
 
     # @api private

@@ -102,6 +102,17 @@ static VALUE client_pending(VALUE self)
     return socket ? SIZET2NUM(heddle_websocket_pending(socket)) : INT2FIX(0);
 }
 
+/*
+ * call-seq: output_limit -> Integer
+ *
+ * websocket_output_limit; 0 when the socket is closed.
+ */
+static VALUE client_output_limit(VALUE self)
+{
+    const heddle_websocket *socket = session_of(self);
+    return socket ? ULL2NUM(socket->engine->websockets.output_limit) : INT2FIX(0);
+}
+
 /* Can messages be written? */
 static VALUE client_open_p(VALUE self)
 {
@@ -388,6 +399,7 @@ void Init_heddle_websocket_methods(VALUE module, VALUE client_class)
     rb_define_method(client_class, "write", client_write, 1);
     rb_define_method(client_class, "close", client_close, -1);
     rb_define_method(client_class, "pending", client_pending, 0);
+    rb_define_method(client_class, "output_limit", client_output_limit, 0);
     rb_define_method(client_class, "open?", client_open_p, 0);
     rb_define_method(client_class, "handler", client_handler, 0);
     rb_define_method(client_class, "close_code", client_close_code, 0);

@@ -129,6 +129,9 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
         return;
     }
     enter_state(socket, HEDDLE_WEBSOCKET_CLOSING);
+    size_t pending = heddle_websocket_pending(socket);
+    socket->left = socket->written - pending;
+    socket->stalls = pending >= HEDDLE_OUTPUT_AT_ONCE;
     /* A paused socket reads on, to find the client's close frame behind messages that the handler no longer gets. */
     socket->defers_reading |= socket->paused;
     socket->paused = false;

@@ -97,7 +97,8 @@ struct heddle_websocket {
     bool overflowed;            /* another thread has found too much output: the loop checks it */
     bool overrun;               /* … and dropped a message: the loop closes the socket */
     bool retires;               /* the server stops: the socket is closed at `retires_at` */
-    bool stalls;                /* … and no ping was sent, because the output is full and was not taken */
+    /* … and no ping was sent, because the output is full and was not taken. CLOSING: output waits for the client */
+    bool stalls;
     bool lingers;               /* LEAVING: all output was sent, including FIN */
     uint16_t code;              /* the close code; 0: not closed yet */
     uint32_t slot;              /* of its WebSocket::Client in the engine's list */

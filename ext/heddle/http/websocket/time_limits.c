@@ -44,6 +44,15 @@ static bool has_output_moved(heddle_websocket *socket, size_t pending)
     return moved;
 }
 
+/* Does the client still take what was queued before our close frame? Until then it can't answer that frame. */
+static bool reads_before_close(heddle_websocket *socket)
+{
+    size_t pending = heddle_websocket_pending(socket);
+    bool was_full = socket->stalls;
+    socket->stalls = pending > 0;
+    return has_output_moved(socket, pending) && (pending || was_full);
+}
+
 static void send_ping(heddle_websocket *socket, bool full)
 {
     socket->pinged = true;
@@ -126,6 +135,8 @@ void heddle_websocket_handle_deadline(heddle_websocket *socket)
         heddle_websocket_finish_output(socket, socket->code);
     } else if (socket->lingers) {
         heddle_websocket_stop_carrier(socket);
+    } else if (socket->state == HEDDLE_WEBSOCKET_CLOSING && reads_before_close(socket)) {
+        heddle_websocket_set_time_limit(socket, heddle_websocket_closing_time(socket));
     } else { /* the client takes too long to close */
         heddle_websocket_reset_carrier(socket);
     }
