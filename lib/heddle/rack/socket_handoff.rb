@@ -6,11 +6,19 @@ module Heddle
     # as a String, and `load`, a method of its class, makes a handler of that. Topics go with the socket, each with its
     # position.
     class SocketHandoff
+      include MonotonicClock
+
+      # Seconds in which `dump` or `load` must return: nothing else is handed off meanwhile.
+      PATIENCE = 1
+      # Seconds for which a class's `load` is not called after one that took longer: thousands of sockets may follow.
+      PAUSE = 10
+      # A handler has some of these methods.
+      CALLBACKS = %i[on_open on_message on_drained on_shutdown on_close on_reset on_publication on_wake].freeze
       # Bytes that a handler's state may have.
       LIMIT = 16_384
       FORMS = %i[text binary json cable extended_cable handler].freeze
       POLICIES = %i[close coalesce drop].freeze
-      private_constant :LIMIT, :FORMS, :POLICIES
+      private_constant :PATIENCE, :PAUSE, :CALLBACKS, :LIMIT, :FORMS, :POLICIES
 
       # @param callbacks [SocketCallbacks]
       # @param log [#alarm]
@@ -18,6 +26,7 @@ module Heddle
         @callbacks = callbacks
         @log = log
         @failed = {}.compare_by_identity
+        @late = {}
       end
 
       # @param client [HTTP::WebSocket::Client]
@@ -49,19 +58,33 @@ module Heddle
       #   without topics the socket is closed with 1012
       def load(words)
         name, state, label, topics, deflates = Marshal.load(words) # rubocop:disable Security/MarshalLoad -- of another worker
-        [Object.const_get(name).load(state), @callbacks, label, topics.map { |topic| subscription_of(*topic) },
-         deflates]
+        return closed(label, deflates) if @late.key?(name) && now < @late[name]
+
+        [load_handler(name, state), @callbacks, label, topics.map { |topic| subscription_of(*topic) }, deflates]
       rescue ApplicationFailure => e
         @log.alarm("a WebSocket is closed because #{name || "its handler"}.load failed: " \
                    "#{ErrorText.full(e)}")
-        [nil, @callbacks, label, nil, deflates]
+        closed(label, deflates)
       end
 
       private
 
+      def closed(label, deflates) = [nil, @callbacks, label, nil, deflates]
+
+      def load_handler(name, state)
+        type = Object.const_get(name)
+        handler = Heddle.timeout(PATIENCE) { type.load(state) }
+        return handler if CALLBACKS.any? { |callback| handler.respond_to?(callback) }
+
+        raise TypeError, "load must return a handler, but has returned an object without callbacks: #{handler.class}"
+      rescue TimeoutError
+        @late[name] = now + PAUSE
+        raise
+      end
+
       # @return [String, nil] nil: it stays
       def dump(client)
-        state = client.handler.dump
+        state = Heddle.timeout(PATIENCE) { client.handler.dump }
         return state if state.is_a?(String) && state.bytesize <= LIMIT
 
         @failed[client] = true

@@ -15,9 +15,11 @@ module Heddle
       GIVING = 0.02
       # Seconds in which WebSockets may come to rest that can go to another worker.
       REST = 1.0
+      # The part of stop_timeout in which they are asked for their state; most of it is for those that are closed.
+      ASKING = 0.2
       # Seconds that clients of Action Cable have to say goodbye.
       GOODBYE = 1.0
-      private_constant :LAST_WORD, :LOOK, :GIVING, :REST, :GOODBYE
+      private_constant :LAST_WORD, :LOOK, :GIVING, :REST, :ASKING, :GOODBYE
 
       # @param sockets [Net::Sockets]
       # @param engine [HTTP::Engine] what they speak
@@ -90,8 +92,9 @@ module Heddle
       def give_web_sockets
         handoff = @engine.websocket_loader
         deadline = [@deadline, now + REST].min
+        end_of_asking = [deadline, now + (@stop_timeout * ASKING)].max
         until (left = @engine.websocket_clients.select { |client| handoff.movable?(client) }).empty?
-          results = left.map { |client| handoff.give(client, @giving) }
+          results = left.map { |client| now < end_of_asking ? handoff.give(client, @giving) : :busy }
           break if @at_once.call || now >= deadline
 
           @scheduler.park(GIVING) unless results.all?(:done)

@@ -27,6 +27,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
         when "large" then "x" * 20_000
         when "nil" then nil
         when "symbol" then :state
+        when "hangs" then sleep
         else "#{@kind} #{@count}"
         end
       end
@@ -131,6 +132,49 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     assert_equal 1012, client.closing.code
     wait_for("reloaded: 2 workers serve the new code")
     assert_match(/Counter\.load failed: .*old counts 1/, served.output)
+  end
+
+  def test_a_state_that_never_comes_holds_up_no_other_socket
+    serve(workers: 1)
+    clients = %w[hangs counts].map { |kind| dial(kind) }
+    before = clients.map { |client| ask_count(client) }
+    signal("HUP")
+
+    assert_equal "bye", clients.first.message
+    assert_equal 1012, clients.first.closing.code
+    refute_equal before.last.first, ask_count(clients.last).first
+    wait_for("Counter#dump failed: ")
+  end
+
+  # The first of three sockets has its second, and the others none: thousands of them may come.
+  def test_a_handler_that_is_never_loaded_holds_up_no_other_connection
+    serve(workers: 1)
+    clients = Array.new(3) { dial.tap { |client| ask_count(client) } }
+    kept = ask("/")
+
+    assert_match(/\AHTTP\S+ 426 /, kept.readpartial(10_000))
+    write("config.ru", COUNTER.sub("new(*state.split(\" \"))", "sleep"))
+    signal("HUP")
+
+    assert_equal [1012] * 3, clients.map { |client| client.closing.code }
+    kept.write(format(GET, "/"))
+
+    assert_match(/\AHTTP\S+ 426 /, kept.readpartial(10_000))
+    wait_for("Counter.load failed: ")
+    assert_equal 1, said("Counter.load failed"), served.output
+  ensure
+    kept&.close
+  end
+
+  def test_what_is_no_handler_is_told_to_come_back
+    serve
+    client = dial
+    ask_count(client)
+    write("config.ru", COUNTER.sub("new(*state.split(\" \"))", "nil"))
+    signal("HUP")
+
+    assert_equal 1012, client.closing.code
+    wait_for("load must return a handler")
   end
 
   def test_sockets_over_tls_are_told_to_come_back
