@@ -92,7 +92,7 @@ module Heddle
       def give_web_sockets
         handoff = @engine.websocket_loader
         deadline = [@deadline, now + REST].min
-        end_of_asking = [deadline, now + (@stop_timeout * ASKING)].max
+        end_of_asking = now + [REST, @stop_timeout * ASKING].max
         until (left = @engine.websocket_clients.select { |client| handoff.movable?(client) }).empty?
           results = left.map { |client| now < end_of_asking ? handoff.give(client, @giving) : :busy }
           break if @at_once.call || now >= deadline
