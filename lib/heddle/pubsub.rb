@@ -100,6 +100,8 @@ module Heddle
         raise Unreachable, "the message was not published: no server answers at #{address}. Set " \
                            "Heddle::PubSub.server to its control socket, \"unix:path\", or to a backend's address, " \
                            "which HEDDLE_PUBSUB may name, too", cause: nil # whose advice is a command line's
+      rescue Server::Control::Client::TooLarge => e
+        raise ArgumentError, e.message
       rescue Server::Control::Client::NoServer, Server::Control::Client::Declined => e
         raise Unreachable, "the message was not published: #{e.message}"
       end

@@ -38,9 +38,9 @@ class ClusterPubSubTest < Minitest::Test
   def waiting_workers = Dir[path("waiting-*")].map { |name| name[/waiting-(\d+)/, 1] }.uniq
 
   # In a process that is none of the server's.
-  def publish_from_outside(server = "unix:#{path("control.sock")}")
-    program = 'require "heddle"; Heddle::PubSub.server = ARGV[0]; puts Heddle::PubSub.publish("t", "outside")'
-    IO.popen([RbConfig.ruby, "-I#{ROOT}/lib", "-e", program, server, { err: %i[child out] }], &:read)
+  def publish_from_outside(server = "unix:#{path("control.sock")}", topic: "t")
+    program = 'require "heddle"; Heddle::PubSub.server = ARGV[0]; puts Heddle::PubSub.publish(ARGV[1], "outside")'
+    IO.popen([RbConfig.ruby, "-I#{ROOT}/lib", "-e", program, server, topic, { err: %i[child out] }], &:read)
   end
 
   def publish_as_the_environment_says(address)
@@ -81,6 +81,7 @@ class ClusterPubSubTest < Minitest::Test
     assert_includes error, "no server answers at unix:#{path("nowhere.sock")}. Set Heddle::PubSub.server"
     assert_includes error, "Unreachable"
     refute_includes error, "Run the command"
+    assert_includes publish_from_outside(topic: "x" * 1_025), "has 1025 bytes, but may have 1024 (ArgumentError)"
   end
 
   def test_the_history_outlives_workers_that_are_killed_a_reload_and_a_new_master

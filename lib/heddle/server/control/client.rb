@@ -28,6 +28,10 @@ module Heddle
         class Declined < StandardError
         end
 
+        # What it was sent is larger than it takes.
+        class TooLarge < Declined
+        end
+
         # @param address [Address]
         # @param patience [Numeric] seconds that an answer may take
         def initialize(address, patience: PATIENCE)
@@ -62,6 +66,7 @@ module Heddle
         # @param data [String]
         # @return [String] the message's position
         # @raise [NoServer]
+        # @raise [TooLarge]
         # @raise [Declined]
         def publish(topic, data)
           ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
@@ -89,7 +94,7 @@ module Heddle
           raise NoServer, "the server at #{@address} has closed the connection without an answer" unless body
 
           status = head[%r{\AHTTP/1\.\d (\d+)}, 1].to_i
-          raise Declined, body.chomp unless status < 300
+          raise status == 413 ? TooLarge : Declined, body.chomp unless status < 300
 
           body.force_encoding(Encoding::UTF_8)
         rescue IO::TimeoutError
