@@ -88,6 +88,19 @@ class CableAdapterTest < Minitest::Test
     assert_includes @log.string, "a subscriber of Action Cable failed: not yet (NotImplementedError)"
   end
 
+  # Its name may be a client's parameter.
+  def test_a_channel_that_can_not_be_subscribed_keeps_no_other_from_its_messages
+    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    one = adapter
+    before = subscribe(one, "before")
+    one.subscribe("x" * 1_025, ->(_message) {}, -> {})
+    after = subscribe(one, "after")
+    %w[before after].each { |channel| one.broadcast(channel, channel) }
+
+    assert_equal %w[before after], [before, after].map { |messages| pop(messages) }
+    assert_match(/the channel "x+" can't be subscribed: .* 1025 bytes, but may have 1024 \(ArgumentError\)/, @log.string)
+  end
+
   def test_one_that_has_left_is_given_nothing
     Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
     one = adapter

@@ -38,8 +38,7 @@ module ActionCable
         def invoke_callback(callback, message)
           super
         rescue ::Heddle::ApplicationFailure => e # NotImplementedError, too, which is no StandardError
-          @logger.error("a subscriber of Action Cable failed: #{::Heddle::ErrorText.message(e)} " \
-                        "(#{::Heddle::ErrorText.class_name(e)})")
+          log_failure("a subscriber of Action Cable failed", e)
         end
 
         private
@@ -47,11 +46,22 @@ module ActionCable
         # In the loop, until the queue is closed.
         def obey
           tasks = {}
-          while (what, channel, on_success = @commands.pop)
-            what == :listen ? tasks[channel] = listen(channel) : tasks.delete(channel)&.cancel
-            @event_loop.post(&on_success) if on_success
+          while (command = @commands.pop)
+            act(tasks, *command)
           end
           tasks.each_value(&:cancel)
+        end
+
+        # A channel whose name is too long, as a client may choose it, ends no other.
+        def act(tasks, what, channel, on_success = nil)
+          what == :listen ? tasks[channel] = listen(channel) : tasks.delete(channel)&.cancel
+          @event_loop.post(&on_success) if on_success
+        rescue ::Heddle::ApplicationFailure => e
+          log_failure("the channel #{channel.byteslice(0, 100).scrub.inspect} can't be subscribed", e)
+        end
+
+        def log_failure(what, error)
+          @logger.error("#{what}: #{::Heddle::ErrorText.message(error)} (#{::Heddle::ErrorText.class_name(error)})")
         end
 
         def listen(channel)
