@@ -68,6 +68,7 @@ module Heddle
       #
       # @param topic [String, Symbol]
       # @return [String] "epoch:offset"
+      # @raise [ArgumentError] when the topic is too large
       def position(topic)
         backend&.follow_here
         History.position(topic.to_s)

@@ -484,6 +484,7 @@ class PubSubTest < Minitest::Test
 
   def test_what_is_too_large_is_refused
     assert_match(/may have 1024/, assert_raises(ArgumentError) { PubSub.publish("x" * 1025, "") }.message)
+    assert_match(/may have 1024/, assert_raises(ArgumentError) { PubSub.position("x" * 1025) }.message)
     assert_match(/pubsub_memory/, assert_raises(ArgumentError) { PubSub.publish("x", "x" * 5_000_000) }.message)
     assert_match(/may have 1024/, in_loop { assert_raises(ArgumentError) { subscription("x" * 1025) } }.message)
   end

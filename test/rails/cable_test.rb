@@ -172,6 +172,14 @@ module CableTests
                  one.read.then { |first| first["type"] ? first : one.read })
   end
 
+  def test_a_stream_whose_name_is_too_long_is_not_confirmed
+    one = client
+    one.command("subscribe", CableSocket.identifier("RoomChannel", room: "x" * 1_020))
+
+    assert_equal({ "identifier" => ROOM, "type" => "confirm_subscription" }, one.subscribe(ROOM))
+    wait_for_output("the topic has 1025 bytes, but may have 1024")
+  end
+
   def test_a_channel_that_fails_is_reported_and_its_connection_goes_on
     one = client
     one.command("subscribe", ALL)

@@ -256,11 +256,12 @@ static void reset_published(void)
 /*
  * call-seq: History.position(topic) -> String
  *
- * The position after the topic's last message.
+ * The position after the topic's last message. Raises ArgumentError when no message can have this topic.
  */
 static VALUE history_position(VALUE self, VALUE topic)
 {
     StringValue(topic);
+    check_topic(topic);
     heddle_history_state state;
     int64_t offset =
         heddle_history_offset(heddle_process_history(), RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), &state);
