@@ -236,6 +236,24 @@ class WebSocketTest < Minitest::Test
     assert_equal [:close, 1001], Array.new(3) { handler.calls.pop(timeout: PATIENCE) }.last.first(2)
   end
 
+  # In both a callback runs that does not end: on_shutdown is called late, or never.
+  def test_sockets_whose_handler_is_busy_are_closed_in_order_too
+    handler = Class.new(Echo) do
+      def on_message(client, message)
+        super
+        @calls.pop until message == "quick"
+      end
+
+      def on_shutdown(_client) = sleep
+    end.new
+    start(upgrading(handler), lint: false, stop_timeout: 2)
+    clients = %w[quick slow].map { |text| dial.tap { |client| client.text(text) && client.message } }
+    server.stop
+
+    assert_equal [1001, 1001], clients.map { |client| client.closing.code }
+    refute wait_for_end, "their callbacks were cancelled"
+  end
+
   # A hundred a second: not all clients come back at once. The last of 100 is due after 0.99 s.
   def test_sockets_are_closed_one_after_the_other_when_the_server_stops
     start(upgrading(Echo.new), lint: false, stop_timeout: 30)

@@ -179,7 +179,8 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
  * call-seq: drain(close_code = 1001, seconds = 0) -> nil
  *
  * From now on every response tells its client that it is the connection's last. WebSockets are closed with this code
- * within +seconds+, at most a hundred a second if the time allows that.
+ * within +seconds+, at most a hundred a second if the time allows that. Until then a callback that runs, and on_shutdown,
+ * come first.
  */
 static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 {
@@ -190,6 +191,7 @@ static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
         sockets->retire_code = (uint16_t)NUM2UINT(argv[0]);
     int64_t most = argc > 1 ? heddle_parse_duration(argv[1]) : 0, usual = (int64_t)sockets->open * 10000000;
     sockets->retire_time = usual < most ? usual : most;
+    sockets->retire_end = heddle_add_duration(heddle_clock_coarse(), most);
     engine->draining = true;
     return Qnil;
 }

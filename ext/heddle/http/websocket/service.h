@@ -23,6 +23,7 @@ typedef struct {
     uint32_t free_slot, slot_count; /* free slots are a list: each has the number of the next */
     uint16_t retire_code;  /* the code of the close frames when the server stops … */
     int64_t retire_time;   /* … which are sent within so many ns */
+    int64_t retire_end;    /* on_shutdown is not waited for any longer: CLOCK_MONOTONIC, ns */
     uint32_t retired;      /* the number of sockets that got on_shutdown */
     uint64_t open, opened; /* numbers of sockets */
     uint64_t received, received_bytes, sent, sent_bytes; /* numbers of messages */

@@ -87,7 +87,7 @@ static void handle_time_when_open(heddle_websocket *socket)
     const heddle_websockets *all = &socket->engine->websockets;
     int64_t now = heddle_clock_coarse();
     bool notified = !((socket->due_callbacks | socket->calling) & HEDDLE_WEBSOCKET_ON_SHUTDOWN);
-    if (socket->retires && socket->retires_at <= now && !notified) {
+    if (socket->retires && socket->retires_at <= now && !notified && now < all->retire_end) {
         /* the handler's messages of on_shutdown come first */
         socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK);
     } else if (socket->retires && socket->retires_at <= now) {
