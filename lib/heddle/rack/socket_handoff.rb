@@ -8,8 +8,10 @@ module Heddle
     class SocketHandoff
       include MonotonicClock
 
-      # Seconds in which `dump` or `load` must return: nothing else is handed off meanwhile.
-      PATIENCE = 1
+      # Seconds in which `dump` must return: nothing else is handed off meanwhile.
+      DUMP_LIMIT = 1
+      # The same for `load`, which may be the first in its process to ask a database.
+      LOAD_LIMIT = 5
       # Seconds for which a class's `load` is not called after one that took longer: thousands of sockets may follow.
       PAUSE = 10
       # A handler has some of these methods.
@@ -18,7 +20,7 @@ module Heddle
       LIMIT = 16_384
       FORMS = %i[text binary json cable extended_cable handler].freeze
       POLICIES = %i[close coalesce drop].freeze
-      private_constant :PATIENCE, :PAUSE, :CALLBACKS, :LIMIT, :FORMS, :POLICIES
+      private_constant :DUMP_LIMIT, :LOAD_LIMIT, :PAUSE, :CALLBACKS, :LIMIT, :FORMS, :POLICIES
 
       # @param callbacks [SocketCallbacks]
       # @param log [#alarm]
@@ -73,7 +75,7 @@ module Heddle
 
       def load_handler(name, state)
         type = Object.const_get(name)
-        handler = Heddle.timeout(PATIENCE) { type.load(state) }
+        handler = Heddle.timeout(LOAD_LIMIT) { type.load(state) }
         return handler if CALLBACKS.any? { |callback| handler.respond_to?(callback) }
 
         raise TypeError, "load must return a handler, but has returned an object without callbacks: #{handler.class}"
@@ -84,7 +86,7 @@ module Heddle
 
       # @return [String, nil] nil: it stays
       def dump(client)
-        state = Heddle.timeout(PATIENCE) { client.handler.dump }
+        state = Heddle.timeout(DUMP_LIMIT) { client.handler.dump }
         return state if state.is_a?(String) && state.bytesize <= LIMIT
 
         @failed[client] = true

@@ -146,7 +146,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     wait_for("Counter#dump failed: ")
   end
 
-  # The first of three sockets has its second, and the others none: thousands of them may come.
+  # The first of three sockets has its time, and the others none: thousands of them may come.
   def test_a_handler_that_is_never_loaded_holds_up_no_other_connection
     serve(workers: 1)
     clients = Array.new(3) { dial.tap { |client| ask_count(client) } }
