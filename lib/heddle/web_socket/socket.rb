@@ -32,9 +32,8 @@ module Heddle
       # @param data [String]
       # @return [Boolean] whether the socket is open
       def write(data)
-        return false unless @client.write(data)
-
-        @client.pending > @full ? drain : true
+        # Before, too: another fiber may have written more than may wait.
+        wait_for_room && @client.write(data) && wait_for_room
       end
 
       # @see Client#close
@@ -55,7 +54,10 @@ module Heddle
       private
 
       # One fiber waits for the connection, and the other ones for that fiber.
-      def drain
+      # @return [Boolean] false: the socket was closed meanwhile
+      def wait_for_room
+        return true if @client.pending <= @full
+
         @draining ||= Thread::Mutex.new
         @draining.synchronize { @client.drain(@full / 4) }
       end
