@@ -8,8 +8,8 @@ module Heddle
     class Socket
       include Messages
 
-      # Bytes that may wait for the client before a writer does, unless the server's limit is lower. A writer goes on when
-      # a quarter of them is left.
+      # Bytes that may wait for the client before a writer does, unless the server's limit is lower. A writer goes on
+      # when a quarter of them is left.
       FULL = 262_144
       private_constant :FULL
 
