@@ -14,7 +14,7 @@ class WebSocketConnectTest < Minitest::Test
   def url(path = "/", scheme: "ws") = "#{scheme}://127.0.0.1:#{port}#{path}"
 
   # A socket of a server that answers the handshake with this, and goes on with the block.
-  def answering(response)
+  def answering(response, **)
     listener = TCPServer.new("127.0.0.1", 0)
     (@threads ||= []) << Thread.new do
       Thread.current.report_on_exception = false
@@ -26,7 +26,7 @@ class WebSocketConnectTest < Minitest::Test
       yield socket if block_given?
       socket.read
     end
-    WebSocket.connect("ws://127.0.0.1:#{listener.addr[1]}/", protocols: %w[chat])
+    WebSocket.connect("ws://127.0.0.1:#{listener.addr[1]}/", protocols: %w[chat], **)
   ensure
     listener.close
   end
@@ -155,6 +155,20 @@ class WebSocketConnectTest < Minitest::Test
       assert_predicate socket, :open?
       socket.close
     end
+  end
+
+  # Such as a loop that has something else to do now and then.
+  def test_a_server_that_is_silent_over_several_reads_is_given_up
+    pings = Thread::Queue.new
+    socket = answering(UPGRADE, ping: 0.1) { |server| pings << server.read(6).getbyte(0) }
+    reads = (1..500).find do
+      socket.read(0.02)
+      socket.close_code
+    rescue IO::TimeoutError
+      nil
+    end
+
+    assert_equal [1006, 0x89], [socket.close_code, reads && pings.pop(timeout: PATIENCE)]
   end
 
   def test_private_addresses_can_be_denied

@@ -55,6 +55,7 @@ module Heddle
         limits = HTTP::Client::TimeLimits.from({ connect: timeout, tls: timeout, first_byte: timeout, read: timeout })
         @socket = dial(limits, deny_private, tls)
         shake_hands(limits, protocols, headers)
+        @heard = now
       rescue StandardError
         @socket&.close
         raise
@@ -180,21 +181,28 @@ module Heddle
         raise HandshakeFailed.new("#{@uri.host}: #{violation}", 101) if violation
       end
 
-      # Reads once, and answers what is to be answered. Silence is broken by a ping; a second one ends the socket.
+      # Reads once, and answers what is to be answered. Silence is broken by a ping, also when it lasts for several reads.
       def receive(deadline)
-        bytes = read_bytes([deadline && (deadline - now), @ping].compact.min&.clamp(0.001..))
+        bytes = read_bytes([deadline, @ping && (@heard + @ping)].compact.min&.then { |time| (time - now).clamp(0.001..) })
         return finish(1006) unless bytes
 
+        @heard = now
         @pinged = false
         @codec.read(bytes).each { |event| handle(*event) }
       rescue IO::TimeoutError
-        raise if deadline && now >= deadline
-        return finish(1006) if @pinged
-
-        @pinged = true
-        send_frame(PING, "")
+        break_silence if @ping && now >= @heard + @ping
+        raise if @close_code.nil? && deadline && now >= deadline
       rescue SystemCallError, IOError
         finish(1006)
+      end
+
+      # A second silence, after the ping, ends the socket.
+      def break_silence
+        return finish(1006) if @pinged
+
+        @heard = now
+        @pinged = true
+        send_frame(PING, "")
       end
 
       def read_bytes(timeout)
