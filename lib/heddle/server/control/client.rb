@@ -28,7 +28,7 @@ module Heddle
         class Declined < StandardError
         end
 
-        # What it was sent is larger than it takes.
+        # The request is larger than the server allows.
         class TooLarge < Declined
         end
 
