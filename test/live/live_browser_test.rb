@@ -23,7 +23,8 @@ class LiveBrowserTest < Minitest::Test
       <input id="draft" data-live-input="draft"><p id="seen"><%= @draft %></p>
       <input id="box" type="checkbox" data-live-change="check"><p id="checked"><%= @checked %></p>
       <input id="keys" data-live-keydown="key"><p id="key"><%= @key %></p>
-      <a id="link" href="/elsewhere" data-live-click="pick" data-live-row-id="7">pick</a><p id="picked"><%= @picked %></p>
+      <a id="link" href="/else" data-live-ignore data-live-click="pick" data-live-row-id="7">pick</a>
+      <p id="picked"><%= @picked %></p>
       <div id="own" data-live-ignore></div>
     ERB
     event :add, text: String
