@@ -135,7 +135,7 @@
       const values = {}
       for (const { name, value } of element.attributes) {
         const word = name.startsWith("data-live-") && name.slice(10)
-        if (word && !KINDS.includes(word) && word !== "reset" && word !== "ignore") values[word.replaceAll("-", "_")] = value
+        if (word && ![...KINDS, "reset", "ignore"].includes(word)) values[word.replaceAll("-", "_")] = value
       }
       if (event.type === "submit") {
         for (const [name, value] of new FormData(element, event.submitter)) if (typeof value === "string") values[name] = value
