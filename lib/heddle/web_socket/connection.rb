@@ -181,9 +181,10 @@ module Heddle
         raise HandshakeFailed.new("#{@uri.host}: #{violation}", 101) if violation
       end
 
-      # Reads once, and answers what is to be answered. Silence is broken by a ping, also when it lasts for several reads.
+      # Reads once, and answers what is to be answered. A ping breaks a silence, also one of several reads.
       def receive(deadline)
-        bytes = read_bytes([deadline, @ping && (@heard + @ping)].compact.min&.then { |time| (time - now).clamp(0.001..) })
+        time = [deadline, @ping && (@heard + @ping)].compact.min
+        bytes = read_bytes(time && (time - now).clamp(0.001..))
         return finish(1006) unless bytes
 
         @heard = now
