@@ -74,7 +74,7 @@ module Heddle
 
       @slow = slow
       @handoff = handoff
-      @lines = event ? "event: #{event}\n" : ""
+      @lines = event ? "event: #{event}\n".b : "" # as the data, which may be any bytes
       @beginning = retry_after ? "retry: #{(retry_after * 1000).round}\n\n" : ""
     end
 

@@ -363,11 +363,11 @@ class EventStreamTest < Minitest::Test
   # As on a server that knows nothing of it: `call` gets an IO.
   def test_on_another_server_it_is_a_streaming_body
     reader, writer = IO.pipe
-    thread = Thread.new { Heddle::EventStream.new(topic, event: "price").call(writer) }
+    thread = Thread.new { Heddle::EventStream.new(topic, event: "größe").call(writer) }
     assert_match(/\Aid: /, reader.gets("\n\n"))
-    position = PubSub.publish(topic, "hello\nworld")
+    position = PubSub.publish(topic, "hellö\nworld")
 
-    assert_equal "event: price\nid: #{position}\ndata: hello\ndata: world\n\n", reader.gets("\n\n")
+    assert_equal "event: größe\nid: #{position}\ndata: hellö\ndata: world\n\n", reader.gets("\n\n")
     reader.close
     PubSub.publish(topic, "nobody reads it")
     thread.join
