@@ -35,6 +35,13 @@ class AbandonedQueryTest < Minitest::Test
     end
   end
 
+  def test_a_transaction_that_was_interrupted_while_it_began_is_rolled_back
+    seen = database_program("interrupted_begin_program", "active_record", "pg", limit: 1)
+    idle = seen.delete("idle")
+
+    assert_equal({ "cancelled" => idle, "killed" => idle, "kept" => idle }, seen)
+  end
+
   DatabasePrograms::LIBRARIES.each_key do |library|
     define_method("test_#{library}_repeats_a_cancel_that_came_before_the_query") do
       seen = database_program("lost_cancel_program", library, "pg", limit: 1)

@@ -28,6 +28,17 @@ module Heddle
           Postgresql.abandon(raw) { raw.close unless raw.finished? } if raw.is_a?(::PG::Connection)
         end
 
+        # Rolls back what the server has begun. If that fails the driver's connection is closed.
+        #
+        # @api private
+        def heddle_roll_back
+          raw = @raw_connection
+          return unless raw.is_a?(::PG::Connection) && Postgresql.transaction?(raw)
+          return Postgresql.clean(raw) unless Fiber.current_scheduler
+
+          Concurrency.unless_killed(-> { heddle_part(raw) }) { Postgresql.clean(raw) }
+        end
+
         private
 
         def with_raw_connection(**options)
@@ -75,6 +86,16 @@ module Heddle
         end
       end
 
+      # Put before Active Record's class of transactions that are not savepoints. When a BEGIN is interrupted, the server
+      # may have carried it out. Active Record counts the transaction as not begun, and so never rolls it back.
+      module RealTransaction
+        def materialize!
+          super
+        ensure
+          connection.heddle_roll_back if !materialized? && connection.respond_to?(:heddle_roll_back)
+        end
+      end
+
       # Put before Active Record's pool: what was sent by the driver's own methods is settled before another fiber gets
       # the connection.
       module ConnectionPool
@@ -89,6 +110,7 @@ module Heddle
       def self.install
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         ::ActiveRecord::ConnectionAdapters::TransactionManager.prepend(TransactionManager)
+        ::ActiveRecord::ConnectionAdapters::RealTransaction.prepend(RealTransaction)
         Rails::ConnectionQueue.install
         AsyncQueries.install
         NestedLeases.install

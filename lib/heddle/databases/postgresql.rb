@@ -24,6 +24,12 @@ module Heddle
           connection.finished? || connection.transaction_status != ::PG::PQTRANS_ACTIVE
         end
 
+        # @param connection [PG::Connection]
+        # @return [Boolean] is it in a transaction, or is a query under way?
+        def transaction?(connection)
+          !connection.finished? && connection.transaction_status != ::PG::PQTRANS_IDLE
+        end
+
         # @param connection [PG::Connection] an open one
         # @return [Boolean] whether it is connected and no query is under way
         def quiet?(connection) = QUIET.include?(connection.transaction_status)
