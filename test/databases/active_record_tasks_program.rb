@@ -25,6 +25,14 @@ Heddle.run do
   sleep 0.001 until (seen[:at_once] = Observer.running("mark_async")) == 3 || now - began > 10
   seen[:async] = futures.map { |future| future.to_a.map(&:id) }
   seen[:counted] = Number.async_count.value
+  unfinished = Heddle.scope do
+    slow.call.load_async.tap { sleep 0.001 until Observer.running("mark_async").positive? }
+  end
+  seen[:unfinished] = begin
+    unfinished.to_a.map(&:id)
+  rescue NoMethodError => e
+    e.message
+  end
   ActiveRecord::Base.asynchronous_queries_tracker.finalize_session
   seen[:without_session] = Number.all.load_async.to_a.size
 

@@ -21,6 +21,10 @@ class ActiveRecordTasksTest < Minitest::Test
     assert_equal 1, seen["counted"]
   end
 
+  def test_one_that_was_cancelled_with_its_scope_runs_when_its_result_is_asked_for
+    assert_equal [1], seen["unfinished"]
+  end
+
   def test_outside_a_request_they_run_in_place
     assert_equal 1, seen["without_session"]
   end

@@ -25,9 +25,24 @@ module Heddle
         end
       end
 
+      # Put before Active Record's results that are still to come: a query whose task was cancelled or killed has no
+      # result. The fiber that asks for it runs the query again. Active Record would give it nil.
+      module FutureResult
+        private
+
+        def execute_query(...)
+          ended = false
+          super
+          ended = true
+        ensure
+          @pending = true unless ended
+        end
+      end
+
       class << self
         # @return [void]
         def install
+          ::ActiveRecord::FutureResult.prepend(FutureResult)
           ::ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend(Connection)
           ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         end
