@@ -52,6 +52,21 @@ Heddle.run do
   seen[:served] = POOL.stat[:busy].zero?
 end
 
+# Killed after they were given a connection, before they have it.
+Heddle.run do
+  held = Array.new(2) { POOL.checkout }
+  doomed = Array.new(2) { Heddle.async { POOL.with_connection { nil } } }
+  sleep 0 until context.pool_waiting == 2
+  patient = Array.new(2) { Heddle.async { POOL.with_connection { :served } } }
+  sleep 0 until context.pool_waiting == 4
+  held.zip(doomed) do |connection, task|
+    POOL.checkin(connection)
+    task.fiber.kill
+  end
+  20.times { sleep 0 }
+  seen[:served_after_kill] = patient.count(&:finished?)
+end
+
 # Transactions of twenty tasks, each its own; every other one is rolled back while the others wait.
 Heddle.run do
   POOL.with_connection { |connection| connection.execute("CREATE TABLE numbers (number int)") }

@@ -28,6 +28,7 @@ class RailsConnectionQueueTest < Minitest::Test
     assert_equal [1, 2, 4, 5, 7], seen["order"]
     assert_equal 0, seen["left_waiting"]
     assert seen["served"]
+    assert_equal 2, seen["served_after_kill"]
     assert_equal (2..20).step(2).to_h { |number| [number.to_s, 2] }, seen["kept"], "a transaction belongs to its task"
   end
 end

@@ -3,8 +3,8 @@
 module Heddle
   module Rails
     # Put before Active Record's queue of those who wait for a connection: a task that waits counts as load, so that the
-    # server lets no more requests in than the pool can serve, and one that is cancelled in the moment in which it is
-    # given a connection passes its turn on.
+    # server lets no more requests in than the pool can serve, and one that is cancelled or killed in the moment in which
+    # it is given a connection passes its turn on.
     module ConnectionQueue
       # The counters of a queue.
       Counts = Struct.new(:waits, :wait_seconds, :timeouts)
@@ -24,23 +24,28 @@ module Heddle
 
       private
 
+      # Fiber#kill runs no rescue.
       def wait_poll(timeout)
         began = Concurrency.now
         heddle_counts.waits += 1
-        scheduler = Fiber.current_scheduler
-        return super unless scheduler.is_a?(Scheduler)
-
-        Concurrency::Context.of(scheduler).wait_for_pool do
-          next super unless @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
-
-          Databases::ActiveRecord::Checkouts.of(@lock).wait(scheduler) { super }
-        end
-      rescue Exception => e
-        heddle_counts.timeouts += 1 if e.is_a?(::ActiveRecord::ConnectionTimeoutError)
-        @cond.signal if any?
+        connection = heddle_wait { super }
+      rescue ::ActiveRecord::ConnectionTimeoutError
+        heddle_counts.timeouts += 1
         raise
       ensure
+        @cond.signal if connection.nil? && any?
         heddle_counts.wait_seconds += Concurrency.now - began
+      end
+
+      def heddle_wait(&wait)
+        scheduler = Fiber.current_scheduler
+        return yield unless scheduler.is_a?(Scheduler)
+
+        Concurrency::Context.of(scheduler).wait_for_pool do
+          next yield unless @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
+
+          Databases::ActiveRecord::Checkouts.of(@lock).wait(scheduler, &wait)
+        end
       end
     end
   end
