@@ -61,6 +61,31 @@ class SequelPoolTest < Minitest::Test
     end
   end
 
+  KINDS.each do |kind, options|
+    define_method("test_status_and_metrics_show_a_#{kind}_pool_with_the_tasks_that_wait") do
+      database = frozen(1, pool_class: kind.to_sym, name: "shop of #{kind}", **options)
+      Heddle.run do
+        database.synchronize do
+          task = Heddle.async { ask(database) }
+          sleep 0 until queued?(task)
+
+          assert_equal [1, 1, 1, 0, 1], row(kind).values_at(:limit, :size, :busy, :idle, :waiting)
+        end
+      end
+
+      assert_equal [1, 1, 0, 1, 0], row(kind).values_at(:limit, :size, :busy, :idle, :waiting)
+    end
+  end
+
+  # Its fiber was killed while it connected, and others had the pool's mutex.
+  def test_a_place_that_a_fiber_has_left_without_a_connection_is_free
+    database = frozen(1, pool_class: :threaded)
+    database.disconnect
+    database.pool.instance_variable_get(:@allocated)[Fiber.new { nil }.tap(&:resume)] = true
+
+    assert_equal :served, ask(database)
+  end
+
   def test_a_thread_without_a_loop_gets_another_connection_in_place_of_one_that_is_settled
     fit = [false, true]
     Heddle::Databases::Sequel.stub(:fit?, ->(_connection) { fit.shift }) do
@@ -196,6 +221,8 @@ class SequelPoolTest < Minitest::Test
     Heddle::Databases.install
     Sequel.mock(max_connections: connections, pool_timeout: 60, **).freeze
   end
+
+  def row(kind) = Heddle::Databases::Pools.all.find { |pool| pool[:pool].start_with?("shop of #{kind}") }
 
   # Until this thread waits, after the block has said so.
   def hold_mutex(pool)

@@ -37,15 +37,19 @@ module Heddle
         def sequel
           return [] unless defined?(::Sequel::DATABASES)
 
-          ::Sequel.synchronize { ::Sequel::DATABASES.dup }.filter_map do |database|
-            pool = database.pool
-            allocated = pool.instance_variable_get(:@allocated)
-            next unless %i[threaded timed_queue].include?(pool.pool_type) && allocated
+          ::Sequel.synchronize { ::Sequel::DATABASES.dup }.flat_map { |database| of_sequel(database.pool) }
+        end
 
-            size = pool.size
-            busy = [allocated.size, size].min
-            { pool: database.opts[:name]&.to_s || database.opts[:database]&.to_s || database.adapter_scheme.to_s,
-              library: "sequel", limit: pool.max_size, size:, busy:, idle: size - busy, waiting: pool.num_waiting }
+        # A pool with several servers has connections of its own for each.
+        def of_sequel(pool)
+          return [] unless pool.instance_variable_get(:@allocated) # one connection for all, and no pool
+
+          checkouts = Sequel::Checkouts.of(pool)
+          checkouts.servers.map do |server|
+            size = pool.size(*server)
+            busy = [checkouts.busy(server), size].min
+            { pool: [checkouts.name, server].compact.join(" "), library: "sequel", limit: pool.max_size, size:, busy:,
+              idle: size - busy, waiting: checkouts.waiting(server) }
           end
         end
 

@@ -145,6 +145,10 @@ module Heddle
           connection ? queue.push(connection) : fill_queue(*server, 1)
         end
 
+        # A pool of the kind `threaded` notes `true` in place of a connection that is being opened. It stays there when
+        # Fiber#kill ends the fiber while others have the pool's mutex.
+        def disconnect_connection(connection) = connection == true || super
+
         # Sequel makes an error of its own of whatever ends the attempt to connect. An interruption is no error.
         def make_new(server)
           super

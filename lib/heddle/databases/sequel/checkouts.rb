@@ -17,6 +17,34 @@ module Heddle
             hash.instance_variable_set(:@heddle_checkouts, new(pool))
         end
 
+        def initialize(pool)
+          super
+          @waiting = {}.compare_by_identity
+        end
+
+        # (see Databases::Checkouts#wait)
+        def wait(_scheduler, server = nil)
+          @waiting[Fiber.current] = server
+          super
+        ensure
+          @waiting.delete(Fiber.current)
+        end
+
+        # @param server [Symbol, nil] of a pool with several
+        # @return [Integer] how many fibers wait for a connection; where the pool counts them, threads as well
+        def waiting(server)
+          return @pool.num_waiting(*server) if @pool.respond_to?(:num_waiting)
+
+          @waiting.values.count(server)
+        end
+
+        # @param server [Symbol, nil] of a pool with several
+        # @return [Integer] how many connections are checked out
+        def busy(server) = allocated(server).size
+
+        # @return [Array<Symbol, nil>] those of a pool with several; nil: it has one
+        def servers = sharded? ? @pool.servers : [nil]
+
         # @return [String]
         def name
           options = @pool.db.opts
