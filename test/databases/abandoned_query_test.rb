@@ -49,6 +49,12 @@ class AbandonedQueryTest < Minitest::Test
       assert_equal({ "same" => true, "running" => 0 }, seen)
     end
 
+    define_method("test_#{library}_hands_out_no_connection_in_pipeline_mode") do
+      seen = database_program("pipeline_program", library, "pg", limit: 1)
+
+      assert_equal({ "empty" => 42, "amid" => 42 }, seen)
+    end
+
     define_method("test_#{library}_discards_a_connection_whose_cancel_is_not_confirmed") do
       seen = database_program("unconfirmed_program", library, "pg", limit: 1)
 

@@ -15,7 +15,8 @@ module Heddle
           raw = @raw_connection
           return unless raw.is_a?(::PG::Connection)
 
-          disconnect! unless Postgresql.settle(raw) { heddle_part(raw) }
+          settled = Postgresql.settle(raw) { heddle_part(raw) }
+          disconnect! unless settled && Postgresql.leave_pipeline(raw)
         end
 
         # Gives the driver's connection to another fiber, which ends what is under way there and closes it. This one

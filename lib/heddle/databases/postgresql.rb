@@ -8,7 +8,9 @@ module Heddle
       PAUSES = [0.05, 0.1, 0.2].freeze
       # States in which the server waits for the client.
       QUIET = [::PG::PQTRANS_IDLE, ::PG::PQTRANS_INTRANS, ::PG::PQTRANS_INERROR].freeze
-      private_constant :PAUSES, :QUIET
+      # Has libpq pipeline mode? Since 14.
+      PIPELINE = ::PG::Connection.method_defined?(:pipeline_status)
+      private_constant :PAUSES, :QUIET, :PIPELINE
 
       class << self
         # @return [void]
@@ -86,11 +88,26 @@ module Heddle
         # @return [Boolean] does a fiber that {abandon} has started use it?
         def settling?(connection) = connection.instance_variable_defined?(:@heddle_settlement)
 
-        # Ends what the last user left: a query that is under way, an open transaction.
+        # Leaves the pipeline mode of the last user: the next one could send no query. While results are still to come
+        # libpq refuses that, and the connection is closed.
+        #
+        # @param connection [PG::Connection] a settled one
+        # @return [Boolean] whether the connection can be used
+        def leave_pipeline(connection)
+          return true if !PIPELINE || connection.pipeline_status == ::PG::PQ_PIPELINE_OFF
+
+          connection.exit_pipeline_mode
+          true
+        rescue ::PG::Error
+          close(connection)
+          false
+        end
+
+        # Ends what the last user left: a query that is under way, pipeline mode, an open transaction.
         #
         # @param connection [PG::Connection]
         # @return [Boolean] whether the connection can be given to another fiber; if not, it is closed
-        def clean(connection) = settle(connection) && end_transaction(connection)
+        def clean(connection) = settle(connection) && leave_pipeline(connection) && end_transaction(connection)
         alias recover clean
 
         private

@@ -208,13 +208,17 @@ module Heddle
         # @param connection [Object]
         # @return [Boolean] whether it is open, here and on the server, and nothing is under way
         def fit?(connection)
-          return Postgresql.settle(connection) && Postgresql.alive?(connection) if postgresql?(connection)
+          return fit_for_postgresql?(connection) if postgresql?(connection)
 
           driver = Databases.driver(connection) or return !connection.respond_to?(:closed?) || !connection.closed?
           driver.alive?(connection)
         end
 
         private
+
+        def fit_for_postgresql?(connection)
+          Postgresql.settle(connection) && Postgresql.leave_pipeline(connection) && Postgresql.alive?(connection)
+        end
 
         def postgresql?(connection) = defined?(::PG::Connection) && connection.is_a?(::PG::Connection)
       end

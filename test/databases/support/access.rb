@@ -28,6 +28,8 @@ module PoolAccess
     @pool.with { |connection| DRIVER == "pg" ? connection.exec(sql).getvalue(0, 0) : connection.query(sql).first.first }
   end
 
+  def self.raw(&) = @pool.with(&)
+
   def self.transaction
     @pool.with do |connection|
       connection.query("BEGIN")
