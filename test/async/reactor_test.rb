@@ -61,6 +61,24 @@ class AsyncReactorTest < Minitest::Test
     RUBY
   end
 
+  # It would wait for ever; without other fibers that is a Deadlock.
+  def test_a_heddle_task_or_a_plain_fiber_that_asked_for_its_task_keeps_no_loop_running
+    assert_equal "[:task, :fiber, :cancelled]\n", script(<<~RUBY)
+      log = []
+      Sync do
+        Heddle.async do
+          Async::Task.current.with_timeout(5) { log << :task }
+          Fiber.schedule { Async::Task.current && log << :fiber }
+        end.wait
+        cancelled = Heddle.async { Async::Task.current && sleep(100) }
+        sleep 0
+        cancelled.cancel
+        log << cancelled.wait.state
+      end
+      p log
+    RUBY
+  end
+
   private
 
   def script(code)

@@ -10,6 +10,18 @@ module Heddle
       # @return [ImplicitTask]
       def self.of(root, fiber) = fiber.async_task || root.keep(new(root, fiber))
 
+      # To be called when a fiber ends: its implicit task, if it has one, ends as well.
+      #
+      # @param fiber [Fiber, nil]
+      # @return [void]
+      def self.end_with(fiber)
+        task = fiber&.async_task
+        return unless task.is_a?(self)
+
+        fiber.async_task = nil
+        task.depart
+      end
+
       def initialize(root, fiber)
         super(root)
         @fiber = fiber
@@ -19,8 +31,10 @@ module Heddle
       # Has its fiber ended, or gone on to serve something else?
       def over? = @fiber.nil? || !@fiber.alive? || !@fiber.async_task.equal?(self)
 
-      # Leaves the tree; its children stay in it.
+      # Leaves the tree; its children stay in it. Does nothing twice.
       def depart
+        return if @fiber.nil?
+
         @fiber = nil # its task is another one's by now
         completed!(nil)
         finish!

@@ -114,8 +114,29 @@ module Heddle
         @waiting = nil
       end
 
+      # Put before Heddle's tasks: a reactor runs until every task of its tree has ended, those that stand for a Heddle
+      # task included.
+      module TaskEnd
+        private
+
+        def settle
+          fiber = @fiber
+          super
+          ImplicitTask.end_with(fiber)
+        end
+      end
+
       # For the scheduler of a reactor: its tasks are ended when it is closed, and not waited for.
       module Closing
+        # As {TaskEnd}, for the fibers of `Fiber.schedule`.
+        def fiber(*arguments, **options, &block)
+          super(*arguments, **options) do
+            block.call
+          ensure
+            ImplicitTask.end_with(Fiber.current)
+          end
+        end
+
         def scheduler_close
           async_root.close_tasks
           super
@@ -125,8 +146,9 @@ module Heddle
         end
         alias close scheduler_close
       end
-      private_constant :Closing
+      private_constant :Closing, :TaskEnd
 
+      Heddle::Task.prepend(TaskEnd)
       ::Async::Reactor.singleton_class.prepend(Replacement)
     end
   end
