@@ -57,6 +57,14 @@ module Heddle
         ::Sequel.extension(:fiber_concurrency) if fibers && defined?(::Sequel::Database)
       end
 
+      # Ends the permanent leases of the calling fiber, whose request has ended. In a Rails application Rails has done so;
+      # in another one the connections would stay with a fiber that only waits for its next request.
+      #
+      # @return [void]
+      def end_leases
+        ::ActiveRecord::Base.connection_handler.clear_active_connections!(:all) if @leases
+      end
+
       # @param connection [Object] a connection of pg, trilogy or mysql2, or anything else
       # @return [Module, nil] what knows its state: `open?`, `alive?`, `clean` and `recover`, each given the connection;
       #   nil for anything that is not a connection of these drivers
@@ -102,7 +110,10 @@ module Heddle
         return if @active_record
 
         @active_record = true
-        ::ActiveSupport.on_load(:active_record) { Databases::ActiveRecord.install }
+        ::ActiveSupport.on_load(:active_record) do
+          Databases::ActiveRecord.install
+          Databases.instance_variable_set(:@leases, true)
+        end
       end
 
       def install_sequel

@@ -13,6 +13,7 @@ module Heddle
       # @param runners [RunnerThreads, nil] where the application runs; nil: in the loop's fibers
       def initialize(app, configuration, log, runners: nil)
         @log = log
+        @fibers = runners.nil?
         @access = log.access?
         proxies = configuration.trusted_networks
         @engine = HTTP::Engine.new(configuration.http, on_rejection: log.method(:rejected), proxies:,
@@ -35,10 +36,17 @@ module Heddle
       def call(exchange)
         @handler.call(exchange)
       ensure
+        end_leases(exchange) if @fibers
         @log.request(exchange) if @access
       end
 
       private
+
+      def end_leases(exchange)
+        Databases.end_leases
+      rescue StandardError => e
+        @log.failure(exchange, e)
+      end
 
       def make_handler(app, env_builder, methods, runners, options)
         return Rack::ThreadHandler.new(app, env_builder, @log, runners, **options) if runners
