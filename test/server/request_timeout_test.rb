@@ -50,6 +50,21 @@ class RequestTimeoutTest < Minitest::Test
     assert_includes errors.string, "TimeoutError"
   end
 
+  # What the application has answered may be made of what the cancelled tasks have not found.
+  def test_a_request_whose_tasks_take_too_long_is_answered_with_503_and_its_body_closed
+    closed = false
+    body = Struct.new(:each).new(nil)
+    body.define_singleton_method(:close) { closed = true }
+    app = lambda do |_|
+      Heddle.async { sleep }
+      [200, {}, body]
+    end
+    serving(app, request_timeout: 0.05) { assert_equal "503", get("/").code }
+
+    assert closed
+    assert_includes output.string, "GET / was given up after 0.05 s\n"
+  end
+
   def test_an_answer_that_has_begun_may_take_its_time
     body = ->(stream) { sleep 0.1 and stream.write("late") and stream.close }
     serving(->(_) { [200, {}, body] }, request_timeout: 0.05) { assert_equal "late", get("/").body }

@@ -17,30 +17,45 @@ module Heddle
         @log = log
       end
 
+      # The scope of a request and of the tasks that it starts: the answer is ready when they have ended.
+      class Limit < Concurrency::Deadline
+        # @return [Boolean] is its time over?
+        def over? = @expired
+      end
+      private_constant :Limit
+
       # @param env [Hash{String => Object}]
       # @return [Array] the application's response, or the one for a timeout
       # @raise [TimeoutError] of a limit that the application itself has set
       def call(env)
-        cancelled = nil
-        Heddle.timeout(@seconds) do
-          @app.call(env)
+        answer = cancelled = nil
+        limit = Limit.new(Concurrency::Context.of(Fiber.current_scheduler).task!, @seconds)
+        limit.run do
+          answer = @app.call(env)
         rescue Cancelled => e
           cancelled = e
           raise
         end
       rescue TimeoutError
-        raise unless cancelled
+        raise unless limit&.over?
 
+        close_body(answer)
         give_up(env, cancelled)
       end
 
       private
 
       def give_up(env, cancelled)
-        place = cancelled.backtrace.find { |line| !line.start_with?("<internal:", LIBRARY) }
+        place = cancelled&.backtrace&.find { |line| !line.start_with?("<internal:", LIBRARY) }
         @log.notice("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} was given up after #{@seconds} s" \
                     "#{", in #{place}" if place}")
         [503, { "content-type" => "text/plain; charset=utf-8" }, ["The request took longer than #{@seconds} s.\n"]]
+      end
+
+      # The application has answered, but its tasks have not ended in time.
+      def close_body(answer)
+        body = answer[2] if answer.is_a?(Array)
+        body.close if body.respond_to?(:close)
       end
 
       LIBRARY = ::File.expand_path("..", __dir__).freeze # for Ractors

@@ -13,7 +13,7 @@ module Heddle
       # @param runners [RunnerThreads, nil] where the application runs; nil: in the loop's fibers
       def initialize(app, configuration, log, runners: nil)
         @log = log
-        @fibers = runners.nil?
+        @leases = runners.nil? && Ractor.current == Ractor.main
         @access = log.access?
         proxies = configuration.trusted_networks
         @engine = HTTP::Engine.new(configuration.http, on_rejection: log.method(:rejected), proxies:,
@@ -36,7 +36,7 @@ module Heddle
       def call(exchange)
         @handler.call(exchange)
       ensure
-        end_leases(exchange) if @fibers
+        end_leases(exchange) if @leases
         @log.request(exchange) if @access
       end
 
