@@ -57,8 +57,8 @@ module Heddle
         ::Sequel.extension(:fiber_concurrency) if fibers && defined?(::Sequel::Database)
       end
 
-      # Ends the permanent leases of the calling fiber, whose request has ended. In a Rails application Rails has done so;
-      # in another one the connections would stay with a fiber that only waits for its next request.
+      # Ends the permanent leases of the calling fiber, whose request has ended. In a Rails application Rails has done
+      # so. In another one the connections would stay with a fiber that only waits for its next request.
       #
       # @return [void]
       def end_leases

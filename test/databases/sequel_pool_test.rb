@@ -61,22 +61,6 @@ class SequelPoolTest < Minitest::Test
     end
   end
 
-  KINDS.each do |kind, options|
-    define_method("test_status_and_metrics_show_a_#{kind}_pool_with_the_tasks_that_wait") do
-      database = frozen(1, pool_class: kind.to_sym, name: "shop of #{kind}", **options)
-      Heddle.run do
-        database.synchronize do
-          task = Heddle.async { ask(database) }
-          sleep 0 until queued?(task)
-
-          assert_equal [1, 1, 1, 0, 1], row(kind).values_at(:limit, :size, :busy, :idle, :waiting)
-        end
-      end
-
-      assert_equal [1, 1, 0, 1, 0], row(kind).values_at(:limit, :size, :busy, :idle, :waiting)
-    end
-  end
-
   # Its fiber was killed while it connected, and others had the pool's mutex.
   def test_a_place_that_a_fiber_has_left_without_a_connection_is_free
     database = frozen(1, pool_class: :threaded)
@@ -95,6 +79,20 @@ class SequelPoolTest < Minitest::Test
   end
 
   KINDS.each do |kind, options|
+    define_method("test_status_and_metrics_show_a_#{kind}_pool_with_the_tasks_that_wait") do
+      database = frozen(1, pool_class: kind.to_sym, name: "shop of #{kind}", **options)
+      Heddle.run do
+        database.synchronize do
+          task = Heddle.async { ask(database) }
+          sleep 0 until queued?(task)
+
+          assert_equal [1, 1, 1, 0, 1], row(kind).values_at(:limit, :size, :busy, :idle, :waiting)
+        end
+      end
+
+      assert_equal [1, 1, 0, 1, 0], row(kind).values_at(:limit, :size, :busy, :idle, :waiting)
+    end
+
     define_method("test_a_waiting_task_of_a_#{kind}_pool_gets_a_connection_when_another_is_killed_while_it_connects") do
       gate = Queue.new
       slow = connecting = false
@@ -155,6 +153,7 @@ class SequelPoolTest < Minitest::Test
     connection = Class.new(PG::Connection) do
       define_method(:consume_input) { asked = true }
       define_method(:finished?) { false }
+      define_method(:pipeline_status) { PG::PQ_PIPELINE_OFF }
       define_method(:transaction_status) { PG::PQTRANS_IDLE }
     end.allocate
     connection.instance_variable_set(:@heddle_settlement, settlement = Queue.new)

@@ -129,8 +129,8 @@ module Heddle
       # For the scheduler of a reactor: its tasks are ended when it is closed, and not waited for.
       module Closing
         # As {TaskEnd}, for the fibers of `Fiber.schedule`.
-        def fiber(*arguments, **options, &block)
-          super(*arguments, **options) do
+        def fiber(*, **, &block)
+          super do
             block.call
           ensure
             ImplicitTask.end_with(Fiber.current)

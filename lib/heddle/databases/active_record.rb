@@ -87,8 +87,8 @@ module Heddle
         end
       end
 
-      # Put before Active Record's class of transactions that are not savepoints. When a BEGIN is interrupted, the server
-      # may have carried it out. Active Record counts the transaction as not begun, and so never rolls it back.
+      # Put before Active Record's class of transactions that are not savepoints. When a BEGIN is interrupted, the
+      # server may have carried it out. Active Record counts the transaction as not begun, and so never rolls it back.
       module RealTransaction
         def materialize!
           super

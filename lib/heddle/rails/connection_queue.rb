@@ -3,8 +3,8 @@
 module Heddle
   module Rails
     # Put before Active Record's queue of those who wait for a connection: a task that waits counts as load, so that the
-    # server lets no more requests in than the pool can serve, and one that is cancelled or killed in the moment in which
-    # it is given a connection passes its turn on.
+    # server lets no more requests in than the pool can serve, and one that is cancelled or killed in the moment in
+    # which it is given a connection passes its turn on.
     module ConnectionQueue
       # The counters of a queue.
       Counts = Struct.new(:waits, :wait_seconds, :timeouts)
