@@ -42,6 +42,12 @@ class AbandonedQueryTest < Minitest::Test
     assert_equal({ "cancelled" => idle, "killed" => idle, "kept" => idle }, seen)
   end
 
+  def test_a_statement_of_sequel_that_was_interrupted_while_it_was_prepared_can_be_called_again
+    seen = database_program("interrupted_prepare_program", "sequel", "pg", limit: 1)
+
+    assert_equal({ "interrupted" => "Timeout::Error", "next" => [42] }, seen)
+  end
+
   DatabasePrograms::LIBRARIES.each_key do |library|
     define_method("test_#{library}_repeats_a_cancel_that_came_before_the_query") do
       seen = database_program("lost_cancel_program", library, "pg", limit: 1)

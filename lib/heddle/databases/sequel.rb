@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "English"
+
 module Heddle
   module Databases
     # Sequel's connections.
@@ -18,7 +20,7 @@ module Heddle
           ended = true
           value
         ensure
-          Sequel.settle(connection) unless ended
+          Sequel.interrupted(sql, connection) unless ended
         end
 
         # At the end of its block a transaction sees no error when Fiber#kill ends it, and would commit half of what the
@@ -195,6 +197,20 @@ module Heddle
           pool.class.prepend(QueueMutex) if pool.respond_to?(:fill_queue, true)
         end
 
+        # A statement was left without its result. After an interrupted PREPARE it is unknown whether the server knows
+        # the name. Sequel would prepare it again, and fail each time: no other fiber gets the connection.
+        #
+        # @param sql [String]
+        # @param connection [Object]
+        # @return [void]
+        def interrupted(sql, connection)
+          return unless postgresql?(connection)
+
+          spoiled = sql.start_with?("PREPARE ") && !$ERROR_INFO.is_a?(::PG::Error)
+          connection.instance_variable_set(:@heddle_spoiled, true) if spoiled
+          settle(connection)
+        end
+
         # @param connection [Object]
         # @return [void]
         def settle(connection)
@@ -217,6 +233,8 @@ module Heddle
         private
 
         def fit_for_postgresql?(connection)
+          return false if connection.instance_variable_defined?(:@heddle_spoiled)
+
           Postgresql.settle(connection) && Postgresql.leave_pipeline(connection) && Postgresql.alive?(connection)
         end
 
