@@ -53,6 +53,40 @@ class ClientPoolTest < ClientCase
     assert_operator Client.statistics.fetch(server.url)[:wait_seconds], :>=, 0.05
   end
 
+  # The first request reads its head, then the second one waits for the connection, then the server ends the first body.
+  # @yield [socket] how the server ends the body
+  # @return [Array<String>] both bodies
+  def pass_on(&ending)
+    gate = Thread::Queue.new
+    done = Thread::Queue.new
+    server = serve do |socket, request|
+      next socket.write(hello("second")) unless request.target == "/first"
+
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+      gate.pop
+      ending.call(socket)
+      done.push(true)
+    end
+    client = Client.new(server.url, proxy: nil, max_connections: 1)
+    second = nil
+    first = client.stream(:get, "/first") do |response|
+      second = Thread.new { client.post("/second", body: "x").body }
+      until_true { Client.statistics.fetch(server.url)[:waiting] == 1 }
+      gate.push(true)
+      done.pop
+      response.body
+    end
+    [first, second.value]
+  end
+
+  def test_a_connection_that_was_closed_after_the_answer_is_not_passed_on
+    assert_equal %w[first second], pass_on { |socket| socket.write("first") && socket.close }
+  end
+
+  def test_an_answer_that_nobody_has_asked_for_is_not_that_to_the_request_that_waits
+    assert_equal %w[first second], pass_on { |socket| socket.write("first#{hello("forged")}") }
+  end
+
   # Whoever is cancelled while it waits, or with a connection, leaves room for the next one.
   def test_cancelled_requests_leave_no_connection_behind
     server = serve { |socket, request| request.target == "/slow" ? socket.read : socket.write(hello) }

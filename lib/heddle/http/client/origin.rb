@@ -180,12 +180,23 @@ module Heddle
           began = now
           room = waiter.pop(timeout: seconds_left(limits.pool, deadline))
           count_time(:wait_seconds, began)
-          return room if room
+          return room.is_a?(Connection) ? room_of(room) : room if room
 
           raise PoolTimeout, "all #{@settings.max_connections} connections to #{self} (`max_connections`) were in " \
                              "use for longer than the time limit `pool`"
         ensure
           give_up(waiter) if waiter && !room
+        end
+
+        # A connection that another request has passed on is like an idle one: its server may have closed it, or have
+        # sent more than the answer.
+        # @return [Connection, Symbol] :room where the connection is closed
+        def room_of(connection)
+          return connection unless connection.stale?
+
+          @lock.synchronize { @figures[:stale] += 1 }
+          connection.close
+          :room
         end
 
         def queue(waiter)
