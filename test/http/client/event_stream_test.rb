@@ -31,6 +31,28 @@ class ClientEventStreamTest < ClientCase
     assert_equal [nil, "1", "3"], last_ids(server)
   end
 
+  def test_errors_of_requests_that_the_block_makes_are_the_blocks
+    server = script("#{HEAD}id: 1\ndata: one\n\nid: 2\ndata: two\n\n")
+    gone = serve { |socket, _| socket.close }
+    client = Client.new(server.url, proxy: nil)
+
+    assert_raises(Client::ConnectionLost) { client.events("/", pause: 0.001) { client.get("#{gone.url}/") } }
+    assert_equal 1, server.received.size
+  end
+
+  def test_an_id_that_no_field_can_carry_is_ignored
+    server = script("#{HEAD}id: 1\ndata: one\n\nid: \x01\ndata: two\n\n")
+
+    assert_equal [%w[1 one], %w[1 two]], events(server)
+    assert_equal [nil, "1"], last_ids(server)
+  end
+
+  def test_a_time_to_wait_that_is_none_is_ignored
+    server = script("#{HEAD}retry: #{"9" * 400}\ndata: one\n\n", "#{HEAD}retry: #{"9" * 20}\ndata: two\n\n")
+
+    assert_equal [["", "one"], ["", "two"]], events(server)
+  end
+
   def test_it_begins_after_an_event_of_the_callers
     server = script("#{HEAD}data: one\n\n")
 

@@ -13,6 +13,12 @@ module Heddle
         # @return [Integer, nil] milliseconds after which to connect again, if the server has said
         attr_reader :retry_after
 
+        # No field of a request can carry them in Last-Event-ID (RFC 9110, 5.5). WHATWG HTML names only the first.
+        CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/
+        # Milliseconds above a billion, eleven days, are a fault.
+        TIME = /\A\d{1,9}\z/
+        private_constant :CONTROLS, :TIME
+
         def initialize(last_id = "")
           @last_id = @id = last_id
           @buffer = String.new
@@ -77,8 +83,8 @@ module Heddle
           case name
           when "data" then add(value)
           when "event" then @type = value
-          when "id" then @id = value unless value.include?("\0")
-          when "retry" then @retry_after = Integer(value, 10) if value.match?(/\A\d+\z/)
+          when "id" then @id = value unless value.match?(CONTROLS)
+          when "retry" then @retry_after = Integer(value, 10) if value.match?(TIME)
           end
         end
 

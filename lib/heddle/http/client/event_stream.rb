@@ -53,7 +53,7 @@ module Heddle
             end
           end
         rescue Error => e
-          raise if FINAL.any? { |final| e.is_a?(final) }
+          raise if e.equal?(@raised) || FINAL.any? { |final| e.is_a?(final) }
 
           e.is_a?(IncompleteBody) || e.is_a?(ReadTimeout) ? @pause : longer_pause(nil)
         end
@@ -67,13 +67,13 @@ module Heddle
           raise ProtocolError, "#{response.url} is no stream of events: it answers #{response.status} #{type}".rstrip
         end
 
-        def read(response)
+        def read(response, &block)
           @failures = 0
           reader = EventReader.new(@last_id)
           response.each do |piece|
             reader.feed(piece) do |event|
               @last_id = event.id
-              yield event
+              give(event, &block)
             end
           end
         ensure
@@ -81,6 +81,14 @@ module Heddle
             @last_id = reader.last_id
             @pause = reader.retry_after / 1000.0 if reader.retry_after
           end
+        end
+
+        # The block may send requests of its own, whose errors are no loss of this stream.
+        def give(event)
+          yield event
+        rescue Error => e
+          @raised = e
+          raise
         end
 
         # Doubled by each failure, and different for each client (full jitter); Retry-After is obeyed up to the longest.
