@@ -83,7 +83,27 @@ class ClientTlsTest < ClientCase
     assert_raises(Client::TLSError) { client(minimum: "1.3").get("https://localhost:#{port}/") }
   end
 
-  # s_server -www says "Reused" for a session that is resumed.
+  def test_a_least_version_that_is_written_otherwise_stands_for_no_older_one
+    port = s_server(TestCertificates.make("localhost", ca: @authority), "-tls1_2")
+
+    assert_raises(Client::TLSError) { client(minimum: 1.3).get("https://localhost:#{port}/") }
+    ["TLSv1.3", :tls, "1.4"].each { |text| assert_raises(ArgumentError) { client(minimum: text) } }
+  end
+
+  def test_a_server_is_called_by_its_name_without_the_dot_at_its_end
+    names = Thread::Queue.new
+    pair = TestCertificates.make("localhost", ca: @authority)
+    context = OpenSSL::SSL::SSLContext.new
+    context.add_certificate(*pair)
+    context.servername_cb = ->((_, name)) { names.push(name) && nil }
+    server = serve(wrap: ->(socket) { OpenSSL::SSL::SSLSocket.new(socket, context).accept }) do |socket, _|
+      socket.write(hello)
+    end
+
+    in_loop { assert_equal "hello", client.get("https://localhost.:#{server.port}/").body }
+    assert_equal "localhost", names.pop(timeout: 0)
+  end
+
   def test_a_server_that_asks_for_a_certificate_gets_the_clients_own
     port = s_server(TestCertificates.make("localhost", ca: @authority),
                     "-Verify", "1", "-verify_return_error", "-CAfile", @ca, "-tls1_2")
@@ -93,6 +113,7 @@ class ClientTlsTest < ClientCase
     error_of(port)
   end
 
+  # s_server -www says "Reused" for a session that is resumed.
   def test_a_session_is_resumed
     ["-tls1_3", "-tls1_2"].each do |version|
       port = s_server(TestCertificates.make("localhost", ca: @authority), version)

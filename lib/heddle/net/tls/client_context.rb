@@ -51,7 +51,8 @@ module Heddle
         # @raise [OpenSSL::SSL::SSLError, TLSTimeout, SystemCallError]
         def handshake(socket, host, deadline)
           secure = OpenSSL::SSL::SSLSocket.new(socket, @context)
-          secure.hostname = host unless host.match?(/\A(?:[\d.]+|.*:.*)\z/) # an address is no name (RFC 6066, 3)
+          # An address is no name, and a name has no dot at its end there (RFC 6066, 3).
+          secure.hostname = host.delete_suffix(".") unless host.match?(/\A(?:[\d.]+|.*:.*)\z/)
           key = "#{host}:#{socket.remote_address.inspect_sockaddr}" if socket.is_a?(Socket)
           session = key && @sessions[key]
           secure.session = session if session
@@ -71,7 +72,7 @@ module Heddle
           context.set_params(ca ? ca_parameters(ca) : {})
           context.verify_mode = OpenSSL::SSL::VERIFY_NONE unless @verify
           context.verify_hostname = false # asked once the handshake is complete, also of addresses
-          context.min_version = minimum == "1.3" ? OpenSSL::SSL::TLS1_3_VERSION : OpenSSL::SSL::TLS1_2_VERSION
+          context.min_version = version(minimum)
           context.alpn_protocols = protocols
           context.add_certificate(*own_certificate(cert, key)) if cert
           context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_CLIENT |
@@ -79,6 +80,15 @@ module Heddle
           context.session_new_cb = method(:keep_session)
           context.setup
           context
+        end
+
+        # A version that is written otherwise must not stand for an older one.
+        def version(text)
+          case text&.to_s
+          when nil, "1.2" then OpenSSL::SSL::TLS1_2_VERSION
+          when "1.3" then OpenSSL::SSL::TLS1_3_VERSION
+          else raise ArgumentError, "tls minimum: is #{text.inspect}, and must be \"1.2\" or \"1.3\""
+          end
         end
 
         def ca_parameters(ca)
