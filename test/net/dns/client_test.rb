@@ -53,6 +53,23 @@ class DNSClientTest < Minitest::Test
     end
   end
 
+  def test_a_child_process_asks_over_a_connection_of_its_own
+    upstream(cache_size: 0) do |client, asked|
+      client.records("long.up.test", :TXT)
+      from_child, to_parent = IO.pipe
+      child = fork do
+        to_parent.write(client.records("long.up.test", :TXT).size)
+      ensure
+        exit!(0)
+      end
+      Process.wait(child)
+      to_parent.close
+
+      assert_equal ["1", 1], [from_child.read, client.connections]
+      assert_equal 2, asked.count { |_, _, transport| transport == :tcp }
+    end
+  end
+
   def test_aliases_in_a_circle_end
     program = ->(query) { query.answer(query.name == "a.test" ? "b.test" : "a.test", type: :CNAME) }
     upstream(program) { |client, _| assert_empty client.records("a.test", :A) }

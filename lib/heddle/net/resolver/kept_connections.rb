@@ -59,7 +59,7 @@ module Heddle
           return if @process == Process.pid
 
           @process = Process.pid
-          @kept.each_value { |list| list.each_key(&:close) }
+          @kept.each_value { |list| list.each { |kept| kept.first.close } }
           @kept.clear
         end
       end
