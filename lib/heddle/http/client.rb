@@ -126,8 +126,8 @@ module Heddle
       def request(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
         limits = timeout ? time_limits(timeout) : @limits
-        perform(request, limits, deadline_of(limits)) do |exchange, head|
-          decoder = Decoder.for(head, @body_limit)
+        perform(request, limits, deadline_of(limits)) do |exchange, head, answered|
+          decoder = Decoder.for(head, answered, @body_limit)
           decoder ? decoder.read_all(exchange) : exchange.read_all(@body_limit)
         end
       end
@@ -143,7 +143,7 @@ module Heddle
         limits = timeout ? time_limits(timeout) : @limits
         result = nil
         perform(request, limits, deadline_of(limits)) do |exchange, head, answered|
-          body = Body.new(exchange, Decoder.for(head, nil), @body_limit)
+          body = Body.new(exchange, Decoder.for(head, answered, nil), @body_limit)
           result = yield Response.new(head, body, answered.origin, answered.target)
           body
         end

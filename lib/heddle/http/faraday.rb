@@ -24,7 +24,11 @@ module Heddle
                  timeout: %i[connect tls write first_byte read] }.freeze
       # Faraday's middleware for multipart bodies sets a length; the client sets them from the body.
       FRAMING = %w[content-length transfer-encoding].freeze
-      private_constant :ERRORS, :PHASES, :FRAMING
+      # They describe a body that the client has decompressed.
+      CODING = %w[content-encoding content-length].freeze
+      # Ways to write TLS 1.3 as the least version. The client takes none below TLS 1.2 anyway.
+      NEWEST_TLS = %w[TLS1_3 TLSv1_3 772].freeze
+      private_constant :ERRORS, :PHASES, :FRAMING, :CODING, :NEWEST_TLS
 
       # @param options [Hash] of {Client#initialize}
       def initialize(app = nil, options = {}, &)
@@ -45,16 +49,25 @@ module Heddle
 
       def whole(env)
         response = client(env).request(env.method.name.upcase, env.url.to_s, **details(env))
-        save_response(env, response.status, response.body, response.headers, nil)
+        save_response(env, response.status, response.body, headers(env, response), nil)
       end
 
       # Its pieces are the caller's as they come.
       def stream(env)
         client(env).stream(env.method, env.url.to_s, **details(env)) do |response|
-          save_response(env, response.status, "", response.headers, nil, finished: false)
+          save_response(env, response.status, "", headers(env, response), nil, finished: false)
           env.stream_response { |&give| response.each(&give) }
         end
         env.response&.finish(env) unless env.parallel?
+      end
+
+      # Middleware that has asked for compressed bodies decompresses those that say that they are.
+      def headers(env, response)
+        codings = Client::Decoder.codings(response["content-encoding"].to_s)
+        asked = env.request_headers.any? { |name, _| name.casecmp?("accept-encoding") }
+        return response.headers unless asked && response.status != 206 && Client::Decoder.known?(codings)
+
+        response.headers.except(*CODING)
       end
 
       def details(env)
@@ -71,14 +84,31 @@ module Heddle
       end
 
       def client(env)
-        proxy = env.request.proxy&.uri&.to_s
+        proxy = env.request.proxy && proxy_url(env.request.proxy)
         key = [env.ssl.to_hash, proxy]
         @clients[key] ||= Client.new(redirects: 0, proxy: proxy, tls: tls(env.ssl), **@connection_options)
       end
 
+      # Faraday has name and password in the URL, or beside it.
+      def proxy_url(proxy)
+        return proxy.uri&.to_s unless proxy.uri && proxy.user
+
+        proxy.uri.dup.tap do |uri|
+          uri.userinfo = [proxy.user, proxy.password.to_s].map { |part| URI.encode_uri_component(part) }.join(":")
+        end.to_s
+      end
+
       def tls(ssl)
-        options = { ca: ssl.ca_file || ssl.ca_path, verify: ssl.verify == false ? false : nil }.compact
+        trusting = ssl.verify == false || ssl.verify_mode&.zero? # VERIFY_NONE
+        options = { ca: ssl.ca_file || ssl.ca_path, verify: trusting ? false : nil,
+                    cert: pem(Array(ssl.client_cert)), key: pem(Array(ssl.client_key)),
+                    minimum: NEWEST_TLS.include?(ssl.min_version.to_s) ? "1.3" : nil }.compact
         options.empty? ? nil : options
+      end
+
+      # Certificates, keys, and what is text already.
+      def pem(parts)
+        parts.map { |part| part.respond_to?(:to_pem) ? part.to_pem : part }.join if parts.any?
       end
     end
 

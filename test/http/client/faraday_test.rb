@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tmpdir"
+require "zlib"
 require_relative "support/client_case"
+require_relative "../../support/certificates"
 require "heddle/http/faraday"
 
 class FaradayTest < ClientCase
@@ -45,6 +48,73 @@ class FaradayTest < ClientCase
     end
 
     assert_equal [%w[one two], 200], [pieces, response.status]
+  end
+
+  def test_a_proxy_hears_name_and_password_wherever_faraday_has_them
+    proxy = serve { |socket, request| socket.write(hello(request["proxy-authorization"].to_s)) }
+    address = proxy.url.delete_prefix("http://")
+
+    [{ uri: proxy.url, user: "me", password: "p:@ s" }, "http://me:p%3A%40%20s@#{address}"].each do |choice|
+      text = Faraday.new("http://a.example", proxy: choice) { |builder| builder.adapter :heddle }.get("/").body
+      assert_equal "Basic #{["me:p:@ s"].pack("m0")}", text
+    end
+  end
+
+  # As faraday-gzip does.
+  class Decompress < Faraday::Middleware
+    def on_request(env) = env[:request_headers]["Accept-Encoding"] ||= "gzip,br"
+
+    def on_complete(env)
+      case env[:response_headers]["Content-Encoding"]
+      when "gzip" then env[:body] = Zlib.gunzip(env[:body])
+      when "br" then env[:body] = env[:body].swapcase
+      end
+    end
+  end
+
+  def test_middleware_that_decompresses_finds_what_its_headers_say
+    server = serve do |socket, request|
+      coding = request.target.delete_prefix("/")
+      body = coding == "gzip" ? Zlib.gzip("hello") : "HELLO"
+      socket.write(hello(body).b.sub("\r\n", "\r\nContent-Encoding: #{coding}\r\n"))
+    end
+    faraday = Faraday.new(server.url) do |builder|
+      builder.use Decompress
+      builder.adapter :heddle
+    end
+
+    assert_equal %w[hello hello], %w[/gzip /br].map { |path| faraday.get(path).body }
+  end
+
+  # @param settings [Hash] of the context
+  def tls_server(authority, **settings)
+    context = OpenSSL::SSL::SSLContext.new
+    context.add_certificate(*TestCertificates.make("localhost", ca: authority))
+    settings.each { |name, value| context.public_send("#{name}=", value) }
+    accept = lambda do |socket|
+      OpenSSL::SSL::SSLSocket.new(socket, context).accept
+    rescue OpenSSL::SSL::SSLError
+      socket.tap(&:close)
+    end
+    serve(wrap: accept) { |socket, _| socket.write(hello(socket.peer_cert.subject.to_s)) }
+  end
+
+  def test_certificates_and_versions_are_those_that_faraday_names
+    authority = TestCertificates.make("authority", authority: true)
+    store = OpenSSL::X509::Store.new.add_cert(authority.first)
+    cert, key = TestCertificates.make("me", ca: authority)
+    Dir.mktmpdir do |folder|
+      ca_file, = TestCertificates.write(folder, "ca", authority)
+      server = tls_server(authority, verify_mode: 3, cert_store: store, max_version: :TLS1_2)
+      get = lambda do |**more|
+        ssl = { ca_file:, client_cert: cert, client_key: key, **more }
+        Faraday.new("https://localhost:#{server.port}", ssl:) { |builder| builder.adapter :heddle }.get("/").body
+      end
+
+      assert_equal "/CN=me", get.call
+      assert_raises(Faraday::SSLError) { get.call(min_version: "TLS1_3") }
+      assert_equal "/CN=me", get.call(ca_file: nil, verify_mode: OpenSSL::SSL::VERIFY_NONE)
+    end
   end
 
   def test_errors_are_faradays

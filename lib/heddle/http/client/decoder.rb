@@ -10,19 +10,32 @@ module Heddle
         KNOWN = %w[gzip x-gzip deflate].freeze
         ANY_ZLIB = Zlib::MAX_WBITS + 32 # gzip or zlib, by its first bytes
         RAW = -Zlib::MAX_WBITS
-        private_constant :KNOWN, :ANY_ZLIB, :RAW
+        # Bytes by which a compressed body may be larger than its content.
+        SLACK = 65_536
+        PARTIAL = 206
+        private_constant :PARTIAL, :KNOWN, :ANY_ZLIB, :RAW, :SLACK
 
+        # @param encoding [String] Content-Encoding
+        # @return [Array<String>] in lower case
+        def self.codings(encoding) = encoding.downcase.split(",").map(&:strip) - ["", "identity"]
+
+        # @param codings [Array<String>]
+        def self.known?(codings) = codings.size == 1 && KNOWN.include?(codings.first)
+
+        # A part of a body (206) is a part of its compressed form (RFC 9110, 14.2), which can't be undone.
         # @param head [H1::ReceivedResponse]
+        # @param request [Request] that has it as its answer
         # @param limit [Integer, nil] bytes that may come out
         # @return [Decoder, nil] nil: nothing is to be undone
-        # @raise [DecodingError] for another encoding than gzip or deflate, and for several at once
-        def self.for(head, limit)
+        # @raise [DecodingError] for another encoding than gzip or deflate, and for several at once, unless the caller
+        #   has asked for encodings of its own
+        def self.for(head, request, limit)
           encoding = Fields.value(head.fields, "content-encoding")
-          return unless encoding && head.body?
+          return unless encoding && head.body? && head.status != PARTIAL
 
-          names = encoding.to_s.downcase.split(",").map(&:strip) - ["", "identity"]
-          return if names.empty?
-          return new(limit, whole: !head.until_close?) if names.size == 1 && KNOWN.include?(names.first)
+          names = codings(encoding)
+          return new(limit, whole: !head.until_close?) if known?(names)
+          return if names.empty? || request.own_encodings?
 
           raise DecodingError, "the answer's Content-Encoding is #{encoding.inspect}; only one can be undone: " \
                                "gzip or deflate"
@@ -32,7 +45,7 @@ module Heddle
         def initialize(limit, whole:)
           @limit = limit
           @whole = whole
-          @size = 0
+          @size = @taken = 0
           @members = 0
         end
 
@@ -50,6 +63,7 @@ module Heddle
         # @param piece [String]
         # @yieldparam decoded [String]
         def feed(piece, &)
+          take(piece)
           until piece.empty?
             @inflater ||= Zlib::Inflate.new(window_for(piece))
             before = @inflater.total_in
@@ -77,6 +91,14 @@ module Heddle
         def window_for(piece)
           first = piece.getbyte(0)
           (first & 0x0f) == 8 || first == 0x1f ? ANY_ZLIB : RAW
+        end
+
+        # A compressed body may be endless and yet have nothing in it.
+        def take(piece)
+          @taken += piece.bytesize
+          return unless @limit && @taken > (@limit * 2) + SLACK
+
+          raise BodyTooLarge, "the compressed body is much larger than #{@limit} bytes (`body_limit`)"
         end
 
         def count(decoded)

@@ -8,7 +8,12 @@ module Heddle
         TARGET = %r{\A/[!-"$-~]*\z} # a path and a query as they are sent
         URL = %r{\Ahttps?://}i
         USUAL_PORTS = { "http" => 80, "https" => 443 }.freeze
-        private_constant :TARGET, :URL, :USUAL_PORTS
+        PORTS = 1..65_535
+        # Scheme, user, host and port of a URL that may be relative.
+        AUTHORITY = %r{\A(?:[a-z][a-z0-9+.-]*:)?(?://[^/?#]*)?}i
+        # RFC 3986 allows these in no path and no query.
+        UNENCODED = /[^!-~]|["<>\[\\\]^`{|}]|%(?!\h\h)/n
+        private_constant :TARGET, :URL, :USUAL_PORTS, :PORTS, :AUTHORITY, :UNENCODED
 
         # @param base [String, nil]
         # @param settings [ConnectionSettings]
@@ -34,8 +39,8 @@ module Heddle
             return [base_origin, @prefix.empty? ? url : "#{@prefix}#{url}", own_fields(@base)]
           end
           unless whole?(url)
-            raise ArgumentError,
-                  "#{url.inspect} is no http:// or https:// URL, and the client has no base"
+            raise ArgumentError, "#{url.inspect} is no http:// or https:// URL, and " \
+                                 "#{@base ? "no path after the base, which begins with /" : "the client has no base"}"
           end
 
           uri = parse(url)
@@ -45,7 +50,7 @@ module Heddle
         # @param location [String] of a redirect, seen from this origin and target
         # @return [Array(Origin, String, Hash)]
         def follow(location, origin, target)
-          uri = URI.join("#{origin}#{target}", location)
+          uri = URI.join(encoded("#{origin}#{target}"), encoded(location))
           find(uri.to_s)
         rescue URI::Error, ArgumentError
           raise RedirectError, "#{origin}#{target} redirects to #{location.inspect}, which can't be followed"
@@ -57,11 +62,22 @@ module Heddle
 
         def whole?(url) = url.match?(URL)
 
+        # Servers send Locations with blanks, umlauts and brackets, and browsers percent-encode them (WHATWG URL).
+        def encoded(url)
+          url = url.b
+          authority = url[AUTHORITY]
+          rest = url.byteslice(authority.bytesize..)
+          authority + rest.gsub(UNENCODED) { |character| format("%%%02X", character.ord) }
+        end
+
         def parse(url)
           uri = URI.parse(url)
-          return uri if uri.is_a?(URI::HTTP) && uri.hostname && !uri.hostname.empty?
+          unless uri.is_a?(URI::HTTP) && uri.hostname && !uri.hostname.empty?
+            raise ArgumentError, "#{url.inspect} is no http:// or https:// URL with a host"
+          end
+          return uri if PORTS.cover?(uri.port)
 
-          raise ArgumentError, "#{url.inspect} is no http:// or https:// URL with a host"
+          raise ArgumentError, "#{url.inspect}: the port is #{uri.port}, and must be from 1 to 65535"
         rescue URI::InvalidURIError
           raise ArgumentError, "#{url.inspect} is no URL: other characters than RFC 3986 allows must be percent-encoded"
         end

@@ -30,6 +30,13 @@ module Heddle
 
         def idempotent? = IDEMPOTENT.include?(@method)
 
+        # Does the caller name the encodings that it understands?
+        def own_encodings?
+          @fields.each.any? do |name, value|
+            name.casecmp?("accept-encoding") && value != Defaults::HEADERS["Accept-Encoding"]
+          end
+        end
+
         # Can the body be sent again?
         def replayable? = !streams_body? || @body.replayable?
 

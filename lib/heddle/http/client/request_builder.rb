@@ -42,10 +42,18 @@ module Heddle
           body, described = Payload.make(method, payload || {})
           given = [own, described, Fields.without_framing(headers)]
           fields = given.reduce(@headers) { |merged, more| Fields.merge(merged, more) }.compact
-          Request.new(method, origin, target, fields_of(origin, fields), body)
+          Request.new(method, origin, target, fields_of(origin, whole_parts(fields)), body)
         end
 
         private
+
+        # A range of a compressed body is of no use without the rest. A caller may ask for it all the same.
+        def whole_parts(fields)
+          return fields unless fields.any? { |name, _| name.casecmp?("range") } &&
+                               fields.value?(Defaults::HEADERS["Accept-Encoding"])
+
+          Fields.merge(fields, { "Accept-Encoding" => "identity" })
+        end
 
         def fields_of(origin, headers)
           list = headers.any? { |name, _| name.casecmp?("host") } ? [] : ["Host", origin.authority]

@@ -73,6 +73,8 @@ module Heddle
         def json(**)
           require "json"
           JSON.parse(body, **)
+        rescue EncodingError => e
+          raise JSON::ParserError, "#{url}: the body is no text in #{body.encoding}: #{e.message}"
         end
 
         # The body in pieces, as they come.
@@ -147,7 +149,7 @@ module Heddle
           return Encoding::BINARY unless type
 
           charset = type[/;\s*charset="?([\w.:-]+)/i, 1]
-          return Encoding.find(charset) if charset
+          return Encoding.find(charset) || Encoding::BINARY if charset # nil: "internal", where Ruby has none
 
           type.match?(%r{\A(?:text/|application/(?:[\w.-]+\+)?json\b)}i) ? Encoding::UTF_8 : Encoding::BINARY
         rescue ArgumentError

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "zlib"
+require_relative "support/client_case"
+
+# Servers that say what no standard has, and users that ask for it.
+class ClientSloppyServersTest < ClientCase
+  # @return [String] the target that a Location leads to
+  def target_after(location, from = "/")
+    server = serve do |socket, request|
+      next socket.write(hello(request.target)) unless request.target == from
+
+      socket.write("HTTP/1.1 302 F\r\nLocation: #{location}\r\nContent-Length: 0\r\n\r\n".b)
+    end
+    Client.new(server.url, proxy: nil).get(from).body
+  end
+
+  def test_a_location_is_followed_as_browsers_do_whatever_is_in_its_path
+    assert_equal "/a%20b", target_after("/a b")
+    assert_equal "/%C3%A4?x=%C3%B6", target_after("/\u00e4?x=\u00f6")
+    assert_equal "/a%5B1%5D?filter%5Bb%5D=%7C", target_after("/a[1]?filter[b]=|")
+    assert_equal "/100%25", target_after("/100%")
+    assert_equal "/%C3%A4", target_after("/%C3%A4")
+  end
+
+  def test_a_redirect_is_relative_to_whatever_path_was_asked_for
+    assert_equal "/ok", target_after("/ok", "/a|b[1]")
+    assert_equal "/a/ok", target_after("ok", "/a/b?filter[c]={d}")
+  end
+
+  def test_a_location_with_a_port_that_there_cannot_be_is_an_error_of_the_redirect
+    [0, 65_536, 99_999].each do |port|
+      assert_raises(Client::RedirectError) { target_after("http://127.0.0.1:#{port}/") }
+      assert_match(/port is #{port}/, assert_raises(ArgumentError) { Client.new("http://127.0.0.1:#{port}") }.message)
+    end
+  end
+
+  # @param headers [Hash] of the request
+  def answer_to(headers = {}, status: 200, coding: "gzip", body: "hello", **options)
+    server = serve do |socket, request|
+      @asked = request["Accept-Encoding"]
+      socket.write("HTTP/1.1 #{status} X\r\nContent-Encoding: #{coding}\r\n" \
+                   "Content-Length: #{body.bytesize}\r\n\r\n".b + body)
+    end
+    Client.new(server.url, proxy: nil, **options).get("/", headers:)
+  end
+
+  def test_a_part_of_a_compressed_body_comes_as_it_is
+    part = Zlib.gzip("hello").byteslice(5..)
+
+    assert_equal part, answer_to({ "Range" => "bytes=5-" }, status: 206, body: part).body
+    assert_equal "identity", @asked
+  end
+
+  def test_a_range_is_one_of_the_plain_body_unless_the_caller_wants_it_otherwise
+    answer_to({ "range" => "bytes=5-", "Accept-Encoding" => "gzip" }, body: Zlib.gzip("hello"))
+
+    assert_equal "gzip", @asked
+  end
+
+  def test_a_caller_who_asks_for_another_encoding_gets_it
+    assert_equal "compressed", answer_to({ "Accept-Encoding" => "br" }, coding: "br", body: "compressed").body
+    assert_equal "hello", answer_to({ "Accept-Encoding" => "br, gzip" }, body: Zlib.gzip("hello")).body
+    assert_raises(Client::DecodingError) { answer_to(coding: "br") }
+    assert_raises(Client::DecodingError) { answer_to({ "Accept-Encoding" => nil }, coding: "br") }
+  end
+
+  def test_a_compressed_body_without_content_has_an_end
+    empty = Zlib.gzip("") * 10_000
+
+    assert_raises(Client::BodyTooLarge) { answer_to(body: empty, body_limit: 50_000) }
+    assert_equal "", answer_to(body: empty).body
+  end
+
+  def typed(charset, body = "{}x")
+    head = "HTTP/1.1 200 OK\r\nContent-Type: a/b; charset=#{charset}\r\nContent-Length: #{body.bytesize}\r\n\r\n"
+    Client.new(serve { |socket, _| socket.write(head + body) }.url, proxy: nil).get("/")
+  end
+
+  def test_a_charset_that_is_none_leaves_the_body_as_it_is
+    %w[internal nonsense].each { |charset| assert_equal Encoding::BINARY, typed(charset).body.encoding }
+  end
+
+  def test_json_in_a_charset_that_it_cannot_be_in_is_no_json
+    %w[utf-7 utf-16].each { |charset| assert_raises(JSON::ParserError) { typed(charset).json } }
+  end
+
+  def test_a_path_without_a_slash_is_named_as_what_it_is
+    message = assert_raises(ArgumentError) { Client.new("http://a.example").get("orders") }.message
+
+    assert_match(%r{"orders" .* no path after the base, which begins with /}, message)
+  end
+end
