@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "net/support/resolver_case"
+require "heddle/net/dns"
 
 # Name servers that are slow, dead, sick or hostile.
 class ResolverServersTest < Minitest::Test
@@ -48,6 +49,21 @@ class ResolverServersTest < Minitest::Test
     end
 
     assert_equal ["192.0.2.3"], resolver_for(@server, timeout: 0.05, no_aaaa: true).addresses("lossy.example")
+  end
+
+  def test_a_server_that_drops_what_has_edns_is_asked_without
+    old = name_server
+    old.on("web.example") do |query, type, *|
+      next if query.additional.any?
+
+      old.failure(query, 0).tap do |message|
+        message.add_answer("web.example.", 60, Resolv::DNS::Resource::IN::A.new("192.0.2.4")) if type == "A"
+      end
+    end
+
+    assert_equal ["192.0.2.4"], resolver_for(old, timeout: 0.1).addresses("web.example")
+    records = Heddle::Net::DNS::Client.new("127.0.0.1:#{old.port}", timeout: 0.1).records("web.example", :A)
+    assert_equal ["192.0.2.4"], records.map { |record| record.data.address }
   end
 
   def test_when_no_server_answers_the_error_is_libcs_and_names_them

@@ -36,37 +36,43 @@ module Heddle
         # @raise [ResolutionError] when no server answered
         def reply
           troubles = {}
-          silent = false
+          silent = []
           name = nil
           each_try do |server|
-            query = yield
+            query = plain_for(server, silent, yield)
             name = query.name
             exchange = exchange(server, [query])
             reply = exchange.replies.each_value.first
             return reply if reply && !reply.failed? && !reply.truncated?
 
-            silent ||= exchange.silent?
+            silent << server if exchange.silent?
             troubles[server] = exchange.trouble
           end
-          raise ResolutionError.new(failure(name, troubles), silent: silent)
+          raise ResolutionError.new(failure(name, troubles), silent: silent.any?)
         end
 
         private
+
+        # Some servers, and firewalls before them, drop what has EDNS: a silent one is asked without it the next time.
+        def plain_for(server, silent, query)
+          silent.include?(server) && query.edns_optional? ? query.without_edns : query
+        end
 
         # An absent name is absent for all types; a name with addresses is not worth a second wait for the rest.
         def ask(name, types)
           answers = {}
           troubles = {}
-          silent = false
+          silent = []
           each_try do |server|
-            exchange = exchange(server, Query.each_type(name, types - answers.keys))
+            queries = Query.each_type(name, types - answers.keys)
+            exchange = exchange(server, queries.map { |query| plain_for(server, silent, query) })
             exchange.replies.each { |query, reply| answers[query.type] = reply.answer if reply.answer }
             return answers if enough?(answers, types)
 
-            silent ||= exchange.silent?
+            silent << server if exchange.silent?
             troubles[server] = exchange.trouble
           end
-          raise ResolutionError.new(failure(name, troubles), silent: silent)
+          raise ResolutionError.new(failure(name, troubles), silent: silent.any?)
         end
 
         def each_try(&)

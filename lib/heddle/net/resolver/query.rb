@@ -35,6 +35,7 @@ module Heddle
           @type = type
           @flags = flags
           @edns = edns
+          @except = except
           @reply = reply
           # From the kernel: an id that a stranger can guess is half of a forged answer (RFC 5452).
           loop { break unless (@id = Random.urandom(2).unpack1("n")) == except }
@@ -46,8 +47,11 @@ module Heddle
 
         def edns? = !@edns.nil?
 
+        # Whether EDNS only makes room, and asks for no records of DNSSEC.
+        def edns_optional? = @edns == 0
+
         # @return [Query] the same question for a server that does not know EDNS
-        def without_edns = self.class.new(@name, @type, flags: @flags, edns: nil, reply: @reply)
+        def without_edns = self.class.new(@name, @type, except: @except, flags: @flags, edns: nil, reply: @reply)
 
         # @param bytes [String]
         # @return [Object, nil] a reply; nil when the message does not answer this question
