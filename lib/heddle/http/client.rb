@@ -125,7 +125,7 @@ module Heddle
       # @raise [IOError] an IO has fewer bytes than its size; exceptions of the body itself pass, too
       def request(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
-        limits = timeout ? time_limits(timeout) : @limits
+        limits = timeout ? TimeLimits.from(timeout, @limits) : @limits
         perform(request, limits, deadline_of(limits)) do |exchange, head, answered|
           decoder = Decoder.for(head, answered, @body_limit)
           decoder ? decoder.read_all(exchange) : exchange.read_all(@body_limit)
@@ -140,7 +140,7 @@ module Heddle
         raise ArgumentError, "stream needs a block: what to do with the response" unless block_given?
 
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
-        limits = timeout ? time_limits(timeout) : @limits
+        limits = timeout ? TimeLimits.from(timeout, @limits) : @limits
         result = nil
         perform(request, limits, deadline_of(limits)) do |exchange, head, answered|
           body = Body.new(exchange, Decoder.for(head, answered, nil), @body_limit)
@@ -216,10 +216,6 @@ module Heddle
         true
       rescue Error
         true # the connection is closed
-      end
-
-      def time_limits(timeout)
-        timeout.is_a?(Hash) ? TimeLimits.from(timeout, @limits) : @limits.with(total: timeout)
       end
 
       def deadline_of(limits)

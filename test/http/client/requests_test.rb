@@ -78,6 +78,28 @@ class ClientRequestsTest < ClientCase
     assert_raises(ArgumentError) { @client.post("/", json: 1, form: {}) }
   end
 
+  def test_fields_of_several_encodings_are_sent_as_they_are
+    text = @client.get("/", headers: { "X-A" => "\u00e4", "X-B" => "\xff".b, "X-C" => "\xe4".dup.force_encoding("ISO-8859-1") })
+                  .body.b
+
+    assert_match(/^X-A: \xc3\xa4\r\nX-B: \xff\r\nX-C: \xe4\r\n/n, text)
+  end
+
+  def test_a_time_limit_that_is_no_number_of_seconds_is_refused
+    ["5", 0, -1, Float::INFINITY, :none, { read: "5" }, { total: Float::NAN }].each do |timeout|
+      assert_raises(ArgumentError, timeout.inspect) { @client.get("/", timeout: timeout) }
+      assert_raises(ArgumentError, timeout.inspect) { Client.new(@server.url, timeout: timeout) }
+    end
+    assert_empty @server.received
+  end
+
+  def test_a_stream_can_be_read_inside_its_block_only
+    response = @client.stream(:get, "/", &:itself)
+
+    assert_match(/inside the block of stream/, assert_raises(IOError) { response.body }.message)
+    assert_match(/inside the block of stream/, assert_raises(IOError) { response.each { nil } }.message)
+  end
+
   def test_the_fields_of_framing_are_refused
     %w[content-length Content-Length TRANSFER-ENCODING].each do |name|
       [{ name => "3" }, { name.to_sym => nil }].each do |headers|

@@ -40,7 +40,12 @@ module Heddle
         def read_all(limit) = @carrier.read_all(limit)
 
         # @return [String, nil] the next piece of the body; nil: it is complete
-        def read_piece = @carrier.read_piece
+        # @raise [IOError] outside of the block of {Client#stream}
+        def read_piece
+          raise IOError, "the body can be read inside the block of stream only" unless @carrier
+
+          @carrier.read_piece
+        end
 
         # @return [Array<String>, nil] fields behind the body: name in lower case, value, name, value
         def trailers = @carrier&.trailers

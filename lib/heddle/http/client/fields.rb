@@ -34,10 +34,12 @@ module Heddle
         # @param list [Array<String>] name, value, name, value
         # @return [String] field lines of HTTP/1.1
         def lines(list)
-          text = +""
+          text = String.new
           i = 0
           while i < list.size
-            text << list[i] << ": " << list[i + 1] << "\r\n"
+            value = list[i + 1]
+            # Values may have several encodings, such as those of another answer, which are binary.
+            text << list[i] << ": " << (value.ascii_only? ? value : value.b) << "\r\n"
             i += 2
           end
           text

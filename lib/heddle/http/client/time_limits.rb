@@ -10,6 +10,10 @@ module Heddle
         # @raise [ArgumentError]
         def self.from(limits, defaults = Defaults::TIMEOUT)
           limits = { total: limits } if limits.nil? || limits.is_a?(Numeric)
+          unless limits.is_a?(Hash)
+            raise ArgumentError, "timeout: is #{limits.inspect}, and must be seconds, a Hash of them by phase, or nil"
+          end
+
           limits = limits.transform_keys(self::NAMES_OF_NET_HTTP)
           if (first_byte = limits.delete(:read_timeout))
             limits = { first_byte: first_byte, read: first_byte, **limits }
@@ -24,7 +28,7 @@ module Heddle
 
         def each_checked
           to_h.each do |phase, seconds|
-            next if seconds.nil? || (seconds.is_a?(Numeric) && seconds.positive?)
+            next if seconds.nil? || (seconds.is_a?(Numeric) && seconds.positive? && seconds.finite?)
 
             raise ArgumentError, "timeout: #{phase} is #{seconds.inspect}, and must be seconds above 0, or nil"
           end
