@@ -95,6 +95,28 @@ class WholeAnswersTest < ClientCase
     end
   end
 
+  def test_bodies_that_are_saved_to_one_place_at_a_time_do_not_mix
+    gate = Thread::Queue.new
+    server = serve do |socket, request|
+      next socket.write(hello("whole")) unless request.target == "/cut"
+
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut off")
+      gate.pop
+      socket.close
+    end
+    client = Client.new(server.url, proxy: nil)
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "body")
+      cut = Thread.new { client.stream(:get, "/cut") { |response| response.save(path) } rescue $! }
+      until_true { Dir.children(folder).any? }
+
+      assert_equal(5, client.stream(:get, "/whole") { |response| response.save(path) })
+      gate.push(true)
+      assert_instance_of Client::IncompleteBody, cut.value
+      assert_equal ["whole", %w[body]], [File.read(path), Dir.children(folder)]
+    end
+  end
+
   def test_smuggled_answers_are_refused
     {
       "two lengths" => "Content-Length: 5\r\nContent-Length: 6",

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "securerandom"
+
 module Heddle
   module HTTP
     class Client
@@ -121,14 +123,18 @@ module Heddle
           self
         end
 
-        # Writes the body to a file as it comes. A body that is cut off leaves no file.
+        # Writes the body to a file as it comes. A body that is cut off leaves no file, and the one that is there stays.
         # @param path [String]
         # @return [Integer] its size
         def save(path)
-          partial = "#{path}.partial"
-          File.open(partial, "wb") { |file| each { |piece| file.write(piece) } }
+          # Beside it, and of a name of its own: other tasks and processes may save the same.
+          partial = File.join(File.dirname(path), ".#{SecureRandom.hex(8)}.partial")
+          size = 0
+          File.open(partial, File::WRONLY | File::CREAT | File::EXCL | File::BINARY) do |file|
+            each { |piece| size += file.write(piece) }
+          end
           File.rename(partial, path)
-          File.size(path)
+          size
         ensure
           File.delete(partial) if partial && File.exist?(partial)
         end
