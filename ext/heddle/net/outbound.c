@@ -170,11 +170,14 @@ size_t heddle_outbound_send_all(VALUE self, VALUE data, int64_t timeout, bool st
         if (count == 0)
             return sent;
         ssize_t result = connection->transport.operations->send(&connection->transport, pieces, count);
-        if (result > 0) {
+        if (result > 0)
             sent += (size_t)result;
+        if (connection->transport.tls)
+            connection->sent = connection->transport.tls->written;
+        else if (result > 0)
             connection->sent += (size_t)result;
+        if (result > 0)
             continue;
-        }
         if (result < 0 && result != -EAGAIN)
             heddle_outbound_fail(connection, result, "writing to the connection");
         if (!held)

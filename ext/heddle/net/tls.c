@@ -249,6 +249,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
         return handle_write_error(tls, result, bytes, size);
     free(tls->stuck);
     tls->stuck = NULL;
+    tls->written += (uint64_t)result;
     return result;
 }
 

@@ -23,6 +23,7 @@ struct heddle_tls {
     bool read_wants_room, write_wants_input;
     char *stuck;    /* the bytes of a record that the kernel has not taken completely: SSL_write needs them again */
     int stuck_size;
+    uint64_t written; /* bytes of the application in complete records, also of a send that failed after some */
     heddle_tls *next, *previous; /* in the list of records that hold objects */
     heddle_tls **first;
 };

@@ -161,6 +161,24 @@ class ClientTlsTest < ClientCase
     server.close
   end
 
+  # Otherwise a request of which the server has read a part would count as one that was not sent, and be repeated.
+  def test_records_before_the_one_that_fails_count_as_sent
+    closed = Thread::Queue.new
+    server = tls_server do |socket, _|
+      socket.io.close
+      closed.push(true)
+    end
+    connection = Heddle::Net.connect("localhost:#{server.port}", tls: { ca: @ca })
+    connection.write("GET / HTTP/1.1\r\n\r\n")
+    closed.pop
+    before = connection.bytes_sent
+
+    assert_raises(Errno::EPIPE, Errno::ECONNRESET) { connection.write("x" * 200_000) }
+    assert_includes before + 1...before + 200_000, connection.bytes_sent
+  ensure
+    connection&.close
+  end
+
   def test_large_bodies_both_ways_over_tls
     server = tls_server { |socket, request| socket.write(hello(request.body)) }
     data = Random.bytes(3 << 20)
