@@ -94,6 +94,7 @@ class ClientHTTP2Test < ClientCase
       Heddle.scope do |scope|
         scope.async { http.get("/") }
         Heddle.async { assert_raises(Client::PoolTimeout) { http.get("/") } }.value
+        Heddle.async { assert_raises(Client::TotalTimeout) { http.get("/", timeout: 0.01) } }.value
         scope.cancel
       end
     end

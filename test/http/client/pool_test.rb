@@ -53,6 +53,18 @@ class ClientPoolTest < ClientCase
     assert_operator Client.statistics.fetch(server.url)[:wait_seconds], :>=, 0.05
   end
 
+  def test_a_wait_for_a_connection_ends_with_the_total_limit
+    server = serve { |socket, _| socket.read }
+    client = Client.new(server.url, proxy: nil, max_connections: 1)
+    in_loop do
+      Heddle.scope do |scope|
+        scope.async { client.get("/") }
+        Heddle.async { assert_raises(Client::TotalTimeout) { client.get("/", timeout: 0.05) } }.value
+        scope.cancel
+      end
+    end
+  end
+
   # The first request reads its head, then the second one waits for the connection, then the server ends the first body.
   # @yield [socket] how the server ends the body
   # @return [Array<String>] both bodies

@@ -178,9 +178,12 @@ module Heddle
           return room if room
 
           began = now
-          room = waiter.pop(timeout: seconds_left(limits.pool, deadline))
+          time = seconds_left(limits.pool, deadline)
+          room = waiter.pop(timeout: time)
           count_time(:wait_seconds, began)
           return room.is_a?(Connection) ? room_of(room) : room if room
+
+          raise TotalTimeout, "#{self} had no connection free in time" unless time == limits.pool
 
           raise PoolTimeout, "all #{@settings.max_connections} connections to #{self} (`max_connections`) were in " \
                              "use for longer than the time limit `pool`"

@@ -129,9 +129,12 @@ module Heddle
         end
 
         def wait(waiter, limits, deadline)
-          woken = waiter.pop(timeout: time_left(@dialing ? dialing_time(limits) : limits.pool, deadline))
+          limit = @dialing ? dialing_time(limits) : limits.pool
+          time = time_left(limit, deadline)
+          woken = waiter.pop(timeout: time)
           raise woken.class, woken.message if woken.is_a?(Error)
           return if woken
+          raise TotalTimeout, "#{@origin} took no further request in time" unless time == limit
 
           raise PoolTimeout, "#{@origin} allows no more requests at once on its connection, and none has ended " \
                              "within the time limit `pool`"
