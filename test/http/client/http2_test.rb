@@ -100,6 +100,50 @@ class ClientHTTP2Test < ClientCase
     end
   end
 
+  # A task that sends one request after the other has each time room that it has just made itself.
+  def test_requests_that_wait_come_before_later_ones
+    server = answering(settings: "3:1")
+    http = client(server, timeout: { pool: 60 })
+    http.get("/")
+    in_loop do
+      done = false
+      later = 0
+      others = Heddle.async do
+        later += 1 while !done && later < 500 && http.get("/")
+      end
+      Heddle.map(1..3) { http.get("/") }
+      done = true
+      others.value
+      assert_operator later, :<, 20
+    end
+  end
+
+  def test_a_request_that_is_cancelled_when_its_turn_comes_passes_it_on
+    gate = Thread::Queue.new
+    server = serve_h2(settings: "3:1") do |peer, _|
+      peer.answer(peer.read_request.stream)
+      first = peer.read_request
+      gate.pop
+      while first
+        peer.answer(first.stream)
+        first = peer.read_request
+      end
+    end
+    http = client(server)
+    http.get("/")
+    in_loop do
+      first = Heddle.async { http.get("/").body }
+      cancelled, last = Array.new(2) { Heddle.async { http.get("/").body } }
+      Fiber.scheduler.yield until Client.statistics.fetch(server.url)[:waiting] == 2
+      gate.push(true)
+      first.value
+      cancelled.cancel
+
+      assert_equal "hello", last.value
+    end
+    assert_equal 0, Client.statistics.fetch(server.url)[:waiting]
+  end
+
   def test_interim_answers_are_passed_over_and_trailers_kept
     server = serve_h2 do |peer, _|
       stream = peer.read_request.stream

@@ -8,6 +8,22 @@ module Heddle
       class Sharing
         include MonotonicClock
 
+        # A request that wants a connection. `given`: the one that is reserved for it.
+        class Waiter
+          attr_reader :queue
+          attr_accessor :given
+
+          def initialize
+            @queue = Thread::Queue.new
+            @given = nil
+            @began = {}
+          end
+
+          # Seconds that are left of a limit on all waits for the same.
+          def left(limit, dialing, now) = limit && [(@began[dialing] ||= now) + limit - now, 0].max
+        end
+        private_constant :Waiter
+
         # @param open [#call] given time limits and deadline, a {SharedConnection}, or a {Connection} where the server
         #   speaks HTTP/1.1
         def initialize(origin, &open)
@@ -24,17 +40,16 @@ module Heddle
         # @return [SharedConnection, Connection, nil] nil: the server speaks HTTP/1.1
         # @raise [Error]
         def acquire(limits, deadline)
-          waiter = nil
-          until (found = @lock.synchronize { choose(waiter ||= Thread::Queue.new) }).is_a?(SharedConnection)
-            return if found == :unshared
-            return dial(limits, deadline) if found == :dial
-
+          waiter = Waiter.new
+          while (found = @lock.synchronize { choose(waiter) }) == :wait
             yield
             wait(waiter, limits, deadline)
           end
+          found = dial(limits, deadline) if found == :dial
+          served = true
           found
         ensure
-          give_up(waiter) if waiter
+          give_up(waiter) unless served
         end
 
         # A request has ended.
@@ -42,9 +57,7 @@ module Heddle
         # @return [Boolean] whether the connection has ended with it
         def release(connection)
           over = @lock.synchronize do
-            @reserved[connection] -= 1
-            connection.idle_since = now
-            wake_one
+            unreserve(connection)
             @reserved[connection].zero? && (@refused || connection.leaving?) && forget(connection)
           end
           connection.close if over
@@ -80,19 +93,37 @@ module Heddle
 
         private
 
-        # @return [SharedConnection, Symbol] :unshared, :dial, or :wait
+        # @return [SharedConnection, Symbol, nil] :dial, or :wait; nil: the server speaks HTTP/1.1
         def choose(waiter)
-          return :unshared if @refused
+          return waiter.given if waiter.given || @refused
 
           if @connection
             @connection.attend if @reserved[@connection].zero? # it may have ended while no fiber read
             @connection = nil if @connection.leaving?
-            return reserve(@connection) if @connection&.room_beside?(@reserved[@connection])
           end
           return @dialing = :dial unless @connection || @dialing
 
           @waiters.push(waiter) unless @waiters.include?(waiter)
-          :wait
+          serve_waiters
+          waiter.given || :wait
+        end
+
+        # In the order in which they came: a request that begins when another one ends is no earlier than those that
+        # wait.
+        def serve_waiters
+          while @waiters.any? && @connection && !@connection.leaving? &&
+                @connection.room_beside?(@reserved[@connection])
+            waiter = @waiters.shift
+            waiter.given = reserve(@connection)
+            waiter.queue.push(true)
+          end
+        end
+
+        def unreserve(connection)
+          @reserved[connection] -= 1
+          connection.idle_since = now
+          serve_waiters
+          wake_one unless @dialing || (@connection && !@connection.leaving?) # to open another one
         end
 
         def reserve(connection)
@@ -119,19 +150,21 @@ module Heddle
           end
         end
 
-        # In the order in which they came.
-        def wake_one = @waiters.shift&.push(true)
+        def wake_one = @waiters.shift&.queue&.push(true)
 
         # With an error: they have failed, too.
         def wake_all(error = nil)
-          @waiters.each { |waiter| waiter.push(error || true) }
+          @waiters.each { |waiter| waiter.queue.push(error || true) }
           @waiters.clear
         end
 
+        # Until the waiter is served, or has to choose again.
+        # @return [void]
         def wait(waiter, limits, deadline)
-          limit = @dialing ? dialing_time(limits) : limits.pool
+          dialing = @dialing
+          limit = waiter.left(dialing ? dialing_time(limits) : limits.pool, dialing, now)
           time = time_left(limit, deadline)
-          woken = waiter.pop(timeout: time)
+          woken = waiter.queue.pop(timeout: time)
           raise woken.class, woken.message if woken.is_a?(Error)
           return if woken
           raise TotalTimeout, "#{@origin} took no further request in time" unless time == limit
@@ -150,9 +183,13 @@ module Heddle
           seconds ? [seconds, left].min : left
         end
 
-        # An interrupted task may have been woken for nothing.
+        # An interrupted task may have been woken for nothing, or have been served.
         def give_up(waiter)
-          @lock.synchronize { @waiters.delete(waiter) || (waiter.empty? || wake_one) }
+          @lock.synchronize do
+            next if @waiters.delete(waiter)
+
+            waiter.given ? unreserve(waiter.given) : wake_one
+          end
         end
       end
     end
