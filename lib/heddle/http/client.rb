@@ -25,9 +25,7 @@ module Heddle
       autoload :Event, "heddle/http/client/event_reader"
       autoload :EventReader, "heddle/http/client/event_reader"
       autoload :EventStream, "heddle/http/client/event_stream"
-      autoload :Redirect, "heddle/http/client/redirect"
       autoload :Retries, "heddle/http/client/retries"
-      autoload :Upload, "heddle/http/client/upload"
 
       # The one of {Heddle::HTTP.get}.
       # @return [Client]
@@ -237,7 +235,8 @@ module Heddle
 end
 
 # Not by autoload: each request needs them, and the first one's time limits hold while they are loaded. A thousand tasks
-# that make their first requests together would each search the whole load path.
+# that make their first requests together would each search the whole load path. And where a time limit interrupts a
+# thread that waits for another one to load a file, Ruby may forget to wake the next.
 require "heddle/http/client/errors"
 require "heddle/http/client/body"
 require "heddle/http/client/carrier"
@@ -255,6 +254,7 @@ require "heddle/http/client/origins"
 require "heddle/http/client/payload"
 require "heddle/http/client/proxy"
 require "heddle/http/client/proxy_environment"
+require "heddle/http/client/redirect"
 require "heddle/http/client/request"
 require "heddle/http/client/request_builder"
 require "heddle/http/client/response"
@@ -263,3 +263,7 @@ require "heddle/http/client/shared_connection"
 require "heddle/http/client/sharing"
 require "heddle/http/client/time_limits"
 require "heddle/http/client/trace"
+require "heddle/http/client/upload"
+require "heddle/http/h1/received_response"
+require "heddle/http/h2/received_response"
+require "heddle/http/rejection"

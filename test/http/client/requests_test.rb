@@ -263,6 +263,21 @@ class ClientRequestsTest < ClientCase
     assert_empty(allowed.reject { |address| outside.call(address) })
   end
 
+  # Time limits interrupt threads, also those that wait for another one to load a file.
+  def test_a_request_loads_no_code
+    lib = File.expand_path("../../../lib", __dir__)
+    out, = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{lib}", "-rheddle", "-e", <<~RUBY)
+      client = Heddle::HTTP::Client.new("#{@server.url}", proxy: nil)
+      before = $LOADED_FEATURES.dup
+      client.get("/")
+      client.post("/", body: ["x"])
+      client.get("/to/302//x")
+      puts "loaded: \#{$LOADED_FEATURES - before}"
+    RUBY
+
+    assert_equal "loaded: []", out.strip
+  end
+
   def test_a_ractor_is_refused_with_a_word_on_what_to_do
     lib = File.expand_path("../../../lib", __dir__)
     out, = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{lib}", "-rheddle", "-e", <<~RUBY)
