@@ -78,7 +78,8 @@ module Heddle
                                            max_connections: count("max_connections", max_connections, 1))
         @settings = @settings.with(tls: tls_context(tls)) if tls
         if deny_private && proxy.is_a?(String)
-          raise ArgumentError, "deny_private: has no effect behind the proxy #{proxy}, which connects to the servers"
+          raise ArgumentError, "deny_private: has no effect behind the proxy #{Proxy.mask(proxy)}, which connects to " \
+                               "the servers"
         end
 
         @limits = TimeLimits.from(timeout)

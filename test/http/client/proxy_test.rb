@@ -179,4 +179,18 @@ class ClientProxyTest < ClientCase
       Client.new(proxy: "socks5://x:1").get(@target.url)
     end.message)
   end
+
+  def test_messages_about_a_proxy_have_no_password
+    calls = ["http://me:sec ret@x:1", "socks5://me:secret@x:1", "http://me:sec/ret@x:1"].map do |url|
+      -> { Client.new(proxy: url).get(@target.url) }
+    end
+    calls << -> { Client.new(proxy: "http://me:secret@x:1", deny_private: true) }
+
+    calls.each do |call|
+      error = assert_raises(ArgumentError, &call)
+
+      refute_match(/sec|ret/, error.message)
+      assert_nil error.cause
+    end
+  end
 end

@@ -21,6 +21,10 @@ module Heddle
           end
         end
 
+        # @param url [String] perhaps none
+        # @return [String] for messages: without name and password
+        def self.mask(url) = url.sub(%r{//.*@}m, "//")
+
         # @return [String]
         attr_reader :host
         # @return [Integer]
@@ -32,14 +36,14 @@ module Heddle
         def initialize(url)
           uri = URI(url)
           unless uri.is_a?(URI::HTTP) && uri.scheme == "http" && uri.hostname
-            raise ArgumentError, "proxy: #{url.inspect} is not http://host:port"
+            raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is not http://host:port"
           end
 
           @host = uri.hostname
           @port = uri.port
           @fields = uri.user ? ["Proxy-Authorization", credentials(uri)] : []
         rescue URI::InvalidURIError
-          raise ArgumentError, "proxy: #{url.inspect} is no URL"
+          raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is no URL", cause: nil # it has the password, too
         end
 
         # Without its credentials.
