@@ -57,13 +57,15 @@ module Heddle
         ::Sequel.extension(:fiber_concurrency) if fibers && defined?(::Sequel::Database)
       end
 
-      # Ends the permanent leases of the calling fiber, whose request has ended. In a Rails application Rails has done
-      # so. In another one the connections would stay with a fiber that only waits for its next request.
+      # @return [Boolean, nil] may the fiber of a request have a permanent lease of Active Record at its end? In a Rails
+      #   application Rails has ended it.
+      attr_reader :leases
+
+      # Ends the permanent leases of the calling fiber, whose request has ended. The connections would stay with a fiber
+      # that only waits for its next request.
       #
       # @return [void]
-      def end_leases
-        ::ActiveRecord::Base.connection_handler.clear_active_connections!(:all) if @leases
-      end
+      def end_leases = ::ActiveRecord::Base.connection_handler.clear_active_connections!(:all)
 
       # @param connection [Object] a connection of pg, trilogy or mysql2, or anything else
       # @return [Module, nil] what knows its state: `open?`, `alive?`, `clean` and `recover`, each given the connection;
@@ -112,7 +114,7 @@ module Heddle
         @active_record = true
         ::ActiveSupport.on_load(:active_record) do
           Databases::ActiveRecord.install
-          Databases.instance_variable_set(:@leases, true)
+          Databases.instance_variable_set(:@leases, true) unless defined?(::Rails::Railtie)
         end
       end
 

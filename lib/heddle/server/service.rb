@@ -36,7 +36,7 @@ module Heddle
       def call(exchange)
         @handler.call(exchange)
       ensure
-        end_leases(exchange) if @leases
+        end_leases(exchange) if @leases && Databases.leases
         @log.request(exchange) if @access
       end
 
