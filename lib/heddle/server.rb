@@ -195,10 +195,10 @@ module Heddle
     def engine = engines.first
 
     # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] what there is now, in all loops: `connections`, of
-    #   them `idle` and `running`, those `accepted` so far, whether more are accepted (`accepting`), TLS `handshakes`
-    #   and `failed_handshakes`, clients that left amid an answer whose application had returned (`left_early`),
-    #   `fibers`, `turns` of the loops, `pubsub_subscribers` and what else {PubSub} counts of each loop, and what
-    #   {Admission#statistics} says; nil while the server does not run
+    #   them `idle`, `running` and in `transit` ({Net::Sockets#transit}), those `accepted` so far, whether more are
+    #   accepted (`accepting`), TLS `handshakes` and `failed_handshakes`, clients that left amid an answer whose
+    #   application had returned (`left_early`), `fibers`, `turns` of the loops, `pubsub_subscribers` and what
+    #   else {PubSub} counts of each loop, and what {Admission#statistics} says; nil while the server does not run
     def statistics
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)

@@ -323,6 +323,12 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
+static bool is_in_transit(const heddle_connection *connection)
+{
+    heddle_h1_stage stage = heddle_h1_of(connection)->stage;
+    return stage == HEDDLE_H1_IDLE ? !is_idle(connection) : stage != HEDDLE_H1_READY;
+}
+
 /* For a handoff to another process: the bytes that it must parse again. -1: this connection can't be handed off. */
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
@@ -422,6 +428,7 @@ const heddle_protocol heddle_h1_protocol = {
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
+    .is_in_transit = is_in_transit,
     .collect_input = collect_input,
     .label = label_of,
     .release = release_session,

@@ -403,6 +403,12 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
+static bool is_in_transit(const heddle_connection *connection)
+{
+    /* An open tunnel, which may be silent for hours, has no carrier. */
+    return heddle_h2_first_carrier(heddle_h2_server_of(connection)) || connection->output.size;
+}
+
 /* Sends GOAWAY; the connection closes when the client has had time to read it (RFC 9113, section 6.8). */
 static void end_idle(heddle_connection *connection)
 {
@@ -470,6 +476,7 @@ const heddle_protocol heddle_h2_protocol = {
     .handle_deadline = handle_deadline,
     .flushed = handle_flushed,
     .is_idle = is_idle,
+    .is_in_transit = is_in_transit,
     .end_idle = end_idle,
     .collect_input = collect_input,
     .release = release_server,

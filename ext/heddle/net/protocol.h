@@ -41,6 +41,11 @@ struct heddle_protocol {
     /* True between requests: the connection may be closed or handed off without loss of data. */
     bool (*is_idle)(const heddle_connection *connection);
     /*
+     * True while a request is being received, or the rest of a response sent. Asked only while no runner serves the
+     * connection. NULL: the service counts no transfers.
+     */
+    bool (*is_in_transit)(const heddle_connection *connection);
+    /*
      * Called for an idle connection when the server stops: tells the client so, and closes afterwards. NULL: it is
      * closed at once.
      */

@@ -33,8 +33,14 @@ COUNTER(rejected_full, sockets->admission.rejected_full)
 /* Work items rejected because they had waited for too long. */
 COUNTER(rejected_late, sockets->admission.rejected_late)
 
-/* Connections that wait for input, or to be served. */
-COUNTER(idle, sockets->connections - sockets->running)
+/*
+ * Connections in transit: they receive a request, or send the rest of a response, while no block runs for them. Looks
+ * at every connection.
+ */
+COUNTER(transit, heddle_sockets_count_transit(sockets))
+
+/* Connections that wait for a request, or to be served. */
+COUNTER(idle, sockets->connections - sockets->running - heddle_sockets_count_transit(sockets))
 
 /* Connections accepted so far. */
 COUNTER(accepted, sockets->accepted)
@@ -67,6 +73,7 @@ void Init_heddle_sockets_counts(VALUE sockets_class)
     rb_define_method(sockets_class, "steps_in", sockets_steps_in, 0);
     rb_define_method(sockets_class, "rejected_full", sockets_rejected_full, 0);
     rb_define_method(sockets_class, "rejected_late", sockets_rejected_late, 0);
+    rb_define_method(sockets_class, "transit", sockets_transit, 0);
     rb_define_method(sockets_class, "idle", sockets_idle, 0);
     rb_define_method(sockets_class, "accepted", sockets_accepted, 0);
     rb_define_method(sockets_class, "handed_off", sockets_handed_off, 0);

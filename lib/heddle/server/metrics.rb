@@ -90,7 +90,9 @@ module Heddle
         one("requests_waiting", "gauge", "Requests that wait for their turn.", :waiting)
         one("requests_limit", "gauge", "How many requests may run at once; absent: any number.", :limit)
         family("connections", "gauge", "Open connections.")
-        each_with(:idle) { |one, value| sample("connections", value, worker: one[:index], state: "idle") }
+        %i[idle transit].each do |key|
+          each_with(key) { |one, value| sample("connections", value, worker: one[:index], state: key) }
+        end
         each_with(:running) { |one, value| sample("connections", value, worker: one[:index], state: "running") }
         family("accepting", "gauge", "Are connections accepted?")
         each_with(:accepting) { |one, value| sample("accepting", value ? 1 : 0, worker: one[:index]) }

@@ -92,8 +92,9 @@ module Heddle
       def statistics
         sockets = @sockets or return
         loop = @scheduler.statistics
-        { connections: sockets.connections, idle: sockets.idle, running: sockets.running, accepted: sockets.accepted,
-          accepting: sockets.accepting?, handed_off: sockets.handed_off, handoffs_received: sockets.handoffs_received,
+        { connections: sockets.connections, idle: sockets.idle, transit: sockets.transit, running: sockets.running,
+          accepted: sockets.accepted, accepting: sockets.accepting?,
+          handed_off: sockets.handed_off, handoffs_received: sockets.handoffs_received,
           held: sockets.held, steps_in: sockets.steps_in, reserve: sockets.reserve,
           left_early: sockets.left_early, fibers: @scheduler.fiber_count,
           handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
@@ -194,8 +195,7 @@ module Heddle
       def cancel_running(sockets)
         running = sockets.serving
         unanswered = running.size + sockets.waiting
-        # Idle connections are closed by now: these receive a request, or send a response that needs no fiber any more.
-        transfers = sockets.idle - sockets.waiting
+        transfers = sockets.transit
         listed = Served.list(sockets.served)
         sockets.end_queue
         @log.notice("stopping with #{unanswered} #{unanswered == 1 ? "request" : "requests"} unanswered" \

@@ -10,7 +10,8 @@ module Heddle
           "worker" => ->(one, _) { one[:index] }, "pid" => ->(one, _) { one[:pid] },
           "state" => ->(one, _) { one[:state] }, "req/s" => ->(_one, rate) { rate && Figures.rate(rate) },
           "running" => ->(one, _) { one[:running] }, "waiting" => ->(one, _) { one[:waiting] },
-          "idle" => ->(one, _) { one[:idle] }, "lag" => ->(one, _) { Figures.duration(one[:lag]) },
+          "transit" => ->(one, _) { one[:transit] }, "idle" => ->(one, _) { one[:idle] },
+          "lag" => ->(one, _) { Figures.duration(one[:lag]) },
           "fibers" => ->(one, _) { one[:fibers] }, "memory" => ->(one, _) { Figures.bytes(one[:pss] || one[:memory]) },
           "gc" => ->(one, _) { one.dig(:gc, :count) },
           "up" => ->(one, _) { Figures.duration(one[:uptime]) }
