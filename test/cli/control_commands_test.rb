@@ -126,6 +126,51 @@ class ControlCommandsTest < Minitest::Test
     socket&.close
   end
 
+  def test_stop_says_that_requests_were_cut_off_and_fails_as_the_server_does
+    [[], %w[--workers 1]].each do |flags|
+      serve("--stop-timeout", "0.1", *flags)
+      socket = waiting_request
+      output, status = heddle("stop")
+
+      assert_equal 1, status.exitstatus, output
+      assert_match(/^stopped$/, output)
+      assert_match(/^heddle: requests were cut off before they were answered/, output)
+      assert_equal 1, @served.wait.exitstatus
+      socket.close
+      File.unlink(file("arrived"))
+    end
+    @served = nil
+  end
+
+  def test_stop_now_says_that_requests_were_cut_off_which_was_its_order
+    serve
+    socket = waiting_request
+    output, status = heddle("stop", "--now")
+
+    assert_predicate status, :success?, output
+    assert_match(/^heddle: requests were cut off before they were answered/, output)
+    assert_equal 1, @served.wait.exitstatus
+    @served = nil
+  ensure
+    socket&.close
+  end
+
+  def test_stop_fails_where_the_server_was_killed_meanwhile
+    serve
+    socket = waiting_request
+    stopping = Thread.new { heddle("stop") }
+    wait_until { @served.output.include?("heddle stop") }
+    Process.kill(:KILL, @served.pid)
+    output, status = stopping.value
+
+    assert_equal 1, status.exitstatus, output
+    assert_match(/^heddle: the server ended without saying/, output)
+    @served.wait
+    @served = nil
+  ensure
+    socket&.close
+  end
+
   def test_what_one_process_cant_do_is_said
     serve
     %w[reload restart].each do |command|

@@ -62,7 +62,7 @@ module Heddle
         control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
         control&.start
         application = load_here
-        configuration.hooks.around_worker do
+        answered = configuration.hooks.around_worker do
           server.run(application, signals: true) do
             announce(configuration, log, server.urls, Server::Cluster.facts(server))
             configuration.hooks.try(:on_booted, log)
@@ -71,7 +71,7 @@ module Heddle
         end
       ensure
         notify&.stopping
-        control&.stop
+        control&.finish(answered)
       end
 
       # A service manager must not take its end for that of a server that was stopped.
@@ -94,9 +94,9 @@ module Heddle
         pidfile&.write unless inheritance.any?
         master.control = source = Server::Control::Cluster.new(master, log)
         source.control = control_of(configuration, source, log) unless inheritance.any?
-        master.run
+        answered = master.run
       ensure
-        source&.control&.stop
+        source&.control&.finish(answered)
         source&.close
       end
 

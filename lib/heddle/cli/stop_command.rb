@@ -7,7 +7,9 @@ module Heddle
       NAME = "stop"
       # Seconds between two looks whether it has ended.
       LOOK = 0.1
-      private_constant :LOOK
+      UNANSWERED = "requests were cut off before they were answered: the server's log has their number"
+      UNKNOWN = "the server ended without saying whether every request was answered: its log may tell why"
+      private_constant :LOOK, :UNANSWERED, :UNKNOWN
 
       private
 
@@ -20,12 +22,15 @@ module Heddle
       def order = @now ? "stop-now" : "stop"
 
       def act
-        super
-        return DONE if @impatient
+        return super if @impatient
 
+        answered = @client.await_end { super() }
         sleep(LOOK) while @client.there?
         @output.puts("stopped")
-        DONE
+        return DONE if answered
+
+        warn "heddle: #{answered.nil? ? UNKNOWN : UNANSWERED}"
+        @now && !answered.nil? ? DONE : FAILED
       end
     end
   end

@@ -11,6 +11,7 @@ module Heddle
       autoload :App, "heddle/server/control/app"
       autoload :Cluster, "heddle/server/control/cluster"
       autoload :Client, "heddle/server/control/client"
+      autoload :Ending, "heddle/server/control/ending"
       autoload :Folder, "heddle/server/control/folder"
       autoload :Refused, "heddle/server/control/refused"
 
@@ -19,14 +20,15 @@ module Heddle
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
       # Bytes of a message to be published, from a client that may give commands.
       MESSAGE = 256 << 20
-      # Seconds that its end may take.
+      # Seconds that its end may take, and of them those that running requests have to be answered.
       PATIENCE = 2
+      LAST_WORDS = 1
       # A ring's memory would be too much for a request now and then.
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
       # Seconds between two attempts to take over what another server still has, and between two looks at whether the
       # connections are as many as there may be. Then those that have been silent for as long are closed.
       LOOK = 0.5
-      private_constant :CONNECTIONS, :LIMITS, :MESSAGE, :PATIENCE, :SELECTOR, :LOOK
+      private_constant :CONNECTIONS, :LIMITS, :MESSAGE, :PATIENCE, :LAST_WORDS, :SELECTOR, :LOOK
 
       # Opens the sockets that the configuration names.
       #
@@ -67,6 +69,14 @@ module Heddle
       # @return [Array<String>] where it is reached, for a person
       def urls = @listeners.map(&:url)
 
+      # The server has ended: clients that wait for that are answered, and the sockets closed.
+      # @param answered [Boolean, nil] whether every request was answered
+      # @return [void]
+      def finish(answered)
+        @source.ending.report(answered ? true : false)
+        stop
+      end
+
       # Answers from now on, on a thread of its own.
       # @return [void]
       def start
@@ -102,6 +112,7 @@ module Heddle
           make_room(sockets) if @makes_room
           ready << true
           scheduler.park until @stopping
+          answer_rest(scheduler, sockets)
         ensure
           @main = nil
           sockets&.close
@@ -110,6 +121,19 @@ module Heddle
         @log.notice("the control socket has failed: #{e.class}: #{e.message} (#{e.backtrace&.first})")
       ensure
         ready << true
+      end
+
+      # Clients that wait for the server's end hear of it.
+      def answer_rest(scheduler, group)
+        deadline = MonotonicClock.now + LAST_WORDS
+        group.sockets.each do |sockets|
+          sockets.stop_listening
+          sockets.shutdown_idle
+          sockets.wake_at_end(Fiber.current)
+        end
+        until group.sockets.all?(&:ended?) || (left = deadline - MonotonicClock.now) <= 0
+          scheduler.park(left)
+        end
       end
 
       # Takes what another server has had, once it has ended.

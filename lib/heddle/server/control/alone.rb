@@ -15,7 +15,11 @@ module Heddle
           @server = server
           @log = log
           @snapshot = Snapshot.new(server, log)
+          @ending = Ending.new
         end
+
+        # @return [Ending] how the server ends
+        attr_reader :ending
 
         # @return [Hash{Symbol => Object}]
         def report = { workers: [{ index: 0, **@snapshot.to_h }] }

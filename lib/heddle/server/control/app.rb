@@ -13,7 +13,7 @@ module Heddle
           "/metrics" => :metrics, "/health" => :ready, "/health/ready" => :ready, "/health/live" => :live
         }.freeze
         # Over the unix socket.
-        PRIVATE = { "/status" => :status, "/tasks" => :tasks }.freeze
+        PRIVATE = { "/status" => :status, "/tasks" => :tasks, "/ended" => :ended }.freeze
         COMMANDS = %w[stop stop-now reload restart].freeze
         private_constant :PUBLIC, :PRIVATE, :COMMANDS
 
@@ -71,7 +71,12 @@ module Heddle
 
         def metrics = [200, { "content-type" => Metrics::TYPE }, [Metrics.new(@source.report).to_s]]
 
-        def status = [200, { "content-type" => "application/json" }, [JSON.generate(@source.report), "\n"]]
+        def status = json(@source.report)
+
+        # Only when the server has ended.
+        def ended = json({ answered: @source.ending.answered? })
+
+        def json(value) = [200, { "content-type" => "application/json" }, [JSON.generate(value), "\n"]]
 
         def tasks = text(200, @source.tasks.chomp)
 

@@ -72,6 +72,25 @@ module Heddle
           ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
         end
 
+        # Orders the server's end with the block, and waits for it.
+        # @yield when the server knows that its end is waited for
+        # @return [Boolean, nil] whether every request was answered; nil: the server ended without a word
+        # @raise [NoServer]
+        # @raise [Declined]
+        def await_end
+          socket = connect
+          socket.timeout = nil
+          request(socket, "GET", "/ended")
+          yield
+          begin
+            JSON.parse(answer(socket))["answered"]
+          rescue NoServer, Declined, SystemCallError, JSON::ParserError
+            nil
+          end
+        ensure
+          socket&.close
+        end
+
         # @return [Boolean] whether a server answers
         def there?
           socket = connect
@@ -88,15 +107,8 @@ module Heddle
 
         def ask(method, path, content = "")
           socket = connect
-          socket.write("#{method} #{path} HTTP/1.1\r\nhost: heddle\r\nconnection: close\r\n" \
-                       "#{"content-length: #{content.bytesize}\r\n" if method == "POST"}\r\n", content)
-          head, body = socket.read.split("\r\n\r\n", 2)
-          raise NoServer, "the server at #{@address} has closed the connection without an answer" unless body
-
-          status = head[%r{\AHTTP/1\.\d (\d+)}, 1].to_i
-          raise status == 413 ? TooLarge : Declined, body.chomp unless status < 300
-
-          body.force_encoding(Encoding::UTF_8)
+          request(socket, method, path, content)
+          answer(socket)
         rescue IO::TimeoutError
           raise NoServer, "the server at #{@address} has not answered for #{@patience} s. #{SILENT}" \
                           "#{". It acts on this order when it goes on" if method == "POST"}"
@@ -104,6 +116,21 @@ module Heddle
           raise NoServer, "the connection to the server at #{@address} broke (#{e.class}): run the command again"
         ensure
           socket&.close
+        end
+
+        def request(socket, method, path, content = "")
+          socket.write("#{method} #{path} HTTP/1.1\r\nhost: heddle\r\nconnection: close\r\n" \
+                       "#{"content-length: #{content.bytesize}\r\n" if method == "POST"}\r\n", content)
+        end
+
+        def answer(socket)
+          head, body = socket.read.split("\r\n\r\n", 2)
+          raise NoServer, "the server at #{@address} has closed the connection without an answer" unless body
+
+          status = head[%r{\AHTTP/1\.\d (\d+)}, 1].to_i
+          raise status == 413 ? TooLarge : Declined, body.chomp unless status < 300
+
+          body.force_encoding(Encoding::UTF_8)
         end
 
         def connect

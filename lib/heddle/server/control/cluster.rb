@@ -43,9 +43,13 @@ module Heddle
           @own = Folder.new
           @folder = @own.path
           @orders = Thread::Queue.new
+          @ending = Ending.new
           @reader, @writer = IO.pipe
           master.watch(@reader) { obey }
         end
+
+        # @return [Ending] how the server ends
+        attr_reader :ending
 
         # @return [Hash{Symbol => Object}]
         def report
