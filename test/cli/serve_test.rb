@@ -27,7 +27,8 @@ class ServeTest < Minitest::Test
     @served.stop
     @served = nil
 
-    assert_match(/\A[\d:]+ Heddle .* serves config\.ru on http.*\. Mode fiber: .*\.$/, File.read(file("heddle.log")))
+    assert_match(/\A[\d-]{10} [\d:]{8} Heddle .* serves config\.ru on http.*\. Mode fiber: .*\.$/,
+                 File.read(file("heddle.log")))
   end
 
   def test_the_mode_and_what_is_done_about_stalls_are_told_at_boot

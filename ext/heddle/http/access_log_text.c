@@ -45,7 +45,7 @@ VALUE heddle_log_make_text(const heddle_log_entry *entry)
     char code[16] = "---";
     if (entry->status)
         snprintf(code, sizeof(code), "%d", entry->status);
-    heddle_log_put_text(&line, "%.16s %s ", entry->time, code);
+    heddle_log_put_text(&line, "%.32s %s ", entry->time, code);
     heddle_log_put_bytes(&line, exchange->bytes + method.start, heddle_log_cut_size(method.size, HEDDLE_LOG_METHOD));
     heddle_log_put_text(&line, " ");
     heddle_log_put_bytes(&line, exchange->bytes + target.start, heddle_log_cut_size(target.size, TEXT_TARGET));

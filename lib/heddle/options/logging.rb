@@ -15,7 +15,8 @@ module Heddle
       Option.new(name: :log_file, unit: :path, default_words: "the standard output",
                  text: "the file that the log is appended to", example: 'log_file "log/heddle.log"',
                  details: "It is followed by its name: a file that logrotate has renamed is opened anew within a " \
-                          "second, without a signal. Errors go to the standard error all the same."),
+                          "second, without a signal. Lines in the format text have the date, too. Errors go to the " \
+                          "standard error all the same."),
       Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",
                  text: "whether each request gets a name, in its answer, in the log and in HTTP_X_REQUEST_ID",
                  details: "A name that comes as X-Request-Id is kept when it comes from one of " \

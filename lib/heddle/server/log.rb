@@ -25,7 +25,14 @@ module Heddle
       # @raise [BootError] when the file can't be written
       def self.of(configuration, output: $stdout)
         output = File.new(configuration.log_file) if configuration.log_file
-        new(output:, access: configuration.access_log, format: configuration.log_format)
+        new(output:, **settings(configuration))
+      end
+
+      # @param configuration [Configuration]
+      # @return [Hash{Symbol => Object}] what the options say, for {#initialize}. A journal or a container's log knows
+      #   when a line came; a file of the log's own does not.
+      def self.settings(configuration)
+        { access: configuration.access_log, format: configuration.log_format, dated: !configuration.log_file.nil? }
       end
 
       # @return [Integer] clients that left before they had their answer
@@ -37,9 +44,11 @@ module Heddle
       # @param errors [#write]
       # @param access [Boolean] whether requests are logged
       # @param format [Symbol] one of {FORMATS}
-      def initialize(output: $stdout, errors: $stderr, access: true, format: :text)
+      # @param dated [Boolean] whether lines in the format text have the date, and not only the time
+      def initialize(output: $stdout, errors: $stderr, access: true, format: :text, dated: false)
         name, kind = FORMATS.fetch(format)
-        @format = Log.const_get(name).new(*(HTTP::AccessLog.const_get(kind) if kind))
+        arguments = kind ? [HTTP::AccessLog.const_get(kind)] : []
+        @format = Log.const_get(name).new(*arguments, **(format == :text ? { dated: } : {}))
         @stream = output
         @output = LineBuffer.new(output)
         @errors = errors

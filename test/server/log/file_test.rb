@@ -3,6 +3,7 @@
 require "test_helper"
 require "heddle/server"
 require "fileutils"
+require "net/http"
 require "open3"
 require "tmpdir"
 
@@ -87,5 +88,29 @@ class LogFileTest < Minitest::Test
     Heddle::Server::Log.of(configuration).notice("hello")
 
     assert_match(/ hello\n/, File.read(@path))
+  end
+
+  # Nothing else says of which day it is; an error on the standard error can then be found in the file, too.
+  def test_lines_of_text_in_a_file_have_the_date
+    configuration = Heddle::Server::Configuration.new(log_file: @path, bind: ["127.0.0.1:0"], protect: [])
+    app = ->(env) { env["PATH_INFO"] == "/fail" ? raise("no") : [200, {}, ["hello"]] }
+    _, errors = capture_io do
+      server = Heddle::Server.new(configuration)
+      port = server.open.first[/\d+\z/]
+      started = Thread::Queue.new
+      thread = Thread.new { server.run(app) { started << true } }
+      started.pop
+      %w[/ /fail].each { |path| Net::HTTP.get(URI("http://127.0.0.1:#{port}#{path}")) }
+      server.stop
+      thread.join
+    end
+    time = Time.now.strftime("%Y-%m-%d") << " \\d\\d:\\d\\d:\\d\\d"
+
+    assert_match(%r{\A#{time} 200 GET / 5 bytes in }, File.read(@path))
+    assert_match(%r{^#{time} error in GET /fail: }, errors)
+    Heddle::Server::Log.of(Heddle::Server::Configuration.new(log_file: @path, log_format: :json)).notice("hello")
+
+    assert_match(/\A{"time":"[^"]+Z","level":"info","event":"notice","message":"hello"}\n\z/,
+                 File.readlines(@path).last, "as ever")
   end
 end

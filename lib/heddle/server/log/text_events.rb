@@ -37,8 +37,9 @@ module Heddle
           def request_line(exchange) = "#{exchange.method} #{exchange.target.byteslice(0, TARGET)}"
         end
 
-        def initialize
-          @time = Stamp.new("%H:%M:%S")
+        # @param dated [Boolean] whether each line begins with its date, too: where no journal adds it
+        def initialize(dated: false)
+          @time = Stamp.new(dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S")
         end
 
         # @return [Boolean] whether lines about anything else don't belong where requests are logged

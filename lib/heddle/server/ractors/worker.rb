@@ -27,8 +27,7 @@ module Heddle
 
         # @return [void]
         def run
-          @log = Log.new(output: @output, errors: $stderr, access: @configuration.access_log,
-                         format: @configuration.log_format)
+          @log = Log.new(output: @output, errors: $stderr, **Log.settings(@configuration))
           @serving = Server::Serving.new(@configuration, @log, loops: @configuration.threads)
           Heddle.run(selector: selector, name: "ractor") { say(:ended, serve) }
         rescue Exception => e
