@@ -25,6 +25,26 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
+  # Ruby hands the hook an IO of its own making there, with the socket's number.
+  def test_closing_a_socket_fails_who_waits_for_it_by_its_number
+    scheduled do
+      left, _right = UNIXSocket.pair
+      error = nil
+      Fiber.schedule do
+        left.recv_io
+      rescue IOError => e
+        error = e
+      end
+      left.close
+      others = IO.pipe # one of them may have the number now
+      until_true { sleep(0.001) && error }
+
+      assert_match(/closed/, error.message)
+    ensure
+      others&.each(&:close)
+    end
+  end
+
   def test_a_close_by_another_thread_fails_who_waits
     scheduled do
       reader, _writer = IO.pipe

@@ -37,6 +37,21 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
+  def test_a_limit_that_never_comes_is_no_timeout
+    scheduled do
+      [Float::INFINITY, 1e300, 2**80, 1e18].each { |limit| assert_equal 1, Timeout.timeout(limit) { sleep(0) && 1 } }
+    end
+  end
+
+  # What is left of a program's own time limit.
+  def test_a_limit_that_has_passed_ends_the_first_wait
+    scheduled do |scheduler|
+      [-1, -0.5, -1r].each do |limit|
+        assert_raises(KeyError) { scheduler.timeout_after(limit, KeyError) { sleep } }
+      end
+    end
+  end
+
   def test_the_inner_of_two_ends_only_its_own_block
     scheduled do
       outcome = Timeout.timeout(10) do

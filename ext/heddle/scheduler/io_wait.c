@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ruby/io.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int64_t heddle_io_get_timeout(VALUE io)
 {
@@ -19,6 +20,29 @@ void heddle_io_raise_timeout(void)
 static bool is_closed(VALUE io)
 {
     return RB_TYPE_P(io, T_FILE) && RTEST(rb_io_closed_p(io));
+}
+
+/*
+ * Where an extension waits by number, as UNIXSocket#recv_io does, Ruby makes an IO of that number for the hook. It does
+ * not hear of the close of the extension's own object. Then the number is free, or another file's.
+ */
+static void note_file(heddle_io_wait *wait)
+{
+    struct stat file;
+    if (!RB_TYPE_P(wait->io, T_FILE) || rb_obj_class(wait->io) != rb_cIO || fstat(wait->waiter.fd, &file) != 0)
+        return;
+    wait->by_number = true;
+    wait->device = file.st_dev;
+    wait->inode = file.st_ino;
+}
+
+static bool has_lost_file(const heddle_io_wait *wait)
+{
+    struct stat file;
+    if (is_closed(wait->io))
+        return true;
+    return wait->by_number && !wait->reopened &&
+           (fstat(wait->waiter.fd, &file) != 0 || file.st_dev != wait->device || file.st_ino != wait->inode);
 }
 
 /* Makes room for the records of this descriptor; raises NoMemoryError. */
@@ -80,7 +104,7 @@ void heddle_io_wait_link(heddle_io_wait *wait)
 
     /* Another IO object got this number: the waits of the closed one must not get its events. */
     for (heddle_io_wait *other = *first; other; other = other->next) {
-        if (other->io != wait->io && is_closed(other->io))
+        if (other->io != wait->io && has_lost_file(other))
             fail_wait(other);
     }
     wait->next = *first;
@@ -110,7 +134,7 @@ void heddle_io_fail_closed_waits(heddle_loop *loop)
 {
     for (int fd = 0; fd < loop->io.size; fd++) {
         for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next) {
-            if (is_closed(wait->io))
+            if (has_lost_file(wait))
                 fail_wait(wait);
         }
     }
@@ -198,10 +222,17 @@ static VALUE end_wait(VALUE data)
     return Qnil;
 }
 
+NORETURN(static void raise_closed(void));
+
+static void raise_closed(void)
+{
+    rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
+}
+
 void heddle_io_check_open(VALUE io)
 {
     if (is_closed(io))
-        rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
+        raise_closed();
 }
 
 NORETURN(static void raise_reopened(void));
@@ -218,6 +249,7 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
 
     if (wait.waiter.fd < 0)
         rb_syserr_fail(EBADF, "waiting for IO");
+    note_file(&wait);
     heddle_park_enter(loop, &wait.park);
     if (timeout >= 0)
         heddle_park_set_deadline(&wait.park, heddle_deadline_after(timeout));
@@ -227,8 +259,8 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
     if (wait.reopened)
         raise_reopened();
     /* Checked also when the IO became ready first and was closed before its fiber ran. */
-    if (wait.result == -EBADF || wait.result > 0)
-        heddle_io_check_open(io);
+    if ((wait.result == -EBADF || wait.result > 0) && has_lost_file(&wait))
+        raise_closed();
     if (wait.result < 0)
         rb_syserr_fail(-wait.result, "waiting for IO");
     return wait.result;

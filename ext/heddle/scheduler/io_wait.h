@@ -6,6 +6,8 @@
  * descriptor, the loop checks them before it blocks, and a new wait for a descriptor first fails those of closed IOs.
  */
 
+#include <sys/types.h>
+
 #include "scheduler/loop.h"
 
 typedef struct heddle_io_wait heddle_io_wait;
@@ -16,6 +18,9 @@ struct heddle_io_wait {
     int result;
     bool linked;
     bool reopened; /* IO#reopen has given the descriptor another file */
+    bool by_number; /* Ruby may have made `io` of a number, which is to belong to this file still */
+    dev_t device;
+    ino_t inode;
     heddle_io_wait *next, *previous; /* the waits of one descriptor */
 };
 

@@ -98,6 +98,21 @@ static VALUE call_block(VALUE data)
 }
 
 /*
+ * As plain Ruby takes them: a limit that never comes, such as Float::INFINITY, is none, and one that has passed already,
+ * as a program may compute it, ends the next wait (Ruby 3.4 rejects that one itself).
+ */
+static int64_t parse_limit(VALUE seconds)
+{
+    if (RB_FLOAT_TYPE_P(seconds) && RFLOAT_VALUE(seconds) >= (double)(INT64_MAX / HEDDLE_SECOND))
+        return -1;
+    if (RB_TYPE_P(seconds, T_BIGNUM) && RBIGNUM_POSITIVE_P(seconds))
+        return -1;
+    if (rb_obj_is_kind_of(seconds, rb_cNumeric) && RTEST(rb_funcall(seconds, '<', 1, INT2FIX(0))))
+        return 0;
+    return heddle_parse_duration(seconds);
+}
+
+/*
  * call-seq: timeout_after(duration, exception, message = nil) { |duration| ... } -> the block's value
  *
  * Raises +exception+ (a class or an instance, as Kernel#raise takes it) in the block, at its current or next wait,
@@ -110,7 +125,7 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
     rb_need_block();
     heddle_loop *loop = heddle_loop_get(self);
     heddle_fiber *owner = heddle_fiber_current(loop);
-    int64_t duration = heddle_parse_duration(argv[0]);
+    int64_t duration = parse_limit(argv[0]);
     if (duration < 0)
         return rb_yield(argv[0]);
 
