@@ -34,6 +34,26 @@ class OffloadCancelTest < Minitest::Test
     assert_operator took, :<, LONG / 2
   end
 
+  # Ruby >= 3.4 lets any thread make this call; it asks the loop's thread whether to wait by the scheduler.
+  def test_a_time_limit_ends_copy_stream_while_it_waits
+    in_loop do
+      reader, writer = IO.pipe
+      loop_thread = Thread.current
+      5.times do
+        over = false
+        feeder = Thread.new do
+          5.times do
+            Thread.pass until over || (loop_thread.stop? && !reader.wait_readable(0))
+            writer << "x"
+          end
+        end
+        assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.1) { IO.copy_stream(reader, File::NULL) } }
+        over = true
+        feeder.join
+      end
+    end
+  end
+
   # The first signal may come just before the system call that it is to interrupt.
   def test_a_call_is_told_to_end_until_it_does
     took = seconds do

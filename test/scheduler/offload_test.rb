@@ -4,6 +4,7 @@ require "test_helper"
 require "support/scheduled"
 require "socket"
 require "tempfile"
+require "timeout"
 require "tmpdir"
 
 # What would block the thread runs on another one while only its own fiber waits.
@@ -53,6 +54,31 @@ class OffloadTest < Minitest::Test
 
       assert_equal "y" * 3000, peer.read
       until_true { [slow, copied].none?(&:alive?) }
+    end
+  end
+
+  # The thread's wait is not this thread's: it has to hear of the exception all the same.
+  def test_a_time_limit_ends_copy_stream_while_it_waits
+    scheduled do
+      reader, writer = IO.pipe
+      loop_thread = Thread.current
+      5.times do
+        over = false
+        # So it waits anew while the loop waits, and no fiber runs.
+        feeder = Thread.new do
+          5.times do
+            Thread.pass until over || (loop_thread.stop? && !reader.wait_readable(0))
+            writer << "x"
+          end
+        end
+        assert_raises(Timeout::Error) { Timeout.timeout(0.1) { IO.copy_stream(reader, File::NULL) } }
+        over = true
+        feeder.join
+      end
+      reader.read_nonblock(25, exception: false) # what came after the limit
+      writer << "next\n"
+
+      assert_equal "next\n", reader.gets
     end
   end
 
@@ -157,7 +183,6 @@ class OffloadTest < Minitest::Test
 
   if RUBY_VERSION >= "3.4"
     def test_a_timeout_ends_an_open_that_waits
-      require "timeout"
       scheduled do
         Dir.mktmpdir do |folder|
           File.mkfifo("#{folder}/fifo")

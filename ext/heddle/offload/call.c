@@ -309,6 +309,17 @@ typedef struct {
     bool withdrawn;
 } outcome;
 
+/*
+ * IO.copy_stream of Ruby 3.4 waits without the GVL, and asks this thread's scheduler again after each signal: it calls
+ * back, and so leaves the wait, only when it finds this thread in a fiber with a scheduler, and not in the loop.
+ */
+static void linger(const call *self)
+{
+    const struct timespec pause = {.tv_nsec = 50 * 1000};
+    for (int i = 0; i < 10 && atomic_load(&self->job.state) == HEDDLE_JOB_RUNNING; i++)
+        nanosleep(&pause, NULL);
+}
+
 /* Waits until the offload thread no longer uses the job. */
 static outcome wait_for_end(call *self, heddle_call_kind kind)
 {
@@ -317,7 +328,8 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
     bool failed_callback = false;
     while (!self->ended) {
         if (self->notified) {
-            int state = answer_callback(self, failed_callback);
+            /* Callbacks of Ruby's own functions are waits: a cancelled one ends as if the exception was raised there. */
+            int state = answer_callback(self, failed_callback || (out.cancelled && self->job.core));
             failed_callback |= state != 0;
             out.state = state ? state : out.state;
         }
@@ -336,8 +348,11 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
             out.withdrawn = true;
             break;
         }
-        if (out.cancelled)
+        if (out.cancelled) {
             heddle_threads_interrupt(&self->job);
+            if (self->job.core)
+                linger(self);
+        }
 
         int state = 0;
         bool full = is_queued(self) && !self->job.prompt && heddle_threads_are_full();

@@ -8,6 +8,11 @@ module Heddle
         # Raised in the thread when the fiber wants the work to end. Never seen outside.
         class Stop < Exception; end
 
+        # Seconds between two attempts to end the work, and for how long each keeps this thread.
+        AGAIN = 0.02
+        LINGER = 0.0003
+        private_constant :AGAIN, :LINGER
+
         def initialize(work)
           @work = work
           @answer = Thread::Queue.new
@@ -30,17 +35,13 @@ module Heddle
         def value
           raised = nil
           begin
-            outcome = @answer.pop
+            outcome = raised ? end_work : @answer.pop
           rescue Exception => e
             raised = e
-            stop
             retry
           ensure
             # A fiber that is killed can't rescue.
-            unless outcome
-              stop
-              @answer.pop
-            end
+            end_work unless outcome
           end
           raise raised if raised
 
@@ -59,6 +60,24 @@ module Heddle
           [false, Thread.handle_interrupt(Stop => :immediate) { @work.call }]
         rescue Exception => e
           [true, e]
+        end
+
+        # @return [Array] the outcome
+        def end_work
+          stop
+          linger
+          until (outcome = @answer.pop(timeout: AGAIN))
+            @lock.synchronize { @thread&.wakeup }
+            linger
+          end
+          outcome
+        end
+
+        # IO.copy_stream of Ruby 3.4 waits without Ruby's lock, and asks *this* thread's scheduler again after each signal.
+        # It only leaves the wait when it finds this thread in a fiber with a scheduler, and not in the loop.
+        def linger
+          ending = MonotonicClock.now + LINGER
+          nil while MonotonicClock.now < ending
         end
 
         def stop
