@@ -73,8 +73,8 @@ module Heddle
           outcome
         end
 
-        # IO.copy_stream of Ruby 3.4 waits without Ruby's lock, and asks *this* thread's scheduler again after each signal.
-        # It only leaves the wait when it finds this thread in a fiber with a scheduler, and not in the loop.
+        # IO.copy_stream of Ruby 3.4 waits without Ruby's lock, and asks *this* thread's scheduler again after each
+        # signal. It only leaves the wait when it finds this thread in a fiber with a scheduler, and not in the loop.
         def linger
           ending = MonotonicClock.now + LINGER
           nil while MonotonicClock.now < ending
