@@ -313,7 +313,7 @@ typedef struct {
  * IO.copy_stream of Ruby 3.4 waits without the GVL, and asks this thread's scheduler again after each signal: it calls
  * back, and so leaves the wait, only when it finds this thread in a fiber with a scheduler, and not in the loop.
  */
-static void linger(const call *self)
+static void await_callback(const call *self)
 {
     const struct timespec pause = {.tv_nsec = 50 * 1000};
     for (int i = 0; i < 10 && atomic_load(&self->job.state) == HEDDLE_JOB_RUNNING; i++)
@@ -351,7 +351,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         if (out.cancelled) {
             heddle_threads_interrupt(&self->job);
             if (self->job.core)
-                linger(self);
+                await_callback(self);
         }
 
         int state = 0;

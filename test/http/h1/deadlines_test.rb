@@ -90,7 +90,7 @@ class H1DeadlinesTest < Minitest::Test
       "bcde".each_char do |byte|
         conversation.say(byte)
 
-        assert_equal [0, 1], [conversation.sockets.running, conversation.sockets.idle]
+        assert_equal [0, 1], [conversation.sockets.running, conversation.sockets.transit]
       end
       conversation.say("f")
       conversation.settle
