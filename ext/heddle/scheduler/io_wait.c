@@ -23,13 +23,14 @@ static bool is_closed(VALUE io)
 }
 
 /*
- * Where an extension waits by number, as UNIXSocket#recv_io does, Ruby makes an IO of that number for the hook. It does
- * not hear of the close of the extension's own object. Then the number is free, or another file's.
+ * Where an extension waits by number, as UNIXSocket#recv_io does, Ruby makes an IO of that number for the hook. That IO
+ * does not own the descriptor (FMODE_EXTERNAL), and does not hear of the close of the extension's own object. Then the
+ * number is free, or another file's.
  */
 static void note_file(heddle_io_wait *wait)
 {
     struct stat file;
-    if (!RB_TYPE_P(wait->io, T_FILE) || rb_obj_class(wait->io) != rb_cIO || fstat(wait->waiter.fd, &file) != 0)
+    if (!RB_TYPE_P(wait->io, T_FILE) || !(rb_io_mode(wait->io) & FMODE_EXTERNAL) || fstat(wait->waiter.fd, &file) != 0)
         return;
     wait->by_number = true;
     wait->device = file.st_dev;

@@ -92,7 +92,8 @@ module Heddle
       def statistics
         sockets = @sockets or return
         loop = @scheduler.statistics
-        { connections: sockets.connections, idle: sockets.idle, transit: sockets.transit, running: sockets.running,
+        connections, running, transit = sockets.connections, sockets.running, sockets.transit
+        { connections:, running:, transit:, idle: connections - running - transit,
           accepted: sockets.accepted, accepting: sockets.accepting?,
           handed_off: sockets.handed_off, handoffs_received: sockets.handoffs_received,
           held: sockets.held, steps_in: sockets.steps_in, reserve: sockets.reserve,
