@@ -65,6 +65,8 @@ module Heddle
       if @topic.bytesize > TOPIC_LIMIT
         raise ArgumentError, "the topic has #{@topic.bytesize} bytes, but may have #{TOPIC_LIMIT}"
       end
+
+      event = event&.to_s
       if event && !event.b.match?(/\A[^\r\n]{1,#{EVENT_LIMIT}}\z/n)
         raise ArgumentError, "event must be one line of at most #{EVENT_LIMIT} bytes, but is #{event.inspect}"
       end

@@ -33,6 +33,17 @@ Heddle.run do
   rescue NoMethodError => e
     e.message
   end
+  # Its task gets no connection, so the fiber that asks for the result runs it.
+  pool.lease_connection
+  others = Array.new(pool.size - pool.stat[:busy]) { pool.checkout }
+  promise = Number.where("pg_sleep(0.3) IS NOT NULL").async_count
+  seen[:limited] = Array.new(2) do |again|
+    Heddle.timeout(again.zero? ? 0.1 : 60) { promise.value }
+  rescue Heddle::TimeoutError
+    "too late"
+  end
+  others.each { |one| pool.checkin(one) }
+  pool.release_connection
   ActiveRecord::Base.asynchronous_queries_tracker.finalize_session
   seen[:without_session] = Number.all.load_async.to_a.size
 

@@ -25,6 +25,10 @@ class ActiveRecordTasksTest < Minitest::Test
     assert_equal [1], seen["unfinished"]
   end
 
+  def test_one_that_a_time_limit_has_ended_runs_again
+    assert_equal ["too late", 1], seen["limited"]
+  end
+
   def test_outside_a_request_they_run_in_place
     assert_equal 1, seen["without_session"]
   end

@@ -343,7 +343,6 @@ class LiveTest < Minitest::Test
     end
   end
 
-  # RSpec::Mocks::MockExpectationError, SystemStackError.
   # The runner has its messages already when the first of them fails.
   def test_events_that_wait_for_a_page_that_has_failed_are_dropped
     Counter.started, Counter.go = Array.new(2) { Thread::Queue.new }
@@ -363,6 +362,7 @@ class LiveTest < Minitest::Test
     assert_empty live.instance_variable_get(:@kept), "it can't come back"
   end
 
+  # RSpec::Mocks::MockExpectationError, SystemStackError.
   def test_a_timer_that_raises_what_is_no_standard_error_ends_its_page_and_not_the_loop
     serving_page do
       other, = open_page

@@ -183,7 +183,6 @@ class OutboundTest < Minitest::Test
     end
   end
 
-  # Ruby's UNIXSocket.new returns a socket that is not connected then.
   def test_a_time_limit_that_is_no_number_of_seconds_is_refused
     [0, -1, Float::INFINITY, "1"].each do |timeout|
       error = assert_raises(ArgumentError) { Heddle::Net.connect("127.0.0.1:#{@port}", timeout: timeout) }
@@ -192,6 +191,7 @@ class OutboundTest < Minitest::Test
     end
   end
 
+  # Ruby's UNIXSocket.new returns a socket that is not connected then.
   def test_a_unix_socket_whose_queue_is_full_is_asked_again_until_it_has_room
     Dir.mktmpdir do |folder|
       path = File.join(folder, "socket")

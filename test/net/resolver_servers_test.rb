@@ -61,8 +61,8 @@ class ResolverServersTest < Minitest::Test
       end
     end
 
-    assert_equal ["192.0.2.4"], resolver_for(old, timeout: 0.1).addresses("web.example")
-    records = Heddle::Net::DNS::Client.new("127.0.0.1:#{old.port}", timeout: 0.1).records("web.example", :A)
+    assert_equal ["192.0.2.4"], resolver_for(old, timeout: 0.5).addresses("web.example")
+    records = Heddle::Net::DNS::Client.new("127.0.0.1:#{old.port}", timeout: 0.5).records("web.example", :A)
     assert_equal ["192.0.2.4"], records.map { |record| record.data.address }
   end
 

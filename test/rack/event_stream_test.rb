@@ -333,6 +333,10 @@ class EventStreamTest < Minitest::Test
     end
   end
 
+  def test_the_type_of_events_may_be_a_symbol
+    assert_equal "event: update\n", Heddle::EventStream.new("a", event: :update).wish[2]
+  end
+
   def test_what_is_wrong_is_said
     slow = assert_raises(ArgumentError) { Heddle::EventStream.new("a", slow: :no) }
     event = assert_raises(ArgumentError) { Heddle::EventStream.new("a", event: "a\nb") }

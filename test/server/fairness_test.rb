@@ -215,7 +215,7 @@ class FairnessTest < Minitest::Test
   UPGRADE = "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" \
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-  # All of them have left before the request of another client came, which is served before most of them are closed.
+  # All of them have left before the requests of others came, which are served before most of them are closed.
   def test_clients_that_leave_together_do_not_hold_up_those_that_stay
     left = 0
     held = Thread::Queue.new
@@ -232,13 +232,19 @@ class FairnessTest < Minitest::Test
       leaving = Array.new(300) { connect.tap { |socket| socket.write(UPGRADE) && socket.gets("\r\n\r\n") } }
       (other = connect).write(request("/first"))
       read_answer(other)
+      multiplexed = H2Client.new(connect.tap { |socket| socket.setsockopt(:TCP, :NODELAY, true) }).tap(&:send_preface)
+      2.times { multiplexed.read_frame } # it is known as one of HTTP/2
       connect.write(request("/hold"))
       held.pop(timeout: PATIENCE)
       leaving.each(&:close)
+      multiplexed.send_frame("HEADERS es+eh 1 :method=GET :scheme=http :authority=a :path=/other")
       other.write(request("/other"))
       go = true
 
       assert_operator Integer(read_answer(other)[/\d+\z/]), :<, 200
+      frame = multiplexed.read_frame until frame&.type == "DATA"
+
+      assert_operator Integer(frame.payload), :<, 200
       until_statistics { left == 300 }
     end
   end

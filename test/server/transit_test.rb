@@ -67,6 +67,25 @@ class TransitTest < Minitest::Test
     end
   end
 
+  # The client has sent all of it.
+  def test_a_stream_that_waits_for_a_free_place_is_not_in_transit
+    started, go = Array.new(2) { Thread::Queue.new }
+    app = ->(_env) { (started << true) && go.pop && [200, {}, []] }
+    serving(app, max_requests: 1) do
+      first = connect
+      first.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      started.pop(timeout: PATIENCE)
+      second = H2Client.new(connect).tap(&:send_preface)
+      second.send_frame("HEADERS es+eh 1 get")
+      until_counted(running: 1, waiting: 1)
+
+      assert_equal [0, 1], server.statistics.values_at(:transit, :idle)
+    ensure
+      2.times { go << true }
+      [first, second].each { |client| client&.close }
+    end
+  end
+
   def test_a_silent_web_socket_is_not_in_transit
     serving(upgrading(Echo.new), http2_websockets: true, lint: false) do
       dial

@@ -403,10 +403,18 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
+static bool waits_for_runner(const heddle_h2_carrier *carrier)
+{
+    return carrier->exchange->work.list || heddle_link_is_listed(&carrier->turn);
+}
+
 static bool is_in_transit(const heddle_connection *connection)
 {
     /* An open tunnel, which may be silent for hours, has no carrier. */
-    return heddle_h2_first_carrier(heddle_h2_server_of(connection)) || connection->output.size;
+    const heddle_h2_carrier *carrier = heddle_h2_first_carrier(heddle_h2_server_of(connection));
+    while (carrier && waits_for_runner(carrier))
+        carrier = heddle_h2_next_carrier(carrier);
+    return carrier || connection->output.size;
 }
 
 /* Sends GOAWAY; the connection closes when the client has had time to read it (RFC 9113, section 6.8). */

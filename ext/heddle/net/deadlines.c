@@ -10,10 +10,10 @@ static void set_timer(heddle_sockets *sockets)
 {
     heddle_timer *timer = &sockets->wheel_timer;
     int64_t next = heddle_idle_wheel_find_next(&sockets->wheel);
-    if (next < 0 || (timer->slot && timer->deadline <= next))
-        return;
     if (next == 0)
         next = heddle_clock_now(); /* in the next tick: this one expires what was due before */
+    if (next < 0 || (timer->slot && timer->deadline <= next))
+        return;
     if (timer->slot)
         heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->deadline = next;

@@ -19,8 +19,8 @@
 
 enum {
     EVENTS_A_WAIT = 256,
-    OTHERS_A_TURN = 1024, /* events that are no hang-ups, in one tick */
-    EVENTS_A_TURN = 8192, /* hang-ups and all others; a hang-up may only be queued (input_turns.h) */
+    OTHERS_A_TURN = 1024, /* events in one tick that are handled at once */
+    EVENTS_A_TURN = 8192, /* the same with hang-ups, which are mostly queued (input_turns.h) */
 };
 
 static void harvest_events(heddle_socket_set *set)
@@ -33,7 +33,7 @@ static void harvest_events(heddle_socket_set *set)
         for (int k = 0; k < count; k++) {
             heddle_connection *connection = heddle_sockets_at(sockets, events[k].data.u64);
             uint8_t ready = heddle_epoll_events(events[k].events);
-            others += !(ready & HEDDLE_HANG_UP);
+            others += !(ready & HEDDLE_HANG_UP) || (connection && !connection->protocol);
             if (connection)
                 heddle_sockets_deliver_event(sockets, connection, ready);
         }

@@ -2,71 +2,113 @@
 
 #include "net/sockets.h"
 
-/* A hang-up uses so much of the time at least, ns: what it leads to, such as on_close of a WebSocket, runs later. */
-#define HANG_UP_TIME (HEDDLE_INPUT_TIME / 64)
+enum {
+    HANG_UPS_A_TICK = 64, /* each may lead to more work, such as on_close of a WebSocket */
+};
 
 void heddle_input_turns_init(heddle_input_turns *turns)
 {
-    heddle_link_init_head(&turns->waiting);
+    heddle_link_init_head(&turns->reading);
+    heddle_link_init_head(&turns->leaving);
 }
 
-static bool has_time(heddle_sockets *sockets)
+static heddle_input_turns *turns_of_tick(heddle_sockets *sockets)
 {
     heddle_input_turns *turns = &sockets->input_turns;
     if (turns->tick != sockets->loop->counts.ticks) {
         turns->tick = sockets->loop->counts.ticks;
         turns->used = 0;
+        turns->hang_ups = 0;
     }
-    return turns->used < HEDDLE_INPUT_TIME;
+    return turns;
 }
 
-static void take_turn(heddle_connection *connection)
+static bool has_time(heddle_sockets *sockets)
+{
+    return turns_of_tick(sockets)->used < HEDDLE_INPUT_TIME;
+}
+
+static bool has_hang_ups_left(heddle_sockets *sockets)
+{
+    return turns_of_tick(sockets)->hang_ups < HANG_UPS_A_TICK;
+}
+
+static void queue_connection(heddle_connection *connection, heddle_link *queue)
+{
+    if (heddle_link_is_listed(&connection->turn_link))
+        return;
+    heddle_link_push_last(queue, &connection->turn_link);
+    heddle_sockets_schedule_resume(connection->sockets);
+}
+
+/* -- reading ------------------------------------------------------------------------------------------------------- */
+
+static void read_now(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    int64_t began = heddle_clock_now(), used = sockets->input_turns.used;
-    uint8_t late_events = connection->late_events;
-    connection->late_events = 0;
-    if (late_events)
-        heddle_sockets_deliver_now(sockets, connection, late_events);
-    else
-        connection->protocol->read_turn(connection);
-    int64_t passed = heddle_clock_now() - began, least = late_events ? HANG_UP_TIME : 0;
-    sockets->input_turns.used = used + (passed > least ? passed : least); /* turns within this turn are part of it */
+    int64_t began = heddle_clock_now();
+    connection->protocol->read_turn(connection);
+    sockets->input_turns.used += heddle_clock_now() - began;
 }
 
 void heddle_input_turns_wait(heddle_connection *connection)
 {
-    heddle_sockets *sockets = connection->sockets;
-    if (heddle_link_is_listed(&connection->turn_link))
-        return;
-    heddle_link_push_last(&sockets->input_turns.waiting, &connection->turn_link);
-    heddle_sockets_schedule_resume(sockets);
+    queue_connection(connection, &connection->sockets->input_turns.reading);
 }
 
 void heddle_input_turns_read(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    if (heddle_link_first(&sockets->input_turns.waiting) || !has_time(sockets))
+    if (heddle_link_first(&sockets->input_turns.reading) || !has_time(sockets))
         heddle_input_turns_wait(connection);
     else
-        take_turn(connection);
+        read_now(connection);
+}
+
+/* -- hang-ups ------------------------------------------------------------------------------------------------------ */
+
+static void deliver_hang_up(heddle_connection *connection)
+{
+    heddle_sockets *sockets = connection->sockets;
+    uint8_t events = connection->late_events;
+    connection->late_events = 0;
+    sockets->input_turns.hang_ups++;
+    heddle_sockets_deliver_now(sockets, connection, events);
 }
 
 void heddle_input_turns_hang_up(heddle_connection *connection, uint8_t ready)
 {
+    heddle_sockets *sockets = connection->sockets;
+    heddle_link *leaving = &sockets->input_turns.leaving;
+    bool waits = connection->late_events != 0;
     connection->late_events |= ready;
-    heddle_input_turns_read(connection);
+    if (waits)
+        return;
+    heddle_link_remove(&connection->turn_link); /* from those that wait to be read, which a hang-up includes */
+    if (heddle_link_first(leaving) || !has_hang_ups_left(sockets))
+        queue_connection(connection, leaving);
+    else
+        deliver_hang_up(connection);
 }
+
+/* -- queued connections -------------------------------------------------------------------------------------------- */
 
 void heddle_input_turns_run(heddle_sockets *sockets)
 {
-    heddle_link *waiting = &sockets->input_turns.waiting, *link;
-    while ((link = heddle_link_first(waiting)) && has_time(sockets)) {
+    heddle_input_turns *turns = &sockets->input_turns;
+    heddle_link *link;
+    while ((link = heddle_link_first(&turns->reading)) && has_time(sockets)) {
         heddle_link_remove(link);
-        take_turn(HEDDLE_CONTAINER_OF(link, heddle_connection, turn_link));
+        read_now(HEDDLE_CONTAINER_OF(link, heddle_connection, turn_link));
         if (sockets->closed)
             return;
     }
-    if (link)
+    while ((link = heddle_link_first(&turns->leaving)) && has_hang_ups_left(sockets)) {
+        heddle_link_remove(link);
+        deliver_hang_up(HEDDLE_CONTAINER_OF(link, heddle_connection, turn_link));
+        if (sockets->closed)
+            return;
+    }
+    if (heddle_link_first(&turns->reading) || heddle_link_first(&turns->leaving))
         heddle_sockets_schedule_resume(sockets);
 }

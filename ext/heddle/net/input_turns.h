@@ -2,10 +2,13 @@
 #define HEDDLE_INPUT_TURNS_H
 
 /*
- * Bounds the part of a tick that expensive input takes, over all connections: reading by a protocol such as HTTP/2, and
- * hang-ups, because closing a connection costs as much as a few requests. Connections that come after that time, or
- * have used up their share, wait in a queue for the next ticks. So ten thousand clients that leave together do not hold
- * up those that stay.
+ * Bounds the part of a tick that expensive input takes, over all connections. Connections that come after that part, or
+ * have used up their share, wait in a queue for the next ticks. There are two queues, so that neither waits for the
+ * other:
+ *
+ * - reading by a protocol whose input can be expensive, such as HTTP/2;
+ * - hang-ups, because closing a connection costs as much as a few requests: ten thousand clients that leave together do
+ *   not hold up those that stay. A client that ends only its own side with its request waits among them.
  */
 
 #include "net/fate.h"
@@ -17,13 +20,14 @@
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_sockets heddle_sockets;
 
-/* The time for expensive input in one tick, ns. */
+/* The time for reading in one tick, ns. */
 #define HEDDLE_INPUT_TIME INT64_C(2000000)
 
 typedef struct {
-    heddle_link waiting; /* waiting connections, by `turn_link` */
-    uint64_t tick;       /* the loop's tick that `used` belongs to */
-    int64_t used;        /* ns */
+    heddle_link reading, leaving; /* waiting connections, by `turn_link` */
+    uint64_t tick;                /* the loop's tick that the following members belong to */
+    int64_t used;                 /* by reading, ns */
+    unsigned hang_ups;            /* delivered */
 } heddle_input_turns;
 
 void heddle_input_turns_init(heddle_input_turns *turns);
@@ -39,7 +43,7 @@ void heddle_input_turns_wait(heddle_connection *connection);
  * such events gets later ones in the same turn.
  */
 HEDDLE_LAST_USE void heddle_input_turns_hang_up(heddle_connection *connection, uint8_t ready);
-/* Gives queued connections their turn, for this tick's share of time. */
+/* Gives queued connections their turns, as many as this tick has left. */
 void heddle_input_turns_run(heddle_sockets *sockets);
 
 #endif

@@ -42,7 +42,7 @@ struct heddle_protocol {
     bool (*is_idle)(const heddle_connection *connection);
     /*
      * True while a request is being received, or the rest of a response sent. Asked only while no runner serves the
-     * connection. NULL: the service counts no transfers.
+     * connection. NULL: connections of this protocol are never in transit.
      */
     bool (*is_in_transit)(const heddle_connection *connection);
     /*

@@ -30,10 +30,10 @@ void heddle_connection_drop_output(heddle_connection *connection)
 
 static void note_broken(heddle_connection *connection, int error)
 {
+    if (!connection->error && !connection->running)
+        connection->sockets->left_early++;
     connection->error = error;
     heddle_transport_note(&connection->transport, HEDDLE_BROKEN);
-    if (!connection->running)
-        connection->sockets->left_early++;
     heddle_connection_drop_output(connection);
 }
 

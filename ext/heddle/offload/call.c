@@ -39,6 +39,7 @@ struct call {
     bool notified;  /* the message was opened: the job has called back, or has ended */
     bool ended;
     bool uninterruptible;  /* exceptions are raised after the call, and don't interrupt it */
+    unsigned interrupts;   /* how often it was interrupted */
     heddle_descriptor_call descriptor; /* set where the job uses a descriptor */
     heddle_loop_message closing;             /* posted when that descriptor is closed */
     bool closing_posted;                         /* … and not opened yet */
@@ -311,10 +312,14 @@ typedef struct {
 
 /*
  * IO.copy_stream of Ruby 3.4 waits without the GVL, and asks this thread's scheduler again after each signal: it calls
- * back, and so leaves the wait, only when it finds this thread in a fiber with a scheduler, and not in the loop.
+ * back, and so leaves the wait, only when it finds this thread in a fiber with a scheduler, and not in the loop. The
+ * loop stands still meanwhile. So this is done more and more seldom: other calls may not end for long.
  */
-static void await_callback(const call *self)
+static void await_callback(call *self)
 {
+    unsigned count = ++self->interrupts;
+    if (!self->job.core || !self->job.unblock || (count & (count - 1)))
+        return;
     const struct timespec pause = {.tv_nsec = 50 * 1000};
     for (int i = 0; i < 10 && atomic_load(&self->job.state) == HEDDLE_JOB_RUNNING; i++)
         nanosleep(&pause, NULL);
@@ -350,8 +355,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         }
         if (out.cancelled) {
             heddle_threads_interrupt(&self->job);
-            if (self->job.core)
-                await_callback(self);
+            await_callback(self);
         }
 
         int state = 0;

@@ -197,8 +197,8 @@ module Heddle
           pool.class.prepend(QueueMutex) if pool.respond_to?(:fill_queue, true)
         end
 
-        # A statement was left without its result. After an interrupted PREPARE it is unknown whether the server knows
-        # the name. Sequel would prepare it again, and fail each time: no other fiber gets the connection.
+        # A statement was left without its result. After an interrupted PREPARE or DEALLOCATE it is unknown whether the
+        # server knows the name. Sequel would repeat it, and fail each time: no other fiber gets the connection.
         #
         # @param sql [String]
         # @param connection [Object]
@@ -206,7 +206,7 @@ module Heddle
         def interrupted(sql, connection)
           return unless postgresql?(connection)
 
-          spoiled = sql.start_with?("PREPARE ") && !$ERROR_INFO.is_a?(::PG::Error)
+          spoiled = sql.start_with?("PREPARE ", "DEALLOCATE ") && !$ERROR_INFO.is_a?(::PG::Error)
           connection.instance_variable_set(:@heddle_spoiled, true) if spoiled
           settle(connection)
         end

@@ -22,11 +22,6 @@ module Heddle
     # server has closed meanwhile, or if nothing of it was sent. A request that fails half-way raises an {Error}; a
     # truncated response is never returned as if it were whole.
     class Client
-      autoload :Event, "heddle/http/client/event_reader"
-      autoload :EventReader, "heddle/http/client/event_reader"
-      autoload :EventStream, "heddle/http/client/event_stream"
-      autoload :Retries, "heddle/http/client/retries"
-
       # The one of {Heddle::HTTP.get}.
       # @return [Client]
       def self.default
@@ -245,6 +240,8 @@ require "heddle/http/client/connection"
 require "heddle/http/client/connections"
 require "heddle/http/client/decoder"
 require "heddle/http/client/dialer"
+require "heddle/http/client/event_reader"
+require "heddle/http/client/event_stream"
 require "heddle/http/client/exchange"
 require "heddle/http/client/field_list"
 require "heddle/http/client/fields"
@@ -259,6 +256,7 @@ require "heddle/http/client/redirect"
 require "heddle/http/client/request"
 require "heddle/http/client/request_builder"
 require "heddle/http/client/response"
+require "heddle/http/client/retries"
 require "heddle/http/client/connection_settings"
 require "heddle/http/client/shared_connection"
 require "heddle/http/client/sharing"

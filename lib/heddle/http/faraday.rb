@@ -26,9 +26,11 @@ module Heddle
       FRAMING = %w[content-length transfer-encoding].freeze
       # They describe a body that the client has decompressed.
       CODING = %w[content-encoding content-length].freeze
+      # Statuses whose body the client leaves as it is, or which have none.
+      AS_IT_IS = [204, 206, 304].freeze
       # Ways to write TLS 1.3 as the least version. The client takes none below TLS 1.2 anyway.
       NEWEST_TLS = %w[TLS1_3 TLSv1_3 772].freeze
-      private_constant :ERRORS, :PHASES, :FRAMING, :CODING, :NEWEST_TLS
+      private_constant :ERRORS, :PHASES, :FRAMING, :CODING, :AS_IT_IS, :NEWEST_TLS
 
       # @param options [Hash] of {Client#initialize}
       def initialize(app = nil, options = {}, &)
@@ -63,11 +65,15 @@ module Heddle
 
       # Middleware that has asked for compressed bodies decompresses those that say that they are.
       def headers(env, response)
-        codings = Client::Decoder.codings(response["content-encoding"].to_s)
         asked = env.request_headers.any? { |name, _| name.casecmp?("accept-encoding") }
-        return response.headers unless asked && response.status != 206 && Client::Decoder.known?(codings)
+        asked && decompressed?(env, response) ? response.headers.except(*CODING) : response.headers
+      end
 
-        response.headers.except(*CODING)
+      # Not a part of a body, and no answer without one.
+      def decompressed?(env, response)
+        return false if env.method == :head || AS_IT_IS.include?(response.status)
+
+        Client::Decoder.known?(Client::Decoder.codings(response["content-encoding"].to_s))
       end
 
       def details(env)
@@ -108,7 +114,13 @@ module Heddle
 
       # Certificates, keys, and what is text already.
       def pem(parts)
-        parts.map { |part| part.respond_to?(:to_pem) ? part.to_pem : part }.join if parts.any?
+        parts.map { |part| text_of(part) }.join if parts.any?
+      end
+
+      # A key of Ed25519 has no to_pem.
+      def text_of(part)
+        name = %i[to_pem private_to_pem].find { |one| part.respond_to?(one) }
+        name ? part.public_send(name) : part
       end
     end
 

@@ -75,13 +75,17 @@ module Heddle
 
       def load_handler(name, state)
         type = Object.const_get(name)
+        began = now
         handler = Heddle.timeout(LOAD_LIMIT) { type.load(state) }
         return handler if CALLBACKS.any? { |callback| handler.respond_to?(callback) }
 
         raise TypeError, "load must return a handler, but has returned an object without callbacks: #{handler.class}"
       rescue TimeoutError
+        raise unless began && now - began >= LOAD_LIMIT # a limit of its own
+
         @late[name] = now + PAUSE
-        raise
+        raise TimeoutError, "it took longer than #{LOAD_LIMIT} s; other sockets of this class are closed without a " \
+                            "call of load for #{PAUSE} s"
       end
 
       # @return [String, nil] nil: it stays

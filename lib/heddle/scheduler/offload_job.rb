@@ -8,10 +8,12 @@ module Heddle
         # Raised in the thread when the fiber wants the work to end. Never seen outside.
         class Stop < Exception; end
 
-        # Seconds between two attempts to end the work, and for how long each keeps this thread.
+        # Seconds until the second attempt to end the work, and between two at most; and for how long each keeps this
+        # thread.
         AGAIN = 0.02
+        SELDOM = 1
         LINGER = 0.0003
-        private_constant :AGAIN, :LINGER
+        private_constant :AGAIN, :SELDOM, :LINGER
 
         def initialize(work)
           @work = work
@@ -66,9 +68,11 @@ module Heddle
         def end_work
           stop
           linger
-          until (outcome = @answer.pop(timeout: AGAIN))
+          pause = AGAIN
+          until (outcome = @answer.pop(timeout: pause))
             @lock.synchronize { @thread&.wakeup }
             linger
+            pause = [pause * 2, SELDOM].min
           end
           outcome
         end
@@ -76,6 +80,8 @@ module Heddle
         # IO.copy_stream of Ruby 3.4 waits without Ruby's lock, and asks *this* thread's scheduler again after each
         # signal. It only leaves the wait when it finds this thread in a fiber with a scheduler, and not in the loop.
         def linger
+          return unless @thread # it has not begun
+
           ending = MonotonicClock.now + LINGER
           nil while MonotonicClock.now < ending
         end

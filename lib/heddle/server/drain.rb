@@ -94,7 +94,7 @@ module Heddle
         deadline = [@deadline, now + REST].min
         end_of_asking = now + [REST, @stop_timeout * ASKING].max
         until (left = @engine.websocket_clients.select { |client| handoff.movable?(client) }).empty?
-          results = left.map { |client| now < end_of_asking ? handoff.give(client, @giving) : :busy }
+          results = left.map { |client| !@at_once.call && now < end_of_asking ? handoff.give(client, @giving) : :busy }
           break if @at_once.call || now >= deadline
 
           @scheduler.park(GIVING) unless results.all?(:done)

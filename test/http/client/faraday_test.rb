@@ -86,6 +86,25 @@ class FaradayTest < ClientCase
     assert_equal %w[hello hello], %w[/gzip /br].map { |path| faraday.get(path).body }
   end
 
+  # Nothing is decompressed, and the size is what was asked for.
+  def test_answers_without_a_body_keep_the_fields_that_describe_it
+    server = serve do |socket, request|
+      status = request.target == "/head" ? "200 OK" : "304 Not Modified"
+      socket.write("HTTP/1.1 #{status}\r\nContent-Encoding: gzip\r\nContent-Length: 1234\r\n\r\n")
+    end
+    faraday = Faraday.new(server.url, headers: { "Accept-Encoding" => "gzip" }) { |builder| builder.adapter :heddle }
+
+    assert_equal %w[gzip 1234], faraday.head("/head").headers.values_at("content-encoding", "content-length")
+    assert_equal %w[gzip 1234], faraday.get("/get").headers.values_at("content-encoding", "content-length")
+  end
+
+  def test_a_key_may_be_of_any_type
+    key = OpenSSL::PKey.generate_key("ED25519")
+    adapter = Heddle::HTTP::FaradayAdapter.new
+
+    assert_equal key.private_to_pem, adapter.send(:pem, [key])
+  end
+
   # @param settings [Hash] of the context
   def tls_server(authority, **settings)
     context = OpenSSL::SSL::SSLContext.new

@@ -54,6 +54,10 @@ class ClientSloppyServersTest < ClientCase
     assert_equal "identity", @asked
   end
 
+  def test_a_server_that_ignores_range_and_its_encoding_gives_no_compressed_bytes
+    assert_raises(Client::DecodingError) { answer_to({ "Range" => "bytes=5-" }, coding: "br", body: "compressed") }
+  end
+
   def test_a_range_is_one_of_the_plain_body_unless_the_caller_wants_it_otherwise
     answer_to({ "range" => "bytes=5-", "Accept-Encoding" => "gzip" }, body: Zlib.gzip("hello"))
 
@@ -72,6 +76,16 @@ class ClientSloppyServersTest < ClientCase
 
     assert_raises(Client::BodyTooLarge) { answer_to(body: empty, body_limit: 50_000) }
     assert_equal "", answer_to(body: empty).body
+  end
+
+  def test_a_compressed_body_without_content_has_an_end_also_where_it_is_streamed
+    empty = Zlib.gzip("") * 10_000
+    server = serve do |socket, _|
+      socket.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: #{empty.bytesize}\r\n\r\n", empty)
+    end
+    client = Client.new(server.url, proxy: nil, body_limit: 50_000)
+
+    assert_raises(Client::BodyTooLarge) { client.stream(:get, "/", &:body) }
   end
 
   def typed(charset, body = "{}x")

@@ -166,6 +166,19 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     kept&.close
   end
 
+  # Such as that of a pool: it says nothing of the next socket.
+  def test_a_time_limit_of_the_handlers_own_ends_only_its_socket
+    serve(workers: 1)
+    clients = %w[limited counts].map { |kind| dial(kind).tap { |client| ask_count(client) } }
+    write("config.ru", COUNTER.sub("new(*state.split(\" \"))") do |code|
+      "state.start_with?(\"limited\") ? Heddle.timeout(0.001) { sleep } : #{code}"
+    end)
+    signal("HUP")
+
+    assert_equal 1012, clients.first.closing.code
+    assert_equal 2, ask_count(clients.last).last
+  end
+
   def test_what_is_no_handler_is_told_to_come_back
     serve
     client = dial

@@ -104,7 +104,7 @@ class LogFileTest < Minitest::Test
       server.stop
       thread.join
     end
-    time = Time.now.strftime("%Y-%m-%d") << " \\d\\d:\\d\\d:\\d\\d"
+    time = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d"
 
     assert_match(%r{\A#{time} 200 GET / 5 bytes in }, File.read(@path))
     assert_match(%r{^#{time} error in GET /fail: }, errors)

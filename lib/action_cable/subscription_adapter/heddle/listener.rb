@@ -57,7 +57,8 @@ module ActionCable
           what == :listen ? tasks[channel] = listen(channel) : tasks.delete(channel)&.cancel
           @event_loop.post(&on_success) if on_success
         rescue ::Heddle::ApplicationFailure => e
-          log_failure("the channel #{channel.byteslice(0, 100).scrub.inspect} can't be subscribed", e)
+          name = channel.byteslice(0, 100).scrub.inspect
+          log_failure("the channel #{name} can't be #{what == :listen ? "subscribed" : "left"}", e)
         end
 
         def log_failure(what, error)

@@ -29,6 +29,7 @@ module Heddle
         # @raise [BodyTooLarge]
         def read
           whole = String.new
+          @decoder&.limit_input(@limit)
           each do |piece|
             if whole.bytesize + piece.bytesize > @limit
               raise BodyTooLarge, "the body is larger than #{@limit} bytes (`body_limit`): read it in pieces, with each"

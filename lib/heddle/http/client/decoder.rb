@@ -45,9 +45,14 @@ module Heddle
         def initialize(limit, whole:)
           @limit = limit
           @whole = whole
+          limit_input(limit)
           @size = @taken = 0
           @members = 0
         end
+
+        # @param bytes [Integer, nil] that the body may have without its coding
+        # @return [void]
+        def limit_input(bytes) = @input_limit = bytes
 
         # @param exchange [Exchange]
         # @return [String] the whole body
@@ -96,9 +101,9 @@ module Heddle
         # A compressed body may be endless and yet have nothing in it.
         def take(piece)
           @taken += piece.bytesize
-          return unless @limit && @taken > (@limit * 2) + SLACK
+          return unless @input_limit && @taken > (@input_limit * 2) + SLACK
 
-          raise BodyTooLarge, "the compressed body is much larger than #{@limit} bytes (`body_limit`)"
+          raise BodyTooLarge, "the compressed body is much larger than #{@input_limit} bytes (`body_limit`)"
         end
 
         def count(decoded)

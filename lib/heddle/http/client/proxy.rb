@@ -23,7 +23,7 @@ module Heddle
 
         # @param url [String] perhaps none
         # @return [String] for messages: without name and password
-        def self.mask(url) = url.sub(%r{//.*@}m, "//")
+        def self.mask(url) = url.sub(%r{\A([a-z][a-z0-9+.-]*:(?=//))?(//)?.*@}mi, '\1\2')
 
         # @return [String]
         attr_reader :host

@@ -33,7 +33,7 @@ module Heddle
         # Does the caller name the encodings that it understands?
         def own_encodings?
           @fields.each.any? do |name, value|
-            name.casecmp?("accept-encoding") && value != Defaults::HEADERS["Accept-Encoding"]
+            name.casecmp?("accept-encoding") && value != Defaults::HEADERS["Accept-Encoding"] && value != "identity"
           end
         end
 

@@ -8,14 +8,15 @@ module Heddle
       class Sharing
         include MonotonicClock
 
-        # A request that wants a connection. `given`: the one that is reserved for it.
+        # A request that wants a connection. `given`: the one that is reserved for it; `waited`: has it been in the
+        # queue? `over`: it has what it wanted, or an error that all others have, too.
         class Waiter
           attr_reader :queue
-          attr_accessor :given
+          attr_accessor :given, :waited, :over
 
           def initialize
             @queue = Thread::Queue.new
-            @given = nil
+            @given = @waited = @over = nil
             @began = {}
           end
 
@@ -45,11 +46,10 @@ module Heddle
             yield
             wait(waiter, limits, deadline)
           end
-          found = dial(limits, deadline) if found == :dial
-          served = true
-          found
+          waiter.over = true # who dials wakes the others
+          found == :dial ? dial(limits, deadline) : found
         ensure
-          give_up(waiter) unless served
+          give_up(waiter) unless waiter.over
         end
 
         # A request has ended.
@@ -103,9 +103,15 @@ module Heddle
           end
           return @dialing = :dial unless @connection || @dialing
 
-          @waiters.push(waiter) unless @waiters.include?(waiter)
+          enqueue(waiter) unless @waiters.include?(waiter)
           serve_waiters
           waiter.given || :wait
+        end
+
+        # One that was woken for nothing keeps its place.
+        def enqueue(waiter)
+          waiter.waited ? @waiters.unshift(waiter) : @waiters.push(waiter)
+          waiter.waited = true
         end
 
         # In the order in which they came: a request that begins when another one ends is no earlier than those that
@@ -165,8 +171,10 @@ module Heddle
           limit = waiter.left(dialing ? dialing_time(limits) : limits.pool, dialing, now)
           time = time_left(limit, deadline)
           woken = waiter.queue.pop(timeout: time)
-          raise woken.class, woken.message if woken.is_a?(Error)
+          waiter.over = woken.is_a?(Error)
+          raise woken.class, woken.message if waiter.over
           return if woken
+
           raise TotalTimeout, "#{@origin} took no further request in time" unless time == limit
 
           raise PoolTimeout, "#{@origin} allows no more requests at once on its connection, and none has ended " \

@@ -73,14 +73,13 @@ module Heddle
         end
 
         # Orders the server's end with the block, and waits for it.
-        # @yield when the server knows that its end is waited for
+        # @yield when that was asked for, on a connection that the server accepts before the order's
         # @return [Boolean, nil] whether every request was answered; nil: the server ended without a word
         # @raise [NoServer]
         # @raise [Declined]
         def await_end
           socket = connect
-          socket.timeout = nil
-          request(socket, "GET", "/ended")
+          ask_for_end(socket)
           yield
           begin
             JSON.parse(answer(socket))["answered"]
@@ -113,9 +112,20 @@ module Heddle
           raise NoServer, "the server at #{@address} has not answered for #{@patience} s. #{SILENT}" \
                           "#{". It acts on this order when it goes on" if method == "POST"}"
         rescue SystemCallError => e
-          raise NoServer, "the connection to the server at #{@address} broke (#{e.class}): run the command again"
+          raise broken(e)
         ensure
           socket&.close
+        end
+
+        def ask_for_end(socket)
+          socket.timeout = nil
+          request(socket, "GET", "/ended")
+        rescue SystemCallError => e
+          raise broken(e)
+        end
+
+        def broken(error)
+          NoServer.new("the connection to the server at #{@address} broke (#{error.class}): run the command again")
         end
 
         def request(socket, method, path, content = "")
