@@ -181,8 +181,8 @@ class ClientProxyTest < ClientCase
   end
 
   def test_messages_about_a_proxy_have_no_password
-    urls = ["http://me:sec ret@x:1", *%w[socks5://me:secret@x:1 http://me:sec/ret@x:1 me:secret@x:1 http:me:secret@x:1]]
-    calls = urls.map do |url|
+    urls = %w[socks5://me:secret@x:1 http://me:sec/ret@x:1 me:secret@x:1 http:me:secret@x:1]
+    calls = ["http://me:sec ret@x:1", *urls].map do |url|
       -> { Client.new(proxy: url).get(@target.url) }
     end
     calls << -> { Client.new(proxy: "http://me:secret@x:1", deny_private: true) }
