@@ -26,11 +26,9 @@ module Heddle
       FRAMING = %w[content-length transfer-encoding].freeze
       # They describe a body that the client has decompressed.
       CODING = %w[content-encoding content-length].freeze
-      # Statuses whose body the client leaves as it is, or which have none.
-      AS_IT_IS = [204, 206, 304].freeze
       # Ways to write TLS 1.3 as the least version. The client takes none below TLS 1.2 anyway.
       NEWEST_TLS = %w[TLS1_3 TLSv1_3 772].freeze
-      private_constant :ERRORS, :PHASES, :FRAMING, :CODING, :AS_IT_IS, :NEWEST_TLS
+      private_constant :ERRORS, :PHASES, :FRAMING, :CODING, :NEWEST_TLS
 
       # @param options [Hash] of {Client#initialize}
       def initialize(app = nil, options = {}, &)
@@ -66,14 +64,7 @@ module Heddle
       # Middleware that has asked for compressed bodies decompresses those that say that they are.
       def headers(env, response)
         asked = env.request_headers.any? { |name, _| name.casecmp?("accept-encoding") }
-        asked && decompressed?(env, response) ? response.headers.except(*CODING) : response.headers
-      end
-
-      # Not a part of a body, and no answer without one.
-      def decompressed?(env, response)
-        return false if env.method == :head || AS_IT_IS.include?(response.status)
-
-        Client::Decoder.known?(Client::Decoder.codings(response["content-encoding"].to_s))
+        asked && response.decoded? ? response.headers.except(*CODING) : response.headers
       end
 
       def details(env)

@@ -15,14 +15,20 @@ module Heddle
         PARTIAL = 206
         private_constant :PARTIAL, :KNOWN, :ANY_ZLIB, :RAW, :SLACK
 
-        # @param encoding [String] Content-Encoding
-        # @return [Array<String>] in lower case
-        def self.codings(encoding) = encoding.downcase.split(",").map(&:strip) - ["", "identity"]
+        # A part of a body (206) is a part of its compressed form (RFC 9110, 14.2), which can't be undone.
+        # @param head [H1::ReceivedResponse]
+        # @return [Array<String>] the codings of its body, in lower case
+        def self.codings(head)
+          encoding = Fields.value(head.fields, "content-encoding")
+          return [] unless encoding && head.body? && head.status != PARTIAL
+
+          encoding.downcase.split(",").map(&:strip) - ["", "identity"]
+        end
 
         # @param codings [Array<String>]
+        # @return [Boolean] are they undone?
         def self.known?(codings) = codings.size == 1 && KNOWN.include?(codings.first)
 
-        # A part of a body (206) is a part of its compressed form (RFC 9110, 14.2), which can't be undone.
         # @param head [H1::ReceivedResponse]
         # @param request [Request] that has it as its answer
         # @param limit [Integer, nil] bytes that may come out
@@ -30,14 +36,12 @@ module Heddle
         # @raise [DecodingError] for another encoding than gzip or deflate, and for several at once, unless the caller
         #   has asked for encodings of its own
         def self.for(head, request, limit)
-          encoding = Fields.value(head.fields, "content-encoding")
-          return unless encoding && head.body? && head.status != PARTIAL
-
-          names = codings(encoding)
+          names = codings(head)
           return new(limit, whole: !head.until_close?) if known?(names)
           return if names.empty? || request.own_encodings?
 
-          raise DecodingError, "the answer's Content-Encoding is #{encoding.inspect}; only one can be undone: " \
+          raise DecodingError, "the answer's Content-Encoding is " \
+                               "#{Fields.value(head.fields, "content-encoding").inspect}; only one can be undone: " \
                                "gzip or deflate"
         end
 

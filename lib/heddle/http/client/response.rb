@@ -51,6 +51,10 @@ module Heddle
           end
         end
 
+        # @api private
+        # @return [Boolean] is its body the content without Content-Encoding, which `headers` name all the same?
+        def decoded? = Decoder.known?(Decoder.codings(@head))
+
         # Fields behind the body: HTTP/2's, once the body was read. Those of chunked bodies are not kept.
         # @return [Hash{String => String}, nil] names in lower case
         def trailers = (@trailers || @stream&.trailers)&.each_slice(2)&.to_h

@@ -46,7 +46,7 @@ module Heddle
             yield
             wait(waiter, limits, deadline)
           end
-          waiter.over = true # who dials wakes the others
+          waiter.over = true # the one that dials wakes the others itself
           found == :dial ? dial(limits, deadline) : found
         ensure
           give_up(waiter) unless waiter.over
