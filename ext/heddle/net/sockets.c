@@ -413,20 +413,6 @@ static bool is_idle(const heddle_connection *connection)
     return connection->protocol ? connection->protocol->is_idle(connection) : heddle_handshake_is_idle(connection);
 }
 
-size_t heddle_sockets_count_transit(const heddle_sockets *sockets)
-{
-    size_t count = 0;
-    for (uint32_t i = 0; i < sockets->slot_count; i++) {
-        const heddle_connection *connection = sockets->slots[i].connection;
-        if (!connection || connection->running)
-            continue;
-        const heddle_protocol *protocol = connection->protocol;
-        count += protocol ? protocol->is_in_transit && protocol->is_in_transit(connection)
-                          : !heddle_handshake_is_idle(connection);
-    }
-    return count;
-}
-
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
 {
     sockets->draining = age == 0 && !sockets->listeners;

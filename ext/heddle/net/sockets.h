@@ -272,8 +272,6 @@ void heddle_sockets_close_idle(heddle_connection *connection);
 void heddle_sockets_close_connection(heddle_connection *connection);
 /* The same, but returns the descriptor, which stays open. */
 int heddle_sockets_detach(heddle_connection *connection);
-/* The connections that receive a request, or send the rest of a response, while no runner serves them. */
-size_t heddle_sockets_count_transit(const heddle_sockets *sockets);
 /*
  * Closes connections that have waited for a request for longer than `age`, ns; with 0 also those that become idle
  * later.

@@ -33,14 +33,28 @@ COUNTER(rejected_full, sockets->admission.rejected_full)
 /* Work items rejected because they had waited for too long. */
 COUNTER(rejected_late, sockets->admission.rejected_late)
 
+static size_t count_transit(const heddle_sockets *sockets)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < sockets->slot_count; i++) {
+        const heddle_connection *connection = sockets->slots[i].connection;
+        if (!connection || connection->running)
+            continue;
+        const heddle_protocol *protocol = connection->protocol;
+        count += protocol ? protocol->is_in_transit && protocol->is_in_transit(connection)
+                          : !heddle_handshake_is_idle(connection);
+    }
+    return count;
+}
+
 /*
  * Connections in transit: they receive a request, or send the rest of a response, while no block runs for them. Looks
  * at every connection.
  */
-COUNTER(transit, heddle_sockets_count_transit(sockets))
+COUNTER(transit, count_transit(sockets))
 
 /* Connections that wait for a request, or to be served. */
-COUNTER(idle, sockets->connections - sockets->running - heddle_sockets_count_transit(sockets))
+COUNTER(idle, sockets->connections - sockets->running - count_transit(sockets))
 
 /* Connections accepted so far. */
 COUNTER(accepted, sockets->accepted)
