@@ -30,6 +30,9 @@ module Heddle
         @expired = cancel
       end
 
+      # @return [Boolean] is its time over, and was it cancelled for that?
+      def expired? = @expired
+
       def to_s = "the time limit of #{@seconds} s in #{task}"
 
       private

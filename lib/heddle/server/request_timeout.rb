@@ -17,19 +17,13 @@ module Heddle
         @log = log
       end
 
-      # The scope of a request and of the tasks that it starts: the answer is ready when they have ended.
-      class Limit < Concurrency::Deadline
-        # @return [Boolean] is its time over?
-        def over? = @expired
-      end
-      private_constant :Limit
-
       # @param env [Hash{String => Object}]
       # @return [Array] the application's response, or the one for a timeout
       # @raise [TimeoutError] of a limit that the application itself has set
       def call(env)
         answer = cancelled = nil
-        limit = Limit.new(Concurrency::Context.of(Fiber.current_scheduler).task!, @seconds)
+        # Of the request and of the tasks that it starts: the answer is ready when they have ended.
+        limit = Concurrency::Deadline.new(Concurrency::Context.of(Fiber.current_scheduler).task!, @seconds)
         limit.run do
           answer = @app.call(env)
         rescue Cancelled => e
@@ -37,7 +31,7 @@ module Heddle
           raise
         end
       rescue TimeoutError
-        raise unless limit&.over?
+        raise unless limit&.expired?
 
         close_body(answer)
         give_up(env, cancelled)
