@@ -4,18 +4,14 @@
 # connection afterwards, for a task that was cancelled, one that was killed, and a fiber that keeps its connection.
 
 require_relative "support/access"
+require_relative "support/interruption"
 require "json"
 
 # Put before PG::Connection.
 module Interrupting
-  class << self
-    attr_accessor :interrupt
-  end
-
   def async_exec(sql, ...)
     answer = super
-    interrupt, Interrupting.interrupt = Interrupting.interrupt, nil if sql == "BEGIN"
-    interrupt&.call
+    Interruption.strike if sql == "BEGIN"
     answer
   end
   PG::Connection.prepend(self)
@@ -26,7 +22,7 @@ def transaction = ActiveRecord::Base.transaction { ACCESS.value("SELECT 1") }
 def status = ACCESS.raw(&:transaction_status)
 
 def cancelled
-  Interrupting.interrupt = lambda do
+  Interruption.next = lambda do
     Heddle::Task.current.cancel
     sleep 0
   end
@@ -35,7 +31,7 @@ def cancelled
 end
 
 def killed
-  Interrupting.interrupt = lambda do
+  Interruption.next = lambda do
     fiber = Fiber.current
     Fiber.schedule { fiber.kill }
     sleep
@@ -46,7 +42,7 @@ end
 
 def kept
   ActiveRecord::Base.lease_connection
-  Interrupting.interrupt = -> { raise Timeout::Error }
+  Interruption.next = -> { raise Timeout::Error }
   begin
     transaction
   rescue Timeout::Error

@@ -4,18 +4,14 @@
 # returns the next time, or its error.
 
 require_relative "support/access"
+require_relative "support/interruption"
 require "json"
 
 # Put before PG::Connection.
 module Interrupting
-  class << self
-    attr_accessor :interrupt
-  end
-
   def prepare(...)
     super
-    interrupt, Interrupting.interrupt = Interrupting.interrupt, false
-    raise Timeout::Error if interrupt
+    Interruption.strike
   end
   PG::Connection.prepend(self)
 end
@@ -28,6 +24,6 @@ end
 
 Heddle.run do
   statement = Sequel::DATABASES.first["SELECT 42"].prepare(:select, :answer)
-  Interrupting.interrupt = true
+  Interruption.next = -> { raise Timeout::Error }
   puts JSON.generate(interrupted: call(statement), next: call(statement))
 end

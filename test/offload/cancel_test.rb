@@ -4,12 +4,14 @@
 # test: sanitize
 
 require_relative "support/offloaded"
+require "support/feeding"
 require "etc"
 require "timeout"
 
 # What is raised in a fiber ends its native call early, and leaves when the call has ended: it uses the fiber's stack.
 class OffloadCancelTest < Minitest::Test
   include Offloaded
+  include Feeding
 
   LONG = 60
 
@@ -38,18 +40,10 @@ class OffloadCancelTest < Minitest::Test
   def test_a_time_limit_ends_copy_stream_while_it_waits
     in_loop do
       reader, writer = IO.pipe
-      loop_thread = Thread.current
       5.times do
-        over = false
-        feeder = Thread.new do
-          5.times do
-            Thread.pass until over || (loop_thread.stop? && !reader.wait_readable(0))
-            writer << "x"
-          end
+        feeding(reader, writer) do
+          assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.1) { IO.copy_stream(reader, File::NULL) } }
         end
-        assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.1) { IO.copy_stream(reader, File::NULL) } }
-        over = true
-        feeder.join
       end
     end
   end

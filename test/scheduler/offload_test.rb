@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/feeding"
 require "support/scheduled"
 require "socket"
 require "tempfile"
@@ -10,6 +11,7 @@ require "tmpdir"
 # What would block the thread runs on another one while only its own fiber waits.
 class OffloadTest < Minitest::Test
   include Scheduled
+  include Feeding
 
   def test_work_runs_on_another_thread_and_its_value_comes_back
     scheduled do |scheduler|
@@ -61,19 +63,11 @@ class OffloadTest < Minitest::Test
   def test_a_time_limit_ends_copy_stream_while_it_waits
     scheduled do
       reader, writer = IO.pipe
-      loop_thread = Thread.current
       5.times do
-        over = false
         # So it waits anew while the loop waits, and no fiber runs.
-        feeder = Thread.new do
-          5.times do
-            Thread.pass until over || (loop_thread.stop? && !reader.wait_readable(0))
-            writer << "x"
-          end
+        feeding(reader, writer) do
+          assert_raises(Timeout::Error) { Timeout.timeout(0.1) { IO.copy_stream(reader, File::NULL) } }
         end
-        assert_raises(Timeout::Error) { Timeout.timeout(0.1) { IO.copy_stream(reader, File::NULL) } }
-        over = true
-        feeder.join
       end
       reader.read_nonblock(25, exception: false) # what came after the limit
       writer << "next\n"

@@ -9,21 +9,27 @@ require "server/web_socket_helpers"
 class WebSocketTurnsTest < Minitest::Test
   include WebSocketHelpers
 
+  # @return [Integer] bytes that have come, of 30 MB that the server has for the client
+  def read_slowly(client, seconds:)
+    client.io.setsockopt(:SOCKET, :RCVBUF, 32_768)
+    client.text("go")
+    pace = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+    read = 0
+    while Process.clock_gettime(Process::CLOCK_MONOTONIC) < pace
+      read += client.io.readpartial(65_536).bytesize
+      sleep 0.01 # it is slow
+    end
+
+    assert_operator read, :<, 25_000_000, "not slow enough to say anything"
+    read
+  end
+
   def test_a_client_that_reads_slowly_and_steadily_is_not_cut_off
     handler = Class.new(Echo) { def on_message(client, _) = client.write("x" * 30_000_000) }.new
     limits = { websocket_ping: 0.2, websocket_timeout: 1, websocket_output_limit: 40_000_000 }
     serving(upgrading(handler), lint: false, **limits) do
       client = dial
-      client.io.setsockopt(:SOCKET, :RCVBUF, 32_768)
-      client.text("go")
-      pace = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1.7
-      read = 0
-      while Process.clock_gettime(Process::CLOCK_MONOTONIC) < pace
-        read += client.io.readpartial(65_536).bytesize
-        sleep 0.01 # it is slow
-      end
-
-      assert_operator read, :<, 25_000_000, "not slow enough to say anything"
+      read = read_slowly(client, seconds: 1.7)
       read += client.io.readpartial(65_536).bytesize while read < 30_000_010
       client.text("more")
 
@@ -41,16 +47,7 @@ class WebSocketTurnsTest < Minitest::Test
     end.new
     serving(upgrading(handler), lint: false, websocket_timeout: 1, websocket_output_limit: 40_000_000) do
       client = dial
-      client.io.setsockopt(:SOCKET, :RCVBUF, 32_768)
-      client.text("go")
-      pace = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 2.5
-      read = 0
-      while Process.clock_gettime(Process::CLOCK_MONOTONIC) < pace
-        read += client.io.readpartial(65_536).bytesize
-        sleep 0.01 # it is slow
-      end
-
-      assert_operator read, :<, 25_000_000, "not slow enough to say anything"
+      read = read_slowly(client, seconds: 2.5)
       read += client.io.read(30_000_010 - read).bytesize
 
       assert_equal [30_000_010, 4_000], [read, client.closing.code]

@@ -12,7 +12,7 @@ require "rbconfig"
 class MuslTest < Minitest::Test
   # What glibc's headers make of a function that musl has under its own name.
   ALIASES = { "__register_atfork" => "pthread_atfork" }.freeze
-  # What the build takes only where it finds it (extconf.rb).
+  # Functions that the build takes only where it finds them (extconf.rb).
   OPTIONAL = %w[pthread_mutex_clocklock].freeze
   HEADERS = /\A__(?:isoc\d+_)?(?<name>\w+?)(?:_chk)?\z/
 

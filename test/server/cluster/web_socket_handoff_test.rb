@@ -47,6 +47,9 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     end
   RUBY
 
+  # What `load` does in it.
+  LOAD = 'new(*state.split(" "))'
+
   def setup
     super
     write("config.ru", COUNTER)
@@ -56,6 +59,9 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     @clients&.each { |client| client.io.close }
     super
   end
+
+  # New code, whose `load` does something else.
+  def write_load(code) = write("config.ru", COUNTER.sub(LOAD) { code })
 
   def dial(kind = "counts")
     socket = TCPSocket.new(served.uri.host, served.uri.port)
@@ -126,7 +132,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     serve
     client = dial
     ask_count(client)
-    write("config.ru", COUNTER.sub("new(*state.split(\" \"))", "raise(Class.new(Exception), \"old \#{state}\")"))
+    write_load("raise(Class.new(Exception), \"old \#{state}\")")
     signal("HUP")
 
     assert_equal 1012, client.closing.code
@@ -153,7 +159,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     kept = ask("/")
 
     assert_match(/\AHTTP\S+ 426 /, kept.readpartial(10_000))
-    write("config.ru", COUNTER.sub("new(*state.split(\" \"))", "sleep"))
+    write_load("sleep")
     signal("HUP")
 
     assert_equal [1012] * 3, clients.map { |client| client.closing.code }
@@ -170,9 +176,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
   def test_a_time_limit_of_the_handlers_own_ends_only_its_socket
     serve(workers: 1)
     clients = %w[limited counts].map { |kind| dial(kind).tap { |client| ask_count(client) } }
-    write("config.ru", COUNTER.sub("new(*state.split(\" \"))") do |code|
-      "state.start_with?(\"limited\") ? Heddle.timeout(0.001) { sleep } : #{code}"
-    end)
+    write_load("state.start_with?(\"limited\") ? Heddle.timeout(0.001) { sleep } : #{LOAD}")
     signal("HUP")
 
     assert_equal 1012, clients.first.closing.code
@@ -183,7 +187,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     serve
     client = dial
     ask_count(client)
-    write("config.ru", COUNTER.sub("new(*state.split(\" \"))", "nil"))
+    write_load("nil")
     signal("HUP")
 
     assert_equal 1012, client.closing.code
