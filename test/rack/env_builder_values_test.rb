@@ -37,6 +37,7 @@ class EnvBuilderValuesTest < Minitest::Test
   # The same by the rules, without any haste.
   def by_the_rules(head, connection)
     env = { "SCRIPT_NAME" => "", "rack.url_scheme" => "http", "rack.errors" => $stderr, "rack.hijack?" => true,
+            "rack.input" => Rack::NoInput::INSTANCE,
             "REQUEST_METHOD" => head.method, "PATH_INFO" => head.path, "QUERY_STRING" => head.query,
             "REQUEST_URI" => head.target, "SERVER_PROTOCOL" => "HTTP/1.#{head.minor}",
             "REMOTE_ADDR" => connection.remote_address, "SERVER_NAME" => connection.local_address,

@@ -194,6 +194,17 @@ class StreamingTest < Minitest::Test
     assert_empty log.failures
   end
 
+  # The head of such an answer is put together twice: other headers may need conversion, and the first of them all.
+  def test_a_partial_hijack_beside_headers_that_are_no_strings
+    hijack = ->(stream) { stream.write("x") && stream.close }
+    [{ "age" => 5, "rack.hijack" => hijack }, { "rack.hijack" => hijack, "age" => 5 }].each do |headers|
+      _, sent, content = parts(serve(->(_env) { [200, headers, ["not sent"]] }, lint: false))
+
+      assert_equal ["5", "x"], [sent["age"], content]
+    end
+    assert_empty log.failures
+  end
+
   def test_a_partial_hijack_with_a_body_to_come_decodes_it
     app = lambda do |_env|
       [200, { "rack.hijack" => ->(stream) { stream.write(stream.read(70_000).bytesize.to_s) && stream.close } }, []]

@@ -295,8 +295,8 @@ static bool respond_plain(heddle_exchange_handle *handle, VALUE status_value, VA
     size_t head_size = out->used - start;
     out->used = start;
     /* Application code may have run. */
-    if (!heddle_exchange_connection(handle) || heddle_h2_carrier_of(handle->exchange)->gone || head.declared_chunked ||
-        head.framing > HEDDLE_CONTENT_BY_LENGTH || heddle_content_size(body) != size)
+    if (!heddle_exchange_connection(handle) || heddle_h2_carrier_of(handle->exchange)->gone || head.has_internal ||
+        head.declared_chunked || head.framing > HEDDLE_CONTENT_BY_LENGTH || heddle_content_size(body) != size)
         return false;
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH && size > 0;

@@ -182,9 +182,9 @@ static bool write_value(field_writer *writer, VALUE name, VALUE value)
     return false;
 }
 
-static bool is_ignored(VALUE name)
+static bool ignore_field(heddle_head_writer *head, VALUE name)
 {
-    return heddle_head_writer_ignores(RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+    return heddle_head_writer_ignore(head, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
 /* The name is checked although the field has no values. */
@@ -192,8 +192,9 @@ static bool write_nothing(field_writer *writer, VALUE name)
 {
     heddle_head_writer scratch = *writer->head;
     heddle_buffer none = {0};
-    if (heddle_head_writer_field(&scratch, &none, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), "", 0) !=
-        HEDDLE_BAD_NAME)
+    if (ignore_field(writer->head, name) ||
+        heddle_head_writer_field(&scratch, &none, RSTRING_PTR(name), (size_t)RSTRING_LEN(name), "", 0) !=
+            HEDDLE_BAD_NAME)
         return true;
     writer->failure = HEDDLE_BAD_NAME;
     writer->name = name;
@@ -208,7 +209,7 @@ static bool write_values(field_writer *writer, VALUE name, VALUE values)
     for (long i = 0; i < RARRAY_LEN(values); i++) {
         VALUE value = RARRAY_AREF(values, i);
         if (!RB_TYPE_P(value, T_STRING)) {
-            writer->unprepared = !is_ignored(name);
+            writer->unprepared = !ignore_field(writer->head, name);
             return !writer->unprepared;
         }
         if (!write_value(writer, name, value))
@@ -224,7 +225,7 @@ static bool write_header(field_writer *writer, VALUE name, VALUE value)
             return write_value(writer, name, value);
         if (RB_TYPE_P(value, T_ARRAY))
             return write_values(writer, name, value);
-        if (is_ignored(name))
+        if (ignore_field(writer->head, name))
             return true;
     }
     writer->unprepared = true;
@@ -271,7 +272,7 @@ static VALUE strings_of(VALUE value)
 }
 
 /* Returns names, Arrays of Strings and the original values. */
-static VALUE prepare_headers(VALUE headers)
+static VALUE prepare_headers(heddle_head_writer *head, VALUE headers)
 {
     VALUE pairs = rb_ary_new();
     if (is_plain_hash(headers))
@@ -284,7 +285,7 @@ static VALUE prepare_headers(VALUE headers)
         VALUE name = RARRAY_AREF(RARRAY_AREF(pairs, i), 0), value = RARRAY_AREF(RARRAY_AREF(pairs, i), 1);
         if (!RB_TYPE_P(name, T_STRING))
             reject_name(name);
-        if (is_ignored(name))
+        if (ignore_field(head, name))
             continue;
         rb_ary_push(prepared, rb_str_new_frozen(name));
         rb_ary_push(prepared, strings_of(value));
@@ -294,11 +295,11 @@ static VALUE prepare_headers(VALUE headers)
 }
 
 /* Runs application code, during which other fibers may use the buffer: its content is restored afterwards. */
-static VALUE prepare_aside(heddle_buffer *out, size_t restart, VALUE headers)
+static VALUE prepare_aside(heddle_head_writer *head, heddle_buffer *out, size_t restart, VALUE headers)
 {
     VALUE before = rb_str_new(out->bytes, (long)out->used);
     out->used = restart;
-    VALUE prepared = prepare_headers(headers);
+    VALUE prepared = prepare_headers(head, headers);
     out->used = 0;
     heddle_buffer_reserve(out, (size_t)RSTRING_LEN(before));
     if (RSTRING_LEN(before) > 0)
@@ -342,7 +343,7 @@ static void write_headers(heddle_head_writer *head, heddle_buffer *out, VALUE he
     if (writer.unprepared) {
         out->used = start;
         *head = before;
-        VALUE prepared = prepare_aside(out, restart, headers);
+        VALUE prepared = prepare_aside(head, out, restart, headers);
         writer.kept = table_of_thread();
         write_prepared(&writer, restart, prepared);
     }

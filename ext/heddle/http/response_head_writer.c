@@ -205,6 +205,13 @@ static bool is_internal(const char *name, size_t size)
     return size >= 5 && IS("rack.");
 }
 
+static bool take_internal(heddle_head_writer *head, const char *name, size_t size)
+{
+    bool internal = is_internal(name, size);
+    head->has_internal |= internal;
+    return internal;
+}
+
 /* -- the head ---------------------------------------------------------------------------------------------------- */
 
 void heddle_head_writer_begin(heddle_head_writer *head, heddle_buffer *out)
@@ -212,6 +219,7 @@ void heddle_head_writer_begin(heddle_head_writer *head, heddle_buffer *out)
     HEDDLE_ASSERT(head->status >= 100 && head->status <= 999);
     head->declared_length = -1;
     head->declared_close = head->declared_chunked = head->declared_upgrade = head->declared_date = false;
+    head->has_internal = false;
     if (head->form == HEDDLE_AS_FIELDS)
         return;
     char room[HEDDLE_STATUS_LINE_ROOM];
@@ -280,7 +288,7 @@ static heddle_field_result write_short_field(heddle_head_writer *head, heddle_bu
 heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                              size_t name_size, const char *value, size_t value_size)
 {
-    if (is_internal(name, name_size))
+    if (take_internal(head, name, name_size))
         return HEDDLE_FIELD_TAKEN;
     if (name_size <= LONGEST_SPECIAL_NAME) {
         char lowered[LONGEST_SPECIAL_NAME];
@@ -313,9 +321,9 @@ bool heddle_head_writer_plain_name(const char *name, size_t name_size)
     return copy_lower_token(lowered, name, name_size) && classify_field(lowered, name_size) == PLAIN;
 }
 
-bool heddle_head_writer_ignores(const char *name, size_t name_size)
+bool heddle_head_writer_ignore(heddle_head_writer *head, const char *name, size_t name_size)
 {
-    if (is_internal(name, name_size))
+    if (take_internal(head, name, name_size))
         return true;
     char lowered[LONGEST_SPECIAL_NAME];
     return name_size <= LONGEST_SPECIAL_NAME && copy_lower_token(lowered, name, name_size) &&

@@ -46,6 +46,7 @@ typedef struct {
 
     int64_t declared_length;      /* the value of the application's content-length, or -1 */
     bool declared_close, declared_chunked, declared_upgrade, declared_date; /* what its other fields demand */
+    bool has_internal; /* it has a field for the server only, such as rack.hijack */
 
     heddle_framing framing;   /* set by heddle_head_writer_end, with `length`, which is then the content's or -1 */
 } heddle_head_writer;
@@ -73,8 +74,8 @@ heddle_field_result heddle_head_writer_plain_field(heddle_head_writer *head, hed
 /* Is the name a token without a meaning for the server: neither noted, nor `date` or `upgrade`? */
 bool heddle_head_writer_plain_name(const char *name, size_t name_size);
 
-/* Is it a field whose value is neither sent nor examined? */
-bool heddle_head_writer_ignores(const char *name, size_t name_size);
+/* Notes a field whose value is neither sent nor examined. False: it is no such field. */
+bool heddle_head_writer_ignore(heddle_head_writer *head, const char *name, size_t name_size);
 
 /* Has the value no CR, LF or NUL (RFC 9110, 5.5)? */
 bool heddle_head_writer_value_allowed(const char *value, size_t size);

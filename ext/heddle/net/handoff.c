@@ -182,7 +182,7 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
 {
     heddle_connection *found[HEDDLE_HANDOFF_BATCH];
     int count = 0;
-    pthread_mutex_lock(&list->lock);
+    heddle_ready_list_lock(list);
     heddle_link *head = &list->head;
     for (heddle_link *link = heddle_link_first(head); link && count < *left; link = heddle_link_after(head, link)) {
         heddle_connection *connection = heddle_work_of_link(link)->connection;
@@ -190,7 +190,7 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
             !is_held_back(sockets, connection))
             found[count++] = connection;
     }
-    pthread_mutex_unlock(&list->lock);
+    heddle_ready_list_unlock(list);
     for (int i = 0; i < count; i++) {
         int result = hand_off_connection(sockets, found[i]);
         if (result == 0)

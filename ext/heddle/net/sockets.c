@@ -492,9 +492,6 @@ void heddle_sockets_free(heddle_sockets *sockets)
     if (sockets->opened && !sockets->closed)
         sockets->set.operations->abandon(&sockets->set);
     free(sockets->message);
-    pthread_mutex_destroy(&sockets->ready.lock);
-    pthread_mutex_destroy(&sockets->rounds.deferred.lock);
-    pthread_mutex_destroy(&sockets->reserve.held.lock);
     pthread_mutex_destroy(&sockets->handoff.lock);
     free(sockets->slots);
     free(sockets->scratch);

@@ -82,6 +82,12 @@ static void add_pair(VALUE env, const char *key, VALUE value)
     rb_hash_aset(env, rb_enc_interned_str_cstr(key, rb_utf8_encoding()), value);
 }
 
+/* rack.input of a request without a body. */
+static VALUE no_input(void)
+{
+    return rb_const_get(rb_path2class("Heddle::Rack::NoInput"), rb_intern("INSTANCE"));
+}
+
 /*
  * call-seq: EnvBuilder.new(errors:, scheme: "http", proxies: nil)
  *
@@ -111,6 +117,7 @@ static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
     add_pair(template, "rack.url_scheme", values[1] == Qundef ? rb_str_new_frozen(rb_str_new_cstr("http")) : values[1]);
     add_pair(template, "rack.errors", values[0]);
     add_pair(template, "rack.hijack?", Qtrue);
+    add_pair(template, "rack.input", no_input());
     if (values[2] != Qundef && !NIL_P(values[2])) {
         rb_check_typeddata(values[2], &heddle_networks_type);
         RB_OBJ_WRITE(self, &any_builder_of(self)->proxies, values[2]);

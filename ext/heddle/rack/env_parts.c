@@ -109,12 +109,24 @@ static bool is_same(VALUE string, const char *bytes, size_t size)
     return (size_t)RSTRING_LEN(string) == size && memcmp(RSTRING_PTR(string), bytes, size) == 0;
 }
 
+static uint64_t mix(uint64_t hash, const char *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, sizeof(word));
+    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 32;
+}
+
+/* Eight bytes at a time, the last eight of them perhaps for the second time. */
 static uint32_t hash_of(const char *bytes, size_t size)
 {
-    uint32_t hash = 2166136261;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 16777619;
-    return hash ^ hash >> 15;
+    char padded[sizeof(uint64_t)] = {0};
+    uint64_t hash = size;
+    if (size < sizeof(padded))
+        return (uint32_t)mix(hash, memcpy(padded, bytes, size));
+    for (size_t at = 0; at + sizeof(padded) < size; at += sizeof(padded))
+        hash = mix(hash, bytes + at);
+    return (uint32_t)mix(hash, bytes + size - sizeof(padded));
 }
 
 static VALUE template_for(VALUE template, const heddle_env_host *host)

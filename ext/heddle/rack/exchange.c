@@ -15,24 +15,22 @@ static VALUE hijack_key, protocol_key, finished_key;
 static VALUE upgrade_key, websocket_symbol, sse_symbol;
 static ID id_lock, id_exchange, id_write_all;
 
-/* Is it a status, fields and content, and nothing else? */
+/* Is it a status, fields and content, and nothing else? An Array has no `close`, but a subclass of it may. */
 static bool is_plain(VALUE answer)
 {
     if (!RB_TYPE_P(answer, T_ARRAY) || RARRAY_LEN(answer) != 3)
         return false;
     VALUE headers = RARRAY_AREF(answer, 1), body = RARRAY_AREF(answer, 2);
-    if (!RB_TYPE_P(headers, T_HASH) || !RB_TYPE_P(body, T_ARRAY) || RARRAY_AREF(answer, 0) == INT2FIX(101))
-        return false;
-    return RHASH_EMPTY_P(headers) || (rb_hash_lookup2(headers, hijack_key, Qundef) == Qundef &&
-                                      rb_hash_lookup2(headers, protocol_key, Qundef) == Qundef);
+    return RB_TYPE_P(headers, T_HASH) && RB_TYPE_P(body, T_ARRAY) && RBASIC_CLASS(body) == rb_cArray &&
+           RARRAY_AREF(answer, 0) != INT2FIX(101);
 }
 
 /*
  * call-seq: Heddle::Rack.respond(exchange, answer, wait) -> true or false
  *
- * Sends a plain answer: a Hash of headers, an Array of Strings. false, and nothing is sent, when it is of another kind.
- * The loop sends what the client does not take at once, unless +wait+ asks to return after the last byte. Raises
- * InvalidResponse, and ClientGone.
+ * Sends a plain answer: a Hash of headers without any of Rack's own (rack.hijack), and an Array of Strings, which is not
+ * closed. false, and nothing is sent, when it is of another kind. The loop sends the bytes that the client does not take
+ * at once, unless +wait+ asks to return after the last byte. Raises InvalidResponse, and ClientGone.
  */
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {

@@ -307,7 +307,8 @@ static void switch_away(heddle_park *park)
     }
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
-    heddle_loop_note_switch(loop);
+    if (!park->resting) /* an idle fiber waits between two jobs: nothing has called it back */
+        heddle_loop_note_switch(loop);
     park->switched_away = true;
     if (next) {
         loop->switching.switching_to = next;

@@ -17,7 +17,7 @@ module Heddle
         @app = app
         @env_builder = env_builder
         @log = log
-        @early_hints = early_hints
+        @early_hints = early_hints == :off ? nil : early_hints
         @context = Concurrency::Context.of(Fiber.current_scheduler)
         callbacks = socket_callbacks(log)
         @upgrade = Upgrade.new(callbacks, allowed_origins, deflate: websocket_deflate)
@@ -31,17 +31,18 @@ module Heddle
       # @return [void]
       def call(exchange)
         env = Rack.env(@env_builder, exchange)
-        env["rack.input"] = input = exchange.body? ? input_of(exchange) : NoInput::INSTANCE
-        env["rack.early_hints"] = EarlyHints.new(exchange) if hints?(exchange)
+        env["rack.input"] = input = input_of(exchange) if exchange.body?
+        add_hints(env, exchange, exchange) if @early_hints
         finished = env["rack.response_finished"]
-        failure = answer = nil
+        plain = failure = answer = nil
         process = Process.pid
         begin
           answer = @app.call(env)
-          end_child(process)
-          Rack.respond(exchange, answer, !finished.empty?) || respond(exchange, input, answer, finished, env)
+          Processes.end_child unless Process.pid == process
+          plain = Rack.respond(exchange, answer, !finished.empty?)
+          respond(exchange, input || NoInput::INSTANCE, answer, finished, env) unless plain
         rescue Exception => e
-          end_child(process, e)
+          Processes.end_child(e) unless Process.pid == process
           failure = e
         end
         # A task that the application has started belongs to its request: it ends before the exchange does, and when
@@ -49,21 +50,21 @@ module Heddle
         failure = @context.leave(failure) if @context.hosting?
         fail_with(exchange, failure) if failure
       ensure
-        close_body(exchange, answer) if answer
+        unless plain
+          close_body(exchange, answer) if answer
+          report_violation(exchange) if exchange.response?
+        end
         notify(exchange, finished, env, answer, failure) unless finished.nil? || finished.empty?
-        report_violation(exchange) if exchange.response?
       end
 
       private
 
       def socket_callbacks(log) = SocketCallbacks.new(log, @context)
 
-      # A child that the application forks without a block is a program of its own: it ends where its parent goes on to
-      # answer the request.
-      # @param process [Integer] the one that has begun it
-      def end_child(process, error = nil) = (Processes.end_child(error) unless Process.pid == process)
-
-      def hints?(exchange) = @early_hints != :off && EarlyHints.allowed?(exchange, @early_hints)
+      # @param sender [HTTP::Exchange, ExchangeProxy] by which the hints are sent
+      def add_hints(env, exchange, sender)
+        env["rack.early_hints"] = EarlyHints.new(sender) if EarlyHints.allowed?(exchange, @early_hints)
+      end
 
       def input_of(exchange)
         exchange.received? ? Input.new(exchange.take_body || String.new) : StreamedInput.new(exchange.body)

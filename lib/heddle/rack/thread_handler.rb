@@ -21,8 +21,8 @@ module Heddle
         env = Rack.env(@env_builder, exchange)
         proxy = ExchangeProxy.new(exchange) { |one| serve(one, env) }
         env["rack.hijack"] = proxy
-        env["rack.input"] = exchange.body? ? input_of(exchange, proxy) : NoInput::INSTANCE
-        env["rack.early_hints"] = EarlyHints.new(proxy) if hints?(exchange)
+        env["rack.input"] = input_of(exchange, proxy) if exchange.body?
+        add_hints(env, exchange, proxy) if @early_hints
         @runners << proxy
         proxy.follow
       rescue Exception => e
@@ -46,11 +46,11 @@ module Heddle
         process = Process.pid
         begin
           answer = @app.call(env)
-          end_child(process)
+          Processes.end_child unless Process.pid == process
           last = upgrade_for(proxy, answer, env) || (last_for(proxy, answer) if finished.empty?)
           respond(proxy, input, answer, finished, env) unless last
         rescue Exception => e
-          end_child(process, e)
+          Processes.end_child(e) unless Process.pid == process
           failure = e
         end
         fail_with(proxy, failure) if failure

@@ -31,13 +31,14 @@ module Heddle
         @engine.websocket_loader = @handler.socket_handoff
       end
 
-      # @param exchange [HTTP::Exchange]
-      # @return [void]
-      def call(exchange)
-        @handler.call(exchange)
-      ensure
-        end_leases(exchange) if @leases && Databases.leases
-        @log.request(exchange) if @access
+      # @return [Proc] serves a request, an HTTP::Exchange: the block of the sockets
+      def to_proc
+        proc do |exchange|
+          @handler.call(exchange)
+        ensure
+          end_leases(exchange) if @leases && Databases.leases
+          @log.request(exchange) if @access
+        end
       end
 
       private

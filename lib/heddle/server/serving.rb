@@ -160,7 +160,7 @@ module Heddle
         sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
                                                max_connections: @most,
                                                handshake_timeout: @configuration.handshake_timeout.to_f,
-                                               service: service.engine) { |exchange| service.call(exchange) }
+                                               service: service.engine, &service)
         sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }
         join(sockets, service.engine) if @place
