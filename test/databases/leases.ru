@@ -1,19 +1,30 @@
 # frozen_string_literal: true
 
-# Two requests that run at the same time, and lease the only connection one after the other. No request gives it back.
+# Two requests, or two messages of WebSockets, that are served at the same time. They lease the only connection one after
+# the other, and none gives it back.
 
 require "active_record"
 
 ActiveRecord::Base.establish_connection("#{ENV.fetch("DATABASE_URL")}&pool=1&checkout_timeout=5")
 arrived = 0
 
-run lambda { |_env|
+answer = lambda do
   arrived += 1
   sleep 0.001 until arrived == 2
-  answer = begin
-    ActiveRecord::Base.lease_connection.select_value("SELECT 42").to_s
-  rescue ActiveRecord::ConnectionTimeoutError => e
-    e.message
+  ActiveRecord::Base.lease_connection.select_value("SELECT 42").to_s
+rescue ActiveRecord::ConnectionTimeoutError => e
+  e.message
+end
+
+socket = Class.new do
+  define_method(:on_message) { |client, _| client.write(answer.call) }
+end
+
+run lambda { |env|
+  if env["rack.upgrade?"] == :websocket
+    env["rack.upgrade"] = socket.new
+    [101, {}, []]
+  else
+    [200, {}, [answer.call]]
   end
-  [200, {}, [answer]]
 }

@@ -13,6 +13,7 @@ module Heddle
       def initialize(log, context)
         @log = log
         @context = context
+        @leases = Ractor.current == Ractor.main
       end
 
       # @return [Boolean] whether {#ended} is to be called
@@ -34,8 +35,10 @@ module Heddle
       # @return [void]
       def call(handler, callback, client, message)
         failure = run(handler, callback, client, message)
-        # A task that a callback has started ends with it.
+        # A task that a callback has started ends with it, and so does a lease of a database connection.
         failure = @context.leave(failure) if @context.hosting?
+        left = end_leases if @leases && Databases.leases
+        failure ||= left
         fail_with(handler, callback, client, failure) if failure
       end
 
@@ -46,6 +49,14 @@ module Heddle
         message ? handler.public_send(callback, client, message) : handler.public_send(callback, client)
         nil
       rescue Exception => e
+        e
+      end
+
+      # @return [Exception, nil] what the database has raised
+      def end_leases
+        Databases.end_leases
+        nil
+      rescue StandardError => e
         e
       end
 
