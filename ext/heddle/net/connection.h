@@ -26,7 +26,12 @@ typedef enum {
 } heddle_direction;
 
 struct heddle_connection {
+    /* what sending to ten thousand connections in a row reads comes first, in few cache lines */
     heddle_transport transport;
+    heddle_sockets *sockets;
+    const heddle_protocol *protocol; /* NULL in the handshake stage */
+    void *session;
+    heddle_output output; /* bytes to send */
     uint32_t slot;        /* index in the table of its Sockets */
     uint32_t running;     /* number of its work items that runners serve */
     bool flush_scheduled; /* queued output is sent at the beginning of the next tick */
@@ -40,9 +45,6 @@ struct heddle_connection {
     uint8_t turn_left;    /* how many more items its current turn may serve (rounds.h) */
     _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not read yet, or unknown */
     uint32_t round;       /* the round in which an item of it was last served */
-    heddle_sockets *sockets;
-    const heddle_protocol *protocol; /* NULL in the handshake stage */
-    void *session;
     heddle_link turn_link;      /* in the queue of handshakes that can continue, or of input_turns.h */
     heddle_link watch_link;     /* in the list of connections with watch_events, or handed off by the watch thread */
     heddle_link unsent_link;    /* in the list of connections with unsent output */
@@ -52,7 +54,6 @@ struct heddle_connection {
     char *input;                /* from malloc: unused input, beginning at input_start */
     uint32_t input_start, input_end, input_capacity;
     int error;               /* errno of the first failure, because the kernel reports it only once */
-    heddle_output output;    /* bytes to send */
     heddle_address remote, local;
     heddle_waiter waiters[]; /* without epoll: one for reading and one for writing */
 };
@@ -84,8 +85,7 @@ static inline size_t heddle_connection_buffered(const heddle_connection *connect
 /* Prefetches what sending reads. */
 static inline void heddle_connection_prefetch(const heddle_connection *connection)
 {
-    heddle_prefetch(connection, offsetof(heddle_connection, protocol));
-    heddle_prefetch(&connection->output, sizeof(connection->output));
+    heddle_prefetch(connection, offsetof(heddle_connection, slot));
 }
 
 /* The unused input as one piece; returns the number of pieces, 0 or 1. */

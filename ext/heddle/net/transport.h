@@ -103,14 +103,16 @@ static inline void heddle_transport_note(heddle_transport *transport, uint8_t re
     atomic_fetch_or(&transport->ready, ready);
 }
 
-static inline void heddle_transport_forget(heddle_transport *transport, uint8_t ready)
-{
-    atomic_fetch_and(&transport->ready, (uint8_t)~ready);
-}
-
 static inline bool heddle_transport_has(const heddle_transport *transport, uint8_t ready)
 {
     return atomic_load_explicit(&transport->ready, memory_order_acquire) & ready;
+}
+
+/* Mostly there is nothing to forget: a load leaves the cache line as it is. */
+static inline void heddle_transport_forget(heddle_transport *transport, uint8_t ready)
+{
+    if (heddle_transport_has(transport, ready))
+        atomic_fetch_and(&transport->ready, (uint8_t)~ready);
 }
 
 #endif

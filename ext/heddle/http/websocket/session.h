@@ -73,16 +73,15 @@ typedef struct {
 
 /* The number of messages, and the bytes of their payloads. */
 typedef struct {
+    uint64_t sent, sent_bytes, received, received_bytes;
     int64_t since; /* CLOCK_MONOTONIC, ns */
-    uint64_t received, received_bytes, sent, sent_bytes;
 } heddle_websocket_traffic;
 
 struct heddle_websocket {
+    /* the members that a broadcast to ten thousand sockets uses come first, in few cache lines */
     heddle_work work;
     heddle_engine *engine;
     const heddle_websocket_carrier *carrier;
-    heddle_websocket_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
-    heddle_websocket_handle *handle; /* the C part of its Client; NULL: there is none any more */
     uint8_t state;              /* a heddle_websocket_state */
     uint8_t wanted;             /* the callbacks that the handler defines */
     uint8_t due_callbacks;                /* the callbacks that must be called */
@@ -101,19 +100,21 @@ struct heddle_websocket {
     bool stalls;
     bool lingers;               /* LEAVING: all output was sent, including FIN */
     uint16_t code;              /* the close code; 0: not closed yet */
+    heddle_websocket_subscription *subscriptions;
+    heddle_websocket_pong *pong; /* one that waits behind much output, from malloc; else NULL */
+    uint64_t written;           /* bytes that were ever queued … */
+    heddle_websocket_traffic traffic;
+    uint64_t left;              /* … and those that had left at the last look */
+    heddle_websocket_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
+    heddle_websocket_handle *handle; /* the C part of its Client; NULL: there is none any more */
     uint32_t slot;              /* of its WebSocket::Client in the engine's list */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
     heddle_websocket_wait *wait;
-    heddle_websocket_subscription *subscriptions;
     int64_t heard;              /* when input came last, from the coarse clock: ns */
     int64_t pinged_at, retires_at; /* with `events`: `pinged_at` is the time of the last comment */
-    uint64_t written;           /* bytes that were ever queued … */
-    uint64_t left;              /* … and those that had left at the last look */
-    heddle_websocket_pong *pong; /* one that waits behind much output, from malloc; else NULL */
     uint64_t lingered;          /* discarded bytes */
-    heddle_websocket_traffic traffic;
     heddle_websocket_reader reader;
 };
 

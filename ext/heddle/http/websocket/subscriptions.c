@@ -168,8 +168,8 @@ static heddle_message_encoder *const encoders[][2] = {
 static VALUE encode_message(const heddle_websocket_subscription *subscription, heddle_message *message)
 {
     heddle_websocket *socket = subscription->socket;
-    bool deflated = socket->reader.allows_deflate && !message->reset &&
-                    RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST;
+    bool deflated = !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST &&
+                    socket->reader.allows_deflate;
     VALUE envelope = NIL_P(subscription->envelope) ? 0 : subscription->envelope;
     return heddle_message_encoded(message, encoders[subscription->form][deflated], envelope,
                                   &socket->engine->websockets.deflater);
@@ -259,7 +259,7 @@ static void prefetch_socket(const heddle_subscriber *subscriber, bool is_next)
     if (is_next)
         heddle_connection_prefetch(socket->work.connection);
     else
-        heddle_prefetch(socket, offsetof(heddle_websocket, reader) + 64);
+        heddle_prefetch(socket, offsetof(heddle_websocket, left));
 }
 
 static const heddle_subscriber_operations operations = {
