@@ -50,6 +50,10 @@ VALUE heddle_exchange_object(heddle_exchange *exchange)
     VALUE object = TypedData_Wrap_Struct(exchange->operations->object_class(), &exchange_type, NULL);
     /* Ruby's own allocator counts bytes for its collector, for twice the time: each request has one of these. */
     heddle_exchange_handle *handle = malloc(sizeof(*handle));
+    if (!handle) {
+        rb_gc(); /* as that allocator does: many of these may be garbage */
+        handle = malloc(sizeof(*handle));
+    }
     if (!handle)
         rb_memerror();
     *handle = (heddle_exchange_handle){

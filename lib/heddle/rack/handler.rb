@@ -38,7 +38,7 @@ module Heddle
         process = Process.pid
         begin
           answer = @app.call(env)
-          Processes.end_child unless Process.pid == process
+          Processes.end_child(nil) unless Process.pid == process
           plain = Rack.respond(exchange, answer, !finished.empty?)
           respond(exchange, input || NoInput::INSTANCE, answer, finished, env) unless plain
         rescue Exception => e

@@ -46,7 +46,7 @@ module Heddle
         process = Process.pid
         begin
           answer = @app.call(env)
-          Processes.end_child unless Process.pid == process
+          Processes.end_child(nil) unless Process.pid == process
           last = upgrade_for(proxy, answer, env) || (last_for(proxy, answer) if finished.empty?)
           respond(proxy, input, answer, finished, env) unless last
         rescue Exception => e
