@@ -6,11 +6,11 @@ require "heddle/own_code"
 require "heddle/stalls"
 
 module Heddle
-  # Reports Ruby code that waits, or starts a task, in a callback of a native library: what
-  # `Heddle.enable :callback_report` switches on. Another fiber of the loop runs meanwhile, and may enter the library
+  # Reports Ruby code that waits, or starts a task, in a callback of a native library.
+  # `Heddle.enable :callback_report` switches it on. Another fiber of the loop runs meanwhile, and may enter the library
   # while that call is under way on the same thread.
   # Each call site is reported once, like a stall. Not reported: libraries in {NativeLibraries.reentrant}, a
-  # library's own waits, and what can't be judged.
+  # library's own waits, and waits that can't be judged.
   module CallbackReport
     # Such a place.
     #

@@ -29,8 +29,8 @@ module Heddle
     autoload :TopWeb, "heddle/cli/top_web"
     autoload :UsageError, "heddle/cli/usage_error"
 
-    # A command: the class that runs it, made with what follows its name and the stream that it writes to; and what the
-    # help says of it. A class that has no `help` has a server's flags.
+    # A command: the class that runs it, made with the arguments behind its name and the stream that it writes to; and
+    # its text in the help. A class that has no `help` has a server's flags.
     Command = Data.define(:class_name, :text)
 
     COMMANDS = {

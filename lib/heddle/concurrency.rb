@@ -4,7 +4,7 @@ require "heddle/concurrency/errors"
 require "heddle/monotonic_clock"
 
 module Heddle
-  # Tasks and what they wait for. The public methods are in {Heddle} itself; these are their parts.
+  # Tasks and the objects that they wait for. The public methods are in {Heddle} itself; these are their parts.
   module Concurrency
     # Lines of a backtrace that begin with this are Heddle's own.
     OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle".freeze

@@ -46,7 +46,7 @@ module Heddle
         install_sequel if defined?(::Sequel::Database)
       end
 
-      # {install}, and whatever else a server needs whose requests are fibers.
+      # {install}, and everything else that a server needs whose requests are fibers.
       #
       # @param fibers [Boolean]
       # @param report_held [Boolean] are connections of Active Record and Sequel reported that are held for nothing?

@@ -3,8 +3,8 @@
 module Heddle
   # The protections that keep one fiber from holding up the others: switched on and off by name, for the whole process.
   #
-  # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash: what it does now,
-  # and where something is missing, why). It lives in a file of its own, which is loaded when it is first asked for.
+  # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash: its state, and
+  # the reason where something is missing). It lives in a file of its own, which is loaded when it is first asked for.
   module Protection
     # Name => the file that registers it.
     LIBRARIES = {
@@ -59,14 +59,14 @@ module Heddle
       end
 
       # @api private
-      # What a program switches on itself stays on.
+      # A protection that the program switches on itself stays on.
       def keep(name) = @lock.synchronize { @theirs -= [name] }
 
       # @return [Array<Symbol>] what is on now; loads nothing
       def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
 
       # @param why [Hash{Symbol => String}] why these were left out
-      # @return [String] what is on, and what is off and why, for a person: see {Table}
+      # @return [String] the protections that are on, and those that are off with the reason, for a person: see {Table}
       def summary(why = {}) = Table.new(why).to_s
 
       private

@@ -13,8 +13,8 @@ module Heddle
   #
   #     run Heddle::Live.new(Board)
   #
-  # It answers GET for the page itself, for its script, and for its WebSocket or what takes its place, below the path it
-  # is mounted at.
+  # It answers GET for the page itself, for its script, and for its WebSocket or the fallback for that, below the path
+  # it is mounted at.
   class Live
     autoload :Connection, "heddle/live/connection"
     autoload :NotFound, "heddle/live/page"

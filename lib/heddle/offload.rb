@@ -44,11 +44,11 @@ module Heddle
       #
       # @param allow [Array<String>] further libraries whose calls may run on any thread, for good, each the beginning
       #   of a file's name; more come from the environment variable HEDDLE_OFFLOAD_ALLOW, separated by commas. Read
-      #   docs/offload.md for what such a library must not do
+      #   docs/offload.md first: it lists things that such a library must not do
       # @param deny [Array<String>] further libraries to leave alone, for good, the same way, and HEDDLE_OFFLOAD_DENY;
-      #   what is both allowed and denied is denied
+      #   a library that is both allowed and denied is denied
       # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
-      #   offloaded though they hold Ruby's lock: see docs/offload.md for what such a library must not do
+      #   offloaded though they hold Ruby's lock: see docs/offload.md for the demands on such a library
       # @param threads [Integer, nil] how many offload threads there may be; nil: as before, at first
       #   {ThreadLimit.default}. Then calls queue until others end
       # @raise [ArgumentError] for a library that must not be hooked, or no thread at all
@@ -101,9 +101,9 @@ module Heddle
       # Calls that come from now on are as Ruby made them; those under way end as they began.
       def disable = switch(false)
 
-      # @return [Hash] what it does now: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+,
-      #   how many libraries' are; +:libc+, how many libraries' waits in libc are; what {threads} says; and +:reason+,
-      #   what is missing here, or nil
+      # @return [Hash] its state: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+, how
+      #   many libraries' are; +:libc+, how many libraries' waits in libc are; the result of {threads}; and +:reason+,
+      #   the thing that is missing here, or nil
       def status
         { on: enabled?, core: core || true, extensions: library_count, libc: libc_libraries.size, reason: missing,
           **threads }
@@ -131,12 +131,12 @@ module Heddle
       end
 
       # @api private
-      # Called from C, once: what Fiddle calls here is not run elsewhere, whatever it is.
+      # Called from C, once, to see where Fiddle keeps the function that it calls. This call is not offloaded.
       def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
 
       # @api private
       # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits nothing
-      # of the fiber, neither its storage nor what it masks, and no group that it may leave: its threads may be joined.
+      # of the fiber, neither its storage nor its masks, and no group that it may leave: its threads may be joined.
       def start_thread
         Fiber.new(blocking: true, storage: nil) do
           thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }

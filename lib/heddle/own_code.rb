@@ -5,9 +5,9 @@ require "rbconfig"
 
 module Heddle
   # @api private
-  # Heddle's own code in Ruby is written for switches where it waits, and nowhere else: what may strike anywhere (a
-  # preemption, Ctrl-C) asks first whose code runs. Ruby's library acts for its caller, and so do handlers of
-  # signals for whom they have interrupted.
+  # Heddle's own code in Ruby is written for switches where it waits, and nowhere else: an interruption that may
+  # strike anywhere (a preemption, Ctrl-C) asks first whose code runs. Ruby's library acts for its caller, and a
+  # signal's handler for the code that it has interrupted.
   module OwnCode
     @added = []
     class << self

@@ -5,8 +5,8 @@ require "heddle/preemption/signal_handlers"
 require "heddle/watch"
 
 module Heddle
-  # A fiber that computes in Ruby for longer than its slice gives way to the others of its loop: what
-  # `Heddle.enable :preempt` switches on. docs/stalls.md says what code may rely on then.
+  # A fiber that computes in Ruby for longer than its slice gives way to the others of its loop.
+  # `Heddle.enable :preempt` switches it on. docs/stalls.md says what code may rely on then.
   module Preemption
     # Seconds that a fiber may compute while others wait.
     SLICE = 0.01

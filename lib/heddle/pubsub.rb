@@ -24,7 +24,7 @@ module Heddle
       # {server} names, or over the control socket of the server of its folder.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
-      # @param data [String, #to_json] what is no String is encoded once
+      # @param data [String, #to_json] an object that is no String is encoded once
       # @return [String] the message's position, "epoch:offset"
       # @raise [ArgumentError] when the topic or the message is too large
       # @raise [Unreachable] when this process is none of a server's, runs no loop, and no server answers; or when the

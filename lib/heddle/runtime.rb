@@ -9,8 +9,8 @@ require "heddle/net/scheduler_resolver"
 require "heddle/pubsub"
 require "heddle/net"
 
-# A fiber runtime for Ruby, and a Rack server on it. Here are the few words that programs are written with; what is not
-# used is not loaded.
+# A fiber runtime for Ruby, and a Rack server on it. Here are the few words that programs are written with. Heddle loads
+# only the files of words that are used.
 #
 #     Heddle.run do
 #       page = Heddle.async { Net::HTTP.get(URI("http://localhost:9292/")) }
@@ -131,7 +131,7 @@ module Heddle
 
     # A scope in which a task that fails cancels no other: the others go on. Its error is given to `on_failure`, or
     # reported on $stderr unless a task waits for the failed one and gets the error there. An error of the block itself,
-    # and what is no StandardError, end the scope as in {scope}.
+    # and an exception that is no StandardError, end the scope as in {scope}.
     #
     # @param on_failure [#call, nil] called with the task and its error, at once, and must not wait
     # @param cancel_grace (see scope)
@@ -159,9 +159,9 @@ module Heddle
       Concurrency::Deadline.new(current_task("Heddle.timeout"), seconds).run(&block)
     end
 
-    # Runs to its end what must not be left half done: what is cancelled around the block (a task, a scope, a time
-    # limit, the request of a client that has left) has to wait until the block has returned, and strikes at the next
-    # wait after it. The same holds for tasks that are started in the block. Outside of a loop the block is just run.
+    # Runs work to its end that must not be left half done. A cancellation of a task, a scope or a request around the
+    # block, or the end of a time limit, waits until the block has returned, and strikes at the next wait after it. The
+    # same holds for tasks that are started in the block. Outside of a loop the block is just run.
     #
     # A cancellation from inside the block is not deferred, above all a time limit there. `Timeout.timeout` around it,
     # the end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, strike inside it,

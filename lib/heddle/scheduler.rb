@@ -40,7 +40,7 @@ module Heddle
   # Raised out of the loop when every fiber waits for another and nothing can wake them.
   class Deadlock < StandardError; end
 
-  # A fiber scheduler: what makes Ruby's blocking calls wait without blocking their thread.
+  # A fiber scheduler: it makes Ruby's blocking calls wait without blocking their thread.
   #
   # It works by Ruby's interface alone (see Fiber::Scheduler in Ruby's documentation):
   #
@@ -50,7 +50,7 @@ module Heddle
   #   # the end of the thread waits for both
   #
   # One scheduler belongs to one thread; only #unblock and #unpark may be called from others. The hooks are in C
-  # (ext/heddle/scheduler); what is policy is here.
+  # (ext/heddle/scheduler); policy is here.
   class Scheduler
     # How many frames {#sleeps_for_ever?} looks at: the hook's, some of those who wrap it, and Kernel#sleep's.
     HOOK_FRAMES = 12
@@ -216,7 +216,7 @@ module Heddle
       shutdown(reason)
       run_ticks
     rescue Deadlock
-      raise unless reason # what began the stop says more
+      raise unless reason # the exception that began the stop says more
     rescue Exception
       @given_up = true
       raise

@@ -64,8 +64,8 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Loads the files of the server now. Later, at some request, there may be no descriptor left for that, and what a
-    # worker loads is shared with no other.
+    # Loads the files of the server now. Later, at some request, there may be no descriptor left for that, and workers
+    # do not share memory of files that one of them loads.
     # @return [void]
     def self.load_everything
       [HTTP, HTTP::H1, Rack, Server].each do |namespace|
@@ -151,7 +151,7 @@ module Heddle
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
     # @param giving [BasicSocket, nil] where idle connections are handed off to other workers of the same server
-    #   sockets; nil: there are none, and what waits in the kernel's queue is served first
+    #   sockets; nil: there are none, and clients in the kernel's queue are served first
     # @return [void]
     def stop(now: false, giving: nil)
       @stopping = now || @stopping == :now ? :now : :drain
@@ -197,8 +197,8 @@ module Heddle
     # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] what there is now, in all loops: `connections`, of
     #   them `idle`, `running` and in `transit` ({Net::Sockets#transit}), those `accepted` so far, whether more are
     #   accepted (`accepting`), TLS `handshakes` and `failed_handshakes`, clients that left amid an answer whose
-    #   application had returned (`left_early`), `fibers`, `turns` of the loops, `pubsub_subscribers` and what
-    #   else {PubSub} counts of each loop, and what {Admission#statistics} says; nil while the server does not run
+    #   application had returned (`left_early`), `fibers`, `turns` of the loops, `pubsub_subscribers` and the
+    #   other counts of {PubSub} for each loop, and those of {Admission#statistics}; nil while the server does not run
     def statistics
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)
@@ -262,7 +262,7 @@ module Heddle
       return unless first?
 
       if defined?(::ActiveRecord::Base)
-        # `rails server` and rackup serve with one process, whatever the configuration says of workers.
+        # `rails server` and rackup serve with one process, even if the configuration sets a number of workers.
         processes = @place ? [@configuration.worker_count, @configuration.reserve_count] : [1, 0]
         Rails.tell_connections(@log, *processes)
       end

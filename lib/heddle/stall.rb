@@ -5,7 +5,7 @@ require "rbconfig"
 module Heddle
   # Something that kept a loop from everything else for longer than it may.
   class Stall
-    # Why a loop stood still, and what to say of it.
+    # The reason why a loop stood still, and its text in reports.
     CAUSES = {
       native: "a native call that released Ruby's lock",
       native_with_gvl: "a native call that held Ruby's lock",

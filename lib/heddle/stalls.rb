@@ -6,7 +6,7 @@ require "heddle/stall"
 require "heddle/watch"
 
 module Heddle
-  # Reports what holds up a loop: what `Heddle.enable :stall_report` switches on. Each stall is reported in a line, at
+  # Reports stalls of a loop. `Heddle.enable :stall_report` switches it on. Each stall is reported in a line, at
   # most one in {INTERVAL} for one endpoint, and counted by cause and by endpoint.
   module Stalls
     # Seconds after which something is a stall.
@@ -15,7 +15,7 @@ module Heddle
     INTERVAL = 60
     # Stalls that {recent} keeps.
     RECENT = 100
-    # Endpoints that are counted each by itself; what comes then is counted together.
+    # Endpoints that are counted each by itself; further ones are counted together.
     ENDPOINTS = 200
     OTHERS = "(others)"
     # Endpoints and places whose lines are counted.
@@ -110,7 +110,7 @@ module Heddle
 
       private
 
-      # Takes what the extension has noted; who reads the counts is not who tells, and may be another thread.
+      # Takes the extension's new stalls. The reader of the counts may be another thread than the one that reports them.
       def collect
         @lock.synchronize do
           Native.take_stalls.each { |found| @unreported << count(Stall.new(found)) }

@@ -31,7 +31,7 @@ module Heddle
       # @param as [Symbol] :text (binary where a payload is not UTF-8), :binary, or :json: an object with `topic`,
       #   `position` and `data`, or `reset: true` where messages are lost. With the others `on_reset(client, topic)` is
       #   called then.
-      # @param slow [Symbol] what becomes of a client for which more than 1 MiB waits: :close (with 1008), :coalesce (it
+      # @param slow [Symbol] the policy for a client for which more than 1 MiB waits: :close (with 1008), :coalesce (it
       #   gets the newest message when it has caught up), or :drop (it misses messages)
       # @return [String, nil] the position that it begins with; nil: the socket is closed
       # @param match [nil] for handlers that were written for Iodine before 0.8: topics have no patterns
@@ -111,7 +111,7 @@ module Heddle
     # @param deny_private [Boolean] connects to no address of this machine or of a private network
     # @param tls [Hash, nil] see Net::TLS::ClientContext; nil: the system's certificates
     # @yieldparam socket [Connection] is closed when the block ends
-    # @return [Connection, Object] with a block, what it returns
+    # @return [Connection, Object] with a block, its value
     # @raise [HandshakeFailed] the server has answered something else
     # @raise [HTTP::Client::Error] there is no connection
     # @raise [ArgumentError]

@@ -159,7 +159,7 @@ class BindTest < Minitest::Test
                   'systemd, but is "tcp://"',
       "tls://" => /must be host:port/, "tcp:" => /must be host:port/, "tcp://?reuse_port=on" => /must be host:port/,
       "unix:" => /must be host:port/, "a:99999" => /the port must be at most 65535/,
-      "a:1?é" => /what follows the \? can't be read/, "" => /must be host:port/
+      "a:1?é" => /parameters after the \? can't be read/, "" => /must be host:port/
     }.each do |address, message|
       error = assert_raises(Server::ConfigurationError, address) { Server::Bind.parse(address, 1) }
 

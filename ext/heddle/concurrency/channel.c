@@ -1,5 +1,5 @@
 /*
- * Heddle::Concurrency::ChannelCore: what Heddle::Channel does for each item. The rest, with the documentation, is in
+ * Heddle::Concurrency::ChannelCore: the work of Heddle::Channel for each item. The rest, with the documentation, is in
  * lib/heddle/concurrency/channel.rb.
  */
 

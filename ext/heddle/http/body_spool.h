@@ -118,7 +118,7 @@ void heddle_body_spool_uncount(heddle_body_spool *spool);
 void heddle_body_spool_close(heddle_body_spool *spool);
 /* Adds a reference, to be released. */
 void heddle_body_spool_hold(heddle_body_spool *spool);
-/* Releases a reference; without any, the spool is closed and freed, whatever its state. */
+/* Releases a reference; the last one closes and frees the spool, in any state. */
 void heddle_body_spool_release(heddle_body_spool *spool);
 
 /* -- a complete spool, for its holders; with the GVL -------------------------------------------------------------- */

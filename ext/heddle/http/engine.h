@@ -2,7 +2,7 @@
 #define HEDDLE_HTTP_ENGINE_H
 
 /*
- * The HTTP service of a loop: what its connections share in every version of HTTP. Limits, counters, and buffers that
+ * The HTTP service of a loop. Its connections, of every version of HTTP, share it: limits, counters, and buffers that
  * are used only between two waits.
  */
 

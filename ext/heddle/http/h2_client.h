@@ -57,7 +57,7 @@ struct heddle_h2_client_stream {
     heddle_h2_client *client;  /* a counted reference; NULL: it has not begun */
     heddle_h2_stream *stream;  /* NULL: it was released */
     VALUE connection;          /* H2::ClientConnection */
-    VALUE waiter;              /* what to wake; nil: no fiber waits, or the one that waits reads itself */
+    VALUE waiter;              /* gets true as a wake-up; nil: no fiber waits, or the waiting one reads */
     heddle_h2_client_stream *next_ready;
     uint8_t stage;             /* heddle_h2_client_stage */
     bool is_ready;             /* in the list of streams with something new */

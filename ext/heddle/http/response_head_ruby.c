@@ -103,7 +103,7 @@ static bool is_number(VALUE text)
 
 NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said));
 
-/* `value`: a String, or nil where only the name is wrong; `said`: what the application returned, Qundef: the same. */
+/* `value`: a String, or nil where only the name is wrong; `said`: the application's value, Qundef: the same. */
 static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said)
 {
     if (said == Qundef)

@@ -23,8 +23,8 @@ void heddle_buffer_free(heddle_buffer *buffer);
 int heddle_response_status(VALUE status);
 
 /*
- * Writes a whole head. `headers`: a Hash, or an object that yields names and values; `protocol`: what a 101 upgrades
- * to, a String, or nil. Raises InvalidResponse.
+ * Writes a whole head. `headers`: a Hash, or an object that yields names and values; `protocol`: the
+ * protocol to which a 101 upgrades, a String, or nil. Raises InvalidResponse.
  */
 void heddle_response_head_write(heddle_head_writer *head, heddle_buffer *out, VALUE headers, VALUE protocol,
                                 const char *date, size_t date_size);

@@ -45,7 +45,7 @@ typedef struct {
     int64_t length;
 
     int64_t declared_length;      /* the value of the application's content-length, or -1 */
-    bool declared_close, declared_chunked, declared_upgrade, declared_date; /* what its other fields demand */
+    bool declared_close, declared_chunked, declared_upgrade, declared_date; /* demands of its other fields */
     bool has_internal; /* it has a field for the server only, such as rack.hijack */
 
     heddle_framing framing;   /* set by heddle_head_writer_end, with `length`, which is then the content's or -1 */
@@ -82,8 +82,8 @@ bool heddle_head_writer_value_allowed(const char *value, size_t size);
 
 /*
  * Ends a head: decides framing and keep_alive. Writes the framing, Date unless the application has set it, and in lines
- * also Connection and the empty line. `date`: the whole line. `protocol`: what a 101 upgrades to, unless a field of the
- * application has it.
+ * also Connection and the empty line. `date`: the whole line. `protocol`: the one to which a 101 upgrades, unless a
+ * field of the application names it.
  */
 void heddle_head_writer_end(heddle_head_writer *head, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size);

@@ -22,7 +22,7 @@ typedef enum {
  */
 #define HEDDLE_LAST_USE
 
-/* Says that the caller does not use the record afterwards, whatever its fate. */
+/* Says that the caller does not use the record afterwards, whether it lives on or not. */
 static inline void heddle_last_use(heddle_fate fate)
 {
     (void)fate;

@@ -210,7 +210,7 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
 /* How long the others have time to receive a shared connection before its sender may receive it itself, ns. */
 #define OTHERS_FIRST INT64_C(20000000)
 
-/* Has this worker itself just shared the next connection? While it drains, it takes back what the others have left. */
+/* Has this worker itself just shared the next connection? While it drains, it takes back those that others left. */
 static bool is_for_others(const heddle_sockets *sockets, int socket)
 {
     handoff_message words;

@@ -280,7 +280,7 @@ bool heddle_handshake_is_idle(const heddle_connection *connection)
  * call-seq: Heddle::Net::TLS.load(path) -> nil or String
  *
  * Loads the functions of the TLS library with which the shared object at +path+ is linked; nil: of any loaded one.
- * Returns nil, or what is missing.
+ * Returns nil, or the name of a missing function or library.
  */
 static VALUE tls_load(VALUE class, VALUE path)
 {

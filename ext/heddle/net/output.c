@@ -241,7 +241,7 @@ void heddle_output_sendfile(heddle_connection *const *place, VALUE file, off_t o
         heddle_transport_forget(&connection->transport, HEDDLE_HAS_ROOM);
         ssize_t sent = send_piece(connection, &output);
         if (sent == 0)
-            rb_raise(rb_eEOFError, "the file is shorter than what was to be sent of it: %zu bytes are missing",
+            rb_raise(rb_eEOFError, "the file ended early: %zu bytes are missing",
                      output.left);
         if (sent > 0)
             output.left -= (size_t)sent;

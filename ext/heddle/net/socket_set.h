@@ -2,8 +2,8 @@
 #define HEDDLE_SOCKET_SET_H
 
 /*
- * How the loop gets the events of its connections and listeners. Two implementations: an epoll set, whatever the loop's
- * selector is, and one-shot waiters of that selector on systems without epoll.
+ * How the loop gets the events of its connections and listeners. Two implementations: an epoll set, with
+ * every selector of the loop; and, on systems without epoll, one-shot waiters of that selector.
  */
 
 #include "net/connection.h"

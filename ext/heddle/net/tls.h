@@ -31,8 +31,8 @@ struct heddle_tls {
 extern const heddle_transport_operations heddle_tls_transport;
 
 /*
- * Finds the library's functions, once, by the loaded shared object at this path, which is linked with it. NULL, or what
- * is missing.
+ * Finds the library's functions, once, by the loaded shared object at this path, which is linked with it. NULL, or the
+ * name of a missing function or library.
  */
 const char *heddle_tls_load(const char *path);
 /* A function that not every version has; NULL: this one does not. After heddle_tls_load. */

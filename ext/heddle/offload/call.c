@@ -25,8 +25,8 @@ static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
  * - The record of the call lies on the fiber's stack. The offload thread uses it until it posts the completion message,
  *   under heddle_threads_lock.
  * - Only the loop's thread opens that message, and knows then that no other thread uses the record. The fiber leaves
- *   the call only afterwards, whatever is raised in it meanwhile, and after it has acquired heddle_threads_lock once:
- *   the offload thread has released it then.
+ *   the call only afterwards, also when an exception is raised in it meanwhile. Before, it has acquired
+ *   heddle_threads_lock once: the offload thread has released it then.
  * - A fiber that is woken in another way leaves its park, which makes its token invalid: a later wake-up does nothing.
  */
 typedef struct call call;

@@ -180,7 +180,7 @@ static const char *instruction_in(const unsigned char *code, size_t size)
         /* mov $3, %edi or push $3, pop %rdi, before a call of clock_gettime: CLOCK_THREAD_CPUTIME_ID */
         if ((code[i] == 0xbf && i + 4 < size && memcmp(code + i + 1, "\3\0\0\0", 4) == 0) ||
             (code[i] == 0x6a && code[i + 1] == 3 && i + 2 < size && code[i + 2] == 0x5f))
-            return "what may be a thread's CPU clock";
+            return "a possible read of a thread's CPU clock";
     }
 #else
     for (size_t i = 0; i + 3 < size; i += 4) {
@@ -191,7 +191,7 @@ static const char *instruction_in(const unsigned char *code, size_t size)
         if ((word & 0xffffffe0) == 0xd53bd040 || (word & 0xffffffe0) == 0xd53bd060)
             return "an instruction that reads the thread pointer";
         if (word == 0x52800060)
-            return "what may be a thread's CPU clock";
+            return "a possible read of a thread's CPU clock";
     }
 #endif
     return NULL;

@@ -34,8 +34,8 @@
  * Before each message the fan-out asks `is_full`: whether more output waits for the client than its connection allows.
  * If so, the policy decides: CLOSE calls `too_slow`, once; COALESCE skips messages, and gives the newest one when the
  * output has drained; DROP skips messages for good; RESUME goes on with the history when the output has drained, which
- * brings a reset if that is too short. A subscriber that is given what it has missed since a position waits in the same
- * way, whatever its policy.
+ * brings a reset if that is too short. A subscriber that is given the messages since a position waits in the same way,
+ * with every policy.
  *
  * All functions run on the loop's thread, with the GVL. No operation may raise or run Ruby code.
  */
@@ -71,8 +71,8 @@ typedef struct {
     /* Called when the loop closes and the subscriber was unsubscribed. May be NULL. */
     void (*ended)(heddle_subscriber *subscriber);
     /*
-     * Prefetches what `deliver` reads. Called twice: when one other subscriber comes first, and when this one
-     * `is_next`, and what the first call has prefetched is there. May be NULL.
+     * Prefetches memory that `deliver` reads. Called twice: when one other subscriber comes first, and when this one
+     * `is_next`. The lines that the first call has prefetched are in the cache then. May be NULL.
      */
     void (*prefetch)(const heddle_subscriber *subscriber, bool is_next);
 } heddle_subscriber_operations;

@@ -11,7 +11,7 @@
  * its reader calls heddle_history_begin when the backend's epoch is a new one or messages of it are lost.
  *
  * One process at a time writes, under a robust mutex. A process that ends within it leaves either all of a message or
- * nothing of it: what has to change together is written to a journal first, which the next owner of the mutex
+ * nothing of it: it writes the words that must change together to a journal first, which the next owner of the mutex
  * completes. An LSN (log sequence number, as PostgreSQL has it) is a place in the log: the number of bytes written
  * before it. Readers take no lock: a copy counts when the tail has not passed the record meanwhile. No Ruby here.
  */
@@ -24,7 +24,7 @@
 
 enum {
     HEDDLE_EPOCH_SIZE = 12, /* characters */
-    HEDDLE_HISTORY_MESSAGES = 1000, /* messages of a topic at most, whatever is configured */
+    HEDDLE_HISTORY_MESSAGES = 1000, /* messages of a topic at most; no option changes it */
 };
 
 typedef struct heddle_history_header heddle_history_header;

@@ -45,7 +45,7 @@ struct heddle_park {
     bool switched_away;      /* the fiber has switched away and not come back */
     bool resting;   /* the fiber is idle: it does not keep the loop running */
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
-    bool unblocked; /* … and has ended: no other fiber is woken for what this one was woken for */
+    bool unblocked; /* … and has ended: this fiber alone was woken for that unlock or push */
     VALUE switched_to; /* see heddle_park_note_target */
     bool put_back;  /* the fiber was left by Fiber#raise or #transfer and queued again; the switch to it may fail */
     bool preempted; /* the fiber does not wait: it has used up its time slice */

@@ -339,8 +339,8 @@ void heddle_park_wait(heddle_park *park)
         raise_pending(park);
     wait_uninterrupted(park);
     /*
-     * Mutex#unlock, Queue#push and the like wake one fiber of those that wait. If that one raised now, what it was
-     * woken for would be left and the others would wait on. So it takes it, and raises at its next wait.
+     * Mutex#unlock, Queue#push and the like wake one fiber of those that wait. If that one raised now, no fiber
+     * would take the mutex or the item, and the others would wait on. So it takes it, and raises at its next wait.
      */
     if (park->owner->must_raise && !park->unblocked)
         raise_pending(park);

@@ -85,7 +85,7 @@ module Heddle
       def interrupt(*arguments) = arguments.empty? ? nil : super
 
       # @api private
-      # What is cancelled in the block goes on later, and the caller at once: it may be no fiber, or must not wait.
+      # Tasks that the block cancels go on later, and the caller at once: it may be no fiber, or must not wait.
       def without_switch
         before = @stays
         @stays = true

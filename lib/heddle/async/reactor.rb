@@ -4,7 +4,7 @@ require "heddle/async"
 
 module Heddle
   module Async
-    # A reactor of async's that is a loop of Heddle's: what `Async { }`, `Sync { }` and `Async::Reactor.new` use, in any
+    # A reactor of async's that is a loop of Heddle's. `Async { }`, `Sync { }` and `Async::Reactor.new` use it, in any
     # thread, once this file has been required. For programs that have no Heddle.run.
     class Reactor < Root
       # Makes `Async::Reactor.new`, and so `Async { }` in a thread without a loop, use this class.

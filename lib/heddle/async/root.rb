@@ -4,8 +4,8 @@ require "heddle/async/load"
 
 module Heddle
   module Async
-    # The root of async's tree of tasks in one loop of Heddle's: what `Async::Task#reactor` returns there. To programs
-    # it is a reactor; of a reactor's own code only what concerns the tree is used.
+    # The root of async's tree of tasks in one loop of Heddle's; `Async::Task#reactor` returns it there. To programs
+    # it is a reactor. It uses only the part of a reactor's code that concerns the tree.
     class Root < ::Async::Reactor
       # @return [Scheduler]
       attr_reader :scheduler

@@ -5,7 +5,7 @@ module Heddle
     # Stands before ActionCable::Channel::Base: a stream that sends what is broadcast as it is needs no Ruby code for
     # each message.
     module ChannelStreams
-      # Methods that a channel may have of its own to see, or change, what is sent.
+      # Methods that a channel may have of its own to see, or change, its outgoing messages.
       STREAMS = %i[stream_handler default_stream_handler stream_transmitter stream_decoder
                    worker_pool_stream_handler].freeze
       private_constant :STREAMS

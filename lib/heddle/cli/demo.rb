@@ -28,7 +28,7 @@ module Heddle
       autoload :Trial, "heddle/cli/demo/trial"
       autoload :Weave, "heddle/cli/demo/weave"
 
-      # @param server [Server, nil] what serves it: where it is reached, what it counts; nil: another one, which tells
+      # @param server [Server, nil] the one that serves it: its addresses, its counts; nil: another one, which tells
       #   nothing of this
       # @param urls [#call] gives the addresses of the server where `server` is nil
       # @return [#call] a Rack 3 application

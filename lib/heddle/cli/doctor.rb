@@ -4,7 +4,7 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # Looks at the machine, and at an application that was loaded, for what will matter once Heddle serves it. Each
+    # Looks at the machine, and at an application that was loaded, for things that matter once Heddle serves it. Each
     # finding says what to do.
     class Doctor
       autoload :Application, "heddle/cli/doctor/application"

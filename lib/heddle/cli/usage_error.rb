@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # The command line makes no sense; the message says which part, and what would be right.
+    # The command line makes no sense; the message names the part, and the correct form.
     class UsageError < StandardError
     end
   end

@@ -122,7 +122,7 @@ module Heddle
       # The task that stands for this fiber, if it has a scope open.
       def implicit_task(fiber) = @implicit_tasks[fiber]
 
-      # Opens a scope for what the current fiber serves from now on; {leave} ends it.
+      # Opens a scope for all that the current fiber serves from now on; {leave} ends it.
       #
       # @param type [Class] of scope
       # @return [Scope]

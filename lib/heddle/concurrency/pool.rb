@@ -106,7 +106,7 @@ module Heddle
     # @return [Integer] how many tasks wait for one
     def waiting = @waiters.size
 
-    # @return [Hash{Symbol => Object}] its name, sizes, and what it has counted; seconds. With `limit_total`: that and
+    # @return [Hash{Symbol => Object}] its name, sizes, and counts; seconds. With `limit_total`: that and
     #   `size_total`, how many all workers have.
     def stats
       total = { limit_total: @total, size_total: @share ? @share.taken : size } if @total
@@ -270,7 +270,7 @@ module Heddle
     def take(timeout, place)
       raise ClosedQueueError, "#{name} is closed" if @closed
 
-      begin_empty if @process != Process.pid # what the parent has is the parent's, its connections above all
+      begin_empty if @process != Process.pid # resources stay the parent's, connections above all
       deadline = now + timeout if timeout
       slot = (take_idle if @busy.size < limit) || (create(deadline, place) if allot?) if @waiters.empty?
       slot ||= await(deadline, place)

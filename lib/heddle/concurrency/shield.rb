@@ -4,7 +4,7 @@ require "heddle/concurrency/scope"
 
 module Heddle
   module Concurrency
-    # The scope of {Heddle.shield}: what is cancelled around it has to wait until it has ended.
+    # The scope of {Heddle.shield}: a cancellation around it waits until it has ended.
     class Shield < Scope
       # An exception that is pending is raised before the block begins.
       def run

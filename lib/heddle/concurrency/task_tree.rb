@@ -33,7 +33,7 @@ module Heddle
       add_children(out, task, depth)
     end
 
-    # One that is shown below another task is a child of both: of this one, which waits for it, and of who started it.
+    # One that is shown below another task is a child of both: of this one, which waits for it, and of its starter.
     def add_children(out, task, depth)
       task.children.each do |child|
         above = child.shown_below

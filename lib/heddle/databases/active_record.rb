@@ -97,8 +97,8 @@ module Heddle
         end
       end
 
-      # Put before Active Record's pool: what was sent by the driver's own methods is settled before another fiber gets
-      # the connection.
+      # Put before Active Record's pool. It settles statements that were sent by the driver's own methods before another
+      # fiber gets the connection.
       module ConnectionPool
         def checkin(connection)
           connection.heddle_settle if connection.respond_to?(:heddle_settle)

@@ -23,7 +23,7 @@ module Heddle
 
       class << self
         # @param connection [Object]
-        # @return [Pool::Slot, nil] who had it last; kept with the connection
+        # @return [Pool::Slot, nil] its slot, which names the last user; kept with the connection
         def slot(connection) = connection.instance_variable_get(:@heddle_slot)
 
         # @param pool [Object] of the library
@@ -119,7 +119,7 @@ module Heddle
       end
 
       # @param server [Symbol, nil] of a pool that has several
-      # @return [Array<Fiber>, nil] who has a connection; nil: another can be opened
+      # @return [Array<Fiber>, nil] the fibers that have a connection; nil: another can be opened
       def holders(server) = pairs(server)&.map(&:first)
 
       private

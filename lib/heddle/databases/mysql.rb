@@ -5,7 +5,7 @@ module Heddle
     # The part that the drivers of MySQL and MariaDB share. The protocol can't cancel a query, and a server goes on
     # computing for a client that has closed its connection: a second connection has to kill the first one.
     module Mysql
-      # The connection's number, and what tells its server from others: behind a balancer the second connection may
+      # The connection's number, and the server's identity: behind a balancer the second connection may
       # reach another server, where the number is a stranger's.
       QUESTION = "SELECT CONNECTION_ID(), CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)"
 

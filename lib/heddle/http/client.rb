@@ -54,8 +54,8 @@ module Heddle
       #   when no connection came about, see {Retries}
       # @param proxy [:environment, String, nil] an http:// URL; `:environment`: as `http_proxy`, `https_proxy` and
       #   `no_proxy` say
-      # @param deny_private [Boolean] connects to no address of this machine or of a private network, whatever a name
-      #   or a redirect says (server-side request forgery); uses no proxy
+      # @param deny_private [Boolean] connects to no address of this machine or of a private network, even if a name
+      #   or a redirect leads there (server-side request forgery); uses no proxy
       # @param body_limit [Integer] bytes of a body in memory, decompressed
       # @param tls [Hash, nil] see Net::TLS::ClientContext
       # @param http2 [Boolean, :prior_knowledge] true: over TLS, where the server chooses it by ALPN (RFC 9113, 3.2);

@@ -20,8 +20,8 @@ module Heddle
 
       # @param configuration [Limits]
       # @param on_rejection [#to_proc, nil] called with the client's address, a status, a reason, and whether the
-      #   sockets had no room for the request (what they count), for what was answered with an error and never became
-      #   a request. It runs in the loop and must not wait.
+      #   sockets had no room for the request (they count those), for input that was answered with an error and never
+      #   became a request. It runs in the loop and must not wait.
       # @param proxies [Net::Networks, nil] whose word of a client's address the log takes
       # @param body_folder [String] where bodies are that are larger than `body_buffer`, in files without a name
       # @param stream_bodies [Boolean, Array<String>] the requests whose block is called before the body is complete

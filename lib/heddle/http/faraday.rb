@@ -103,7 +103,7 @@ module Heddle
         options.empty? ? nil : options
       end
 
-      # Certificates, keys, and what is text already.
+      # Certificates, keys, and strings that are PEM already.
       def pem(parts)
         parts.map { |part| text_of(part) }.join if parts.any?
       end

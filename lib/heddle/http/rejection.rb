@@ -5,7 +5,7 @@ module Heddle
     # Why a message is refused: an event of the parsers, never raised by them.
     #
     # @!attribute status [Integer] the status of the answer
-    # @!attribute reason [String] one sentence for a person: what is wrong and what would be right
+    # @!attribute reason [String] one sentence for a person: the mistake, and the correct form
     Rejection = Data.define(:status, :reason)
   end
 end

@@ -2,7 +2,7 @@
 
 module Heddle
   module HTTP
-    # The head of an answer as bytes, and what it says about the content that follows.
+    # The head of an answer as bytes, and how it frames the content that follows.
     #
     # @!attribute status [Integer] as sent
     # @!attribute bytes [String] lines of HTTP/1.1, or the fields that H2::Exchange#write_head takes

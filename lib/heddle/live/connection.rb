@@ -12,7 +12,7 @@ module Heddle
       private_constant :LEAVING
 
       # @param live [Live]
-      # @param user [String, nil] who has asked for the socket
+      # @param user [String, nil] the user of the request for the socket
       def initialize(live, user)
         @live = live
         @user = user

@@ -30,7 +30,7 @@
 
   const keyOf = (node) => node.nodeType === 1 ? node.getAttribute("data-key") || node.id : ""
 
-  // What a user has typed or chosen stays, unless the server has another value than before.
+  // A user's text or choice stays, unless the server has another value than before.
   function morphAttributes(node, wanted) {
     for (const { name } of [...node.attributes]) {
       if (wanted.hasAttribute(name)) continue

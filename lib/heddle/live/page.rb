@@ -5,7 +5,7 @@ require "heddle/live/template"
 module Heddle
   class Live
     # One client's view: its state is in instance variables, its HTML in a template that reads them. After each event,
-    # message and tick the template is rendered, and what has changed goes to the client. One thing at a time runs in a
+    # message and tick the template is rendered, and the changed parts go to the client. One thing at a time runs in a
     # page.
     class Page
       # The allowed types of an event's parameter, and how it is read.

@@ -2,7 +2,7 @@
 
 module Heddle
   class Live
-    # A page that is connected, or was until a moment ago: runs one thing at a time in it, and sends what has changed.
+    # A page that is connected, or was until a moment ago: runs one thing at a time in it, and sends the changes.
     # The next patch is made when the client has applied the one before: a slow client skips states.
     class Session
       # Messages and ticks that may wait for the page.
@@ -130,7 +130,7 @@ module Heddle
 
       def drain
         take_turn do
-          @task = nil # what is posted from here on has a task of its own
+          @task = nil # a block that is posted from here on gets a new task
           while (block, *arguments = @inbox.shift)
             block.call(*arguments)
           end

@@ -4,7 +4,7 @@ require "erb"
 
 module Heddle
   class Live
-    # An ERB template, compiled to a method that returns what changes, without the text that doesn't.
+    # An ERB template, compiled to a method that returns the changing parts, without the constant text.
     #
     # The text between two code tags is a *piece*. Its static parts are known to the client; a rendered piece is its
     # number and the values of its expressions: `[3, "7", "on"]`. A rendered template is a list of them, in the order in

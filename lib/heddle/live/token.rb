@@ -27,7 +27,7 @@ module Heddle
       end
 
       # @param token [Object] from a client
-      # @param user [String, nil] who sends it
+      # @param user [String, nil] the user of the request
       # @return [Hash, nil] the parameters; nil: it was not made here for this user, or is too old
       def read(token, user)
         text, signature = token.split(".", 2) if token.is_a?(String)

@@ -47,7 +47,7 @@ module Heddle
         socket = open_socket(earlier(now, @timeout, deadline))
         connection = @context ? secure(socket, @host, deadline) : OutboundConnection.adopt(socket)
       ensure
-        socket&.close unless connection # whatever has interrupted it
+        socket&.close unless connection # also after an interruption
       end
 
       # Begins TLS on a connection through which another server speaks, such as a proxy's tunnel.

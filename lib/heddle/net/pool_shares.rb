@@ -2,8 +2,8 @@
 
 module Heddle
   module Net
-    # A worker's place among those that share the limits of their pools. Their count is on the scoreboard: what a worker
-    # has that was killed comes back when the master learns of its end.
+    # A worker's place among those that share the limits of their pools. Their count is on the scoreboard: the shares of
+    # a killed worker come back when the master learns of its end.
     class PoolShares
       # One pool of this worker.
       class Share

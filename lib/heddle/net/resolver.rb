@@ -109,7 +109,7 @@ module Heddle
         [].freeze
       end
 
-      # The answer to one question as a name server gave it: what {DNS::Query#forward} asks for.
+      # The answer to one question as a name server gave it. {DNS::Query#forward} calls it.
       #
       # @param (see DNS::Client#lookup)
       # @return (see DNS::Client#lookup)

@@ -11,7 +11,7 @@ module Heddle
                  details: "Networks as address/bits, or the words loopback, private, unix (clients of unix " \
                           "sockets) and all. From elsewhere such fields are removed, as Rack and Rails would " \
                           "believe them; see sockets.md.",
-                 text: "whose Forwarded, X-Forwarded-* and PROXY protocol are believed"),
+                 text: "clients whose Forwarded, X-Forwarded-* and PROXY protocol are believed"),
       Option.new(name: :alt_svc, unit: :word, argument: "VALUE", default_words: "none", advanced: true,
                  example: "alt_svc 'h3=\":443\"; ma=86400'",
                  details: "For a proxy beside this server that speaks HTTP/3, see http2.md. A response in which " \

@@ -25,15 +25,15 @@ module Heddle
                  details: "Rounded up to a power of two. A message may have a quarter of it. Memory that no " \
                           "message has used yet costs nothing. See [Pub/sub](pubsub.md)."),
       Option.new(name: :pubsub_history, unit: :count, default: 100, range: 0..1000,
-                 text: "number of messages of a topic that a subscriber gets who comes back",
-                 details: "Fewer where pubsub_memory has no room for them. A subscriber who missed more gets a " \
+                 text: "number of messages of a topic that a returning subscriber gets",
+                 details: "Fewer where pubsub_memory has no room for them. A subscriber that missed more gets a " \
                           "reset."),
       Option.new(name: :pubsub_history_age, unit: :seconds, default: 300, range: 0..86_400,
-                 text: "how old a message may be that a subscriber gets who comes back"),
+                 text: "how old a message may be that a returning subscriber gets"),
       Option.new(name: :pubsub_topics, unit: :count, default: 16_384, range: 8..1_048_576,
                  text: "number of topics whose last offset is kept",
                  details: "Rounded up to a power of two; the topics that were published to longest ago are " \
-                          "forgotten first. A subscriber of such a topic who comes back gets a reset.")
+                          "forgotten first. A subscriber of such a topic that comes back gets a reset.")
     ].freeze
   end
 end

@@ -26,7 +26,7 @@ module Heddle
       # @return [Array<Row>]
       def rows = Protection.names.flat_map { |name| name == :offload ? offload : [of(name)] } << guard_pages
 
-      # @return [String] in a line: what is on, then what is off
+      # @return [String] in a line: the protections that are on, then those that are off
       def to_s
         on, off = rows.partition(&:on)
         line = on.empty? ? "none" : on.join(", ")

@@ -14,7 +14,7 @@ module Heddle
 
       # Bytes of content by which a thread may be ahead of the loop.
       AHEAD = 65_536
-      # Something to be done in the loop, and where a thread waits for what comes of it; nil: none does.
+      # Work to be done in the loop, and the queue on which a thread waits for its result; nil: none waits.
       Call = Data.define(:work, :answers)
       private_constant :AHEAD, :Call
 
@@ -93,7 +93,7 @@ module Heddle
         value
       end
 
-      # Has the loop do this and goes on; what it raises is raised by the next call.
+      # Has the loop do this and goes on; the next call raises its error.
       # @param size [Integer] bytes that are kept until it is done
       # @return [void]
       # @raise [Over]

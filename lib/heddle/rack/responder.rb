@@ -33,7 +33,7 @@ module Heddle
       end
 
       # @param exchange [HTTP::Exchange]
-      # @param input [Input, NoInput] the request's body, our own: what stands in the env may be the application's
+      # @param input [Input, NoInput] the request's body, our own: the env may have one of the application's
       # @param wait [Boolean] whether the caller wants to know how the sending of the answer ends
       def initialize(exchange, input, wait: false)
         @exchange = exchange

@@ -4,9 +4,9 @@ require "heddle/rack/binary_input"
 
 module Heddle
   module Rack
-    # `rack.input` where the option stream_bodies counts, and of a connection after an upgrade: what is read from the
-    # connection as the application asks for it. Reading may wait, and other fibers run meanwhile. Not rewindable; where
-    # an application needs that, Rack::RewindableInput::Middleware keeps what was read.
+    # `rack.input` where the option stream_bodies counts, and of a connection after an upgrade: it reads from the
+    # connection when the application asks for bytes. Reading may wait, and other fibers run meanwhile. Not rewindable;
+    # where an application needs that, Rack::RewindableInput::Middleware keeps the bytes.
     class StreamedInput
       include BinaryInput
 

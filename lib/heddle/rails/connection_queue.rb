@@ -2,8 +2,8 @@
 
 module Heddle
   module Rails
-    # Put before Active Record's queue of those who wait for a connection: a task that waits counts as load, so that the
-    # server lets no more requests in than the pool can serve, and one that is cancelled or killed in the moment in
+    # Put before Active Record's queue of fibers that wait for a connection. A task that waits counts as load, so that
+    # the server lets no more requests in than the pool can serve; and one that is cancelled or killed in the moment in
     # which it is given a connection passes its turn on.
     module ConnectionQueue
       # The counters of a queue.

@@ -2,13 +2,13 @@
 
 module Heddle
   module Rails
-    # Keeps code from being reloaded while requests run: they share it, who reloads has it alone. In the place of
-    # ActiveSupport::Concurrency::ShareLock, for Rails before 8.2, whose owners are threads; here they are what Rails
-    # isolates by, fibers.
+    # Keeps code from being reloaded while requests run: requests share it, a reload has it alone. In the place of
+    # ActiveSupport::Concurrency::ShareLock, for Rails before 8.2, whose owners are threads. Here the owners are fibers,
+    # as Rails isolates by fibers.
     #
     # A request holds its share when it finds out that it has to reload. While it waits for the others to finish, its
-    # share doesn't count, or two of them would wait for each other; and before it goes on, those have their turn who
-    # wait to reload as well. A share is granted unless a reload runs; a reload that waits does not count: a thread of
+    # share doesn't count, or two of them would wait for each other. Before it goes on, the other requests that wait to
+    # reload have their turn. A share is granted unless a reload runs; a reload that waits does not count: a thread of
     # ActionController::Live has to get its share while its request holds one.
     class ReloadLock
       def initialize

@@ -33,7 +33,7 @@ module Heddle
           end
         end
 
-        # Waits for the work, whatever is raised meanwhile: that comes afterwards.
+        # Waits for the work. An exception that is raised meanwhile comes afterwards.
         def value
           raised = nil
           begin

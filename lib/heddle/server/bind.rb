@@ -50,7 +50,7 @@ module Heddle
 
         private
 
-        # @return [Array] the kind, what is between it and the question mark, and what is behind that
+        # @return [Array] the kind, the text between it and the question mark, and the text behind that
         def split(address)
           scheme = address[SCHEME, 1]
           rest, query = (scheme ? address.sub(SCHEME, "") : address).split("?", 2)
@@ -69,8 +69,8 @@ module Heddle
         def parameters_of(address, query)
           URI.decode_www_form(query).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
         rescue ArgumentError
-          raise ConfigurationError, "--bind #{address}: what follows the ? can't be read. Write it as in a URL: " \
-                                    "name=value&name=value"
+          raise ConfigurationError, "--bind #{address}: the parameters after the ? can't be read. Write them as in a " \
+                                    "URL: name=value&name=value"
         end
 
         def wrong(address)

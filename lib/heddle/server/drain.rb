@@ -66,8 +66,8 @@ module Heddle
         @sockets.shutdown_idle
       end
 
-      # The other workers stop as well, and may take nothing more. From now on this one hands nothing off: what it has
-      # handed off is taken by it, if by no other.
+      # The other workers stop as well, and may take nothing more. From now on this one hands nothing off. It takes back
+      # the connections that it handed off and no other has taken.
       def take_rest
         nil while @sockets.accept_handoff(@taking)
       end

@@ -36,7 +36,7 @@ module Heddle
       # @return [void]
       def run(name, *arguments) = self[name].each { |block| block.call(*arguments) }
 
-      # Calls them where a failure must not end the server, whatever it is, and no `exit` either: it is logged.
+      # Calls them where no failure of any class, and no `exit`, must end the server: it is logged.
       # @param name [Symbol]
       # @param log [#notice]
       # @return [void]

@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Ends a server of one process whose requests don't end: they compute for ever, and what tells a fiber to end
-    # reaches it where it waits. A worker's master does the same with the worker ({Cluster::HealthCheck}).
+    # Ends a server of one process whose requests don't end: they compute for ever, and a cancellation
+    # reaches a fiber only where it waits. A worker's master does the same with the worker ({Cluster::HealthCheck}).
     class LastResort
       # Seconds that cancelled requests may take to end.
       GRACE = 5

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # An open socket that accepts connections, and what it wants of them before HTTP begins.
+    # An open socket that accepts connections, and its demands on them before HTTP begins: the PROXY header, TLS.
     class Listener
       # @return [TCPServer, UNIXServer]
       attr_reader :io
@@ -10,7 +10,7 @@ module Heddle
       attr_reader :url
       # @return [Integer, nil] nil for a unix socket
       attr_reader :port
-      # @return [Net::TLS, nil] who shakes hands with its clients
+      # @return [Net::TLS, nil] the TLS acceptor for its clients
       attr_accessor :tls
       # @return [Net::Networks, nil] from where connections begin with the header of the PROXY protocol
       attr_reader :proxies

@@ -134,7 +134,7 @@ module Heddle
         notice("requests are answered with 503: #{reason}")
       end
 
-      # In a format that knows nothing but requests, whatever is said beside them would be a malformed line.
+      # In a format that knows nothing but requests, any other line would be malformed.
       def say(line) = @format.only_requests? ? write_error(line) : @output.write(line)
 
       # Errors are rare, and may be the last words: they don't wait.

@@ -50,7 +50,7 @@ module Heddle
 
       def about
         first = @workers.first || {}
-        family("build_info", "gauge", "What serves; always 1.")
+        family("build_info", "gauge", "Versions of Heddle and Ruby, JIT compiler and selector; always 1.")
         sample("build_info", 1, version: VERSION, ruby: RUBY_VERSION, jit: first[:jit] || "none",
                                 selector: first[:selector] || "")
         family("worker_up", "gauge", "Does the worker answer? 0: it is stuck, or starting.")
@@ -111,10 +111,10 @@ module Heddle
 
       # Absent where a library doesn't count it.
       def pools
-        pool_series("pool_resources", "gauge", "What a pool has.", %i[busy idle]) { |key| { state: key } }
+        pool_series("pool_resources", "gauge", "Resources of a pool.", %i[busy idle]) { |key| { state: key } }
         pool_series("pool_limit", "gauge", "How many a pool makes at most.", %i[limit])
         pool_series("pool_shared_limit", "gauge", "How many all workers make at most.", %i[limit_total])
-        pool_series("pool_shared_resources", "gauge", "What all workers have.", %i[size_total])
+        pool_series("pool_shared_resources", "gauge", "Resources of a pool in all workers.", %i[size_total])
         pool_series("pool_tasks_waiting", "gauge", "Tasks that wait for something from a pool.", %i[waiting])
         pool_series("pool_waits_total", "counter", "How often tasks waited for something from a pool.", %i[waits])
         pool_series("pool_wait_seconds_total", "counter", "For how long together.", %i[wait_seconds])
@@ -214,7 +214,7 @@ module Heddle
 
       # To be joined to any other series by its worker: `… * on (worker) group_left (protection) …`.
       def protection
-        family("worker_protection_info", "gauge", "What the worker does about stalls, or none; always 1.")
+        family("worker_protection_info", "gauge", "Protections that the worker has on, or none; always 1.")
         each_with(:protection) do |one, on|
           sample("worker_protection_info", 1, worker: one[:index], protection: on.empty? ? "none" : on.sort.join(","))
         end

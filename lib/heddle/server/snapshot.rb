@@ -115,7 +115,7 @@ module Heddle
         end
       end
 
-      # How late each loop was in the last minute, and what held it up: milliseconds.
+      # How late each loop was in the last minute, in milliseconds, and the causes.
       def loops
         now = MonotonicClock.now
         stalls = Protection.enabled.include?(:stall_report) ? Stalls.recent : []

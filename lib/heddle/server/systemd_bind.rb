@@ -35,7 +35,7 @@ module Heddle
       end
 
       # @param notice [#call, nil] called with a notice for the log
-      # @return [Net::TLS, nil] who shakes hands with clients of this address
+      # @return [Net::TLS, nil] the TLS acceptor for clients of this address
       # @raise [BootError]
       def acceptor(notice) = tls&.acceptor(nil, notice)
 

@@ -27,7 +27,7 @@ module Heddle
       end
 
       # @param env [Hash]
-      # @param user [String, nil] who asks
+      # @param user [String, nil] the user of the request
       # @yieldreturn [#on_message, #on_close] the handler of a new client, which is a {FallbackClient}
       # @return [Array, nil] a Rack response; nil: it asks for something else
       def call(env, user)

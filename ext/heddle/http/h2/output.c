@@ -2,8 +2,8 @@
 
 /*
  * The output of a session: frames in `output`, in order, and bodies that wait for the client's windows and for their
- * turn (RFC 9218). DATA frames are made only when they are pulled, so that a more urgent stream waits for no more than
- * what the owner has pulled.
+ * turn (RFC 9218). DATA frames are made only when they are pulled, so that a more urgent stream waits only for
+ * bytes that the owner has already pulled.
  */
 
 enum {

@@ -16,7 +16,7 @@ typedef enum {
     HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE, /* the same with stream_id, epoch and offset; a reset is a rejected history */
     HEDDLE_WEBSOCKET_TO_HANDLER,        /* no frame: on_publication is called */
     HEDDLE_WEBSOCKET_FORMS,             /* the number of forms that a WebSocket may have */
-    HEDDLE_WEBSOCKET_AS_EVENT = HEDDLE_WEBSOCKET_FORMS, /* what an event stream has instead */
+    HEDDLE_WEBSOCKET_AS_EVENT = HEDDLE_WEBSOCKET_FORMS, /* the only form of an event stream */
 } heddle_websocket_form;
 
 struct heddle_websocket_subscription {

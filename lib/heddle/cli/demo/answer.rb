@@ -7,8 +7,8 @@ module Heddle
     class Demo
       # Builds the Rack answers of the demo site.
       module Answer
-        # Nothing but what this server itself sends may be loaded: the page proves by this that it
-        # asks no other host for anything.
+        # The browser may load from this server only: the page proves by this that it asks no other
+        # host for anything.
         POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; " \
                  "frame-ancestors 'none'"
         private_constant :POLICY

@@ -35,8 +35,8 @@ module Heddle
           number += 1 while now < ends
         end
 
-        # One native call that keeps Ruby's lock. How long it takes goes with the bits of the exponent: a short one
-        # tells how many of them this machine needs; the quickest of three, or what else runs here is counted in.
+        # One native call that keeps Ruby's lock. It takes longer with each bit of the exponent: a short call shows how
+        # many bits this machine needs. The quickest of three counts, as other programs slow down some of them.
         def hold(seconds = HELD)
           modulus = (1 << 4096) - 3
           quickest = Array.new(3) do

@@ -5,8 +5,8 @@ require "json"
 module Heddle
   module CLI
     class Demo
-      # A body that goes on for as long as its reader looks: several times a second a line of JSON with what the server
-      # has counted since the line before, and what there is now. Times are in seconds.
+      # A body that goes on for as long as its reader looks: several times a second a line of JSON with the server's
+      # counts since the line before, and its state now. Times are in seconds.
       class Pulse
         # Seconds between two lines.
         INTERVAL = 0.25

@@ -5,7 +5,7 @@ require "json"
 module Heddle
   module CLI
     class Demo
-      # The handler of the room's WebSockets: what one says goes to all, and to the event streams.
+      # The handler of the room's WebSockets: a message of one goes to all, and to the event streams.
       class Talk
         TOPIC = "demo room"
         # Bytes of a message.

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class Doctor
-      # How the application's folder says that it is started, and what stands before it.
+      # Reads in the application's folder how the application is started, and which proxy stands before it.
       class Deployment
         # Files that start a server in production.
         FILES = %w[Dockerfile Procfile bin/docker-entrypoint].freeze
@@ -43,7 +43,7 @@ module Heddle
         def rails(place)
           Finding.new(level: :note, subject: place, text: "starts `rails server`",
                       advice: "with Heddle alone in the Gemfile it starts workers in production; `bundle exec heddle " \
-                              "serve` does so without loading Rails first, and whatever else is in the Gemfile")
+                              "serve` does so without loading Rails first, and beside other servers in the Gemfile")
         end
 
         def proxy

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class Doctor
-      # Gems that were tried with Heddle, and what an application has to configure for them. `test/trials/matrix/run
+      # Gems that were tried with Heddle, and the settings that an application needs for them. `test/trials/matrix/run
       # --write` makes the table of docs/gems.md from these rows and its own results.
       module GemRows
         # One gem.

@@ -80,7 +80,7 @@ module Heddle
           verify = { "peer" => "optional", "force_peer" => "required" }[parameters["verify_mode"].to_s]
           return [] unless verify
 
-          left("verify_mode needs ca, the certificates of who signs the clients'") unless parameters["ca"]
+          left("verify_mode needs ca, the certificates of the clients' authorities") unless parameters["ca"]
           ["verify=#{verify}", "ca=#{file(parameters["ca"])}"]
         end
 

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class InitCommand
-      # Heddle's configuration for Puma's, and what of it could not be carried over, line by line.
+      # Heddle's configuration for Puma's, and the lines of it that could not be translated.
       class PumaTranslation
         # The translation of a call.
         #

@@ -5,7 +5,7 @@ require "yaml"
 module Heddle
   module CLI
     class InitCommand
-      # The settings of Puma's configuration (versions 5 to 7), and what stands for each in Heddle's. The table is data:
+      # The settings of Puma's configuration (versions 5 to 7), each with Heddle's counterpart. The table is data:
       # `puma_settings.yml`.
       module PumaWords
         TABLE = YAML.load_file("#{__dir__}/puma_settings.yml", symbolize_names: true)
@@ -37,7 +37,7 @@ module Heddle
         # Settings without a counterpart, each with why.
         LEFT = group(:without_equal)
 
-        # The plugin solid_queue: what it does in its mode `async`, in Heddle's words.
+        # The plugin solid_queue: its work in mode `async`, in Heddle's words.
         SOLID_QUEUE = [
           "worker_boot { |index| @jobs = SolidQueue::Supervisor.start(mode: :async, standalone: false) if index == 0 }",
           "worker_stop { @jobs&.stop }"

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class TopWeb
-      # The page: what `heddle top` draws, line by line.
+      # The page: the drawing of `heddle top`, line by line.
       class Page < Live::Page
         STYLE_PATH = "/top.css"
         # How wide its lines are, in characters.

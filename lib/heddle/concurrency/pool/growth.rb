@@ -142,7 +142,7 @@ module Heddle
 
     def make
       @creating += 1
-      Databases.install if Ractor.current == Ractor.main # what the drivers are given belongs to the process
+      Databases.install if Ractor.current == Ractor.main # patches of drivers belong to the process
       resource = @create.call
       @driver = Databases.driver(resource)
       @statistics.created += 1

@@ -2,7 +2,7 @@
 
 module Heddle
   class Pool
-    # One resource of a pool, and who has it.
+    # One resource of a pool, and the task that has it.
     class Slot
       # @return what the pool's block made
       attr_reader :resource

@@ -17,7 +17,7 @@ module Heddle
 
         # Without the pool's lock, as the clock asks, which must not wait.
         #
-        # @return [Array<Array(Fiber, Object)>, nil] who has which connection; nil: another can be opened
+        # @return [Array<Array(Fiber, Object)>, nil] fibers, each with its connection; nil: another can be opened
         def pairs(_server = nil) = all_connections&.map { |one| [one.owner, one] }
 
         # The same without the connections: each task that waits is asked about it.

@@ -7,7 +7,7 @@ module Heddle
     module Sequel
       # The check-outs of one of Sequel's pools.
       class Checkouts < Databases::Checkouts
-        # A pool may be frozen; the hash of those who have its connections is not.
+        # A pool may be frozen; the hash of fibers with its connections is not.
         #
         # @param pool [::Sequel::ConnectionPool]
         # @return [Checkouts] that of this pool
@@ -52,7 +52,7 @@ module Heddle
         end
 
         # @param server [Symbol, nil] of a pool with several
-        # @return [Array<Array(Fiber, Object)>, nil] who has which connection; nil: another can be opened
+        # @return [Array<Array(Fiber, Object)>, nil] fibers, each with its connection; nil: another can be opened
         def pairs(server)
           allocated = allocated(server).to_a
           allocated unless allocated.size < @pool.max_size

@@ -25,7 +25,7 @@ module Heddle
 
       # The bytes are no response of HTTP/1.1.
       class ProtocolError < Error; end
-      # The body, or what is in its compressed form, is larger than `body_limit`.
+      # The body, as sent or decompressed, is larger than `body_limit`.
       class BodyTooLarge < Error; end
       # The body is not what its Content-Encoding says.
       class DecodingError < Error; end

@@ -39,7 +39,7 @@ module Heddle
         end
 
         def checked(body)
-          return body.frozen? ? body : body.dup.freeze if body.is_a?(String) # what is sent is as large as it is now
+          return body.frozen? ? body : body.dup.freeze if body.is_a?(String) # so that its size stays
           return Upload.new(body) if body.respond_to?(:read) || body.respond_to?(:each)
 
           raise ArgumentError, "body: is a #{body.class}, and must be a String, or have `read` or `each`"

@@ -53,7 +53,7 @@ module Heddle
         # The rest of the body as it is.
         # @yieldparam piece [String]
         # @raise [IOError] when an IO has less than its size
-        # @return [Boolean] true; what the block breaks with otherwise
+        # @return [Boolean, Object] true; the block's value if it ends by `break`
         def each_data(&) = @body.each_data(&)
 
         # The rest of the body, framed.

@@ -10,7 +10,7 @@ module Heddle
       # is repeated only where no connection came about, and so nothing of it was sent.
       #
       # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. An
-      # answer or an error stands where the pause would be longer than {PATIENCE}, or than what is left of `total`.
+      # answer or an error stands where the pause would be longer than {PATIENCE}, or than the rest of `total`.
       class Retries
         # Seconds: the longest first pause, the longest of all, and the longest that a server may ask for.
         PAUSE = 0.25

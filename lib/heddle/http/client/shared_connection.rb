@@ -49,7 +49,7 @@ module Heddle
         def flush(deadline)
           await_room(deadline) or return until @session.flush
         ensure
-          wake(@session.waiters) # what has left may be of others, who wait for room
+          wake(@session.waiters) # the sent bytes may be those of others, which wait for room
         end
 
         # Waits until the block says that something has come.
@@ -87,7 +87,7 @@ module Heddle
 
         private
 
-        # Calls the block as the one who reads. An exception from another thread may strike at any time: so the ensure
+        # Calls the block as the only reader. An exception from another thread may strike at any time: so the ensure
         # clause covers the taking of the role, too.
         # @return [Boolean] false: another fiber reads
         def read_for_all

@@ -4,7 +4,7 @@ module Heddle
   module HTTP
     class Client
       # The one connection of an {Origin} that all requests share, where the server speaks HTTP/2. The first request
-      # finds out whether it does; those that come meanwhile wait for what it finds.
+      # finds out whether it does; those that come meanwhile wait for its result.
       class Sharing
         include MonotonicClock
 

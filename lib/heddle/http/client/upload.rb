@@ -3,8 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # A body that is read while it is sent. Its size is asked once: what goes on the wire is what Content-Length says,
-      # whatever happens to a file meanwhile.
+      # A body that is read while it is sent. Its size is asked once: as many bytes are sent as Content-Length says,
+      # even if a file changes meanwhile.
       class Upload
         # Bytes that are read at once.
         PIECE = 65_536

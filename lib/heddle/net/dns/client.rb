@@ -44,7 +44,7 @@ module Heddle
 
           def truncated? = @message.truncated?
 
-          # NXDOMAIN is an answer; what else is no NOERROR another server may know better.
+          # NXDOMAIN is an answer. After another code than NOERROR, the next server may know better.
           def failed? = !%i[NOERROR NXDOMAIN].include?(@message.rcode)
 
           def edns_unknown? = %i[FORMERR NOTIMP].include?(@message.rcode)
@@ -70,7 +70,7 @@ module Heddle
         # @param min_ttl [Integer] seconds that an answer is kept at least, whatever its TTL
         # @param max_ttl [Integer] seconds that an answer is kept at most
         # @param options [Hash] `rotate:`, `use_vc:` (TCP only)
-        # @param configuration [#value, nil] instead of servers: what returns a {Resolver::Configuration}
+        # @param configuration [#value, nil] instead of servers: its #value is a {Resolver::Configuration}
         # @param clock [#call, nil] seconds of a monotonic clock
         # @raise [ArgumentError] when a server is no numeric address
         def initialize(*servers, timeout: 5, attempts: 2, cache_size: CACHE_SIZE, min_ttl: 0, max_ttl: Cache::MAX_TTL,

@@ -3,7 +3,7 @@
 module Heddle
   module Net
     module DNS
-      # The OPT record: what the sender of a message can do (RFC 6891). Frozen.
+      # The OPT record: the abilities of a message's sender (RFC 6891). Frozen.
       #
       # - size [Integer] bytes of UDP that the sender takes
       # - rcode_high [Integer] the upper eight bits of the RCODE

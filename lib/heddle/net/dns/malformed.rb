@@ -4,7 +4,7 @@ module Heddle
   module Net
     module DNS
       # A message, name or record that breaks the rules of DNS. {Server} answers one with FORMERR; {Message.parse} and
-      # what makes records raise it.
+      # the constructors of records raise it.
       class Malformed < StandardError; end
     end
   end

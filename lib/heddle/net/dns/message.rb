@@ -191,7 +191,7 @@ module Heddle
           @additionals.size
         end
 
-        # Corrects the header for what did not fit.
+        # Corrects the header for records that did not fit.
         def left_out(bytes, fits, further)
           flags = fits ? @flags : @flags | FLAGS[:truncated]
           counts = fits ? [@answers.size, @authorities.size] : [0, 0]

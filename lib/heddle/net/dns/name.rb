@@ -14,9 +14,9 @@ module Heddle
         # With the length octet in front of each label, without the final zero (RFC 1035, section 2.3.4).
         MAX_WIRE = 254
 
-        # In a label: what is written with a backslash.
+        # In a label: the bytes that are written with a backslash.
         SPECIAL = %r{[^!-\-/-\[\]-~]}n
-        # In a name with its dots: what is written with a backslash.
+        # In a name with its dots: the bytes that are written with a backslash.
         UNUSUAL = /[^!-\[\]-~]/n
         DOT = ".".ord
         ESCAPE = /\\(\d{3}|.)/mn
@@ -100,7 +100,7 @@ module Heddle
           name.end_with?(".#{zone}") && !(name.include?("\\") && escaped_end?(name.delete_suffix(".#{zone}")))
         end
 
-        # Whether the next character is part of a label, whatever it is.
+        # Whether the next character is part of a label, even a dot.
         def escaped_end?(text) = text[/\\*\z/].size.odd?
 
         def escape(label)

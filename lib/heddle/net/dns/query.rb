@@ -18,7 +18,7 @@ module Heddle
       class Query
         # Seconds that resolvers keep an answer for which the program names no other.
         TTL = 300
-        # RFC 8482, section 4.2: what a question for ANY gets where there is no better answer.
+        # RFC 8482, section 4.2: the answer to a question for ANY where there is no better one.
         ANY_ANSWER = Data::HINFO.new("RFC8482", "").freeze
         ANY_TTL = 3_600
 
@@ -159,7 +159,7 @@ module Heddle
         end
 
         # @api private
-        # Sends the response, once; what comes after that is nothing to the client.
+        # Sends the response, once; it ignores later calls.
         # @param rcode [Symbol, nil] instead of what the program has answered
         def respond(rcode = nil)
           return if @sent

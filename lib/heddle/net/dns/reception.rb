@@ -6,8 +6,8 @@ require_relative "query"
 module Heddle
   module Net
     module DNS
-      # Judges what comes in by the rules that need no program: what is answered with silence, with an error, and what
-      # becomes a {Query}. Never answers a response, so that two servers can't answer each other for ever.
+      # Judges a message by the rules that need no program: it is ignored, answered with an error, or becomes a
+      # {Query}. Never answers a response, so that two servers can't answer each other for ever.
       class Reception
         # Records in a query: OPT, and a signature that this server does not understand.
         MAX_RECORDS = 8
@@ -21,7 +21,7 @@ module Heddle
         end
 
         # @param bytes [String] what came
-        # @param source [Object] who sent it
+        # @param source [Object] its sender
         # @return [String, Query, nil] a response to be sent at once; a query for the program; nil: silence
         def judge(bytes, source)
           return nil if bytes.bytesize < Message::HEADER_SIZE

@@ -47,8 +47,8 @@ module Heddle
           instance_eval(&)
         end
 
-        # @param pattern [String, Regexp, #call] of the name, which is in lower case and without the final dot; what is
-        #   called gets name and type
+        # @param pattern [String, Regexp, #call] of the name, which is in lower case and without the final dot; `call`
+        #   gets name and type
         # @param types [Symbol, Class, Array, nil] types of records: `:A`, or Ruby's `Resolv::DNS::Resource::IN::A`;
         #   nil: all
         # @yield [transaction, found] {Transaction}, and for a Regexp its MatchData

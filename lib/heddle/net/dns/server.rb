@@ -198,7 +198,7 @@ module Heddle
           @in_flight.remove(query)
         end
 
-        # The client hears of it at once, whatever the program still does.
+        # The client hears of it at once, even while the program still works.
         def expire(query, task)
           return if query.sent? # its client takes the response slowly, which has a time limit of its own
 

@@ -39,7 +39,7 @@ module Heddle
           end
           await_responses
         rescue IOError, SystemCallError
-          nil # the client has gone, or takes nothing: whatever is still computed for it has nowhere to go
+          nil # the client has gone, or takes nothing: nobody needs the other responses
         end
 
         # @param response [Message, String]

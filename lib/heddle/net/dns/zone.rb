@@ -28,7 +28,7 @@ module Heddle
 
         # @param name [String]
         # @param primary [String] the name of the first name server
-        # @param contact [String] the address of who is responsible, with a dot for the @
+        # @param contact [String] the administrator's mail address, with a dot for the @
         # @param ttl [Integer] seconds, of records for which no other is given
         # @param serial [Integer] version of the zone
         # @param refresh [Integer] seconds; this and the next two are for secondary servers

@@ -107,8 +107,8 @@ module Heddle
           raise
         end
 
-        # Keeps the connection when the reply has come, and closes it in any other case: what would come later would be
-        # taken for the reply to another question.
+        # Keeps the connection when the reply has come, and closes it in any other case: a later reply would be
+        # taken for that to another question.
         def converse(socket, query, deadline)
           bytes = reply_over(socket, query, deadline) or return
           return @errors << "an answer by TCP that does not fit the question" unless accept(bytes)

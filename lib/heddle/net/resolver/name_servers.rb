@@ -7,7 +7,7 @@ module Heddle
       class NameServers
         # Aliases that servers leave for us to follow, one message each.
         MAX_ALIASES = 8
-        # Where one of the two record types could not be had, what was found is kept no longer than this.
+        # Where one of the two record types could not be had, the other is kept no longer than this.
         PARTIAL_TTL = 30
 
         # @param configuration [Configuration]

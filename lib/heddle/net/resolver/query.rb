@@ -18,7 +18,7 @@ module Heddle
         OPT = 41
 
         RECURSION_DESIRED = 0x0100
-        # Bytes of UDP that are asked for: what fits into a packet nearly everywhere (RFC 9715).
+        # Bytes of UDP that are asked for: a packet of that size passes nearly everywhere (RFC 9715).
         EDNS_SIZE = 1_232
         DNSSEC_OK = 0x8000
 

@@ -6,8 +6,8 @@ require_relative "../dns/message_reader"
 module Heddle
   module Net
     class Resolver
-      # A name server's message as the answer to one question. Nothing in it is trusted: what is no answer to the
-      # question is none at all, and the work is bounded by the size of the message.
+      # A name server's message as the answer to one question. Nothing in it is trusted: records that do not
+      # answer the question are ignored, and the work is bounded by the size of the message.
       class Reply
         NO_ERROR = 0
         FORMAT_ERROR = 1

@@ -6,7 +6,7 @@ module Heddle
       # Lets all who ask for one thing at the same time share one lookup.
       #
       # The first asker does the work in its own fiber and carries a baton meanwhile. If it is cancelled or timed out,
-      # it hands the baton to the next in line, who begins anew: no fiber fails because another gave up.
+      # it hands the baton to the next in line, which begins anew: no fiber fails because another gave up.
       class SingleFlight
         def initialize
           @flights = {}

@@ -63,7 +63,7 @@ module Heddle
         # @return [Array<KeyPair>] what is in use
         attr_reader :pairs
 
-        # Reads the files anew; what is in use stays where that fails.
+        # Reads the files anew; where that fails, the certificates in use stay.
         # @return [Boolean] whether it worked
         def reload
           @stamp = stamp
@@ -101,7 +101,7 @@ module Heddle
           context.min_version = @minimum
           context.ciphers = CIPHERS
           context.options |= OpenSSL::SSL::OP_NO_RENEGOTIATION | OpenSSL::SSL::OP_NO_COMPRESSION
-          # A client that leaves without a word has left; what it owed is known from the request's own framing.
+          # A client may leave without close_notify: the request's own framing shows whether bytes are missing.
           context.options |= OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF if defined?(OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF)
           # Clients resume by tickets, which they keep themselves.
           context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_OFF

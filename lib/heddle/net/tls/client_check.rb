@@ -5,7 +5,7 @@ require "openssl"
 module Heddle
   module Net
     class TLS
-      # Whether a listener's clients show certificates of their own, and who must have signed those. The file is read
+      # Whether a listener's clients show certificates of their own, and which authorities sign those. The file is read
       # anew when it changes, as {Certificates} reads its own.
       class ClientCheck
         MODES = {
@@ -18,7 +18,7 @@ module Heddle
         # @return [ClientCheck] that asks no client
         def self.none = new(:none, nil)
 
-        # @param mode [Symbol] `:none`; `:optional`: who shows one must show a good one; `:required`
+        # @param mode [Symbol] `:none`; `:optional`: a client that shows one must show a good one; `:required`
         # @param path [String, nil] certificates of the authorities, in PEM
         def initialize(mode, path)
           @mode = mode

@@ -5,7 +5,8 @@ require "heddle/net/tls"
 module Heddle
   module Net
     class TLS
-      # How a client speaks TLS: whom it believes, what it shows, which sessions it resumes. May be shared by threads.
+      # How a client speaks TLS: the authorities that it trusts, its own certificate, the sessions that it resumes. May
+      # be shared by threads.
       class ClientContext
         # Sessions kept; the oldest goes first.
         SESSIONS = 256

@@ -19,7 +19,7 @@ module Heddle
         MEMORY = 600
         private_constant :TIMEOUT, :MEMORY
 
-        # Keys: state, stream. Arguments: what identifies the server's data, and an epoch that no server has used.
+        # Keys: state, stream. Arguments: the identity of the server's data, and an epoch that no server has used.
         OPEN = <<~LUA
           local state = redis.call('HMGET', KEYS[1], 'epoch', 'identity', 'count')
           if not state[1] or state[2] ~= ARGV[1] then

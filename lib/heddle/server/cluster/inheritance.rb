@@ -17,7 +17,7 @@ module Heddle
         # @return [Inheritance] of a master that replaces none
         def self.none = new({}, [])
 
-        # Takes it out of the environment: the application, and what it starts, are not to see it.
+        # Takes it out of the environment: the application, and programs that it starts, are not to see it.
         # @param environment [Hash{String => String}]
         # @return [Inheritance]
         def self.take(environment = ENV)

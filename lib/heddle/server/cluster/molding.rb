@@ -8,7 +8,7 @@ module Heddle
       class Molding
         include MonotonicClock
 
-        # In the message of a SyntaxError: a line of code, and the mark below it that comes before what is wrong.
+        # In the message of a SyntaxError: a line of code, and the mark below it that comes before the mistake.
         CODE = /\A(?:> ?)?\d+ \|/
         MARK = /\A\|\s*\^~*\s*/
         private_constant :CODE, :MARK

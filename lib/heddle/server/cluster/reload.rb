@@ -62,7 +62,7 @@ module Heddle
           @former = @fleet.mold
           @fleet.failed_replacement = nil
           @fleet.mold = mold
-          # A warm mold has the configuration of the one before: what an operator has said since then holds.
+          # A warm mold has the configuration of the one before: the numbers that an operator has set since then hold.
           @fleet.resize(mold.configuration.worker_count, mold.configuration.reserve_count) unless mold.warm
         end
 

@@ -53,7 +53,7 @@ module Heddle
         def refuse
           raise BootError, "mode ractor: Ractors can't share this application.\n" \
                            "#{listed(@culprits).map { |line| "  #{line}\n" }.join}" \
-                           "What a request uses has to be made in the request, or be frozen through and through; see " \
+                           "Requests may use objects that they make themselves, or that are deeply frozen; see " \
                            "docs/modes.md. Mode fiber serves it as it is"
         end
 

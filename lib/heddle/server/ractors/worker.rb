@@ -76,7 +76,7 @@ module Heddle
           end
         end
 
-        # When it serves no more, what it had counted at last.
+        # When it serves no more, its last counts.
         def tell_figures
           @engine = @serving.engine || @engine
           @statistics = @serving.statistics || @statistics

@@ -1,4 +1,4 @@
-// One request blocks: what becomes of fifty others, and where the loop stood still.
+// One request blocks: the fate of fifty others, and the place where the loop stood still.
 
 import "./loop.js"
 import { count } from "./numbers.js"

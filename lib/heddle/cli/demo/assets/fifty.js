@@ -1,4 +1,4 @@
-// Fifty slow requests at once: what the server tells of them, drawn as it comes.
+// Fifty slow requests at once: the server's report of them, drawn as it comes.
 
 import { lines } from "./stream.js"
 import { lift, lower, warp } from "./loom.js"
@@ -90,7 +90,7 @@ function report({ total, failed, message }) {
   compare()
 }
 
-// The two small drawings on one scale: what was measured, and what a pool of threads would need.
+// The two small drawings on one scale: the measured times, and those that a pool of threads would need.
 function compare() {
   const pool = threads()
   const total = reckonedTotal(pool)

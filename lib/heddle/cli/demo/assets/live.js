@@ -51,7 +51,7 @@ function lost() {
   for (const strip of [rates, latencies]) strip.halt()
 }
 
-// The server's time now, an interval ago: what is newest comes in at the right edge and does not jump there.
+// The server's time now, an interval ago: the newest sample comes in at the right edge and does not jump there.
 function clock() {
   return last ? last.at + Math.min(performance.now() / 1000 - last.seen - interval, interval) : samples.at(-1)?.at ?? 0
 }

@@ -1,4 +1,4 @@
-// What the server tells of itself, over one answer that goes on for as long as this page is open.
+// The server's figures, over one answer that goes on for as long as this page is open.
 
 import { lines } from "./stream.js"
 
@@ -22,7 +22,7 @@ async function listen() {
   try {
     for await (const line of lines("/pulse", { cache: "no-store", signal: own.signal })) tell(JSON.parse(line))
   } catch {
-    // What matters is below: it has ended.
+    // The reason does not matter: the code below sees that it has ended.
   }
   if (stream !== own) return
   stream = null

@@ -75,7 +75,7 @@ export class Strip {
     return this.width * (1 - (now - at) / this.span)
   }
 
-  // A line across, and what it stands for.
+  // A line across, and its label.
   rule(y, text) {
     const { context, colours } = this
     const middle = Math.round(y) + 0.5

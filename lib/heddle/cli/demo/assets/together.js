@@ -1,4 +1,4 @@
-// One room for all visitors: what is said comes back over a WebSocket and as an event.
+// One room for all visitors: each message comes back over a WebSocket and as an event.
 
 const panel = document.getElementById("together")
 const find = (name) => panel.querySelector(`[data-${name}]`)

@@ -4,9 +4,9 @@ module Heddle
   module CLI
     class Demo
       module Panels
-        # One request that blocks, fifty beside it, and a switch for what keeps them apart.
+        # One request that blocks, fifty beside it, and a switch for the protections that keep them apart.
         class Block < Panel
-          # How a request can block: its name in the query, what the page calls it, and what does it.
+          # How a request can block: its name in the query, its name on the page, and the method that does it.
           WAYS = {
             "wait" => ["flock", Blockade.method(:wait)],
             "compute" => ["Ruby", Blockade.method(:compute)],

@@ -47,8 +47,8 @@ module Heddle
           def lead
             <<~HTML
               <p>Every request that this server answers, its own pages and streams included. It counts them itself, in
-              C: a request’s time begins when its head is complete and ends when its answer is written. What has to wait
-              in the kernel before that is not in it; the crowd tells you that part.</p>
+              C: a request’s time begins when its head is complete and ends when its answer is written. Time
+              in the kernel’s queue before that is not in it; the crowd tells you that part.</p>
               <p>Send a crowd, and send the fifty requests of a second while it is here: neither holds the other up.</p>
             HTML
           end

@@ -6,7 +6,7 @@ module Heddle
       module Panels
         # The server's facts, as the pulse sends them.
         class Server < Panel
-          # Name in the answer, and what the page calls it.
+          # Name in the answer => name on the page.
           ROWS = {
             "heddle" => "Heddle", "ruby" => "Ruby", "selector" => "Selector", "fibers" => "Fibers alive",
             "threads" => "Ruby threads", "memory" => "Memory", "pid" => "Process", "uptime" => "Up for",

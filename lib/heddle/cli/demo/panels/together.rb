@@ -31,7 +31,7 @@ module Heddle
 
           def lead
             <<~HTML
-              <p>Open this page twice. What you say goes to everybody who has joined, over a WebSocket and as a
+              <p>Open this page twice. Your messages go to everybody who has joined, over a WebSocket and as a
               server-sent event: one message, encoded once for each of the two. An open connection of either kind is a
               record in C; it has no fiber and no thread.</p>
               <p>The cloth is a live page: Ruby draws it, and only the threads that have changed are sent.</p>
@@ -42,7 +42,7 @@ module Heddle
             <<~HTML
               <button type="button" class="press" data-run>Join</button>
               <form class="say" data-say hidden>
-                <input name="text" maxlength="100" required autocomplete="off" aria-label="What you say">
+                <input name="text" maxlength="100" required autocomplete="off" aria-label="Your message">
                 <button class="press">Say it</button>
               </form>
             HTML

@@ -78,7 +78,7 @@ module Heddle
             end
           end
 
-          # Applies the rules to a further name; what they answer joins the response.
+          # Applies the rules to a further name; their answers join the response.
           #
           # @param name [String, Question]
           # @param resource_class [Symbol, Class, nil] nil: the type of this transaction
