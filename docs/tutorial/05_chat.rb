@@ -9,7 +9,7 @@ require "heddle"
 require "monitor"
 require "socket"
 
-# Who is in the room. The lock makes it right with preemption, too: then another task may run between any two lines.
+# The visitors of a room. The lock makes it right with preemption, too: another task may then run between any two lines.
 class Room
   def initialize
     @members = {}

@@ -3,7 +3,7 @@
 require "heddle"
 require "json"
 
-# What one client says goes to everybody in the room, in whatever process of the server they are.
+# Each message goes to everybody in the room, in all processes of the server.
 class Room
   TOPIC = "room"
   # Messages that a late comer gets.

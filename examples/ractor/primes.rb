@@ -19,7 +19,7 @@ class Primes
 
   private
 
-  # What changes is made in the request. (Sieve of Eratosthenes.)
+  # Each request makes the objects that it changes. (Sieve of Eratosthenes.)
   def count(number)
     sieve = Array.new(number + 1, true)
     sieve.fill(false, 0, 2)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What all controllers share.
+# All controllers inherit from it.
 class ApplicationController < ActionController::Base
   before_action { Current.request_id = request.request_id }
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What belongs to the request being answered, and to no other.
+# Attributes of the request that is being answered, and of no other.
 class Current < ActiveSupport::CurrentAttributes
   attribute :request_id
 end

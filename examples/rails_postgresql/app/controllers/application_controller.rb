@@ -1,5 +1,5 @@
 # frozen_string_literal: true
 
-# What all controllers share.
+# All controllers inherit from it.
 class ApplicationController < ActionController::Base
 end

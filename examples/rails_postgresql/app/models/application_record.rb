@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What all models share.
+# All models inherit from it.
 class ApplicationRecord < ActiveRecord::Base
   primary_abstract_class
 end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What is said in a room goes to all its pages, in every worker.
+# A room's messages go to all its pages, in every worker.
 class MessagesController < ApplicationController
   LONGEST = 1_000
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module ApplicationCable
-  # What all channels share.
+  # All channels inherit from it.
   class Channel < ActionCable::Channel::Base
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module ApplicationCable
-  # What all channels share. Turbo's own are below it.
+  # All channels inherit from it, Turbo's own as well.
   class Channel < ActionCable::Channel::Base
   end
 end

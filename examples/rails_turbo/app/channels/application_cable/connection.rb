@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module ApplicationCable
-  # Who is there: anybody.
+  # A visitor's connection. Anybody may connect.
   class Connection < ActionCable::Connection::Base
   end
 end
