@@ -113,13 +113,15 @@ class StructureTest < Minitest::Test
     end
   end
 
-  # Shared memory is set up, the monotonic clock read, and the limits of heads and bodies converted in one place each.
+  # Shared memory is set up, the monotonic clock read, a length of time checked, and the limits of heads and bodies
+  # converted in one place each.
   def test_shared_work_is_written_once
     assert_equal ["ext/heddle/net/shared_memory.c: memfd_create("], found("ext/heddle/**/*.[ch]", /\bmemfd_create\(/)
     assert_empty found("ext/heddle/**/*.[ch]", /clock_gettime\(CLOCK_MONOTONIC/)
     clocks = found("lib/**/*.rb", /clock_gettime\(Process::CLOCK_MONOTONIC(?:\)|, :nano)/)
 
     assert_equal ["lib/heddle/monotonic_clock.rb"], clocks.map { |place| place[/\A[^:]+/] }.uniq
+    assert_equal 1, found("lib/**/*.rb", /\.is_a\?\(Numeric\) && \w+\.positive\?/).size
     assert_equal 1, found("ext/heddle/**/*.[ch]", /"request_line_limit"\)/).size
   end
 

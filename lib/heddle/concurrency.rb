@@ -2,6 +2,7 @@
 
 require "heddle/concurrency/errors"
 require "heddle/monotonic_clock"
+require "heddle/seconds"
 
 module Heddle
   # Tasks and the objects that they wait for. The public methods are in {Heddle} itself; these are their parts.

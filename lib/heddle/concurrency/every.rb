@@ -8,11 +8,7 @@ module Heddle
       include MonotonicClock
 
       def initialize(interval)
-        unless interval.is_a?(Numeric) && interval.positive? && interval.finite?
-          raise ArgumentError, "the interval is #{interval.inspect}, but must be a positive number of seconds"
-        end
-
-        @interval = interval
+        @interval = Seconds.interval(interval)
         @start = now
         @tick = 0
       end

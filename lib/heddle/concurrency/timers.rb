@@ -21,10 +21,7 @@ module Heddle
       # @param receiver [#post] calls the timer, now or later; must not wait
       # @return [Timer]
       def every(interval, receiver, &block)
-        unless interval.is_a?(Numeric) && interval.positive? && interval.finite?
-          raise ArgumentError, "the interval is #{interval.inspect}, but must be a positive number of seconds"
-        end
-
+        Seconds.interval(interval)
         add(Timer.new(self, interval, receiver, block), now + interval)
       end
 

@@ -4,6 +4,7 @@ require "socket"
 require "timeout"
 require "heddle/net"
 require "heddle/net/happy_eyeballs"
+require "heddle/seconds"
 
 module Heddle
   module Net
@@ -34,8 +35,8 @@ module Heddle
       def initialize(endpoint, tls: false, timeout: 10, tls_timeout: timeout, allow: nil)
         @host, @port = parse(endpoint)
         @literal = [Addrinfo.tcp(@host, @port)].freeze if @port && @host.match?(LITERAL)
-        @timeout = seconds(timeout)
-        @tls_timeout = seconds(tls_timeout)
+        @timeout = Seconds.limit("timeout:", timeout)
+        @tls_timeout = Seconds.limit("tls_timeout:", tls_timeout)
         @allow = allow
         @context = tls_context(tls)
         freeze
@@ -74,12 +75,6 @@ module Heddle
         return [parts[:address] || parts[:name], port_of(parts[:port], endpoint)] if parts
 
         raise ArgumentError, "endpoint #{endpoint.inspect} is not host:port, [IPv6 address]:port or unix:/path"
-      end
-
-      def seconds(timeout)
-        return timeout if timeout.nil? || (timeout.is_a?(Numeric) && timeout.positive? && timeout.finite?)
-
-        raise ArgumentError, "timeout: is #{timeout.inspect}, and must be seconds above 0, or nil"
       end
 
       def port_of(text, endpoint)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/seconds"
+
 module Heddle
   module HTTP
     class Client
@@ -27,11 +29,7 @@ module Heddle
         end
 
         def each_checked
-          to_h.each do |phase, seconds|
-            next if seconds.nil? || (seconds.is_a?(Numeric) && seconds.positive? && seconds.finite?)
-
-            raise ArgumentError, "timeout: #{phase} is #{seconds.inspect}, and must be seconds above 0, or nil"
-          end
+          to_h.each { |phase, seconds| Seconds.limit("timeout: #{phase}", seconds) }
           self
         end
       end

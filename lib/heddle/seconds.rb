@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module Heddle
+  # Checks lengths of time that a program gives.
+  # @api private
+  module Seconds
+    class << self
+      # @param seconds [Object]
+      # @return [Numeric] the interval: finite, and above 0
+      # @raise [ArgumentError]
+      def interval(seconds)
+        return seconds if length?(seconds)
+
+        raise ArgumentError, "the interval is #{seconds.inspect}, but must be a positive number of seconds"
+      end
+
+      # @param name [String] of the time limit, for the message
+      # @param seconds [Object]
+      # @return [Numeric, nil] the time limit: finite, and above 0; nil: none
+      # @raise [ArgumentError]
+      def limit(name, seconds)
+        return seconds if seconds.nil? || length?(seconds)
+
+        raise ArgumentError, "#{name} is #{seconds.inspect}, and must be seconds above 0, or nil"
+      end
+
+      private
+
+      def length?(value) = value.is_a?(Numeric) && value.positive? && value.finite?
+    end
+  end
+end
