@@ -1,5 +1,6 @@
 #include "offload/call.h"
 
+#include "offload/caller.h"
 #include "offload/descriptors.h"
 #include "offload/openssl_errors.h"
 #include "scheduler/spin.h"
@@ -9,7 +10,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <ruby/fiber/scheduler.h>
 
 /*
  * The interval at which a call is interrupted (ns): a signal may come just before the system call that it should
@@ -54,7 +54,6 @@ struct call {
  * and the loop, must last as long as a thread writes to them.
  */
 static call *calls;
-static VALUE probe;
 
 static void remove_call(call *self)
 {
@@ -122,46 +121,6 @@ static void forget_calls(void)
     for (call *each = calls; each; each = each->next)
         heddle_loop_detach(each->loop, &each->attachment);
     calls = NULL;
-}
-
-/* -- may it wait here? --------------------------------------------------------------------------------------------- */
-
-heddle_loop *heddle_offload_find_loop(void)
-{
-    VALUE scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler))
-        return NULL;
-    heddle_loop *loop = heddle_loop_if(scheduler);
-    /* The table of functions and the list of calls are the main Ractor's. */
-    if (!loop || !loop->in_main_ractor || heddle_loop_is_closed(loop) || heddle_loop_forked(loop))
-        return NULL;
-    return heddle_fiber_current(loop)->calls_inline ? NULL : loop;
-}
-
-bool heddle_offload_is_refused(void)
-{
-    VALUE scheduler = rb_fiber_scheduler_current();
-    heddle_loop *loop = NIL_P(scheduler) ? NULL : heddle_loop_if(scheduler);
-    return loop && heddle_fiber_current(loop)->calls_inline;
-}
-
-/* Are we in a signal handler? Ruby has no function for that, but a mutex can't be locked there. */
-static bool in_trap(void)
-{
-    int state = 0;
-    VALUE before = rb_errinfo();
-    rb_protect(rb_mutex_lock, probe, &state);
-    if (state) {
-        rb_set_errinfo(before);
-        return true;
-    }
-    rb_mutex_unlock(probe);
-    return false;
-}
-
-bool heddle_offload_may_interrupt(heddle_loop *loop)
-{
-    return !rb_during_gc() && !(heddle_loop_is_running(loop) && loop->fiber == rb_fiber_current()) && !in_trap();
 }
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
@@ -382,50 +341,6 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
     return out;
 }
 
-static bool is_exception(VALUE error)
-{
-    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
-}
-
-/* Will an exception be raised in the fiber at its next wait? */
-static bool is_interrupted(heddle_loop *loop, VALUE fiber)
-{
-    heddle_fiber *owner = heddle_fiber_current(loop);
-    if (owner->interrupt == Qundef && !heddle_fiber_timeout_due(owner, fiber))
-        return false;
-    owner->must_raise = true; /* cleared by the search for a time limit */
-    return true;
-}
-
-static bool put_off_any; /* set for good by the first postponed exception: while false, no call has to check */
-
-bool heddle_offload_postpone_errors(heddle_loop *loop)
-{
-    if (!is_interrupted(loop, rb_fiber_current()))
-        return false;
-    put_off_any = true;
-    return true;
-}
-
-void heddle_offload_raise_postponed(void)
-{
-    heddle_loop *loop = put_off_any ? heddle_offload_find_loop() : NULL;
-    if (loop && heddle_offload_may_interrupt(loop))
-        heddle_fiber_raise_pending(loop, rb_fiber_current());
-}
-
-/* The caller expects its call to return, so an exception is postponed to a later wait. Only a kill can't be. */
-static void postpone_cancellation(heddle_loop *loop, int state)
-{
-    heddle_fiber *owner = heddle_fiber_current(loop);
-    if (!is_exception(rb_errinfo()))
-        rb_jump_tag(state);
-    VALUE error = heddle_take_errinfo();
-    put_off_any = true;
-    if (owner->interrupt == Qundef)
-        heddle_fiber_interrupt(owner, error);
-}
-
 /* Ruby's message for a thread whose IO was closed. */
 static void raise_closed(void)
 {
@@ -484,7 +399,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     if (!out.withdrawn)
         heddle_function_ran(function, true, job->wall, job->cpu);
     if (out.state && kind != HEDDLE_CALL_ENDS_EARLY)
-        postpone_cancellation(loop, out.state);
+        heddle_offload_postpone_cancellation(loop, out.state);
     else if (out.state)
         rb_jump_tag(out.state);
     else if (closed)
@@ -497,8 +412,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
 void heddle_calls_setup(void)
 {
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &root_type, (void *)1));
-    probe = rb_mutex_new();
-    rb_gc_register_mark_object(probe);
+    heddle_offload_caller_setup();
     pthread_atfork(NULL, NULL, forget_calls);
     heddle_threads_setup();
     heddle_descriptors_setup();

@@ -1,6 +1,7 @@
 #include "offload/imports.h"
 
 #include "offload/call.h"
+#include "offload/caller.h"
 #include "offload/descriptors.h"
 #include "offload/import_table.h"
 #include "offload/in_place.h"

@@ -1,6 +1,7 @@
 #include "offload/in_place.h"
 
-#include "offload/call.h"
+#include "offload/caller.h"
+#include "offload/job.h"
 #include "scheduler/interrupt_masks.h"
 #include "selector/clock.h"
 #include "selector/native_thread.h"

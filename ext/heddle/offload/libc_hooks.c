@@ -1,6 +1,7 @@
 #include "offload/libc_hooks.h"
 
 #include "offload/call.h"
+#include "offload/caller.h"
 #include "offload/import_table.h"
 #include "offload/imports.h"
 #include "offload/policy.h"

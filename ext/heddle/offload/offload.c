@@ -1,6 +1,7 @@
 #include "offload/offload.h"
 
 #include "offload/call.h"
+#include "offload/caller.h"
 #include "offload/imports.h"
 #include "offload/libc_hooks.h"
 #include "offload/library_judge.h"

@@ -1,0 +1,95 @@
+#include "offload/caller.h"
+
+#include "scheduler/take_errinfo.h"
+
+#include <ruby/fiber/scheduler.h>
+
+static VALUE probe;      /* a mutex: see in_trap */
+static bool put_off_any; /* set for good by the first postponed exception: while false, no call has to check */
+
+heddle_loop *heddle_offload_find_loop(void)
+{
+    VALUE scheduler = rb_fiber_scheduler_current();
+    if (NIL_P(scheduler))
+        return NULL;
+    heddle_loop *loop = heddle_loop_if(scheduler);
+    /* The table of functions and the list of calls are the main Ractor's. */
+    if (!loop || !loop->in_main_ractor || heddle_loop_is_closed(loop) || heddle_loop_forked(loop))
+        return NULL;
+    return heddle_fiber_current(loop)->calls_inline ? NULL : loop;
+}
+
+bool heddle_offload_is_refused(void)
+{
+    VALUE scheduler = rb_fiber_scheduler_current();
+    heddle_loop *loop = NIL_P(scheduler) ? NULL : heddle_loop_if(scheduler);
+    return loop && heddle_fiber_current(loop)->calls_inline;
+}
+
+/* Are we in a signal handler? Ruby has no function for that, but a mutex can't be locked there. */
+static bool in_trap(void)
+{
+    int state = 0;
+    VALUE before = rb_errinfo();
+    rb_protect(rb_mutex_lock, probe, &state);
+    if (state) {
+        rb_set_errinfo(before);
+        return true;
+    }
+    rb_mutex_unlock(probe);
+    return false;
+}
+
+bool heddle_offload_may_interrupt(heddle_loop *loop)
+{
+    return !rb_during_gc() && !(heddle_loop_is_running(loop) && loop->fiber == rb_fiber_current()) && !in_trap();
+}
+
+/* -- exceptions that wait for the end of a call ------------------------------------------------------------------- */
+
+static bool is_exception(VALUE error)
+{
+    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
+}
+
+/* Will an exception be raised in the fiber at its next wait? */
+static bool is_interrupted(heddle_loop *loop, VALUE fiber)
+{
+    heddle_fiber *owner = heddle_fiber_current(loop);
+    if (owner->interrupt == Qundef && !heddle_fiber_timeout_due(owner, fiber))
+        return false;
+    owner->must_raise = true; /* cleared by the search for a time limit */
+    return true;
+}
+
+bool heddle_offload_postpone_errors(heddle_loop *loop)
+{
+    if (!is_interrupted(loop, rb_fiber_current()))
+        return false;
+    put_off_any = true;
+    return true;
+}
+
+void heddle_offload_raise_postponed(void)
+{
+    heddle_loop *loop = put_off_any ? heddle_offload_find_loop() : NULL;
+    if (loop && heddle_offload_may_interrupt(loop))
+        heddle_fiber_raise_pending(loop, rb_fiber_current());
+}
+
+void heddle_offload_postpone_cancellation(heddle_loop *loop, int state)
+{
+    heddle_fiber *owner = heddle_fiber_current(loop);
+    if (!is_exception(rb_errinfo()))
+        rb_jump_tag(state);
+    VALUE error = heddle_take_errinfo();
+    put_off_any = true;
+    if (owner->interrupt == Qundef)
+        heddle_fiber_interrupt(owner, error);
+}
+
+void heddle_offload_caller_setup(void)
+{
+    probe = rb_mutex_new();
+    rb_gc_register_mark_object(probe);
+}

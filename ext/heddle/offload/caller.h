@@ -1,0 +1,41 @@
+#ifndef HEDDLE_OFFLOAD_CALLER_H
+#define HEDDLE_OFFLOAD_CALLER_H
+
+/*
+ * The fiber that makes a native call: may its calls be offloaded, may an exception be raised in it here, and which
+ * exceptions wait until its call has ended?
+ */
+
+#include "scheduler/loop.h"
+
+#include <ruby.h>
+
+/*
+ * The loop of the calling fiber if its native calls may be offloaded, in the main Ractor only; NULL: they run as
+ * without Heddle.
+ */
+heddle_loop *heddle_offload_find_loop(void);
+
+/* Is the calling fiber in a block of without_offload? */
+bool heddle_offload_is_refused(void);
+
+/* May an exception be raised in the calling fiber here? Not in a signal handler, nor during a garbage collection. */
+bool heddle_offload_may_interrupt(heddle_loop *loop);
+
+/* Is an exception pending in the calling fiber? Then it is kept for heddle_offload_raise_postponed or the fiber's next
+ * wait. */
+bool heddle_offload_postpone_errors(heddle_loop *loop);
+
+/* Called where an extension checks for interrupts: raises the exceptions that were postponed. */
+void heddle_offload_raise_postponed(void);
+
+/*
+ * Postpones the exception of rb_protect's `state` to a later wait, as the caller expects its call to return. A kill
+ * can't be postponed: the function does not return then.
+ */
+void heddle_offload_postpone_cancellation(heddle_loop *loop, int state);
+
+/* Once. */
+void heddle_offload_caller_setup(void);
+
+#endif
