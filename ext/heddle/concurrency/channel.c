@@ -146,7 +146,7 @@ static bool has_room(const channel *self)
     return self->capacity < 0 || self->count < (size_t)self->capacity;
 }
 
-/* -- who waits --------------------------------------------------------------------------------------------------- */
+/* -- waiting visits ---------------------------------------------------------------------------------------------- */
 
 static void append_visit(visit_list *list, visit *visit)
 {

@@ -63,7 +63,7 @@ bool heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, h
     return true;
 }
 
-/* -- what is refused ----------------------------------------------------------------------------------------------- */
+/* -- refused bodies ------------------------------------------------------------------------------------------------ */
 
 const char *heddle_body_reject_large(const heddle_engine *engine, heddle_rejection *rejection)
 {

@@ -31,7 +31,7 @@ static heddle_scheme find_last_scheme(const char *at, const char *end, heddle_sc
     return before;
 }
 
-/* -- who the client is --------------------------------------------------------------------------------------------- */
+/* -- the client's identity ----------------------------------------------------------------------------------------- */
 
 typedef struct {
     heddle_trusts *trusts;

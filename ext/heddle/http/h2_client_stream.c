@@ -5,7 +5,7 @@
 #include "http/head_ruby.h"
 #include "scheduler/loop.h"
 
-/* -- what the session calls ---------------------------------------------------------------------------------------- */
+/* -- calls of the session ------------------------------------------------------------------------------------------ */
 
 static void note_ready(heddle_h2_client_stream *stream)
 {

@@ -23,7 +23,7 @@ heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream)
     return owner && owner->is_tunnel ? HEDDLE_CONTAINER_OF(owner, heddle_h2_tunnel, owner) : NULL;
 }
 
-/* -- what its owner does ------------------------------------------------------------------------------------------- */
+/* -- calls of its owner -------------------------------------------------------------------------------------------- */
 
 void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
 {
@@ -108,7 +108,7 @@ void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at)
     heddle_due_set(tunnel->server->connection->sockets, &tunnel->due, at);
 }
 
-/* -- what the server does ------------------------------------------------------------------------------------------ */
+/* -- calls of the server ------------------------------------------------------------------------------------------- */
 
 static heddle_h2_tunnel *find_noted(const heddle_h2_server *server)
 {

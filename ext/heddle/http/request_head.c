@@ -101,7 +101,7 @@ static int reject_long_line(heddle_rejection *rejection, const char *line, size_
     return heddle_reject(rejection, URI_TOO_LONG, "the request line is longer than %zu bytes", limit);
 }
 
-/* -- what the head says ------------------------------------------------------------------------------------------- */
+/* -- the meaning of the head -------------------------------------------------------------------------------------- */
 
 static int reject_host(heddle_rejection *rejection)
 {

@@ -60,7 +60,7 @@ static int reject_status_line(const char *bytes, uint32_t end, heddle_rejection 
     return heddle_reject(rejection, BAD_GATEWAY, "the status line is not `HTTP/1.1 status reason`");
 }
 
-/* -- what the head says ------------------------------------------------------------------------------------------- */
+/* -- the meaning of the head -------------------------------------------------------------------------------------- */
 
 /* The number of a list that may repeat it (RFC 9112, 6.3); -1: there is none, or several. */
 static int64_t parse_repeated_length(const char *at, const char *end)

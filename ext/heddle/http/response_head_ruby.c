@@ -84,7 +84,7 @@ static void keep_name(kept_name *kept, const char *name, size_t size)
     memcpy(kept->name, name, size);
 }
 
-/* -- what can't be sent ------------------------------------------------------------------------------------------ */
+/* -- rejected heads ---------------------------------------------------------------------------------------------- */
 
 static VALUE to_binary(VALUE string)
 {

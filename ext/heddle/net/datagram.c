@@ -20,7 +20,7 @@ typedef union {
     char bytes[CONTROL_ROOM];
 } control;
 
-/* -- recvmmsg and sendmmsg, or what replaces them ------------------------------------------------------------------ */
+/* -- recvmmsg and sendmmsg, or their replacement ------------------------------------------------------------------- */
 
 #ifdef HAVE_RECVMMSG
 

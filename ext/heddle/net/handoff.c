@@ -49,7 +49,7 @@ bool heddle_handoff_acquire(heddle_connection *connection)
     return ours;
 }
 
-/* -- what the watch has for the loop; under the lock -------------------------------------------------------------- */
+/* -- events that the watch has for the loop; under the lock ------------------------------------------------------- */
 
 static uint8_t take_watch_events(heddle_connection *connection)
 {

@@ -34,7 +34,7 @@ int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t
     return -1;
 }
 
-/* -- who waits ---------------------------------------------------------------------------------------------------- */
+/* -- waiting workers ---------------------------------------------------------------------------------------------- */
 
 /*
  * A waiting worker: when it began to wait, and when it last reported that, in ms. Both wrap around; differences do not.

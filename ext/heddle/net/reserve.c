@@ -1,6 +1,6 @@
 #include "net/sockets.h"
 
-/* -- what it does not start --------------------------------------------------------------------------------------- */
+/* -- requests that it does not start ------------------------------------------------------------------------------ */
 
 static void hold_back(heddle_sockets *sockets, heddle_work *work)
 {

@@ -189,7 +189,7 @@ static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void
     return key == find_newest_key() ? 1 : 2;
 }
 
-/* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
+/* -- methods of Ruby --------------------------------------------------------------------------------------------- */
 
 /*
  * call-seq: TicketKeys.use(context) -> true or false

@@ -199,7 +199,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
                          unblock_data, flags & ~RB_NOGVL_OFFLOAD_SAFE);
 }
 
-/* -- what libraries call instead ----------------------------------------------------------------------------- */
+/* -- replacements of imported functions ---------------------------------------------------------------------- */
 
 static void *extension_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
                              int flags)

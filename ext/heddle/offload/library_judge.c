@@ -47,7 +47,7 @@ static const char *file_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* -- what is loaded ------------------------------------------------------------------------------------------------ */
+/* -- loaded objects ------------------------------------------------------------------------------------------------ */
 
 /* Looks for an object by an address in it, or by the name with which another library refers to it. */
 typedef struct {
@@ -105,7 +105,7 @@ static bool collect_needed(judging *self)
     return true;
 }
 
-/* -- what it imports ----------------------------------------------------------------------------------------------- */
+/* -- its imports --------------------------------------------------------------------------------------------------- */
 
 static bool is_provided_by_judged(judging *self, const char *name, const void *address)
 {

@@ -118,7 +118,7 @@ bool heddle_mach_o_readable(const void *header)
     return head->magic == MAGIC_64 && !(head->flags & IN_SHARED_CACHE);
 }
 
-/* -- what it contains ---------------------------------------------------------------------------------------------- */
+/* -- its contents -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uintptr_t slide, address;

@@ -192,7 +192,7 @@ static VALUE offload_refused_p(VALUE self)
     return heddle_offload_is_refused() ? Qtrue : Qfalse;
 }
 
-/* -- what is known ------------------------------------------------------------------------------------------------- */
+/* -- state for Ruby ------------------------------------------------------------------------------------------------ */
 
 static void set_value(VALUE hash, const char *key, VALUE value)
 {

@@ -309,7 +309,7 @@ static void trigger_job(void)
     rb_postponed_job_trigger(job);
 }
 
-/* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
+/* -- methods of Ruby --------------------------------------------------------------------------------------------- */
 
 static void follow_gvl(int wants)
 {

@@ -133,7 +133,7 @@ heddle_fanout_counts heddle_fanout_count(const heddle_loop *loop)
     return fanout ? fanout->counts : (heddle_fanout_counts){0};
 }
 
-/* -- what the log has ---------------------------------------------------------------------------------------------- */
+/* -- records of the log -------------------------------------------------------------------------------------------- */
 
 /* All subscribers continue from the history's position, some of them in each tick. */
 static void begin_overrun(heddle_fanout *fanout)

@@ -116,7 +116,7 @@ static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *n
     heddle_prefetch(next, sizeof(heddle_subscriber) + HEDDLE_CACHE_LINE);
 }
 
-/* -- what the history has ------------------------------------------------------------------------------------------ */
+/* -- records of the history ---------------------------------------------------------------------------------------- */
 
 static VALUE make_string(VALUE size)
 {
@@ -238,7 +238,7 @@ void heddle_fanout_mark_broadcast(const heddle_fanout *fanout)
     }
 }
 
-/* -- what subscribers have missed ---------------------------------------------------------------------------------- */
+/* -- missed messages ----------------------------------------------------------------------------------------------- */
 
 /*
  * Reads the message at an LSN into `own`, or returns a shared one. NULL: it was

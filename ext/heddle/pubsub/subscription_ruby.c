@@ -132,7 +132,7 @@ static const heddle_subscriber_operations operations = {
     .ended = note_end,
 };
 
-/* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
+/* -- methods of Ruby ----------------------------------------------------------------------------------------------- */
 
 /*
  * call-seq: Subscription.new(scheduler, topic, since) -> subscription

@@ -55,7 +55,7 @@ bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found)
            HEDDLE_FRAMES_CLEAR;
 }
 
-/* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
+/* -- methods of Ruby ----------------------------------------------------------------------------------------------- */
 
 static void list_libraries(heddle_code_kind kind, VALUE names)
 {

@@ -78,7 +78,7 @@ bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_
     return true;
 }
 
-/* -- what a library is ------------------------------------------------------------------------------------------- */
+/* -- kinds of libraries ------------------------------------------------------------------------------------------ */
 
 static bool is_system(const char *path)
 {

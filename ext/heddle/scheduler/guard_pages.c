@@ -49,7 +49,7 @@ enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOBAL_DATA = R_AARCH64_GLOB_DAT };
 
 typedef int mprotect_fn(void *address, size_t length, int protection);
 
-/* -- what Ruby calls instead ------------------------------------------------------------------------------------- */
+/* -- replacements of mprotect and madvise ------------------------------------------------------------------------ */
 
 static mprotect_fn *next_mprotect; /* the table's previous entry: mprotect, or another library's replacement */
 static atomic_uintptr_t lowest = UINTPTR_MAX, highest;

@@ -213,7 +213,7 @@ heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber)
     return heddle_fiber_table_get(&loop->by_waiter, fiber);
 }
 
-/* -- what a wait has to raise ------------------------------------------------------------------------------------ */
+/* -- exceptions that a wait has to raise ------------------------------------------------------------------------- */
 
 VALUE heddle_timeout_exception(heddle_timeout *timeout)
 {

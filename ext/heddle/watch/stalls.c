@@ -228,7 +228,7 @@ void heddle_stalls_announce(heddle_loop *loop)
         rb_set_errinfo(Qnil); /* an error in the report must not end the loop */
 }
 
-/* -- what Ruby sees ---------------------------------------------------------------------------------------------- */
+/* -- methods of Ruby --------------------------------------------------------------------------------------------- */
 
 static VALUE cause_symbol(heddle_doing doing)
 {

@@ -223,7 +223,7 @@ static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64
     return word & 1 ? examine_busy(heartbeat, now, late, gvl) : examine_idle(heartbeat, now, late, gvl);
 }
 
-/* -- looking after what is a loop's -------------------------------------------------------------------------------- */
+/* -- looking after a loop's work ----------------------------------------------------------------------------------- */
 
 /* A loop that waits for the GVL is blocked by another loop or thread. */
 static bool is_held_up_by_itself(const heddle_heartbeat *heartbeat)

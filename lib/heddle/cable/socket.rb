@@ -51,7 +51,7 @@ module Heddle
       # @return [Hash] of the request; when the connection is open, its Strings
       def env = @env ||= Marshal.load(@strings) # rubocop:disable Security/MarshalLoad -- ours
 
-      # -- what a connection calls ----------------------------------------------------------------------------------
+      # -- calls of a connection ------------------------------------------------------------------------------------
 
       # @return [ActionDispatch::Request]
       def request
@@ -86,7 +86,7 @@ module Heddle
         @client.wake
       end
 
-      # -- what the WebSocket calls ---------------------------------------------------------------------------------
+      # -- calls of the WebSocket -----------------------------------------------------------------------------------
 
       # @api private
       def on_open(client)
@@ -131,7 +131,7 @@ module Heddle
         @inbox = nil
       end
 
-      # -- what the server calls ------------------------------------------------------------------------------------
+      # -- calls of the server --------------------------------------------------------------------------------------
 
       # @param frame [String]
       # @return [void]

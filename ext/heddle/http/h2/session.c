@@ -278,7 +278,7 @@ static void take_headers(heddle_h2_session *session, const uint8_t *bytes, uint3
     take_fragment(session, bytes + before, size - before - padding);
 }
 
-/* -- what a frame's header must be --------------------------------------------------------------------------------- */
+/* -- rules for a frame's header ------------------------------------------------------------------------------------ */
 
 static void begin_continuation(heddle_h2_session *session)
 {

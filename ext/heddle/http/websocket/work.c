@@ -9,7 +9,7 @@ enum {
     WAITING_COUNT = 128,  /* … and messages */
 };
 
-/* -- what is due --------------------------------------------------------------------------------------------------- */
+/* -- due work ------------------------------------------------------------------------------------------------------ */
 
 void heddle_websocket_queue_callback(heddle_websocket *socket, uint8_t callback)
 {
