@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Two requests, or two messages of WebSockets, that are served at the same time. They lease the only connection one after
-# the other, and none gives it back.
+# Two requests, or two messages of WebSockets, are served at the same time. They lease the only connection one after the
+# other, and none gives it back.
 
 require "active_record"
 

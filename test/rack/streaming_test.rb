@@ -200,7 +200,7 @@ class StreamingTest < Minitest::Test
     [{ "age" => 5, "rack.hijack" => hijack }, { "rack.hijack" => hijack, "age" => 5 }].each do |headers|
       _, sent, content = parts(serve(->(_env) { [200, headers, ["not sent"]] }, lint: false))
 
-      assert_equal ["5", "x"], [sent["age"], content]
+      assert_equal %w[5 x], [sent["age"], content]
     end
     assert_empty log.failures
   end

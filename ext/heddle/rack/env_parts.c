@@ -109,7 +109,7 @@ static bool is_same(VALUE string, const char *bytes, size_t size)
     return (size_t)RSTRING_LEN(string) == size && memcmp(RSTRING_PTR(string), bytes, size) == 0;
 }
 
-static uint64_t mix(uint64_t hash, const char *bytes)
+static uint64_t mix_word(uint64_t hash, const char *bytes)
 {
     uint64_t word;
     memcpy(&word, bytes, sizeof(word));
@@ -123,10 +123,10 @@ static uint32_t hash_of(const char *bytes, size_t size)
     char padded[sizeof(uint64_t)] = {0};
     uint64_t hash = size;
     if (size < sizeof(padded))
-        return (uint32_t)mix(hash, memcpy(padded, bytes, size));
+        return (uint32_t)mix_word(hash, memcpy(padded, bytes, size));
     for (size_t at = 0; at + sizeof(padded) < size; at += sizeof(padded))
-        hash = mix(hash, bytes + at);
-    return (uint32_t)mix(hash, bytes + size - sizeof(padded));
+        hash = mix_word(hash, bytes + at);
+    return (uint32_t)mix_word(hash, bytes + size - sizeof(padded));
 }
 
 static VALUE template_for(VALUE template, const heddle_env_host *host)

@@ -129,7 +129,7 @@ module Heddle
 
       def reject(exchange, status, reason)
         return if exchange.hijacked?
-        # A status can't be taken back; what can be is the promise that the content is complete.
+        # A status can't be taken back, but the promise that the content is complete can.
         return exchange.response.abort if exchange.started? && !exchange.response.unsent?
 
         exchange.reject(status, reason)
