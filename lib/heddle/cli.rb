@@ -3,6 +3,7 @@
 require "heddle/version"
 
 module Heddle
+  autoload :LoadFailure, "heddle/load_failure"
   autoload :Nearest, "heddle/nearest"
 
   # The command `heddle`.
@@ -66,6 +67,8 @@ module Heddle
         status
       rescue UsageError => e
         tell(errors, e, MISUSED)
+      rescue LoadError => e
+        tell(errors, LoadFailure.new(e), FAILED)
       rescue Errno::EPIPE # its reader has enough, such as `| head -1`
         FAILED
       rescue Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EIO => e

@@ -13,6 +13,9 @@ module Heddle
   # The environment variable HEDDLE_NATIVE names a variant that `bin/compile` built: `debug` or
   # `sanitize`.
   module Native
+    # There is no build for this Ruby. The message says what to do.
+    class NotBuilt < LoadError; end
+
     class << self
       # @param variant [String, nil] `nil` for the ordinary build
       # @return [String] what tells one build from another, such as `3.4.0-x86_64-linux`
@@ -51,9 +54,9 @@ module Heddle
       private
 
       def missing!(built)
-        raise LoadError, "Heddle's C extension is not built for Ruby #{RUBY_VERSION} (looked for #{built} and " \
-                         "heddle/heddle): run `bin/compile` with this Ruby in a checkout, " \
-                         "or `gem pristine heddle` for an installed gem"
+        raise NotBuilt, "Heddle's C extension is not built for Ruby #{RUBY_VERSION} (looked for #{built} and " \
+                        "heddle/heddle): run `bin/compile` with this Ruby in a checkout, " \
+                        "or `gem pristine heddle` for an installed gem"
       end
     end
   end

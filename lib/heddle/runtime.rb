@@ -30,6 +30,7 @@ module Heddle
   autoload :FurtherFailures, "heddle/concurrency/further_failures"
   autoload :Handoff, "heddle/handoff"
   autoload :Live, "heddle/live"
+  autoload :LoadFailure, "heddle/load_failure"
   autoload :Nearest, "heddle/nearest"
   autoload :Pool, "heddle/concurrency/pool"
   autoload :Preemption, "heddle/preemption"

@@ -103,7 +103,7 @@ module Heddle
     # @raise [BootError]
     def open
       FileSizeLimit.make_writes_fail
-      check_selector
+      @configuration.check_selector
       @configuration.check_body_folder
       @configuration.web_socket_origins
       @configuration.open_pubsub(@log.method(:notice))
@@ -291,12 +291,6 @@ module Heddle
 
       Handoff.workers = @configuration.worker_count + @configuration.reserve_count
       @siblings
-    end
-
-    def check_selector
-      Selector.find(@configuration.selector, Options::BY_NAME.fetch(:selector).flag) if @configuration.selector
-    rescue ArgumentError => e
-      raise BootError, e.message
     end
   end
 end

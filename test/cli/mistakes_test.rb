@@ -4,6 +4,8 @@ require "test_helper"
 require "open3"
 require "rbconfig"
 require "socket"
+require "support/forbidden_io_uring"
+require "support/served_process"
 require "tmpdir"
 
 # What a person sees who makes a mistake: one message, no backtrace of Heddle's, an exit status that is not zero.
@@ -59,6 +61,43 @@ class MistakesTest < Minitest::Test
   end
 
   def test_a_selector_that_does_not_exist
-    assert_fails(/--selector names :poll, which is not built in here/, "serve", "-p", "0", "--selector", "poll")
+    [[], %w[--workers 2]].each do |workers|
+      assert_misused(/\Aheddle: selector \(--selector\) names :poll, which is not built in here: .* Leave it out/,
+                     *ServedProcess::HEDDLE, "serve", "-p", "0", "--selector", "poll", *workers)
+    end
+  end
+
+  def test_a_selector_that_the_machine_forbids
+    launcher = ForbiddenIOUring.launcher or skip ForbiddenIOUring::NEEDS
+    [[], %w[--workers 2]].each do |workers|
+      assert_misused(/\Aheddle: selector \(HEDDLE_SELECTOR\) names :io_uring, which can't run here: .* Leave it out/,
+                     *launcher, *ServedProcess::HEDDLE, "serve", "-p", "0", *workers, "HEDDLE_SELECTOR" => "io_uring")
+    end
+  end
+
+  def test_the_line_about_another_selector_comes_once_for_all_processes
+    launcher = ForbiddenIOUring.launcher or skip ForbiddenIOUring::NEEDS
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "config.ru"), "run ->(env) { [200, {}, []] }")
+      served = ServedProcess.new([*launcher, *ServedProcess::HEDDLE, "serve", "-p", "0", "--workers", "2"],
+                                 folder:, environment: { "HEDDLE_SELECTOR" => nil })
+
+      assert_equal "200", served.get("/").code
+      served.stop
+
+      assert_equal 1, served.output.scan("io_uring is forbidden").size, served.output
+    end
+  end
+
+  def assert_misused(message, *command, **environment)
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "config.ru"), "run ->(env) { [200, {}, []] }")
+      output, errors, status = Open3.capture3(environment, *command, chdir: folder)
+      errors = errors.lines.grep_v(/\AIgnoring /).join
+
+      assert_equal [2, ""], [status.exitstatus, output], errors
+      assert_match message, errors
+      assert_equal 1, errors.lines.size, errors
+    end
   end
 end

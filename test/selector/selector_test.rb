@@ -1,38 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/forbidden_io_uring"
 require "support/scheduled"
 require "open3"
-require "tmpdir"
 
 # R3: the best selector that the machine allows is chosen at run time, and a user can name one.
 class SelectorTest < Minitest::Test
   include Scheduled
-
-  # Lets the kernel refuse io_uring_setup (425), as a container's seccomp filter does, and then runs a program.
-  FORBID_IO_URING = <<~C
-    #include <errno.h>
-    #include <linux/filter.h>
-    #include <linux/seccomp.h>
-    #include <stddef.h>
-    #include <stdio.h>
-    #include <sys/prctl.h>
-    #include <unistd.h>
-    int main(int argc, char **argv)
-    {
-        struct sock_filter filter[] = {
-            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 425, 0, 1),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        };
-        struct sock_fprog program = {.len = 4, .filter = filter};
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-            return perror("seccomp"), 1;
-        return execvp(argv[1], argv + 1), 1;
-    }
-  C
 
   def test_select_is_built_in_everywhere_and_works
     assert_includes Heddle::Selector.built, :select
@@ -79,27 +54,24 @@ class SelectorTest < Minitest::Test
   end
 
   # Needs no privileges: the kernel itself refuses the call.
-  def test_a_kernel_that_forbids_io_uring_costs_one_line_and_nothing_else
-    skip "io_uring is Linux's" unless RUBY_PLATFORM.include?("linux")
-    Dir.mktmpdir do |folder|
-      File.write("#{folder}/forbid.c", FORBID_IO_URING)
-
-      assert system("cc", "-o", "#{folder}/forbid", "#{folder}/forbid.c"), "the filter's launcher must compile"
-      program = <<~RUBY
-        require "heddle/scheduler"
-        2.times do
-          scheduler = Heddle::Scheduler.new
-          Fiber.set_scheduler(scheduler)
-          Fiber.schedule { sleep 0.001; puts scheduler.selector }
-          Fiber.set_scheduler(nil)
-        end
-      RUBY
-      out, status = Open3.capture2e({ "HEDDLE_SELECTOR" => nil, "RUBYOPT" => nil }, "#{folder}/forbid", RbConfig.ruby,
+  def test_a_refused_io_uring_falls_back_to_epoll_with_one_line
+    program = <<~RUBY
+      require "heddle/scheduler"
+      2.times do
+        scheduler = Heddle::Scheduler.new
+        Fiber.set_scheduler(scheduler)
+        Fiber.schedule { sleep 0.001; puts scheduler.selector }
+        Fiber.set_scheduler(nil)
+      end
+    RUBY
+    ForbiddenIOUring::CALLS.each do |name, call|
+      launcher = ForbiddenIOUring.launcher(call) or skip ForbiddenIOUring::NEEDS
+      out, status = Open3.capture2e({ "HEDDLE_SELECTOR" => nil, "RUBYOPT" => nil }, *launcher, RbConfig.ruby,
                                     "-I#{File.join(ROOT, "lib")}", "-e", program)
 
-      assert_predicate status, :success?, out
-      assert_equal %w[epoll epoll], out.lines(chomp: true).grep_v(/heddle:/)
-      assert_equal 1, out.scan("io_uring can't run here: io_uring is forbidden").size, out
+      assert_predicate status, :success?, "#{name}: #{out}"
+      assert_equal %w[epoll epoll], out.lines(chomp: true).grep_v(/heddle:/), name
+      assert_equal 1, out.scan("io_uring can't run here: io_uring is forbidden").size, "#{name}: #{out}"
     end
   end
 

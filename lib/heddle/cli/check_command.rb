@@ -74,10 +74,9 @@ module Heddle
       end
 
       def selector(configuration)
-        name = configuration.selector or return
-        Selector.find(name, configuration.source(:selector).to_s)
+        configuration.check_selector
         nil
-      rescue ArgumentError => e
+      rescue Server::ConfigurationError => e
         e.message
       end
 

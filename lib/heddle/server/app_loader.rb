@@ -59,7 +59,9 @@ module Heddle
       def require_rack
         require "rack"
         require "rack/builder"
-      rescue LoadError
+      rescue LoadError => e
+        raise BootError, LoadFailure.new(e).message unless e.path&.start_with?("rack")
+
         raise BootError, "the gem rack is not installed, or is not in the application's Gemfile: gem install rack"
       end
 

@@ -84,6 +84,17 @@ module Heddle
                                   "but #{body_folder} #{wrong}"
       end
 
+      # Before any process is forked: the line about another selector than the best then comes once for all of them.
+      # @return [void]
+      # @raise [ConfigurationError] when this machine can't run the selector that was named
+      def check_selector
+        return Selector.find(selector, "selector (#{source(:selector)})") if selector
+
+        Selector.best unless mode == :ractor
+      rescue ArgumentError => e
+        raise ConfigurationError, "#{e.message}. Leave it out for the best one that works here"
+      end
+
       # Makes the memory of messages, if this process has none, and lets it follow the backend.
       # @param notice [#call] is called with what an operator should know
       # @return [void]

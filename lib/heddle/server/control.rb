@@ -39,6 +39,7 @@ module Heddle
       # @return [Control, nil] nil: there is none
       # @raise [BootError] when an address that the user has named can't be had
       def self.open(configuration, source, log, succeeding: false)
+        const_get(:App) # loaded here: a library that it needs and that is missing stops the start, not a thread
         later = []
         listeners = Address.all(configuration.control).flat_map do |address|
           address.open(succeeding:)

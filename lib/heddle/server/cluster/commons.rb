@@ -30,6 +30,7 @@ module Heddle
           @tls = {}
           inheritance.adopt_ticket_keys
           Inherited.handed_on = inheritance.sockets?("systemd:")
+          configuration.check_selector
           configuration.check_body_folder
           configuration.web_socket_origins
           binds_by_key(configuration).each do |key, bind|

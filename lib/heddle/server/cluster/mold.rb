@@ -79,6 +79,8 @@ module Heddle
         def load_what_serves
           Heddle.eager_load
           Server.load_everything
+        rescue LoadError => e
+          raise BootError, LoadFailure.new(e).message
         end
 
         def fail_with(message)

@@ -54,6 +54,7 @@ module Heddle
 
           folder.follow
           newer = configuration.reload
+          newer.check_selector
           newer.check_body_folder
           newer.web_socket_origins
           configuration.needing_restart(newer) { |text| @log.notice(text) }

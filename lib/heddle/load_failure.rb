@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "heddle/visible"
+
+module Heddle
+  # The message about a library that can't be loaded: a gem that is missing, or whose extension does not fit this Ruby.
+  class LoadFailure
+    # The end of Ruby's message about an extension.
+    EXTENSION = %r{ - (?<file>/.*\.(?:so|bundle|dylib))\z}
+    # The folder of a gem, or of its extensions.
+    GEM = %r{/(?:gems|extensions/[^/]+/[^/]+)/(?<name>[^/]+)-\d[^/-]*(?:-[^/]+)?/}
+    # Frames of `require` itself.
+    REQUIRE = %r{\A<internal:|/rubygems/|/bundled_gems\.rb:|/bundler/|/bootsnap/|/zeitwerk/}
+    private_constant :EXTENSION, :GEM, :REQUIRE
+
+    # @param error [LoadError]
+    def initialize(error)
+      @error = error
+      @text = error.message
+    end
+
+    # @return [String] what can't be loaded, why, where it was required, and what to do
+    def message
+      return @text if defined?(Native::NotBuilt) && @error.is_a?(Native::NotBuilt)
+
+      "#{Visible.lines(@text)}#{" (required at #{place})" if place}\n#{advice}"
+    end
+
+    private
+
+    def place
+      line = @error.backtrace&.find { |frame| !REQUIRE.match?(frame) }
+      line && line[/\A.*?:\d+/].delete_prefix("#{Dir.pwd}/")
+    end
+
+    def advice
+      file = @text[EXTENSION, :file]
+      return advice_for_extension(file) if file
+
+      "Ruby #{RUBY_VERSION} does not find it. Install the gem that it is part of" \
+        "#{", and name it in the Gemfile" if bundler?}"
+    end
+
+    def advice_for_extension(file)
+      name = file[GEM, :name]
+      unless name
+        return "This extension does not work with Ruby #{RUBY_VERSION}, or a library that it needs is missing. " \
+               "Install what it is part of again: Ruby itself, or a gem"
+      end
+
+      "The extension of the gem #{name} does not work with Ruby #{RUBY_VERSION}, or a library that it needs is " \
+        "missing. Build it again: #{bundler? ? "bundle" : "gem"} pristine #{name}"
+    end
+
+    def bundler? = defined?(::Bundler::ORIGINAL_ENV) ? true : false
+  end
+end

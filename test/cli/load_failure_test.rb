@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+require "heddle/cli"
+
+# A library that the command needs and that can't be loaded: one message that says what to do, and no backtrace.
+class LoadFailureTest < Minitest::Test
+  HEDDLE = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle"].freeze
+
+  def setup
+    @folder = Dir.mktmpdir
+    write("config.ru", "run ->(_env) { [200, {}, []] }")
+  end
+
+  def teardown = FileUtils.remove_entry(@folder)
+
+  def write(path, content)
+    full = File.join(@folder, path)
+    FileUtils.mkdir_p(File.dirname(full))
+    File.write(full, content)
+    full
+  end
+
+  # No file that is an extension is in it.
+  def break_extension(name, folder)
+    file = write("#{folder}/#{name}_extension.#{RbConfig::CONFIG["DLEXT"]}", "no library")
+    write("#{folder}/#{name}.rb", "require #{file.inspect}")
+  end
+
+  def assert_fails(expected, *arguments, load_path: "broken", **environment)
+    environment = { "RUBYLIB" => [File.join(@folder, load_path), ENV.fetch("RUBYLIB", nil)].compact.join(":"),
+                    "XDG_RUNTIME_DIR" => @folder, **environment.transform_keys(&:to_s) }
+    output, errors, status = Open3.capture3(environment, *HEDDLE, *arguments, chdir: @folder)
+    errors = errors.lines.grep_v(/\AIgnoring /).join
+
+    assert_equal ["", 1], [output, status.exitstatus], errors
+    assert_match expected, errors
+    refute_match(/^\s+from |:\d+:in /, errors)
+  end
+
+  def test_an_extension_that_does_not_work
+    break_extension("json", "broken")
+    expected = %r{\Aheddle: /\S+json_extension\.\w+: .* \(required at \S*broken/json\.rb:1\)
+heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Install .* again: Ruby itself, or a gem$}
+
+    [%w[serve -p 0], %w[serve -p 0 --workers 2], %w[demo -p 0], %w[status], %w[top], %w[doctor]].each do |arguments|
+      assert_fails(expected, *arguments)
+    end
+  end
+
+  def test_an_extension_of_a_gem
+    folder = "gems/json-2.9.1/lib"
+    break_extension("json", folder)
+
+    assert_fails(/^heddle: The extension of the gem json does not work .*gem pristine json$/, "serve", "-p", "0",
+                 load_path: folder)
+  end
+
+  # The process that loads the application needs it, and no process before.
+  def test_a_library_that_the_workers_need
+    write("broken/zlib.rb", "raise LoadError, 'cannot load such file -- zlib.so'")
+    expected = %r{\Aheddle: cannot load such file -- zlib\.so \(required at \S*broken/zlib\.rb:1\)
+(?:heddle: )?Ruby \S+ does not find it\. Install the gem}
+
+    [%w[--workers 0], %w[--workers 2]].each { |workers| assert_fails(expected, "serve", "-p", "0", *workers) }
+  end
+
+  def test_the_extension_of_heddle_is_not_built
+    assert_fails(/\Aheddle: Heddle's C extension is not built for Ruby .*gem pristine heddle.*\n\z/,
+                 "serve", "-p", "0", HEDDLE_NATIVE: "nonsense")
+  end
+end
