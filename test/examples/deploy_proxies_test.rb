@@ -46,6 +46,21 @@ class DeployProxiesTest < Minitest::Test
     end
   end
 
+  # -- Caddy ----------------------------------------------------------------------------------------------------------
+
+  def test_caddy_which_passes_early_hints_on
+    program = need_program("caddy")
+    socket = path("http.sock")
+    serve("--bind", "unix:#{socket}?mode=666", "--early-hints", "always", address: /serves .* on (\S+)$/)
+    urls = run_caddy(program, socket)
+
+    everything_passes(*urls)
+    urls.each do |url|
+      assert_equal %w[103 200], statuses("#{url}/")
+      a_client_can_not_forge_its_address_or_that_of_the_site(url, URI(url).scheme)
+    end
+  end
+
   # -- Thruster -------------------------------------------------------------------------------------------------------
 
   def test_thruster_which_passes_early_hints_on

@@ -99,6 +99,29 @@ module Proxies
     ["http://127.0.0.1:#{plain}", "https://127.0.0.1:#{secure}"]
   end
 
+  # Around the file's sites: nothing is installed, and no authority is asked for a certificate.
+  CADDY = <<~TEXT
+    {
+      admin off
+      auto_https off
+      storage file_system %<folder>s/caddy
+    }
+  TEXT
+
+  # @return [Array<String>] URLs of Caddy, plain and with TLS and HTTP/2, in front of the server on this socket
+  def run_caddy(program, socket)
+    plain, secure = free_ports(2)
+    cert, key = certificate
+    site = file("caddy/Caddyfile").gsub("/run/shop/http.sock", socket).sub("/srv/shop/public", path("public"))
+    sites = { "http://:#{plain}" => "", "https://:#{secure}" => "tls #{cert} #{key}" }.map do |address, tls|
+      site.sub("shop.example.org {", "#{address} {\nbind 127.0.0.1\n#{tls}")
+    end
+    File.write(path("Caddyfile"), format(CADDY, folder: @folder) + sites.join)
+    environment = { "HOME" => @folder, "XDG_DATA_HOME" => @folder, "XDG_CONFIG_HOME" => @folder }
+    run_proxy(program, "run", "--config", path("Caddyfile"), ports: [plain, secure], environment:)
+    ["http://127.0.0.1:#{plain}", "https://127.0.0.1:#{secure}"]
+  end
+
   def curl(*arguments)
     program = need_program("curl")
     output, status = Open3.capture2e(program, "--silent", "--show-error", "--insecure", "--max-time", PATIENCE.to_s,
