@@ -25,7 +25,7 @@ static int setup_ring(unsigned entries, struct io_uring_params *parameters)
     return (int)syscall(__NR_io_uring_setup, entries, parameters);
 }
 
-static int refusal(int error, char *reason, size_t size)
+static int explain_error(int error, char *reason, size_t size)
 {
     const char *why = error == ENOSYS  ? "this kernel has no io_uring"
                       : error == EPERM || error == EACCES
@@ -42,13 +42,13 @@ int heddle_ring_probe(char *reason, size_t size)
     struct io_uring_params parameters;
     int fd = setup_ring(8, &parameters);
     if (fd < 0)
-        return refusal(errno, reason, size);
+        return explain_error(errno, reason, size);
     /* A seccomp filter may forbid this call alone. */
     long entered = syscall(__NR_io_uring_enter, fd, 0, 0, 0, NULL, 0);
     int error = errno;
     close(fd);
     if (entered < 0)
-        return refusal(error, reason, size);
+        return explain_error(error, reason, size);
     const unsigned needed = HEDDLE_FEAT_SINGLE_MMAP | HEDDLE_FEAT_NODROP | HEDDLE_FEAT_EXT_ARG;
     if ((parameters.features & needed) != needed) {
         snprintf(reason, size, "this kernel's io_uring lacks features that Heddle needs");
