@@ -10,6 +10,7 @@ class ClusterMoldingTest < Minitest::Test
   Configuration = Struct.new(:name) do
     def reload = self
     def needing_restart(_) = nil
+    def check_selector = nil
     def check_body_folder = nil
     def web_socket_origins = nil
   end
@@ -20,13 +21,19 @@ class ClusterMoldingTest < Minitest::Test
     def keep = nil
   end
   Master = Struct.new(:fleet, :commons, :folder)
+  Systemd = Struct.new(:heard) do
+    def reloading = heard << :reloading
+    def reloaded(problem) = heard << problem
+  end
   Fleet = Struct.new(:mold) { def empty? = false }
 
   def setup
     @lines = []
     @tries = 0
     @fleet = Fleet.new
-    @molding = Cluster::Molding.new(Master.new(@fleet, Commons.new, Folder.new), [], nil, Configuration.new, self) do
+    @systemd = Systemd.new([])
+    master = Master.new(@fleet, Commons.new, Folder.new)
+    @molding = Cluster::Molding.new(master, [], @systemd, Configuration.new, self) do
       @tries += 1
       raise Errno::EAGAIN, "fork(2)"
     end
@@ -44,6 +51,8 @@ class ClusterMoldingTest < Minitest::Test
     @molding.reload
 
     assert_match(/\Anot reloaded: .*fork\(2\); the workers go on as they are\z/, @lines.first)
+    assert_equal :reloading, @systemd.heard.first
+    assert_match(/fork\(2\)\z/, @systemd.heard.last)
   end
 
   def test_in_place_of_one_that_died_it_is_tried_again_and_again

@@ -46,6 +46,23 @@ class ClusterSystemdTest < Minitest::Test
     assert_equal "STOPPING=1\nSTATUS=stopping\n", heard("STOPPING")
   end
 
+  # systemd waits for both messages of each reload.
+  def test_a_reload_that_fails_is_over_at_once_and_the_status_says_why
+    serve
+    heard("READY")
+    File.write(path("heddle.rb"), "workerz 3")
+    signal("HUP")
+    heard("RELOADING")
+
+    assert_match(/^STATUS=2 workers serve .*; not reloaded: heddle\.rb:1: there is no option workerz/, heard("READY"))
+    File.delete(path("heddle.rb"))
+    File.write(path("config.ru"), "raise 'no database'")
+    signal("HUP")
+    heard("RELOADING")
+
+    assert_match(/^STATUS=2 workers serve .*; not reloaded: config\.ru can't be loaded: .*no database/, heard("READY"))
+  end
+
   def test_it_lives_as_long_as_some_worker_does
     serve("WATCHDOG_USEC" => "200000")
     heard("READY")

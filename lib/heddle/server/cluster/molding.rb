@@ -52,6 +52,7 @@ module Heddle
         def reload
           return @again = true if @reload
 
+          @systemd.reloading
           folder.follow
           newer = configuration.reload
           newer.check_selector
@@ -60,11 +61,12 @@ module Heddle
           configuration.needing_restart(newer) { |text| @log.notice(text) }
           commons.renew_tls(newer, @log)
           mold = @start.call(newer)
-          @systemd.reloading
-          @reload = Reload.new(fleet, mold, @log) { |former| reloaded(former) }
+          @reload = Reload.new(fleet, mold, @log) { |former, problem| reloaded(former, problem) }
         rescue ConfigurationError, BootError, SystemCallError => e
           folder.go_back
-          @log.notice("not reloaded: #{one_line(e.message)}; the workers go on as they are")
+          problem = one_line(e.message)
+          @log.notice("not reloaded: #{problem}; the workers go on as they are")
+          @systemd.reloaded(problem)
         end
 
         # A worker that has served enough requests becomes the mold, and the others are forked from it.
@@ -76,7 +78,7 @@ module Heddle
           worker.mold.warm = true # once is enough, also if it fails
           mold = @molds.make_of(worker)
           mold.warm = true
-          @reload = Reload.new(fleet, mold, @log, name: "reforked", result: "with the memory of a warm one") do |former|
+          @reload = Reload.new(fleet, mold, @log, name: "reforked", result: "with the memory of a warm one") do |former, _|
             reloaded(former)
           end
           fleet.start(worker.index, replaces: worker) or @reload.abandon("no worker can be started now")
@@ -216,13 +218,13 @@ module Heddle
           @master.reload
         end
 
-        def reloaded(former)
+        def reloaded(former, problem = nil)
           newest = fleet.mold&.configuration
           @configuration = newest if newest
           fleet.mold.equal?(@reload.mold) ? folder.keep : folder.go_back
           @molds.end_one(former) if former
           @reload = nil
-          @systemd.reloaded
+          @systemd.reloaded(problem)
         end
 
         # Leaves out the lines of code that the message of a syntax error has.

@@ -10,7 +10,8 @@ module Heddle
         # @param log [#notice]
         # @param name [String] what the log calls it
         # @param result [String] what the new workers do then, for the log
-        # @param done [#call] with the mold that is needed no more, if there is one, when it is over
+        # @param done [#call] when it is over, with the mold that is needed no more, if there is one, and the reason
+        #   why the workers are the old ones, if they are
         def initialize(fleet, mold, log, name: "reloaded", result: "the new code", &done)
           @fleet = fleet
           @mold = mold
@@ -41,18 +42,18 @@ module Heddle
           return if @fleet.workers.any? { |worker| worker.state == :coming || former?(worker) }
 
           @log.notice("#{@name}: #{@replaced} #{@replaced == 1 ? "worker serves" : "workers serve"} #{@result}")
-          @done.call(@former)
+          @done.call(@former, nil)
         end
 
         # @param reason [String, nil] nil: on request
         # @return [void]
         def abandon(reason)
           @log.notice("not #{@name}: #{reason}; the workers go on as they are") if reason
-          return @done.call(mold) unless @activated
-          return @done.call(nil) if @former.nil? || @former.silent? # there is no other to go back to
+          return @done.call(mold, reason) unless @activated
+          return @done.call(nil, reason) if @former.nil? || @former.silent? # there is no other to go back to
 
           @fleet.mold = @former
-          @done.call(mold)
+          @done.call(mold, reason)
         end
 
         private

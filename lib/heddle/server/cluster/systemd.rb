@@ -16,23 +16,26 @@ module Heddle
         end
 
         # All workers serve, for the first time or again.
+        # @param problem [String, nil] why they serve the code from before the reload
         # @return [void]
-        def ready
+        def ready(problem = nil)
           @served = true
           count = @master.fleet.size
-          @notify.ready("#{count} #{count == 1 ? "worker serves" : "workers serve"} #{@master.commons.urls.join(", ")}")
+          text = "#{count} #{count == 1 ? "worker serves" : "workers serve"} #{@master.commons.urls.join(", ")}"
+          @notify.ready(problem ? "#{text}; not reloaded: #{problem}" : text)
         end
 
-        # New workers replace the old ones; {#reloaded} follows. Before the first worker serves there is nothing to
-        # report.
+        # New workers replace the old ones; {#reloaded} follows, because systemd waits for it. Before the first worker
+        # serves there is nothing to report.
         # @return [void]
         def reloading
           @notify.reloading if @served
         end
 
+        # @param problem [String, nil] see {#ready}
         # @return [void]
-        def reloaded
-          ready if @served
+        def reloaded(problem = nil)
+          ready(problem) if @served
         end
 
         # @param pid [Integer, nil] of the master that takes over; nil: there is none
