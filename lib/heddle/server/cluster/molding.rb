@@ -78,7 +78,7 @@ module Heddle
           worker.mold.warm = true # once is enough, also if it fails
           mold = @molds.make_of(worker)
           mold.warm = true
-          @reload = Reload.new(fleet, mold, @log, name: "reforked", result: "with the memory of a warm one") do |former, _|
+          @reload = Reload.new(fleet, mold, @log, name: "reforked", result: "with the memory of a warm one") do |former|
             reloaded(former)
           end
           fleet.start(worker.index, replaces: worker) or @reload.abandon("no worker can be started now")
