@@ -61,6 +61,13 @@ class AbandonedQueryTest < Minitest::Test
       assert_equal({ "empty" => 42, "amid" => 42 }, seen)
     end
 
+    define_method("test_#{library}_hands_out_no_connection_of_mysql2_amid_a_streamed_result") do
+      seen = database_program("streamed_program", library, "mysql2", limit: 1)
+
+      assert_equal [true, true], seen.delete("kept")
+      assert_equal({ "block" => 42, "within" => 42, "around" => 42, "kill" => 42 }, seen)
+    end
+
     define_method("test_#{library}_discards_a_connection_whose_cancel_is_not_confirmed") do
       seen = database_program("unconfirmed_program", library, "pg", limit: 1)
 

@@ -59,11 +59,15 @@ module Heddle
 
       # Put before the adapters for MySQL and MariaDB.
       module MysqlAdapter
-        # The driver has closed the connection of an abandoned query: this one connects again at its next use.
+        # The driver has closed the connection of an abandoned query: this one connects again at its next use. So it
+        # does after a streamed result of mysql2 that was left before its end.
         #
         # @api private
         def heddle_settle
-          disconnect! if @raw_connection&.closed?
+          return unless (raw = @raw_connection)
+          return disconnect! if raw.closed?
+
+          heddle_part if defined?(::Mysql2::Client) && raw.is_a?(::Mysql2::Client) && Mysql2.streaming?(raw)
         end
 
         # The driver's connection ends last: in a killed fiber that does not return.

@@ -32,22 +32,56 @@ module Heddle
 
         def query(*, **) = heddle_guard(EXPECTED) { super }
 
+        # @api private
+        # @return [Boolean] is the rest of a streamed result still to come? The server takes no query before.
+        def heddle_streaming? = !@heddle_stream.nil? && !@heddle_stream.heddle_read?
+
         private
 
         # Called by `query` of the driver.
-        def _query(*)
-          return super unless Fiber.current_scheduler.is_a?(Scheduler)
+        #
+        # @param options [Hash] those of the client and of this query
+        def _query(_sql, options)
+          result = heddle_interruptible { super }
+          @heddle_stream = (result if options[:stream] == true)
+          result
+        end
 
-          Thread.handle_interrupt(INTERRUPTIBLE) { super }
+        def heddle_interruptible(&)
+          return yield unless Fiber.current_scheduler.is_a?(Scheduler)
+
+          Thread.handle_interrupt(INTERRUPTIBLE, &)
         end
 
         # The driver has done so already when the wait for an answer was interrupted.
         def heddle_disconnect = close
       end
 
+      # Put before Mysql2::Result, which does not tell whether a streamed result was read to its end.
+      module Result
+        # @api private
+        # @return [Boolean]
+        def heddle_read? = @heddle_read || false
+
+        def each(*, **)
+          value = super
+          @heddle_read = true
+          value
+        end
+
+        def free
+          super
+          @heddle_read = true # the driver has read the rest
+          nil
+        end
+      end
+
       class << self
         # @return [void]
-        def install = ::Mysql2::Client.prepend(Guard)
+        def install
+          ::Mysql2::Client.prepend(Guard)
+          ::Mysql2::Result.prepend(Result)
+        end
 
         # @param connection [::Mysql2::Client]
         # @return [Boolean]
@@ -60,8 +94,10 @@ module Heddle
         # Asks the socket, not the server, and lets no other fiber run meanwhile.
         #
         # @param connection [::Mysql2::Client] an idle one
-        # @return [Boolean] false where the server has closed it, or is about to
+        # @return [Boolean] false where the server has closed it, or is about to; or has more to send
         def alive?(connection)
+          return false if streaming?(connection)
+
           socket = IO.for_fd(connection.socket, autoclose: false)
           Fiber.blocking { socket.wait_readable(0) }.nil?
         rescue ::Mysql2::Error
@@ -70,7 +106,11 @@ module Heddle
 
         # @param connection [::Mysql2::Client]
         # @return [Boolean] whether the connection can be given to another fiber
-        def clean(connection) = !connection.closed?
+        def clean(connection) = !connection.closed? && !streaming?(connection)
+
+        # @param connection [::Mysql2::Client]
+        # @return [Boolean] was a streamed result left before its end?
+        def streaming?(connection) = connection.is_a?(Guard) && connection.heddle_streaming?
 
         # Ends the connection, here and on the server, without a wait: another fiber kills it.
         #
