@@ -11,9 +11,11 @@ class ClientCase < Minitest::Test
 
   Client = Heddle::HTTP::Client
 
+  # The kernel may give a later test the same port: what is known of this one's servers must not be known of that one's.
   def teardown
-    Client::Connections.close_idle
     @servers&.each(&:close)
+    Client::Connections.close_idle
+    Client::Connections.drop_unused(0)
   end
 
   def serve(...)
