@@ -42,6 +42,16 @@ module Heddle
           Databases.install # the driver was loaded with the adapter
           super
         end
+
+        private
+
+        # With MySQL and MariaDB the first transactions ask the server for its version, to know about savepoints. So they
+        # do before anything is noted: at the end of an interrupted one Sequel would ask again, with a closed connection,
+        # or look for what it had not noted (NoMethodError).
+        def _transaction(...)
+          supports_savepoints?
+          super
+        end
       end
 
       # Put before the classes of pools: a connection that was closed, when its query was abandoned or by the server, is
@@ -162,6 +172,13 @@ module Heddle
         end
       end
 
+      # Put before Sequel's own method: its one mutex guards the list of open transactions, among others. The fiber does
+      # not switch meanwhile. Were it interrupted there, its connection would go back to the pool with the transaction
+      # still in the list, and the next transaction with that connection would send no BEGIN.
+      module DataMutex
+        def synchronize(&) = Fiber.blocking { super }
+      end
+
       # Put before the classes of pools whose mutex is held for moments only, and never during a wait.
       module QueueMutex
         # A thread that fills the queue may have the mutex. The fiber does not switch meanwhile: were it interrupted or
@@ -173,6 +190,7 @@ module Heddle
       class << self
         # @return [void]
         def install
+          ::Sequel.singleton_class.prepend(DataMutex)
           ::Sequel::Database.prepend(Database)
           ::Sequel.synchronize { ::Sequel::DATABASES.dup }.each { |database| prepare(database) }
         end
