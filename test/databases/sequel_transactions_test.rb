@@ -10,8 +10,10 @@ class SequelTransactionsTest < Minitest::Test
     define_method("test_an_interrupted_transaction_stays_in_no_list_with_#{driver}") do
       seen = database_program("contended_program", "sequel", driver, limit: 1)
 
-      assert_equal({ "cancel add_transaction" => [nil, 0], "kill add_transaction" => [nil, 0],
-                     "cancel remove_transaction" => [42, 0], "kill remove_transaction" => [42, 0] }, seen)
+      assert_equal ["cancel add_transaction", "cancel remove_transaction", "kill add_transaction",
+                    "kill remove_transaction"], seen.keys.sort
+      assert_equal [0], seen.values.map(&:last).uniq, seen
+      assert_empty seen.values.map(&:first) - [nil, 42], "the task ended in time, or was interrupted"
     end
   end
 
