@@ -307,6 +307,47 @@ class BlockHooksTest < Minitest::Test
     end
   end
 
+  # The owner's unlock has woken the first of those that wait, which is struck before it has its turn.
+  { "killed" => :kill.to_proc, "raised_in" => ->(fiber) { fiber.raise("stop") } }.each do |name, strike|
+    define_method("test_a_fiber_#{name}_when_it_was_woken_for_a_mutex_passes_its_turn_on") do
+      order = []
+      scheduled do
+        mutex = Mutex.new
+        mutex.lock
+        struck, *others = Array.new(3) do |number|
+          Fiber.schedule do
+            mutex.synchronize { order << number }
+          rescue RuntimeError
+            order << :struck
+          end
+        end
+        mutex.unlock
+        strike.call(struck)
+        until_true { others.none?(&:alive?) }
+      end
+
+      assert_equal [1, 2], order - [:struck]
+    end
+  end
+
+  # A file that one fiber loads and others wait for: Ruby has a Mutex of its own for that.
+  def test_a_fiber_killed_when_its_turn_to_load_a_file_comes_passes_it_on
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "slow.rb")
+      File.write(path, "$load_gate.pop\n")
+      $load_gate = Queue.new # rubocop:disable Style/GlobalVars -- the file that is loaded knows nothing else
+      scheduled do
+        loading, struck, *others = Array.new(4) { Fiber.schedule { require path } }
+        loading.kill
+        struck.kill
+        $load_gate.close # rubocop:disable Style/GlobalVars
+        until_true { others.none?(&:alive?) }
+      end
+
+      assert_includes $LOADED_FEATURES, path
+    end
+  end
+
   def test_a_monitor_can_be_entered_again_by_its_owner_only
     scheduled do
       monitor = Monitor.new

@@ -8,6 +8,8 @@
 
 #include <ruby/debug.h>
 
+#include <string.h>
+
 static VALUE mutex_class;
 
 /* True: the park was woken. False: the timeout passed first. */
@@ -94,6 +96,49 @@ static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
     rb_jump_tag(state);
 }
 
+/* Also one of Ruby's own, which has no class. */
+static bool is_mutex(VALUE blocker)
+{
+    return RB_TYPE_P(blocker, T_DATA) && RTYPEDDATA_P(blocker) &&
+           strcmp(RTYPEDDATA_TYPE(blocker)->wrap_struct_name, "mutex") == 0;
+}
+
+typedef struct {
+    heddle_park park;
+    VALUE mutex;
+    bool ended;
+} mutex_wait;
+
+static VALUE wait_for_unlock(VALUE data)
+{
+    mutex_wait *self = (mutex_wait *)data;
+    heddle_park_wait(&self->park);
+    self->ended = true;
+    return Qnil;
+}
+
+/*
+ * Mutex#unlock wakes one fiber of those that wait. If Fiber#kill or Fiber#raise strikes that one before its turn, the
+ * others would wait for ever: it passes the wake-up on.
+ */
+static VALUE pass_unlock_on(VALUE data)
+{
+    mutex_wait *self = (mutex_wait *)data;
+    bool left = self->park.unblocked && !self->ended;
+    heddle_park_leave(&self->park);
+    if (left && RTEST(rb_mutex_trylock(self->mutex)))
+        rb_mutex_unlock(self->mutex);
+    return Qnil;
+}
+
+static void park_for_mutex(heddle_loop *loop, VALUE mutex)
+{
+    mutex_wait self = {.mutex = mutex};
+    heddle_park_enter(loop, &self.park);
+    self.park.blocked = true;
+    rb_ensure(wait_for_unlock, (VALUE)&self, pass_unlock_on, (VALUE)&self);
+}
+
 /*
  * call-seq: block(blocker, timeout = nil) -> true or false
  *
@@ -113,6 +158,10 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
     }
     if (timeout < 0 && is_locking_again(argv[0])) {
         park_to_lock_again(loop, argv[0]);
+        return Qtrue;
+    }
+    if (timeout < 0 && is_mutex(argv[0])) {
+        park_for_mutex(loop, argv[0]);
         return Qtrue;
     }
     return park_for(loop, timeout, true) ? Qtrue : Qfalse;
