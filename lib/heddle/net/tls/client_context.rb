@@ -10,20 +10,53 @@ module Heddle
       class ClientContext
         # Sessions kept; the oldest goes first.
         SESSIONS = 256
-        private_constant :SESSIONS
+        # Sets of options whose contexts and sessions are kept; the one not asked for the longest goes first.
+        KNOWN = 256
+        private_constant :SESSIONS, :KNOWN
+
+        @lock = Mutex.new
+        @known = {}
+        @sessions = {}
 
         # With the system's certificates. One for the process.
         # @return [ClientContext]
         def self.default = @default ||= new
 
-        # Clients with the same options share sessions and connections.
-        # @return [ClientContext]
-        def self.for(options) = (@known ||= {})[options] ||= new(**options)
+        class << self
+          # Clients with the same options share sessions and connections. When one of their files has been replaced, a
+          # new context reads it; those that were made before keep what they have read.
+          # @return [ClientContext]
+          def for(options) = keep(@known, options) { new(**options) }
 
-        # @api private
-        # @param options [Hash] all but the protocols
-        # @return [Hash] their sessions, by server
-        def self.sessions(options) = (@sessions ||= {})[options] ||= {}
+          # @api private
+          # @param options [Hash] all but the protocols
+          # @return [Hash] their sessions, by server
+          def sessions(options) = keep(@sessions, options) { {} }
+
+          private
+
+          def keep(table, options)
+            key = [options, options.slice(:ca, :cert, :key).transform_values { |source| stamp(source) }]
+            found = @lock.synchronize { (hit = table.delete(key)) && table[key] = hit }
+            return found if found
+
+            made = yield
+            @lock.synchronize do
+              table.shift if table.size >= KNOWN
+              table[key] ||= made
+            end
+          end
+
+          # @return [Array, nil] what changes with a file; nil for PEM text
+          def stamp(source)
+            return if source.nil? || source.include?("-----BEGIN")
+
+            found = File.stat(source)
+            [found.ino, found.size, found.mtime]
+          rescue SystemCallError
+            nil # reading it says so
+          end
+        end
 
         # @param ca [String, nil] a file or folder of CA certificates in PEM, in place of the system's
         # @param cert [String, nil] PEM text or file of the client's own certificate, `key` its key
