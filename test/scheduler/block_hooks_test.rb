@@ -335,12 +335,12 @@ class BlockHooksTest < Minitest::Test
     Dir.mktmpdir do |folder|
       path = File.join(folder, "slow.rb")
       File.write(path, "$load_gate.pop\n")
-      $load_gate = Queue.new # rubocop:disable Style/GlobalVars -- the file that is loaded knows nothing else
+      $load_gate = Queue.new # the file that is loaded knows nothing else
       scheduled do
         loading, struck, *others = Array.new(4) { Fiber.schedule { require path } }
         loading.kill
         struck.kill
-        $load_gate.close # rubocop:disable Style/GlobalVars
+        $load_gate.close
         until_true { others.none?(&:alive?) }
       end
 

@@ -45,9 +45,9 @@ module Heddle
 
         private
 
-        # With MySQL and MariaDB the first transactions ask the server for its version, to know about savepoints. So they
-        # do before anything is noted: at the end of an interrupted one Sequel would ask again, with a closed connection,
-        # or look for what it had not noted (NoMethodError).
+        # With MySQL and MariaDB the first transactions ask the server for its version, to know about savepoints. They
+        # do so before anything is noted. Else an interrupted one would ask again, with a closed connection, or look for
+        # what was not noted (NoMethodError).
         def _transaction(...)
           supports_savepoints?
           super
