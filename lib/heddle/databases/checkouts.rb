@@ -125,10 +125,15 @@ module Heddle
       private
 
       def keeps_connections?(scheduler, server)
-        return true if Pool::Waiter.nested?(Concurrency::Context.of(scheduler).task)
+        Pool::Waiter.nested?(Concurrency::Context.of(scheduler).task) || may_hold?(Fiber.current, server)
+      end
 
+      # Asked by a fiber that waits, with the pool's lock.
+      #
+      # @return [Boolean] has this fiber a connection, or can another be opened?
+      def may_hold?(fiber, server)
         holders = holders(server)
-        holders.nil? || holders.include?(Fiber.current)
+        holders.nil? || holders.include?(fiber)
       end
 
       def look_soon(context) = @looking[context] ||= context.clock.add(STEP, Look.new(self, context), :look)

@@ -28,7 +28,8 @@ module Heddle
       def wait_poll(timeout)
         began = Concurrency.now
         heddle_counts.waits += 1
-        connection = heddle_wait { super }
+        scheduler = Fiber.current_scheduler
+        connection = scheduler.is_a?(Scheduler) ? heddle_wait(scheduler) { super } : super
       rescue ::ActiveRecord::ConnectionTimeoutError
         heddle_counts.timeouts += 1
         raise
@@ -37,14 +38,11 @@ module Heddle
         heddle_counts.wait_seconds += Concurrency.now - began
       end
 
-      def heddle_wait(&wait)
-        scheduler = Fiber.current_scheduler
-        return yield unless scheduler.is_a?(Scheduler)
-
+      def heddle_wait(scheduler)
         Concurrency::Context.of(scheduler).wait_for_pool do
           next yield unless @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
 
-          Databases::ActiveRecord::Checkouts.of(@lock).wait(scheduler, &wait)
+          Databases::ActiveRecord::Checkouts.of(@lock).wait(scheduler) { yield }
         end
       end
     end

@@ -62,6 +62,13 @@ module Heddle
 
         private
 
+        # (see Databases::Checkouts#may_hold?) Without a copy: most requests that wait are asked.
+        def may_hold?(fiber, _server)
+          connections = @pool.instance_variable_get(:@connections)
+          @pool.size.nil? || connections.nil? || connections.size < @pool.size ||
+            connections.any? { |one| one.owner.equal?(fiber) }
+        end
+
         # @return [Array<ActiveRecord::ConnectionAdapters::AbstractAdapter>, nil] nil: another can be opened
         def all_connections
           connections = @pool.instance_variable_get(:@connections).to_a.dup
