@@ -59,12 +59,19 @@ module Heddle
 
       # Put before Mysql2::Result, which does not tell whether a streamed result was read to its end.
       module Result
+        # So many rows are read in a few milliseconds, and preemption is not held up.
+        SMALL = 5_000
+        private_constant :SMALL
+
         # @api private
         # @return [Boolean]
         def heddle_read? = @heddle_read || false
 
-        def each(*, **)
-          value = super
+        # The driver reads each row with a native call of its own. That takes less time than the way to an offload
+        # thread and back, so a small result is read in place, before the block gets the first row.
+        def each(*arguments, **options, &block)
+          rows = heddle_read_in_place { super(*arguments, **options, &nil) } if heddle_small?
+          value = rows && !block ? rows : super
           @heddle_read = true
           value
         end
@@ -73,6 +80,20 @@ module Heddle
           super
           @heddle_read = true # the driver has read the rest
           nil
+        end
+
+        private
+
+        # The driver keeps the rows. Read again, they need a block.
+        def heddle_read_in_place(&)
+          @heddle_read = true
+          Heddle.without_offload(&)
+        end
+
+        # @return [Boolean] is it in the client's memory, small, and not read yet?
+        def heddle_small?
+          !@heddle_read && Fiber.current_scheduler.is_a?(Scheduler) && !@query_options[:stream] &&
+            @query_options[:cache_rows] && count <= SMALL
         end
       end
 

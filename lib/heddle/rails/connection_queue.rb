@@ -38,11 +38,11 @@ module Heddle
         heddle_counts.wait_seconds += Concurrency.now - began
       end
 
-      def heddle_wait(scheduler)
+      def heddle_wait(scheduler, &wait)
         Concurrency::Context.of(scheduler).wait_for_pool do
           next yield unless @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
 
-          Databases::ActiveRecord::Checkouts.of(@lock).wait(scheduler) { yield }
+          Databases::ActiveRecord::Checkouts.of(@lock).wait(scheduler, &wait)
         end
       end
     end
