@@ -50,10 +50,7 @@ module Heddle
         failure = @context.leave(failure) if @context.hosting?
         fail_with(exchange, failure) if failure
       ensure
-        unless plain
-          close_body(exchange, answer) if answer
-          report_violation(exchange) if exchange.response?
-        end
+        end_response(exchange, answer) unless plain
         notify(exchange, finished, env, answer, failure) unless finished.nil? || finished.empty?
       end
 
@@ -68,6 +65,12 @@ module Heddle
 
       def input_of(exchange)
         exchange.received? ? Input.new(exchange.take_body || String.new) : StreamedInput.new(exchange.body)
+      end
+
+      # Not after a plain answer: it has no body to close, and C has sent it as it is.
+      def end_response(exchange, answer)
+        close_body(exchange, answer) if answer
+        report_violation(exchange) if exchange.response?
       end
 
       def report_violation(exchange)
