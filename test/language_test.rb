@@ -134,4 +134,13 @@ class LanguageTest < Minitest::Test
     pattern = file.end_with?(".rb") ? /(?:^ *# .*\n)+/ : %r{/\*.*?\*/}m
     text(file).scan(pattern).map { |comment| comment.gsub(%r{^ *(?:#|/?\*)|\*/}, " ").split.join(" ") }
   end
+
+  # RuboCop looks at Ruby alone.
+  def test_lines_of_c_have_at_most_120_columns
+    long = Dir["ext/heddle/**/*.{c,h}"].flat_map do |file|
+      File.foreach(file, chomp: true).with_index(1).filter_map { |line, n| "#{file}:#{n}" if line.size > 120 }
+    end
+
+    assert_empty long
+  end
 end

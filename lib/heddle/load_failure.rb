@@ -10,7 +10,7 @@ module Heddle
     # The folder of a gem, or of its extensions.
     GEM = %r{/(?:gems|extensions/[^/]+/[^/]+)/(?<name>[^/]+)-\d[^/-]*(?:-[^/]+)?/}
     # Frames of `require` itself.
-    REQUIRE = %r{\A<internal:|/rubygems/|/bundled_gems\.rb:|/bundler/|/bootsnap/|/zeitwerk/}
+    REQUIRE = %r{\A<internal:|/bundled_gems\.rb:|/lib/(?:ruby/[^/]+/(?:rubygems|bundler)|bundler|bootsnap|zeitwerk)/}
     private_constant :EXTENSION, :GEM, :REQUIRE
 
     # @param error [LoadError]

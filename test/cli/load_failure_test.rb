@@ -69,6 +69,17 @@ heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Install .* 
     [%w[--workers 0], %w[--workers 2]].each { |workers| assert_fails(expected, "serve", "-p", "0", *workers) }
   end
 
+  def test_the_place_is_the_first_that_is_not_of_require_itself
+    error = LoadError.new("cannot load such file -- oil")
+    error.set_backtrace(["<internal:/usr/lib/ruby/3.4.0/rubygems/core_ext/kernel_require.rb>:136:in 'require'",
+                         "/usr/lib/ruby/3.4.0/bundled_gems.rb:82:in 'require'",
+                         "/gems/bootsnap-1.18.4/lib/bootsnap/load_path_cache.rb:30:in 'require'",
+                         "/srv/rubygems/vendor/ruby/3.4.0/bundler/gems/loom-1a2b3c/lib/loom.rb:7:in '<main>'"])
+
+    assert_includes Heddle::LoadFailure.new(error).message, "(required at /srv/rubygems/vendor/ruby/3.4.0/bundler/" \
+                                                            "gems/loom-1a2b3c/lib/loom.rb:7)"
+  end
+
   def test_the_extension_of_heddle_is_not_built
     assert_fails(/\Aheddle: Heddle's C extension is not built for Ruby .*gem pristine heddle.*\n\z/,
                  "serve", "-p", "0", HEDDLE_NATIVE: "nonsense")

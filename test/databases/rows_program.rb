@@ -6,7 +6,7 @@
 require_relative "support/access"
 require "json"
 
-ROWS = "SET STATEMENT max_recursive_iterations = 6000 FOR WITH RECURSIVE r(n) AS " \
+ROWS = "SET STATEMENT max_recursive_iterations = 2000 FOR WITH RECURSIVE r(n) AS " \
        "(SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < %<n>d) SELECT n FROM r LIMIT %<n>d"
 
 def ask(rows, **) = ACCESS.raw { |connection| yield connection.query(format(ROWS, n: rows), **) }
@@ -27,6 +27,14 @@ def collect(result, **)
   rows
 end
 
+def read_closed(statement)
+  result = statement.execute
+  statement.close
+  result.to_a
+rescue Mysql2::Error => e
+  e.message
+end
+
 WAYS = {
   block: -> { ask(3) { |result| collect(result) } },
   again: -> { ask(3) { |result| [collect(result), collect(result)].uniq } },
@@ -35,6 +43,9 @@ WAYS = {
   to_a: -> { ask(3, as: :array, &:to_a) },
   break: -> { ask(3, as: :array) { |result| [result.first, result.first, collect(result)] } },
   none: -> { ask(0) { |result| result.to_a.size } },
+  not_kept: -> { ask(3, as: :array) { |result| collect(result, cache_rows: false) } },
+  statement: -> { ACCESS.raw { |connection| connection.prepare("SELECT 1 UNION SELECT 2").execute(as: :array).to_a } },
+  closed_statement: -> { ACCESS.raw { |connection| read_closed(connection.prepare("SELECT 1")) } },
   uncached: -> { ask(3, as: :array, cache_rows: false) { |result| collect(result) } },
   stream: -> { ask(3, as: :array, stream: true, cache_rows: false) { |result| collect(result) } },
   waiting: -> { ask(3, as: :array) { |result| result.map { |row| sleep(0.001) && row } } }
@@ -43,6 +54,6 @@ WAYS = {
 Heddle.enable :offload
 seen = Heddle.run do
   ways = WAYS.transform_values(&:call)
-  { ways:, small: count_offloaded { ask(5_000, &:to_a) }, large: count_offloaded { ask(5_001, &:to_a) } }
+  { ways:, small: count_offloaded { ask(1_000, &:to_a) }, large: count_offloaded { ask(1_001, &:to_a) } }
 end
 puts JSON.generate(seen)

@@ -141,8 +141,8 @@ ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, 
 /* -- all of this process ------------------------------------------------------------------------------------------ */
 
 /*
- * Counts bytes of memory in large buffers, and in bodies above body_buffer that have no file. False: there would be more
- * than HEDDLE_SPOOL_LARGE_BUFFERS. On any thread.
+ * Counts bytes of memory in large buffers, and in bodies above body_buffer that have no file. False: there would be
+ * more than HEDDLE_SPOOL_LARGE_BUFFERS. On any thread.
  */
 bool heddle_body_memory_acquire(size_t bytes);
 void heddle_body_memory_release(size_t bytes);

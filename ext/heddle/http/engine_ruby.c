@@ -179,8 +179,8 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
  * call-seq: drain(close_code = 1001, seconds = 0) -> nil
  *
  * From now on every response tells its client that it is the connection's last. WebSockets are closed with this code
- * within +seconds+, at most a hundred a second if the time allows that. Until then a callback that runs, and on_shutdown,
- * come first.
+ * within +seconds+, at most a hundred a second if the time allows that. Until then a callback that runs, and
+ * on_shutdown, come first.
  */
 static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 {

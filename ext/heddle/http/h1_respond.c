@@ -94,8 +94,8 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
     heddle_response_head_write(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
     bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH;
     /* Application code may have run. */
-    if (!heddle_exchange_connection(handle) || head.has_internal || head.declared_chunked || head.framing > HEDDLE_CONTENT_BY_LENGTH ||
-        heddle_content_size(body) != size) {
+    if (!heddle_exchange_connection(handle) || head.has_internal || head.declared_chunked ||
+        head.framing > HEDDLE_CONTENT_BY_LENGTH || heddle_content_size(body) != size) {
         out->used = start;
         return false;
     }

@@ -328,8 +328,8 @@ static VALUE end_batch(VALUE self)
  *
  * In a Heddle loop the other ready fibers run before it returns. If there were several datagrams, those that are sent
  * before it returns are queued, and leave together: when it returns, when 64 are queued, and with the first one that is
- * sent 1 ms or more after the oldest was queued. So the block should not wait. While one of the other fibers blocks the loop,
- * the responses that the fibers before it have sent stay queued.
+ * sent 1 ms or more after the oldest was queued. So the block should not wait. While one of the other fibers blocks the
+ * loop, the responses that the fibers before it have sent stay queued.
  *
  * Raises IOError when the socket is closed meanwhile.
  */

@@ -292,7 +292,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
     bool failed_callback = false;
     while (!self->ended) {
         if (self->notified) {
-            /* Callbacks of Ruby's own functions are waits: a cancelled one ends as if the exception was raised there. */
+            /* Callbacks of Ruby's own functions are waits: a cancelled one ends as if the exception came from there. */
             int state = answer_callback(self, failed_callback || (out.cancelled && self->job.core));
             failed_callback |= state != 0;
             out.state = state ? state : out.state;

@@ -5,7 +5,7 @@
 #include <ruby/fiber/scheduler.h>
 
 static VALUE probe;      /* a mutex: see in_trap */
-static bool put_off_any; /* set for good by the first postponed exception: while false, no call has to check */
+static bool postponed_any; /* set for good by the first postponed exception: while false, no call has to check */
 
 heddle_loop *heddle_offload_find_loop(void)
 {
@@ -66,13 +66,13 @@ bool heddle_offload_postpone_errors(heddle_loop *loop)
 {
     if (!is_interrupted(loop, rb_fiber_current()))
         return false;
-    put_off_any = true;
+    postponed_any = true;
     return true;
 }
 
 void heddle_offload_raise_postponed(void)
 {
-    heddle_loop *loop = put_off_any ? heddle_offload_find_loop() : NULL;
+    heddle_loop *loop = postponed_any ? heddle_offload_find_loop() : NULL;
     if (loop && heddle_offload_may_interrupt(loop))
         heddle_fiber_raise_pending(loop, rb_fiber_current());
 }
@@ -83,7 +83,7 @@ void heddle_offload_postpone_cancellation(heddle_loop *loop, int state)
     if (!is_exception(rb_errinfo()))
         rb_jump_tag(state);
     VALUE error = heddle_take_errinfo();
-    put_off_any = true;
+    postponed_any = true;
     if (owner->interrupt == Qundef)
         heddle_fiber_interrupt(owner, error);
 }

@@ -22,8 +22,10 @@ bool heddle_offload_is_refused(void);
 /* May an exception be raised in the calling fiber here? Not in a signal handler, nor during a garbage collection. */
 bool heddle_offload_may_interrupt(heddle_loop *loop);
 
-/* Is an exception pending in the calling fiber? Then it is kept for heddle_offload_raise_postponed or the fiber's next
- * wait. */
+/*
+ * Is an exception pending in the calling fiber? Then it is kept for heddle_offload_raise_postponed or the fiber's next
+ * wait.
+ */
 bool heddle_offload_postpone_errors(heddle_loop *loop);
 
 /* Called where an extension checks for interrupts: raises the exceptions that were postponed. */

@@ -20,17 +20,17 @@ static bool is_plain(VALUE answer)
 {
     if (!RB_TYPE_P(answer, T_ARRAY) || RARRAY_LEN(answer) != 3)
         return false;
-    VALUE headers = RARRAY_AREF(answer, 1), body = RARRAY_AREF(answer, 2);
-    return RB_TYPE_P(headers, T_HASH) && RB_TYPE_P(body, T_ARRAY) && RBASIC_CLASS(body) == rb_cArray &&
-           RARRAY_AREF(answer, 0) != INT2FIX(101);
+    VALUE status = RARRAY_AREF(answer, 0), headers = RARRAY_AREF(answer, 1), body = RARRAY_AREF(answer, 2);
+    return FIXNUM_P(status) && status != INT2FIX(101) && RB_TYPE_P(headers, T_HASH) && RB_TYPE_P(body, T_ARRAY) &&
+           RBASIC_CLASS(body) == rb_cArray;
 }
 
 /*
  * call-seq: Heddle::Rack.respond(exchange, answer, wait) -> true or false
  *
- * Sends a plain answer: a Hash of headers without any of Rack's own (rack.hijack), and an Array of Strings, which is not
- * closed. false, and nothing is sent, when it is of another kind. The loop sends the bytes that the client does not take
- * at once, unless +wait+ asks to return after the last byte. Raises InvalidResponse, and ClientGone.
+ * Sends a plain answer: a Hash of headers without any of Rack's own (rack.hijack), and an Array of Strings, which is
+ * not closed. false, and nothing is sent, when it is of another kind. The loop sends the bytes that the client does not
+ * take at once, unless +wait+ asks to return after the last byte. Raises InvalidResponse, and ClientGone.
  */
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {

@@ -98,8 +98,8 @@ static VALUE call_block(VALUE data)
 }
 
 /*
- * As plain Ruby takes them: a limit that never comes, such as Float::INFINITY, is none, and one that has passed already,
- * as a program may compute it, ends the next wait (Ruby 3.4 rejects that one itself).
+ * As plain Ruby takes them: a limit that never comes, such as Float::INFINITY, is none, and one that has passed
+ * already, as a program may compute it, ends the next wait (Ruby 3.4 rejects that one itself).
  */
 static int64_t parse_limit(VALUE seconds)
 {

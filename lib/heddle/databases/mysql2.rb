@@ -24,7 +24,7 @@ module Heddle
         def initialize(options = {})
           super
           again = options.merge(TIMES)
-          row = query(Mysql::QUESTION, as: :array).first
+          row = query(Mysql::QUESTION, as: :array, stream: false).first
           @heddle_link = Mysql::Link.new(row, -> { Heddle.offload { self.class.new(again) } })
         rescue ::Mysql2::Error
           raise if closed? # else it is a proxy that does not know the question
@@ -43,7 +43,9 @@ module Heddle
         # @param options [Hash] those of the client and of this query
         def _query(_sql, options)
           result = heddle_interruptible { super }
-          @heddle_stream = (result if options[:stream] == true)
+          streamed = options[:stream] == true
+          @heddle_stream = (result if streamed)
+          result.heddle_stored = !streamed if result
           result
         end
 
@@ -59,9 +61,14 @@ module Heddle
 
       # Put before Mysql2::Result, which does not tell whether a streamed result was read to its end.
       module Result
-        # So many rows are read in a few milliseconds, and preemption is not held up.
-        SMALL = 5_000
+        # So many rows of a few columns are read in about a millisecond.
+        SMALL = 1_000
         private_constant :SMALL
+
+        # @api private
+        # @return [Boolean] is it the answer to a query, and in the client's memory? The rows of a prepared statement
+        #   belong to the statement, which may be closed.
+        attr_writer :heddle_stored
 
         # @api private
         # @return [Boolean]
@@ -70,7 +77,7 @@ module Heddle
         # The driver reads each row with a native call of its own. That takes less time than the way to an offload
         # thread and back, so a small result is read in place, before the block gets the first row.
         def each(*arguments, **options, &block)
-          rows = heddle_read_in_place { super(*arguments, **options, &nil) } if heddle_small?
+          rows = heddle_read_in_place { super(*arguments, **options, &nil) } if heddle_small?(options)
           value = rows && !block ? rows : super
           @heddle_read = true
           value
@@ -90,10 +97,11 @@ module Heddle
           Heddle.without_offload(&)
         end
 
-        # @return [Boolean] is it in the client's memory, small, and not read yet?
-        def heddle_small?
-          !@heddle_read && Fiber.current_scheduler.is_a?(Scheduler) && !@query_options[:stream] &&
-            @query_options[:cache_rows] && count <= SMALL
+        # @param options [Hash] of this reading
+        # @return [Boolean] are there few rows, which the driver keeps, and none was read yet?
+        def heddle_small?(options)
+          @heddle_stored && !@heddle_read && Fiber.current_scheduler.is_a?(Scheduler) &&
+            options.fetch(:cache_rows, @query_options[:cache_rows]) && count <= SMALL
         end
       end
 

@@ -13,7 +13,7 @@ module Heddle
       def initialize(log, context)
         @log = log
         @context = context
-        @leases = Ractor.current == Ractor.main
+        @leases = in_loop? && Ractor.current == Ractor.main
       end
 
       # @return [Boolean] whether {#ended} is to be called
@@ -43,6 +43,9 @@ module Heddle
       end
 
       private
+
+      # Do callbacks run in the loop's fibers?
+      def in_loop? = true
 
       # @return [Exception, nil] what it has raised
       def run(handler, callback, client, message)

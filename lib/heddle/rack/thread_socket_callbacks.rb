@@ -68,6 +68,8 @@ module Heddle
 
       private
 
+      def in_loop? = false
+
       def run(handler, callback, client, message)
         return Attended.new(ATTENDED) if handler.is_a?(WebSocket::Attendant) && callback == :on_open
 

@@ -84,7 +84,7 @@ module Heddle
                                   "but #{body_folder} #{wrong}"
       end
 
-      # Before any process is forked: the line about another selector than the best then comes once for all of them.
+      # Called before any process is forked, so that a line about the selector is logged once, not by each process.
       # @return [void]
       # @raise [ConfigurationError] when this machine can't run the selector that was named
       def check_selector

@@ -36,7 +36,7 @@ module Heddle
       # @return [void]
       def run(name, *arguments) = self[name].each { |block| block.call(*arguments) }
 
-      # Calls them where no failure of any class, and no `exit`, must end the server: it is logged.
+      # Calls them, and logs what they raise: no failure of any class, and no `exit`, ends the server.
       # @param name [Symbol]
       # @param log [#notice]
       # @return [void]

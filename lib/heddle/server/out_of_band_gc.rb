@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # Major garbage collections between requests, and not in the middle of one. `out_of_band_gc` switches it on. Ruby
+    # Makes major garbage collections between requests, and never in the middle of one, if `out_of_band_gc` is set. Ruby
     # makes minor collections only, and notes when it would have made a major one. Then this process stops accepting,
     # waits until no request runs, and collects. Where there are other workers, they accept meanwhile, and only one
     # worker at a time collects.

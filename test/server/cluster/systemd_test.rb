@@ -61,6 +61,12 @@ class ClusterSystemdTest < Minitest::Test
     heard("RELOADING")
 
     assert_match(/^STATUS=2 workers serve .*; not reloaded: config\.ru can't be loaded: .*no database/, heard("READY"))
+    File.write(path("config.ru"), APP)
+    File.write(path("heddle.rb"), "worker_boot { raise 'no cache' }")
+    signal("HUP")
+    heard("RELOADING")
+
+    assert_match(/^STATUS=2 workers serve .*; not reloaded: worker \d .* ended .* before it could/, heard("READY"))
   end
 
   def test_it_lives_as_long_as_some_worker_does

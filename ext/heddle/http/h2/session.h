@@ -178,9 +178,9 @@ heddle_h2_write_result heddle_h2_write_head(heddle_h2_session *session, heddle_h
 /* Copies a part of the body. Returns how many bytes were taken: the rest may be written after on_window. */
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /*
- * Sends bytes without a copy. They may outlive the stream and its owner: `end_loan` is called with `loan` when the bytes
- * are no longer needed, even after heddle_h2_release, and within heddle_h2_session_free. Lent bytes do not reduce the
- * room of other streams. False: they can't be sent.
+ * Sends bytes without a copy. They may outlive the stream and its owner: `end_loan` is called with `loan` when the
+ * bytes are no longer needed, even after heddle_h2_release, and within heddle_h2_session_free. Lent bytes do not reduce
+ * the room of other streams. False: they can't be sent.
  */
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                     void (*end_loan)(void *loan), void *loan);

@@ -231,9 +231,9 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
  *
  * Called when the head of the response was written, with the status 101, or 200 over HTTP/2: makes the connection or
  * the stream a WebSocket. `kind`: :plain; :deflated: permessage-deflate was negotiated; :events: the response has the
- * status 200 and is a stream of server-sent events. `caller` is called with the handler, the name of a callback, the client and the message or
- * nil; if it is `logged`, `caller.ended` is called once with the facts for the log, see summarize_socket. `early`:
- * frames that came with the request over HTTP/2, a String or nil.
+ * status 200 and is a stream of server-sent events. `caller` is called with the handler, the name of a callback, the
+ * client and the message or nil; if it is `logged`, `caller.ended` is called once with the facts for the log, see
+ * summarize_socket. `early`: frames that came with the request over HTTP/2, a String or nil.
  */
 static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind,
                             const heddle_websocket_carrier *carrier)

@@ -15,8 +15,9 @@ static bool is_at_rest(const heddle_websocket *socket)
     const heddle_connection *connection = socket->work.connection;
     const heddle_websocket_reader *reader = &socket->reader;
     return socket->carrier == &heddle_websocket_h1_carrier && socket->state == HEDDLE_WEBSOCKET_OPEN &&
-           !socket->events && !socket->running && !socket->depth && !socket->due_callbacks && !socket->first && !socket->wait &&
-           !socket->paused && !socket->defers_reading && !socket->retires && !socket->overflowed && !socket->overrun &&
+           !socket->events && !socket->running && !socket->depth && !socket->due_callbacks && !socket->first &&
+           !socket->wait && !socket->paused && !socket->defers_reading && !socket->retires && !socket->overflowed &&
+           !socket->overrun &&
            !connection->error && !reader->in_message && !reader->message && !reader->head_size && !reader->left &&
            !heddle_connection_buffered(connection) && !connection->output.size && !connection->running;
 }

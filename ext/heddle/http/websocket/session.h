@@ -210,8 +210,8 @@ bool heddle_websocket_send_comment(heddle_websocket *socket);
 /* Closes the socket if too much output waits. False: it was closed. Held. */
 bool heddle_websocket_check_pace(heddle_websocket *socket);
 /*
- * Queues a message, with `events` one that is encoded as an event; a long String must be frozen. False: the socket is not open, or was just closed because its client
- * is too slow. Held. On any thread.
+ * Queues a message, with `events` one that is encoded as an event; a long String must be frozen. False: the socket is
+ * not open, or was just closed because its client is too slow. Held. On any thread.
  */
 bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string);
 

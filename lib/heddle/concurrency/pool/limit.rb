@@ -27,8 +27,8 @@ module Heddle
     end
 
     # A limit that finds itself: it grows by a quarter as long as tasks wait and the resource answers as fast as it ever
-    # did, and shrinks by a quarter when it answers slower. One alone can't be in its own way: its
-    # time is the best time, also where the work has changed since a better one was measured.
+    # did, and shrinks by a quarter when it answers slower. A task that has the resource for itself is slowed down by
+    # no other: its time is the best time, also where the work has changed since a better one was measured.
     class FoundLimit
       # Seconds between two looks.
       STEP = 0.1

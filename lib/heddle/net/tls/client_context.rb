@@ -10,12 +10,12 @@ module Heddle
       class ClientContext
         # Sessions kept; the oldest goes first.
         SESSIONS = 256
-        # Sets of options whose contexts and sessions are kept; the one not asked for the longest goes first.
-        KNOWN = 256
-        private_constant :SESSIONS, :KNOWN
+        # Sets of options whose contexts and sessions are kept; the one that was asked for longest ago goes first.
+        MAX_CONTEXTS = 256
+        private_constant :SESSIONS, :MAX_CONTEXTS
 
         @lock = Mutex.new
-        @known = {}
+        @contexts = {}
         @sessions = {}
 
         # With the system's certificates. One for the process.
@@ -26,29 +26,29 @@ module Heddle
           # Clients with the same options share sessions and connections. When one of their files has been replaced, a
           # new context reads it; those that were made before keep what they have read.
           # @return [ClientContext]
-          def for(options) = keep(@known, options) { new(**options) }
+          def for(options) = fetch_or_make(@contexts, options) { new(**options) }
 
           # @api private
           # @param options [Hash] all but the protocols
           # @return [Hash] their sessions, by server
-          def sessions(options) = keep(@sessions, options) { {} }
+          def sessions(options) = fetch_or_make(@sessions, options) { {} }
 
           private
 
-          def keep(table, options)
-            key = [options, options.slice(:ca, :cert, :key).transform_values { |source| stamp(source) }]
+          def fetch_or_make(table, options)
+            key = [options, options.slice(:ca, :cert, :key).transform_values { |source| file_version(source) }]
             found = @lock.synchronize { (hit = table.delete(key)) && table[key] = hit }
             return found if found
 
             made = yield
             @lock.synchronize do
-              table.shift if table.size >= KNOWN
+              table.shift if table.size >= MAX_CONTEXTS
               table[key] ||= made
             end
           end
 
           # @return [Array, nil] what changes with a file; nil for PEM text
-          def stamp(source)
+          def file_version(source)
             return if source.nil? || source.include?("-----BEGIN")
 
             found = File.stat(source)

@@ -167,6 +167,9 @@ module Heddle
         # @return [WorkerHandle, nil] the last one that should have replaced another and could not
         attr_accessor :failed_replacement
 
+        # @return [String, nil] how it ended
+        attr_reader :replacement_failure
+
         private
 
         # Among the reserves, counted from 1; 0: this number is a worker's.
@@ -198,7 +201,8 @@ module Heddle
         end
 
         def give_up_replacing(worker, how)
-          @log.notice("#{worker.name} #{how} before it could serve; the one that it was to replace goes on")
+          @replacement_failure = "#{worker.name} #{how} before it could serve"
+          @log.notice("#{@replacement_failure}; the one that it was to replace goes on")
           self.failed_replacement = worker
         end
 

@@ -10,8 +10,8 @@ module Heddle
         # @param log [#notice]
         # @param name [String] what the log calls it
         # @param result [String] what the new workers do then, for the log
-        # @param done [#call] when it is over, with the mold that is needed no more, if there is one, and the reason
-        #   why the workers are the old ones, if they are
+        # @param done [#call] called at the end with two arguments: the mold that is needed no more, or nil; and why
+        #   the workers are the old ones, or nil
         def initialize(fleet, mold, log, name: "reloaded", result: "the new code", &done)
           @fleet = fleet
           @mold = mold
@@ -34,7 +34,7 @@ module Heddle
           return unless mold.ready?
 
           activate unless @activated
-          return abandon(nil) if @current && @fleet.failed_replacement.equal?(@current)
+          return go_back(@fleet.replacement_failure) if @current && @fleet.failed_replacement.equal?(@current)
           return if @current && !@current.serving? && @fleet.workers.include?(@current)
 
           old = @fleet.serving.find { |worker| !worker.mold.equal?(mold) }
@@ -49,14 +49,18 @@ module Heddle
         # @return [void]
         def abandon(reason)
           @log.notice("not #{@name}: #{reason}; the workers go on as they are") if reason
+          go_back(reason)
+        end
+
+        private
+
+        def go_back(reason)
           return @done.call(mold, reason) unless @activated
           return @done.call(nil, reason) if @former.nil? || @former.silent? # there is no other to go back to
 
           @fleet.mold = @former
           @done.call(mold, reason)
         end
-
-        private
 
         def activate
           @activated = true
