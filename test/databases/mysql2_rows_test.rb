@@ -19,6 +19,7 @@ class Mysql2RowsTest < Minitest::Test
     expected = { "block" => ROWS, "again" => [ROWS], "options" => ROWS, "no_block" => ROWS, "to_a" => ROWS,
                  "not_kept" => ROWS, "statement" => [[1], [2]],
                  "closed_statement" => "Statement handle already closed",
+                 "streaming_client" => [[[1]], [[2]]],
                  "break" => [[1], [1], ROWS], "none" => 0, "uncached" => ROWS, "stream" => ROWS, "waiting" => ROWS }
 
     assert_equal expected, seen["ways"]

@@ -35,6 +35,13 @@ rescue Mysql2::Error => e
   e.message
 end
 
+def ask_streaming_client
+  client = Mysql2::Client.new(socket: SERVER, username: "root", as: :array, stream: true, cache_rows: false)
+  [1, 2].map { |number| client.query("SELECT #{number}").to_a }
+ensure
+  client&.close
+end
+
 WAYS = {
   block: -> { ask(3) { |result| collect(result) } },
   again: -> { ask(3) { |result| [collect(result), collect(result)].uniq } },
@@ -47,6 +54,7 @@ WAYS = {
   statement: -> { ACCESS.raw { |connection| connection.prepare("SELECT 1 UNION SELECT 2").execute(as: :array).to_a } },
   closed_statement: -> { ACCESS.raw { |connection| read_closed(connection.prepare("SELECT 1")) } },
   uncached: -> { ask(3, as: :array, cache_rows: false) { |result| collect(result) } },
+  streaming_client: -> { ask_streaming_client },
   stream: -> { ask(3, as: :array, stream: true, cache_rows: false) { |result| collect(result) } },
   waiting: -> { ask(3, as: :array) { |result| result.map { |row| sleep(0.001) && row } } }
 }.freeze
