@@ -8,7 +8,7 @@ module Bench
                      quiet_p99_ms: "p99 ms before", quiet_ms: "latest before, ms",
                      socket_errors: "socket errors", errors: "errors",
                      pss_mb: "PSS MB", resident_mb: "RSS MB", p50_ms: "p50 ms", max_ms: "longest ms",
-                     rate: "req/s asked", per_core: "req/s a core",
+                     first_ms: "first messages, ms", rate: "req/s asked", per_core: "req/s a core",
                      empty_mb: "empty server MB", created_s: "created after s", objects: "objects each",
                      joined_s: "joined after s", gone_ms: "gone after ms",
                      unavailable: "answers with 503", answered: "answered 1/s",
