@@ -80,6 +80,15 @@ heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Install .* 
                                                             "gems/loom-1a2b3c/lib/loom.rb:7)"
   end
 
+  # RubyGems refuses it, but a checkout has none.
+  def test_a_ruby_that_is_too_old
+    program = "Object.send(:remove_const, :RUBY_VERSION); RUBY_VERSION = '3.1.2'; load ARGV.shift"
+    output, errors, status = Open3.capture3(RbConfig.ruby, "-e", program, "#{ROOT}/exe/heddle", "--version")
+
+    assert_equal ["", "heddle: Heddle needs Ruby 3.3 or newer, and this is Ruby 3.1.2\n", 1],
+                 [output, errors, status.exitstatus]
+  end
+
   def test_the_extension_of_heddle_is_not_built
     assert_fails(/\Aheddle: Heddle's C extension is not built for Ruby .*gem pristine heddle.*\n\z/,
                  "serve", "-p", "0", HEDDLE_NATIVE: "nonsense")
