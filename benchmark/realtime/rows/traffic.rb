@@ -26,7 +26,7 @@ module Bench
       end
 
       # The time until the last of all sockets has a message. The first messages of a run take up to half as long again
-      # as later ones, under every server and with plain `send` in C, so both are measured: those after three messages,
+      # as later ones, under most servers and with plain `send` in C, so both are measured: those after three messages,
       # and those after ten more.
       class Publish < Traffic
         BYTES = 100
