@@ -76,12 +76,6 @@ static VALUE report_error(VALUE data)
     return rb_funcall(runner->sockets->scheduler, id_report_failure, 2, runner->fiber->fiber, one->error);
 }
 
-/* False when a thread or a fiber is being killed, or a throw has left the block. */
-static bool is_exception(VALUE error)
-{
-    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
-}
-
 static VALUE find_cancelled_class(void)
 {
     return rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
@@ -102,7 +96,7 @@ static int handle_exception(heddle_runner *runner, int state)
 {
     failure one = {.runner = runner, .error = rb_errinfo()};
     int failed = 0;
-    if (!is_exception(one.error) || ends_the_loop(one.error))
+    if (!heddle_is_exception(one.error) || ends_the_loop(one.error))
         return state;
     if (!RTEST(rb_obj_is_kind_of(one.error, rb_eStandardError)))
         runner->ending = true;
@@ -225,7 +219,7 @@ static int wait_for_work(heddle_runner *runner)
         heddle_runners_remove_idle(runner);
     heddle_park_leave(&park);
     runner->park = NULL;
-    if (state && is_exception(rb_errinfo())) {
+    if (state && heddle_is_exception(rb_errinfo())) {
         /* a cancellation, or an exception that was raised too late for the item that was served before */
         heddle_take_errinfo();
         runner->ending = true;

@@ -47,11 +47,6 @@ bool heddle_offload_may_interrupt(heddle_loop *loop)
 
 /* -- exceptions that wait for the end of a call ------------------------------------------------------------------- */
 
-static bool is_exception(VALUE error)
-{
-    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
-}
-
 /* Will an exception be raised in the fiber at its next wait? */
 static bool is_interrupted(heddle_loop *loop, VALUE fiber)
 {
@@ -80,7 +75,7 @@ void heddle_offload_raise_postponed(void)
 void heddle_offload_postpone_cancellation(heddle_loop *loop, int state)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
-    if (!is_exception(rb_errinfo()))
+    if (!heddle_is_exception(rb_errinfo()))
         rb_jump_tag(state);
     VALUE error = heddle_take_errinfo();
     postponed_any = true;

@@ -43,12 +43,6 @@ static VALUE report_failure(VALUE data)
     return rb_funcall(data, id_report_failure, 2, rb_fiber_current(), rb_errinfo());
 }
 
-/* When a thread or a fiber is killed, rb_errinfo() is no exception object. */
-static bool is_exception(VALUE error)
-{
-    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO && rb_obj_is_kind_of(error, rb_eException);
-}
-
 /* A nested fiber that this fiber left by Fiber#transfer may still wait on its behalf: its park gets another owner. */
 static void release_parks(heddle_fiber *fiber)
 {
@@ -143,7 +137,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         end_childs_program(loop, job, state);
     if (state) {
         VALUE error = rb_errinfo();
-        if (is_exception(error) && !RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) &&
+        if (heddle_is_exception(error) && !RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) &&
             !RTEST(rb_obj_is_kind_of(error, rb_eSignal)) && !RTEST(rb_obj_is_kind_of(error, rb_eNoMemError))) {
             int failed = 0;
             rb_protect(report_failure, scheduler, &failed);

@@ -72,15 +72,9 @@ static VALUE deliver_error(VALUE data)
     return Qnil;
 }
 
-/* When a thread is killed, rb_errinfo() is no exception object. */
-static bool is_exception(VALUE error)
-{
-    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO;
-}
-
 void heddle_foreign_raise(heddle_loop *loop, int *state)
 {
-    while (*state && is_exception(rb_errinfo()) && is_current_left(loop)) {
+    while (*state && heddle_is_exception(rb_errinfo()) && is_current_left(loop)) {
         delivery self = {.loop = loop, .error = heddle_take_errinfo()};
         heddle_fiber_stacks_unlock(loop);
         rb_protect(deliver_error, (VALUE)&self, state);

@@ -6,17 +6,11 @@ static VALUE raise_again(VALUE error)
     return rb_funcall(rb_path2class("Heddle::Native"), rb_intern("raise_again"), 1, error);
 }
 
-/* When a thread or a fiber is killed, rb_errinfo() is no exception object. */
-static bool is_object(VALUE error)
-{
-    return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO;
-}
-
 VALUE heddle_take_errinfo(void)
 {
     VALUE error = rb_errinfo();
     rb_set_errinfo(Qnil);
-    if (is_object(error) &&
+    if (heddle_is_exception(error) &&
         (RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)) || RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)))) {
         int state = 0;
         rb_protect(raise_again, error, &state);
