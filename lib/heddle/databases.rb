@@ -57,15 +57,20 @@ module Heddle
         ::Sequel.extension(:fiber_concurrency) if fibers && defined?(::Sequel::Database)
       end
 
-      # @return [Boolean, nil] may the fiber of a request have a permanent lease of Active Record at its end? In a Rails
-      #   application Rails has ended it.
+      # @return [Boolean, nil] may a fiber have a permanent lease of Active Record when its request or callback has ended?
+      #   In a Rails application Rails has ended it.
       attr_reader :leases
 
-      # Ends the permanent leases of the calling fiber, whose request has ended. The connections would stay with a fiber
-      # that only waits for its next request.
+      # Ends the permanent leases of the calling fiber, whose request or callback has ended. The connections would stay
+      # with a fiber that only waits for its next work.
       #
+      # @yieldparam error [StandardError] of the database
       # @return [void]
-      def end_leases = ::ActiveRecord::Base.connection_handler.clear_active_connections!(:all)
+      def end_leases
+        ::ActiveRecord::Base.connection_handler.clear_active_connections!(:all)
+      rescue StandardError => e
+        yield e
+      end
 
       # @param connection [Object] a connection of pg, trilogy or mysql2, or anything else
       # @return [Module, nil] what knows its state: `open?`, `alive?`, `clean` and `recover`, each given the connection;

@@ -37,8 +37,7 @@ module Heddle
         failure = run(handler, callback, client, message)
         # A task that a callback has started ends with it, and so does a lease of a database connection.
         failure = @context.leave(failure) if @context.hosting?
-        left = end_leases if @leases && Databases.leases
-        failure ||= left
+        Databases.end_leases { |error| failure ||= error } if @leases && Databases.leases
         fail_with(handler, callback, client, failure) if failure
       end
 
@@ -52,14 +51,6 @@ module Heddle
         message ? handler.public_send(callback, client, message) : handler.public_send(callback, client)
         nil
       rescue Exception => e
-        e
-      end
-
-      # @return [Exception, nil] what the database has raised
-      def end_leases
-        Databases.end_leases
-        nil
-      rescue StandardError => e
         e
       end
 

@@ -36,18 +36,12 @@ module Heddle
         proc do |exchange|
           @handler.call(exchange)
         ensure
-          end_leases(exchange) if @leases && Databases.leases
+          Databases.end_leases { |error| @log.failure(exchange, error) } if @leases && Databases.leases
           @log.request(exchange) if @access
         end
       end
 
       private
-
-      def end_leases(exchange)
-        Databases.end_leases
-      rescue StandardError => e
-        @log.failure(exchange, e)
-      end
 
       def make_handler(app, env_builder, methods, runners, options)
         return Rack::ThreadHandler.new(app, env_builder, @log, runners, **options) if runners
