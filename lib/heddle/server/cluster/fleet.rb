@@ -164,11 +164,11 @@ module Heddle
           @strangers.shift if @strangers.size > 100
         end
 
-        # @return [WorkerHandle, nil] the last one that should have replaced another and could not
-        attr_accessor :failed_replacement
+        # A worker that should have replaced another and could not, and how it ended.
+        FailedReplacement = Data.define(:worker, :reason)
 
-        # @return [String, nil] how it ended
-        attr_reader :replacement_failure
+        # @return [FailedReplacement, nil] the last one
+        attr_accessor :failed_replacement
 
         private
 
@@ -201,9 +201,9 @@ module Heddle
         end
 
         def give_up_replacing(worker, how)
-          @replacement_failure = "#{worker.name} #{how} before it could serve"
-          @log.notice("#{@replacement_failure}; the one that it was to replace goes on")
-          self.failed_replacement = worker
+          reason = "#{worker.name} #{how} before it could serve"
+          @log.notice("#{reason}; the one that it was to replace goes on")
+          self.failed_replacement = FailedReplacement.new(worker:, reason:)
         end
 
         def tell_of_early_end(worker, how)

@@ -34,7 +34,8 @@ module Heddle
           return unless mold.ready?
 
           activate unless @activated
-          return go_back(@fleet.replacement_failure) if @current && @fleet.failed_replacement.equal?(@current)
+          failed = @fleet.failed_replacement
+          return go_back(failed.reason) if failed && failed.worker.equal?(@current)
           return if @current && !@current.serving? && @fleet.workers.include?(@current)
 
           old = @fleet.serving.find { |worker| !worker.mold.equal?(mold) }
