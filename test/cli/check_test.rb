@@ -1,35 +1,22 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "fileutils"
+require "support/served_process"
 require "json"
 require "open3"
-require "rbconfig"
-require "tmpdir"
+require_relative "application_folder"
 
 # `heddle check`, as a person runs it.
 class CheckTest < Minitest::Test
-  HEDDLE = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle"].freeze
+  include ApplicationFolder
+
   # Nothing of the machine that runs the tests.
   CLEAN = %w[PORT WEB_CONCURRENCY RAILS_MAX_THREADS RAILS_ENV RACK_ENV PIDFILE HEDDLE_SELECTOR]
           .to_h { |name| [name, nil] }.freeze
 
-  def setup
-    @folder = Dir.mktmpdir
-    write("config.ru", "run ->(env) { [200, {}, []] }")
-  end
-
-  def teardown = FileUtils.remove_entry(@folder)
-
-  def write(name, text)
-    path = File.join(@folder, name)
-    FileUtils.mkdir_p(File.dirname(path))
-    File.write(path, text)
-  end
-
   def check(*arguments, **environment)
     environment = CLEAN.merge(environment.transform_keys(&:to_s))
-    output, errors, status = Open3.capture3(environment, *HEDDLE, "check", *arguments, chdir: @folder)
+    output, errors, status = Open3.capture3(environment, *ServedProcess::HEDDLE, "check", *arguments, chdir: @folder)
 
     assert_empty errors.lines.grep_v(/\AIgnoring |\Ahello\n/)
     [status.exitstatus, output]
@@ -101,7 +88,7 @@ class CheckTest < Minitest::Test
   end
 
   def test_bytes_that_are_no_text_are_a_mistake
-    _, errors, status = Open3.capture3(CLEAN, *HEDDLE, "check", "--pidfile=\xFF", chdir: @folder)
+    _, errors, status = Open3.capture3(CLEAN, *ServedProcess::HEDDLE, "check", "--pidfile=\xFF", chdir: @folder)
 
     assert_equal 2, status.exitstatus
     assert_match(/^heddle: the argument "--pidfile=\\xFF" is not UTF-8/, errors)

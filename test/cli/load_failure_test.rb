@@ -1,29 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "fileutils"
+require "support/served_process"
 require "open3"
-require "rbconfig"
-require "tmpdir"
 require "heddle/cli"
+require_relative "application_folder"
 
 # A library that the command needs and that can't be loaded: one message that says what to do, and no backtrace.
 class LoadFailureTest < Minitest::Test
-  HEDDLE = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle"].freeze
-
-  def setup
-    @folder = Dir.mktmpdir
-    write("config.ru", "run ->(_env) { [200, {}, []] }")
-  end
-
-  def teardown = FileUtils.remove_entry(@folder)
-
-  def write(path, content)
-    full = File.join(@folder, path)
-    FileUtils.mkdir_p(File.dirname(full))
-    File.write(full, content)
-    full
-  end
+  include ApplicationFolder
 
   # No file that is an extension is in it.
   def break_extension(name, folder)
@@ -34,7 +19,7 @@ class LoadFailureTest < Minitest::Test
   def assert_fails(expected, *arguments, load_path: "broken", **environment)
     environment = { "RUBYLIB" => [File.join(@folder, load_path), ENV.fetch("RUBYLIB", nil)].compact.join(":"),
                     "XDG_RUNTIME_DIR" => @folder, **environment.transform_keys(&:to_s) }
-    output, errors, status = Open3.capture3(environment, *HEDDLE, *arguments, chdir: @folder)
+    output, errors, status = Open3.capture3(environment, *ServedProcess::HEDDLE, *arguments, chdir: @folder)
     errors = errors.lines.grep_v(/\AIgnoring /).join
 
     assert_equal ["", 1], [output, status.exitstatus], errors

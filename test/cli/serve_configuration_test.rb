@@ -2,28 +2,18 @@
 
 require "test_helper"
 require "support/served_process"
-require "fileutils"
 require "open3"
-require "tmpdir"
+require_relative "application_folder"
 
 # What `heddle serve` takes from the folder where it is started, and from the environment.
 class ServeConfigurationTest < Minitest::Test
-  APP = "run ->(env) { [200, {}, [ENV.values_at('RAILS_ENV', 'RACK_ENV').inspect]] }"
+  include ApplicationFolder
 
-  def setup
-    @folder = File.realpath(Dir.mktmpdir)
-    write("config.ru", APP)
-  end
+  def application = "run ->(env) { [200, {}, [ENV.values_at('RAILS_ENV', 'RACK_ENV').inspect]] }"
 
   def teardown
     @served&.stop
-    FileUtils.remove_entry(@folder)
-  end
-
-  def write(name, text)
-    path = File.join(@folder, name)
-    FileUtils.mkdir_p(File.dirname(path))
-    File.write(path, text)
+    super
   end
 
   def serve(*arguments, **environment)

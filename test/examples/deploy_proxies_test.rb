@@ -16,6 +16,16 @@ class DeployProxiesTest < Minitest::Test
     @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", *arguments, APPLICATION], folder: @folder, **)
   end
 
+  # @param expected [Array<String>] the statuses of a response
+  # @param scheme [String, nil] the one that the application sees; nil: that of the URL
+  def assert_stands_in_front(urls, expected, scheme: nil)
+    everything_passes(*urls)
+    urls.each do |url|
+      assert_equal expected, statuses("#{url}/")
+      a_client_can_not_forge_its_address_or_that_of_the_site(url, scheme || URI(url).scheme)
+    end
+  end
+
   # -- nginx ----------------------------------------------------------------------------------------------------------
 
   # 1.22, of Debian 12, and 1.26, of Debian 13, take a 103 for the response.
@@ -25,11 +35,7 @@ class DeployProxiesTest < Minitest::Test
     serve("--bind", "unix:#{socket}?mode=666", "--early-hints", "on", address: /serves .* on (\S+)$/)
     urls = run_nginx(program, socket)
 
-    everything_passes(*urls)
-    urls.each do |url|
-      assert_equal ["200"], statuses("#{url}/")
-      a_client_can_not_forge_its_address_or_that_of_the_site(url, URI(url).scheme)
-    end
+    assert_stands_in_front(urls, ["200"])
   end
 
   # -- HAProxy --------------------------------------------------------------------------------------------------------
@@ -39,11 +45,7 @@ class DeployProxiesTest < Minitest::Test
     serve("--bind", "127.0.0.1:0", "--early-hints", "always")
     urls = run_haproxy(program, @served.uri.port)
 
-    everything_passes(*urls)
-    urls.each do |url|
-      assert_equal %w[103 200], statuses("#{url}/")
-      a_client_can_not_forge_its_address_or_that_of_the_site(url, "https")
-    end
+    assert_stands_in_front(urls, %w[103 200], scheme: "https")
   end
 
   # -- Caddy ----------------------------------------------------------------------------------------------------------
@@ -54,11 +56,7 @@ class DeployProxiesTest < Minitest::Test
     serve("--bind", "unix:#{socket}?mode=666", "--early-hints", "always", address: /serves .* on (\S+)$/)
     urls = run_caddy(program, socket)
 
-    everything_passes(*urls)
-    urls.each do |url|
-      assert_equal %w[103 200], statuses("#{url}/")
-      a_client_can_not_forge_its_address_or_that_of_the_site(url, URI(url).scheme)
-    end
+    assert_stands_in_front(urls, %w[103 200])
   end
 
   # -- Thruster -------------------------------------------------------------------------------------------------------
