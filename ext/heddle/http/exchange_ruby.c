@@ -48,7 +48,7 @@ VALUE heddle_exchange_object(heddle_exchange *exchange)
     heddle_engine *engine = exchange->engine;
     heddle_connection *connection = exchange->work.connection;
     VALUE object = TypedData_Wrap_Struct(exchange->operations->object_class(), &exchange_type, NULL);
-    /* Ruby's own allocator counts bytes for its collector, for twice the time: each request has one of these. */
+    /* Each request has one of these, and Ruby's own allocator takes longer: it counts bytes for its collector. */
     heddle_exchange_handle *handle = malloc(sizeof(*handle));
     if (!handle) {
         rb_gc(); /* as that allocator does: many of these may be garbage */
@@ -144,7 +144,7 @@ heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *h
     return connection;
 }
 
-/* -- what went wrong --------------------------------------------------------------------------------------------- */
+/* -- errors ------------------------------------------------------------------------------------------------------ */
 
 void heddle_exchange_raise_gone(const char *text, int error)
 {

@@ -32,7 +32,7 @@ void heddle_h1_await_body(heddle_connection *connection)
     heddle_connection_set_deadline(connection, deadline);
 }
 
-/* -- what is refused ---------------------------------------------------------------------------------------------- */
+/* -- rejections --------------------------------------------------------------------------------------------------- */
 
 static heddle_h1_progress reject_too_large(heddle_connection *connection)
 {

@@ -157,7 +157,7 @@ static void reject_slow_body(heddle_connection *connection)
     heddle_h1_reject(connection, &rejection, NULL);
 }
 
-/* -- what happens to it ------------------------------------------------------------------------------------------ */
+/* -- events ------------------------------------------------------------------------------------------------------ */
 
 /* Earlier responses may still be queued while the next request comes. */
 static bool flush_earlier_output(heddle_connection *connection)

@@ -26,7 +26,7 @@ typedef enum {
 } heddle_direction;
 
 struct heddle_connection {
-    /* what sending to ten thousand connections in a row reads comes first, in few cache lines */
+    /* a broadcast to ten thousand connections reads the first members: they share few cache lines */
     heddle_transport transport;
     heddle_sockets *sockets;
     const heddle_protocol *protocol; /* NULL in the handshake stage */

@@ -23,7 +23,7 @@ static inline void heddle_ready_list_init(heddle_ready_list *list)
     heddle_link_init_head(&list->head);
 }
 
-/* The loop takes it twice for each request: a mutex takes twice as long where no other thread wants it. */
+/* The loop takes it twice for each request, and hardly ever does another thread want it: no mutex is needed. */
 static inline void heddle_ready_list_lock(heddle_ready_list *list)
 {
     while (atomic_flag_test_and_set_explicit(&list->lock, memory_order_acquire))

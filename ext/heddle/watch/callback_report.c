@@ -227,7 +227,7 @@ static VALUE native_find_interpreter(VALUE self, VALUE object)
     return interpreter ? Qtrue : Qfalse;
 }
 
-/* -- what Ruby sees ------------------------------------------------------------------------------------------------ */
+/* -- methods of Ruby ----------------------------------------------------------------------------------------------- */
 
 /* Heddle::Native.report_callbacks(on): forgets the places when it is switched off. */
 static VALUE native_report_callbacks(VALUE self, VALUE on)
