@@ -57,7 +57,7 @@ module Heddle
         ::Sequel.extension(:fiber_concurrency) if fibers && defined?(::Sequel::Database)
       end
 
-      # @return [Boolean, nil] may a fiber have a permanent lease of Active Record when its request or callback has ended?
+      # @return [Boolean, nil] may a fiber still have a permanent lease of Active Record when its work has ended?
       #   In a Rails application Rails has ended it.
       attr_reader :leases
 
