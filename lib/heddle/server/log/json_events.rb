@@ -11,7 +11,7 @@ module Heddle
         # @return [Boolean] whether lines about anything else don't belong where requests are logged
         def only_requests? = false
 
-        # The fields of this line are in ext/heddle/http/access_log_json.c.
+        # The fields of this line are in ext/heddle/http/log/json.c.
         # @param exchange [HTTP::Exchange] whose answer is complete, or given up
         # @return [String]
         def request(exchange)

@@ -1,6 +1,6 @@
 /* Lines of the access log in Apache's formats: common, and combined. */
 
-#include "http/access_log.h"
+#include "http/log/access_log.h"
 
 enum { CLF_GROWTH = 4 }; /* \xhh */
 

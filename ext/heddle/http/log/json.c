@@ -1,6 +1,6 @@
 /* Lines of the access log as JSON (RFC 8259): one object for each request. */
 
-#include "http/access_log.h"
+#include "http/log/access_log.h"
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* Heddle::HTTP::AccessLog: a line of the access log for a request and its response, in one of several formats. */
 
-#include "http/access_log.h"
+#include "http/log/access_log.h"
 
 #include <stdarg.h>
 #include <stdio.h>

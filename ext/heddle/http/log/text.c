@@ -1,6 +1,6 @@
 /* Lines of the access log for a person. */
 
-#include "http/access_log.h"
+#include "http/log/access_log.h"
 
 #include <stdio.h>
 #include <string.h>
