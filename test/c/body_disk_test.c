@@ -1,7 +1,7 @@
-/* sources: http/body_disk.c net/scoreboard.c */
+/* sources: http/body/disk.c net/scoreboard.c */
 /* wrap: sched_yield */
 #include "check.h"
-#include "http/body_disk.h"
+#include "http/body/disk.h"
 
 /* C tests have no extconf.rb that would find it. */
 #ifdef __linux__

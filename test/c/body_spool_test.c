@@ -1,8 +1,8 @@
-/* sources: http/body_spool.c http/body_writer.c http/body_files.c http/body_disk.c net/scoreboard.c net/shared_memory.c */
+/* sources: http/body/spool.c http/body/writer.c http/body/files.c http/body/disk.c net/scoreboard.c net/shared_memory.c */
 /* wrap: pwrite close clock_gettime */
 #include "check.h"
-#include "http/body_disk.h"
-#include "http/body_spool.h"
+#include "http/body/disk.h"
+#include "http/body/spool.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* Heddle::HTTP::Engine, the service that a Heddle::Net::Sockets gets. */
 
 #include "http/response_head_ruby.h"
-#include "http/body_disk.h"
+#include "http/body/disk.h"
 #include "http/exchange_ruby.h"
 #include "http/h2_server.h"
 #include "http/head_ruby.h"

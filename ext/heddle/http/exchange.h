@@ -10,7 +10,7 @@
  * application returns, the runner owns it; `work.connection` becomes NULL when the session no longer needs it.
  */
 
-#include "http/body_spool.h"
+#include "http/body/spool.h"
 #include "http/exchange_states.h"
 #include "http/message.h"
 #include "http/rejection.h"

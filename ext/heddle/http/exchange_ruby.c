@@ -1,6 +1,6 @@
 #include "http/exchange_ruby.h"
 
-#include "http/body_spool_ruby.h"
+#include "http/body/spool_ruby.h"
 #include "http/forwarded.h"
 #include "net/networks.h"
 #include "scheduler/take_errinfo.h"

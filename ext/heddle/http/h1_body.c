@@ -3,8 +3,8 @@
  * called, in memory or in a file, so that reading it never waits and never switches fibers.
  */
 
-#include "http/body_disk.h"
-#include "http/body_rules.h"
+#include "http/body/disk.h"
+#include "http/body/rules.h"
 #include "http/h1_states.h"
 
 #include <errno.h>

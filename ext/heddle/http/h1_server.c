@@ -1,6 +1,6 @@
 #include "http/h1_states.h"
 
-#include "http/body_rules.h"
+#include "http/body/rules.h"
 #include "http/exchange_ruby.h"
 #include "http/request_label.h"
 

@@ -4,7 +4,7 @@
  * While the buffer is written, bytes wait in memory and are not credited: the stream's window bounds them.
  */
 
-#include "http/body_rules.h"
+#include "http/body/rules.h"
 #include "http/h2_server.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The exchanges of an HTTP/2 connection: handles the session's calls for their streams, and queues them for runners. */
 
-#include "http/body_rules.h"
+#include "http/body/rules.h"
 #include "http/h2_server.h"
 #include "selector/assert.h"
 

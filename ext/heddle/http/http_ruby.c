@@ -1,7 +1,7 @@
 #include "http/h2_client.h"
 #include "http/http.h"
 
-#include "http/body_spool_ruby.h"
+#include "http/body/spool_ruby.h"
 #include "http/h1_exchange.h"
 #include "http/h2_server.h"
 #include "http/request_label.h"

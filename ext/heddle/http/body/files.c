@@ -1,4 +1,4 @@
-#include "http/body_files.h"
+#include "http/body/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
  * is FILLING again.
  */
 
-#include "http/body_files.h"
+#include "http/body/files.h"
 #include "scheduler/inbox.h"
 
 #include <stdatomic.h>

@@ -2,8 +2,8 @@
  * The thread that opens, writes and closes the files of bodies: one for each process, started when it is first needed.
  */
 
-#include "http/body_disk.h"
-#include "http/body_spool.h"
+#include "http/body/disk.h"
+#include "http/body/spool.h"
 #include "selector/clock.h"
 #include "selector/native_thread.h"
 

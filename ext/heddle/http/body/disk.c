@@ -1,4 +1,4 @@
-#include "http/body_disk.h"
+#include "http/body/disk.h"
 
 #include <pthread.h>
 #include <sched.h>

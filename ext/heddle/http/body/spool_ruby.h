@@ -3,7 +3,7 @@
 
 /* Heddle::HTTP::SpooledBody: a complete body in a file, for the application. */
 
-#include "http/body_spool.h"
+#include "http/body/spool.h"
 
 #include <ruby.h>
 

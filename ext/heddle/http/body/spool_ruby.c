@@ -3,7 +3,7 @@
  * that a native library can read a body in a callback and find its thread's state unchanged.
  */
 
-#include "http/body_spool_ruby.h"
+#include "http/body/spool_ruby.h"
 
 #include <errno.h>
 #include <ruby/encoding.h>

@@ -1,6 +1,6 @@
-#include "http/body_spool.h"
+#include "http/body/spool.h"
 
-#include "http/body_disk.h"
+#include "http/body/disk.h"
 
 #include <errno.h>
 #include <stdlib.h>
