@@ -1,5 +1,5 @@
-/* sources: http/response_head_writer.c http/status.c http/date_line.c http/response_head.c http/head.c
-   http/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/fault.c
+/* sources: http/h1/response_head_writer.c http/status.c http/date_line.c http/h1/response_head.c http/h1/head.c
+   http/h1/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/h1/fault.c
    http/rejection.c */
 
 /*
@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 
-#include "http/response_head_writer.h"
+#include "http/h1/response_head_writer.h"
 
 static const char date[] = "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
 

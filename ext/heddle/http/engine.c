@@ -8,7 +8,7 @@
 #include "http/event_stream.h"
 #include "http/websocket/session.h"
 
-#include "http/h1_server.h"
+#include "http/h1/server.h"
 #include "scheduler/take_errinfo.h"
 #include "selector/clock.h"
 

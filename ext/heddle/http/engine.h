@@ -6,7 +6,7 @@
  * are used only between two waits.
  */
 
-#include "http/response_head_writer.h"
+#include "http/h1/response_head_writer.h"
 #include "http/exchange.h"
 #include "http/h2/session.h"
 #include "http/latency.h"
@@ -53,7 +53,7 @@ struct heddle_engine {
     uint64_t h2_lent; /* bytes of the strings in h2_loans */
     heddle_link h2_loans; /* strings of responses that clients take slowly, see http/h2_response.c */
     heddle_websockets websockets;
-    heddle_buffer out; /* the buffer in which responses are put together; see http/response_head_ruby.h */
+    heddle_buffer out; /* the buffer in which responses are put together; see http/h1/response_head_ruby.h */
     char date[40]; /* the field line of the current second */
     int64_t date_second;
     uint64_t requests, rejected, spooled;

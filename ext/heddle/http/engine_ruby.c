@@ -1,10 +1,10 @@
 /* Heddle::HTTP::Engine, the service that a Heddle::Net::Sockets gets. */
 
-#include "http/response_head_ruby.h"
+#include "http/h1/response_head_ruby.h"
 #include "http/body/disk.h"
 #include "http/exchange_ruby.h"
 #include "http/h2_server.h"
-#include "http/head_ruby.h"
+#include "http/h1/head_ruby.h"
 
 #include "net/scoreboard_ruby.h"
 #include "net/networks.h"

@@ -6,7 +6,7 @@
  * exchange ends, and the topic's messages are sent until the client leaves. This is the part that all protocols share.
  */
 
-#include "http/response_head_writer.h"
+#include "http/h1/response_head_writer.h"
 #include "net/connection.h"
 #include "net/fate.h"
 #include "pubsub/fanout.h"

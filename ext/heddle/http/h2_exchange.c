@@ -1,6 +1,6 @@
 /* Heddle::HTTP::H2::Exchange: an exchange over a stream of HTTP/2. */
 
-#include "http/response_head_ruby.h"
+#include "http/h1/response_head_ruby.h"
 #include "http/exchange_ruby.h"
 #include "http/h2_server.h"
 

@@ -2,7 +2,7 @@
 #include "http/http.h"
 
 #include "http/body/spool_ruby.h"
-#include "http/h1_exchange.h"
+#include "http/h1/exchange.h"
 #include "http/h2_server.h"
 #include "http/request_label.h"
 #include "http/websocket/session.h"

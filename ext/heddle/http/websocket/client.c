@@ -1,7 +1,7 @@
 /* Heddle::HTTP::WebSocket::Client: the Ruby object of a socket, for its handler. */
 
 #include "http/exchange_ruby.h"
-#include "http/h1_server.h"
+#include "http/h1/server.h"
 #include "http/h2_server.h"
 #include "http/websocket/subscriptions.h"
 

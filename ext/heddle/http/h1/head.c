@@ -1,6 +1,6 @@
-#include "http/head.h"
+#include "http/h1/head.h"
 
-#include "http/fault.h"
+#include "http/h1/fault.h"
 #include "http/text.h"
 
 enum {

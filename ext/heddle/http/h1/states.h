@@ -6,7 +6,7 @@
  * after its response.
  */
 
-#include "http/h1_server.h"
+#include "http/h1/server.h"
 #include "net/fate.h"
 #include "selector/assert.h"
 

@@ -1,6 +1,6 @@
 /* Sends responses over HTTP/1.1 that are more than a Hash of headers and an Array of Strings. */
 
-#include "http/h1_exchange.h"
+#include "http/h1/exchange.h"
 
 #include "net/output.h"
 #include "net/sockets.h"

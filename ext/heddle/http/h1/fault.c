@@ -1,4 +1,4 @@
-#include "http/fault.h"
+#include "http/h1/fault.h"
 
 #include "http/text.h"
 

@@ -3,7 +3,7 @@
 
 /* Shared by heads of requests and of responses: limits, field lines, and arrival in pieces. */
 
-#include "http/field_lines.h"
+#include "http/h1/field_lines.h"
 
 /* Beyond this, slices would overflow. */
 #define HEDDLE_MOST_HEAD_BYTES ((size_t)1 << 28)

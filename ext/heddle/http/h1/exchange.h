@@ -4,7 +4,7 @@
 /* Heddle::HTTP::H1::Exchange: an exchange over HTTP/1.1. */
 
 #include "http/exchange_ruby.h"
-#include "http/h1_server.h"
+#include "http/h1/server.h"
 
 /* -- h1_sending.c -------------------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  */
 
 #include "http/event_stream.h"
-#include "http/h1_exchange.h"
+#include "http/h1/exchange.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "http/fault.h"
-#include "http/head.h"
+#include "http/h1/fault.h"
+#include "http/h1/head.h"
 #include "http/text.h"
 
 enum {

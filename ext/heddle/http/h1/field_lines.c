@@ -1,4 +1,4 @@
-#include "http/field_lines.h"
+#include "http/h1/field_lines.h"
 
 #include "http/field_names.h"
 #include "http/text.h"

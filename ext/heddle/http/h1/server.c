@@ -1,4 +1,4 @@
-#include "http/h1_states.h"
+#include "http/h1/states.h"
 
 #include "http/body/rules.h"
 #include "http/exchange_ruby.h"

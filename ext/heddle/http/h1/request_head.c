@@ -1,8 +1,8 @@
 /* Parses the head of a request over HTTP/1.1 (RFC 9112). */
 
 #include "http/authority.h"
-#include "http/fault.h"
-#include "http/head.h"
+#include "http/h1/fault.h"
+#include "http/h1/head.h"
 #include "http/target.h"
 #include "http/text.h"
 

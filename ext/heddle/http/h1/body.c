@@ -5,7 +5,7 @@
 
 #include "http/body/disk.h"
 #include "http/body/rules.h"
-#include "http/h1_states.h"
+#include "http/h1/states.h"
 
 #include <errno.h>
 #include <string.h>

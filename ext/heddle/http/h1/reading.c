@@ -1,4 +1,4 @@
-#include "http/h1_states.h"
+#include "http/h1/states.h"
 #include "http/h2_server.h"
 
 #include <errno.h>

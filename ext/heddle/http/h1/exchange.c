@@ -1,5 +1,5 @@
-#include "http/h1_exchange.h"
-#include "http/h1_states.h"
+#include "http/h1/exchange.h"
+#include "http/h1/states.h"
 
 #include <errno.h>
 #include <ruby/io.h>
