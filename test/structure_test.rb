@@ -40,7 +40,7 @@ class StructureTest < Minitest::Test
   def test_body_and_time_limits_are_not_the_connections
     assert_empty(fields("net/connection.h", "heddle_connection").grep(/body|chunk|expect|received|deadline/))
     assert_includes fields("http/exchange.h", "heddle_exchange").join("; "), "heddle_body_spool *spool"
-    assert_includes fields("http/h2_server.h", "heddle_h2_carrier"), "heddle_due due"
+    assert_includes fields("http/h2/server/server.h", "heddle_h2_carrier"), "heddle_due due"
   end
 
   # 6, 7
@@ -90,7 +90,7 @@ class StructureTest < Minitest::Test
     "http/exchange.h" => /HEDDLE_ASSERT\(heddle_exchange_may_enter\(/,
     "http/h2/session_state.h" => /HEDDLE_ASSERT\(allowed\[session->stage\]/,
     "http/h2/streams.c" => /heddle_h2_transitions\[stream->state\]\[event\];\n *HEDDLE_ASSERT/,
-    "http/h2_client.h" => /HEDDLE_ASSERT\(heddle_h2_client_may_enter\(/,
+    "http/h2/client/client.h" => /HEDDLE_ASSERT\(heddle_h2_client_may_enter\(/,
     "http/websocket/session.c" => /HEDDLE_ASSERT\(heddle_websocket_may_enter\(/,
     "http/h1/response_reader.c" => /HEDDLE_ASSERT\(transitions\[/,
     "scheduler/loop.h" => /HEDDLE_ASSERT\(heddle_loop_may_enter\(/

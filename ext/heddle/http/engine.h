@@ -51,7 +51,7 @@ struct heddle_engine {
     uint64_t h2_memory; /* how much of the memory that HTTP/2 connections share is in use, see heddle_h2_count_memory */
     uint64_t h2_drawn;
     uint64_t h2_lent; /* bytes of the strings in h2_loans */
-    heddle_link h2_loans; /* strings of responses that clients take slowly, see http/h2_response.c */
+    heddle_link h2_loans; /* strings of responses that clients take slowly, see http/h2/server/response.c */
     heddle_websockets websockets;
     heddle_buffer out; /* the buffer in which responses are put together; see http/h1/response_head_ruby.h */
     char date[40]; /* the field line of the current second */

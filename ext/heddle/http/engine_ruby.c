@@ -3,7 +3,7 @@
 #include "http/h1/response_head_ruby.h"
 #include "http/body/disk.h"
 #include "http/exchange_ruby.h"
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 #include "http/h1/head_ruby.h"
 
 #include "net/scoreboard_ruby.h"

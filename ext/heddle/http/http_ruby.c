@@ -1,9 +1,9 @@
-#include "http/h2_client.h"
+#include "http/h2/client/client.h"
 #include "http/http.h"
 
 #include "http/body/spool_ruby.h"
 #include "http/h1/exchange.h"
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 #include "http/request_label.h"
 #include "http/websocket/session.h"
 

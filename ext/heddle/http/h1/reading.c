@@ -1,5 +1,5 @@
 #include "http/h1/states.h"
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 
 #include <errno.h>
 #include <string.h>

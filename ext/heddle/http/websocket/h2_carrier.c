@@ -1,6 +1,6 @@
 /* A stream of HTTP/2 as the carrier of a WebSocket (RFC 8441). */
 
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 #include "http/websocket/session.h"
 
 #include <errno.h>

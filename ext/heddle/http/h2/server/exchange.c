@@ -2,7 +2,7 @@
 
 #include "http/h1/response_head_ruby.h"
 #include "http/exchange_ruby.h"
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 
 #include <ruby/io.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "http/engine.h"
 #include "http/h2/session.h"
-#include "http/h2_tunnel.h"
+#include "http/h2/server/tunnel.h"
 #include "net/fate.h"
 #include "net/sockets.h"
 

@@ -1,7 +1,7 @@
 /* The exchanges of an HTTP/2 connection: handles the session's calls for their streams, and queues them for runners. */
 
 #include "http/body/rules.h"
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 #include "selector/assert.h"
 
 #include <stdlib.h>

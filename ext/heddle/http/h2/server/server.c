@@ -1,6 +1,6 @@
 /* HTTP/2 as the protocol of a connection: moves bytes between the connection and its session. */
 
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 
 #include <errno.h>
 #include <stdlib.h>

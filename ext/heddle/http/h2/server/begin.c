@@ -1,6 +1,6 @@
 /* Begins HTTP/2 on a connection: sets the limits, the socket's options and the session. */
 
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,6 +1,6 @@
-#include "http/h2_tunnel.h"
+#include "http/h2/server/tunnel.h"
 
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 
 static heddle_h2_tunnel *tunnel_at(heddle_link *link)
 {

@@ -1,6 +1,6 @@
 /* Responses over HTTP/2: heads, rejections, and content that is complete. */
 
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "http/event_stream.h"
 #include "http/exchange_ruby.h"
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 
 #include <stdlib.h>
 #include <string.h>

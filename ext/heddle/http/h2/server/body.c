@@ -5,7 +5,7 @@
  */
 
 #include "http/body/rules.h"
-#include "http/h2_server.h"
+#include "http/h2/server/server.h"
 
 #include <errno.h>
 #include <string.h>

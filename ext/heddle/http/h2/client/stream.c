@@ -1,6 +1,6 @@
 /* Heddle::HTTP::H2::ClientStream: a request, and the received part of its response. */
 
-#include "http/h2_client.h"
+#include "http/h2/client/client.h"
 
 #include "http/h1/head_ruby.h"
 #include "scheduler/loop.h"

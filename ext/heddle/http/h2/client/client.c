@@ -1,6 +1,6 @@
 /* Heddle::HTTP::H2::ClientConnection: a session over an outbound connection. */
 
-#include "http/h2_client.h"
+#include "http/h2/client/client.h"
 
 #include "net/outbound.h"
 #include "scheduler/loop.h"
