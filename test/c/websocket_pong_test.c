@@ -1,10 +1,10 @@
-/* sources: http/websocket/pong.c */
+/* sources: http/push/pong.c */
 /* ruby: headers */
 
 /* Which pings of a client are answered while much output waits for it, and when. */
 
 #include "check.h"
-#include "http/websocket/session.h"
+#include "http/push/session.h"
 
 enum {
     LITTLE = HEDDLE_OUTPUT_AT_ONCE - 1,

@@ -5,8 +5,8 @@
 
 #include "http/engine.h"
 
-#include "http/event_stream.h"
-#include "http/websocket/session.h"
+#include "http/push/event_stream.h"
+#include "http/push/session.h"
 
 #include "http/h1/server.h"
 #include "scheduler/take_errinfo.h"

@@ -12,7 +12,7 @@
 #include "http/latency.h"
 #include "http/path_options.h"
 #include "http/slowest.h"
-#include "http/websocket/service.h"
+#include "http/push/service.h"
 #include "net/fate.h"
 #include "net/protocol.h"
 #include "net/sockets.h"

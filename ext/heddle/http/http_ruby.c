@@ -5,7 +5,7 @@
 #include "http/h1/exchange.h"
 #include "http/h2/server/server.h"
 #include "http/request_label.h"
-#include "http/websocket/session.h"
+#include "http/push/session.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * An event stream over HTTP/1.1: the protocol of a connection that sends the events of a topic until its client leaves.
  */
 
-#include "http/event_stream.h"
+#include "http/push/event_stream.h"
 #include "http/h1/exchange.h"
 
 #include <errno.h>

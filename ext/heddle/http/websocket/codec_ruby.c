@@ -3,7 +3,7 @@
  * writing.
  */
 
-#include "http/websocket/session.h"
+#include "http/push/session.h"
 
 #include <ruby/encoding.h>
 

@@ -1,6 +1,6 @@
 /* An event stream over HTTP/2: a stream that sends the events of a topic until its client leaves. */
 
-#include "http/event_stream.h"
+#include "http/push/event_stream.h"
 #include "http/exchange_ruby.h"
 #include "http/h2/server/server.h"
 

@@ -3,7 +3,7 @@
 
 /* The topics of a WebSocket: their messages go from the fan-out into its output, encoded once for all sockets. */
 
-#include "http/websocket/session.h"
+#include "http/push/session.h"
 #include "pubsub/fanout.h"
 
 /* The form of a message in a frame. */

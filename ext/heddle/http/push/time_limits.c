@@ -2,8 +2,8 @@
  * The time limits of an open WebSocket: when it pings its client, gives up on it, or closes because the server stops.
  */
 
-#include "http/event_stream.h"
-#include "http/websocket/session.h"
+#include "http/push/event_stream.h"
+#include "http/push/session.h"
 
 void heddle_websocket_set_time_limit(heddle_websocket *socket, int64_t duration)
 {

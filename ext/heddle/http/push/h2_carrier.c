@@ -1,7 +1,7 @@
 /* A stream of HTTP/2 as the carrier of a WebSocket (RFC 8441). */
 
 #include "http/h2/server/server.h"
-#include "http/websocket/session.h"
+#include "http/push/session.h"
 
 #include <errno.h>
 #include <stdlib.h>

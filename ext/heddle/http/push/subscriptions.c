@@ -1,6 +1,6 @@
-#include "http/websocket/subscriptions.h"
+#include "http/push/subscriptions.h"
 
-#include "http/event_stream.h"
+#include "http/push/event_stream.h"
 
 #include <inttypes.h>
 #include <stdio.h>

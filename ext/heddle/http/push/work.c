@@ -1,6 +1,6 @@
 /* A WebSocket as a work item: the callbacks of its handler that are due. */
 
-#include "http/websocket/session.h"
+#include "http/push/session.h"
 
 #include <stdlib.h>
 

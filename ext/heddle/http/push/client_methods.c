@@ -1,7 +1,7 @@
 /* The methods of Heddle::HTTP::WebSocket::Client that handlers call. */
 
-#include "http/event_stream.h"
-#include "http/websocket/subscriptions.h"
+#include "http/push/event_stream.h"
+#include "http/push/subscriptions.h"
 
 #include <ruby/encoding.h>
 #include <ruby/io.h>

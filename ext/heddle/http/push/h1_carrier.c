@@ -1,6 +1,6 @@
 /* A connection as the carrier of a WebSocket: its protocol after the upgrade of an HTTP/1.1 request. */
 
-#include "http/websocket/session.h"
+#include "http/push/session.h"
 
 #include <errno.h>
 #include <string.h>

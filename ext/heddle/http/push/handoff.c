@@ -3,7 +3,7 @@
  * makes. Only a socket between two messages is handed off: nothing is queued, half read or unsent.
  */
 
-#include "http/websocket/subscriptions.h"
+#include "http/push/subscriptions.h"
 #include "net/handoff.h"
 
 #include <errno.h>

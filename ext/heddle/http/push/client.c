@@ -3,7 +3,7 @@
 #include "http/exchange_ruby.h"
 #include "http/h1/server.h"
 #include "http/h2/server/server.h"
-#include "http/websocket/subscriptions.h"
+#include "http/push/subscriptions.h"
 
 #include <ruby/encoding.h>
 #include <ruby/io.h>

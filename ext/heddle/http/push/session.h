@@ -20,7 +20,7 @@
  */
 
 #include "http/engine.h"
-#include "http/websocket/carrier.h"
+#include "http/push/carrier.h"
 #include "http/websocket/frame_reader.h"
 #include "net/fate.h"
 #include "selector/assert.h"

@@ -1,7 +1,7 @@
 /* The states of a WebSocket, and its client's messages. */
 
-#include "http/event_stream.h"
-#include "http/websocket/session.h"
+#include "http/push/event_stream.h"
+#include "http/push/session.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "http/event_stream.h"
+#include "http/push/event_stream.h"
 
 #include "http/message.h"
 

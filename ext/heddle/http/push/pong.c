@@ -1,6 +1,6 @@
 /* The answers to the pings of a client that may read slowly, or not at all. */
 
-#include "http/websocket/session.h"
+#include "http/push/session.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Writes frames of a WebSocket into the output of its carrier. */
 
-#include "http/websocket/session.h"
+#include "http/push/session.h"
 
 #include <errno.h>
 #include <stdlib.h>
