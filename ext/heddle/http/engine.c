@@ -1,5 +1,5 @@
 /*
- * The HTTP service: starts each connection with HTTP/1.1, which h1_reading.c changes to HTTP/2 at its preface. Counts
+ * The HTTP service: starts each connection with HTTP/1.1, which h1/reading.c changes to HTTP/2 at its preface. Counts
  * for all versions.
  */
 
@@ -132,7 +132,7 @@ static void resume_session(heddle_connection *connection, VALUE loaded)
 }
 
 const heddle_service_operations heddle_engine_operations = {
-    .choose_protocol = heddle_h1_begin, /* h1_reading.c changes the protocol to HTTP/2 when it reads the preface */
+    .choose_protocol = heddle_h1_begin, /* h1/reading.c changes the protocol to HTTP/2 when it reads the preface */
     .reject_handshake = reject_handshake,
     .is_plaintext = is_plaintext,
     .load_session = load_session,

@@ -3,7 +3,7 @@
 
 /*
  * A spool: a request's body that is too large for memory, in an unlinked temporary file, behind one buffer. The owner
- * fills the buffer on the loop's thread. A native thread (body_writer.c) creates, writes and closes the file, so the
+ * fills the buffer on the loop's thread. A native thread (body/writer.c) creates, writes and closes the file, so the
  * loop never waits for a disk. It uses no Ruby and no connection, so every protocol can use it.
  *
  * The owner may use a spool only in the state FILLING. heddle_body_spool_submit passes the buffer to the writer, which
@@ -75,7 +75,7 @@ struct heddle_body_spool {
     size_t used, room;
     size_t large;             /* the buffer's bytes that count against HEDDLE_SPOOL_LARGE_BUFFERS */
     uint64_t size;            /* bytes in the file */
-    uint64_t counted;         /* bytes counted on disk for the server: see body_disk.h */
+    uint64_t counted;         /* bytes counted on disk for the server: see body/disk.h */
     heddle_body_spool *next, *previous; /* all spools of the process; protected by the writer's lock */
     char folder[];
 };
@@ -147,7 +147,7 @@ ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, 
 bool heddle_body_memory_acquire(size_t bytes);
 void heddle_body_memory_release(size_t bytes);
 
-/* -- body_writer.c; any thread ------------------------------------------------------------------------------------ */
+/* -- body/writer.c; any thread ------------------------------------------------------------------------------------ */
 
 /* Add and remove a spool in the list of all spools, which forked children need. */
 void heddle_body_writer_add(heddle_body_spool *spool);

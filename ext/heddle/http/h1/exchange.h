@@ -6,7 +6,7 @@
 #include "http/exchange_ruby.h"
 #include "http/h1/server.h"
 
-/* -- h1_sending.c -------------------------------------------------------------------------------------------------- */
+/* -- h1/sending.c -------------------------------------------------------------------------------------------------- */
 
 /* Sends as much as possible now; raises ClientGone. */
 void heddle_h1_flush(heddle_connection *connection);
@@ -16,13 +16,13 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low);
 bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);
 void Init_heddle_h1_sending(VALUE exchange_class);
 
-/* -- h1_respond.c -------------------------------------------------------------------------------------------------- */
+/* -- h1/respond.c -------------------------------------------------------------------------------------------------- */
 
 /* Sends a complete response: `respond` of the exchange's operations. */
 bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size,
                        bool wait);
 
-/* -- h1_event_stream.c --------------------------------------------------------------------------------------------- */
+/* -- h1/event_stream.c --------------------------------------------------------------------------------------------- */
 
 void Init_heddle_h1_event_stream(VALUE exchange_class);
 

@@ -256,7 +256,7 @@ static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t 
     return true;
 }
 
-/* See h1_states.h. Each pass receives some bytes and parses them. */
+/* See h1/states.h. Each pass receives some bytes and parses them. */
 void heddle_h1_read_input(heddle_connection *connection)
 {
     for (;;) {
@@ -322,7 +322,7 @@ void heddle_h1_parse_buffered(heddle_connection *connection)
     heddle_h1_read_input(connection);
 }
 
-/* Called when a response is complete, so that the responses of one turn are sent together: see h1_states.h. */
+/* Called when a response is complete, so that the responses of one turn are sent together: see h1/states.h. */
 bool heddle_h1_queue_pipelined(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);

@@ -2,7 +2,7 @@
 #define HEDDLE_HTTP_H1_STATES_H
 
 /*
- * The transitions between a session's stages: h1_reading.c up to a request, h1_body.c within its body, h1_server.c
+ * The transitions between a session's stages: h1/reading.c up to a request, h1/body.c within its body, h1/server.c
  * after its response.
  */
 
@@ -52,7 +52,7 @@ typedef enum {
     HEDDLE_H1_ENDED,   /* this session reads no more: the connection is closing or gone, or has changed to HTTP/2 */
 } heddle_h1_progress;
 
-/* -- h1_body.c ----------------------------------------------------------------------------------------------------- */
+/* -- h1/body.c ----------------------------------------------------------------------------------------------------- */
 
 /* Begins the body when the head is complete. `begun`: the client has sent a part of it already. */
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
@@ -65,7 +65,7 @@ void heddle_h1_await_body(heddle_connection *connection);
 /* The deadline of the body if no more of it comes. */
 int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1);
 
-/* -- h1_reading.c ----------------------------------------------------------------------------------------------- */
+/* -- h1/reading.c ----------------------------------------------------------------------------------------------- */
 
 /* Receives bytes and parses them until a request is complete, or no more bytes are here. */
 HEDDLE_LAST_USE void heddle_h1_read_input(heddle_connection *connection);
@@ -86,7 +86,7 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front);
 /* Has a head begun? Empty lines before a request are ignored. */
 bool heddle_h1_has_begun(const heddle_connection *connection);
 
-/* -- h1_server.c ------------------------------------------------------------------------------------------------- */
+/* -- h1/server.c ------------------------------------------------------------------------------------------------- */
 
 HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
 /* Sets the session's deadline, in ns from now. */

@@ -3,9 +3,9 @@
 
 /*
  * One side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby: the server's, or the
- * client's (at the end of this file). The owner, which is the code that embeds the session (h2_server.c, h2_client.c),
- * feeds it the peer's bytes, and pulls the bytes to send. Times are nanoseconds of a monotonic clock, sizes are bytes.
- * Only one thread at a time may call these functions.
+ * client's (at the end of this file). The owner, which is the code that embeds the session (h2/server/server.c,
+ * h2/client/client.c), feeds it the peer's bytes, and pulls the bytes to send. Times are nanoseconds of a monotonic
+ * clock, sizes are bytes. Only one thread at a time may call these functions.
  */
 
 #include "http/h2/frame.h"

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_HTTP_ACCESS_LOG_H
 #define HEDDLE_HTTP_ACCESS_LOG_H
 
-/* Lines of the access log. Each format has a file: access_log_text.c, access_log_json.c, access_log_clf.c. */
+/* Lines of the access log. Each format has a file: text.c, json.c, clf.c. */
 
 #include "http/exchange_ruby.h"
 #include "http/fields.h"

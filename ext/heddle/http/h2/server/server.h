@@ -120,7 +120,7 @@ static inline void heddle_h2_end_call(heddle_h2_server *server)
 /* Sets the limits from the engine's configuration, as for HTTP/1.1; once, when the engine is made. */
 void heddle_h2_apply_limits(heddle_engine *engine);
 
-/* -- h2_carrier.c -------------------------------------------------------------------------------------------------- */
+/* -- h2/server/carrier.c ------------------------------------------------------------------------------------------- */
 
 /* The operations that the session calls for its streams. */
 extern const heddle_h2_operations heddle_h2_carrier_operations;
@@ -168,14 +168,14 @@ void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
 /* Resets the stream of a running exchange: its next read or write raises ClientGone. */
 void heddle_h2_reset_exchange(heddle_h2_carrier *carrier);
 
-/* -- h2_body.c ----------------------------------------------------------------------------------------------------- */
+/* -- h2/server/body.c ---------------------------------------------------------------------------------------------- */
 
 /* Begins a body, with a time limit unless the application reads it while it is received. */
 void heddle_h2_begin_body(heddle_h2_carrier *carrier);
 HEDDLE_LAST_USE void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size);
 HEDDLE_LAST_USE void heddle_h2_end_body(heddle_h2_carrier *carrier);
 
-/* -- h2_response.c ------------------------------------------------------------------------------------------------- */
+/* -- h2/server/response.c ------------------------------------------------------------------------------------------ */
 
 /* Sends a head, whose fields are packed by HEDDLE_AS_FIELDS. Also returns HEDDLE_H2_GONE without memory. */
 heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size,
