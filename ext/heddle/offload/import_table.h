@@ -3,8 +3,8 @@
 
 /*
  * Redirects the calls that loaded libraries make to a function of another library, by the entries for it in their
- * import tables (ELF: Linux on x86-64 and ARM64, with glibc or musl; Mach-O: macOS). No code is changed. Libraries that
- * get the function's address from dlsym are not affected.
+ * import tables (ELF: Linux on x86-64 and ARM64, with glibc or musl). No code is changed. Libraries that get the
+ * function's address from dlsym are not affected.
  */
 
 #include <stdbool.h>

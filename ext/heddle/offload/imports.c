@@ -409,7 +409,7 @@ static void intercept_object(const heddle_object *object, void *data)
         return;
     if (heddle_object_contains(object, (void *)rb_nogvl)) {
         int intercepted = heddle_object_intercept(object, ruby, sizeof(ruby) / sizeof(ruby[0]));
-        /* Separately: a static Ruby, or any on macOS, imports only dlopen. */
+        /* Separately: a static Ruby imports only dlopen. */
         heddle_object_intercept(object, loader, 1);
 #ifdef BLOCKING_REGIONS
         if (intercepted > 0)
