@@ -37,14 +37,14 @@ module Heddle
     COMMANDS = {
       "serve" => Command.new(:ServeCommand, "serve an application: heddle serve [config.ru] [flags]"),
       "demo" => Command.new(:DemoCommand, "serve the demo site: heddle demo [flags]"),
-      "check" => Command.new(:CheckCommand, "validate the configuration and print what counts, and where it was said"),
+      "check" => Command.new(:CheckCommand, "validate the configuration, print each value and its source"),
       "init" => Command.new(:InitCommand, "write a configuration file: heddle init, heddle init --from config/puma.rb"),
-      "status" => Command.new(:StatusCommand, "what a running server does now"),
-      "top" => Command.new(:TopCommand, "the same, again and again; q ends it"),
-      "stop" => Command.new(:StopCommand, "end a running server when its requests are answered"),
-      "reload" => Command.new(:ReloadCommand, "new workers, one by one"),
-      "restart" => Command.new(:RestartCommand, "a new master with new workers, on the same sockets"),
-      "doctor" => Command.new(:DoctorCommand, "what of an application and of this machine will matter"),
+      "status" => Command.new(:StatusCommand, "show what a running server does now"),
+      "top" => Command.new(:TopCommand, "show that live; press q to quit"),
+      "stop" => Command.new(:StopCommand, "stop a running server after its requests"),
+      "reload" => Command.new(:ReloadCommand, "replace the workers, one by one"),
+      "restart" => Command.new(:RestartCommand, "start a new master and new workers on the same sockets"),
+      "doctor" => Command.new(:DoctorCommand, "check the application and this machine for likely problems"),
       "version" => Command.new(nil, "print the version"),
       "help" => Command.new(nil, "print this, a command's flags (heddle help serve) or an option (heddle help port)")
     }.freeze

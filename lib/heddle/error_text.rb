@@ -36,7 +36,7 @@ module Heddle
 
       private
 
-      # A method of the error's may raise what is no StandardError: NotImplementedError, SystemStackError.
+      # A method of the error's may raise what is not a StandardError: NotImplementedError, SystemStackError.
       def contain(work)
         work.call
       rescue ApplicationFailure => e

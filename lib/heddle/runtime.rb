@@ -132,7 +132,7 @@ module Heddle
 
     # A scope in which a task that fails cancels no other: the others go on. Its error is given to `on_failure`, or
     # reported on $stderr unless a task waits for the failed one and gets the error there. An error of the block itself,
-    # and an exception that is no StandardError, end the scope as in {scope}.
+    # and an exception that is not a StandardError, end the scope as in {scope}.
     #
     # @param on_failure [#call, nil] called with the task and its error, at once, and must not wait
     # @param cancel_grace (see scope)

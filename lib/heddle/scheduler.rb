@@ -21,7 +21,7 @@ module Heddle
     end
   end
 
-  # For +rescue+ and +when+: any exception that an application raises, also one that is no StandardError, such as an
+  # For +rescue+ and +when+: any exception that an application raises, also one that is not a StandardError, such as an
   # expectation of RSpec's doubles. Not those that end more than the request, message or page in which they are raised.
   module ApplicationFailure
     PASSED_ON = [Cancelled, SystemExit, SignalException].freeze
@@ -253,7 +253,7 @@ module Heddle
       job.unstarted(Cancelled.new) if job.respond_to?(:unstarted)
     end
 
-    # Called from C when the loop would wait for ever. A fiber in +sleep+ without a limit means to.
+    # Called from C when the loop would wait forever. A fiber in +sleep+ without a limit means to.
     def on_deadlock
       each_fiber { |fiber, _job, _state| return nil if sleeps_for_ever?(fiber) }
       raise deadlock_report ? deadlock_report.call(self) : Deadlock.new(deadlock_message)

@@ -126,7 +126,7 @@ class CheckTest < Minitest::Test
 
     assert_equal 1, status
     assert_match(%r{^heddle: selector \(config/heddle\.rb:1\) names :poll, which is not built in here}, output)
-    assert_match(%r{^heddle: can't write the pidfile .*config\.ru/pids/x\.pid: .*config\.ru is no folder$}, output)
+    assert_match(%r{^heddle: can't write the pidfile .*config\.ru/pids/x\.pid: .*config\.ru is not a folder$}, output)
   end
 
   def test_the_application_is_looked_at_and_loaded_when_asked

@@ -13,7 +13,7 @@ class BestPriceTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   private_constant :ROOT
 
-  # Shops that answer once all of them were asked: asked one after the other they would wait for ever.
+  # Shops that answer once all of them were asked: asked one after the other they would wait forever.
   class Together < Shops
     def initialize(prices)
       @lock = Mutex.new

@@ -44,7 +44,7 @@ class NetworksTest < Minitest::Test
     ["10.0.0.0/33", "example.com", "", "10.0.0"].each do |wrong|
       error = assert_raises(ArgumentError) { networks("loopback", wrong) }
 
-      assert_match(/#{Regexp.escape(wrong.inspect)} is no network: write/, error.message)
+      assert_match(/#{Regexp.escape(wrong.inspect)} is not a network: write/, error.message)
     end
   end
 

@@ -277,7 +277,7 @@ class EventStreamTest < Minitest::Test
 
       socket.setsockopt(:SOCKET, :SNDBUF, 8_192)
     rescue SystemCallError
-      nil # it is no socket, or has been closed
+      nil # it is not a socket, or has been closed
     end
     raise "there is no listener" unless found
   end

@@ -5,7 +5,7 @@ require "heddle"
 require "heddle/rack"
 
 class ExchangeProxyTest < Minitest::Test
-  # Fails as code of an application may: with what is no StandardError.
+  # Fails as code of an application may: with what is not a StandardError.
   class Failing
     class Failure < Exception; end
 

@@ -89,7 +89,7 @@ class BlockHooksTest < Minitest::Test
     assert_equal %i[unlocked locked raised], outcome
   end
 
-  # Ruby wakes one fiber of those that wait. If that one raised, those behind it would wait for ever.
+  # Ruby wakes one fiber of those that wait. If that one raised, those behind it would wait forever.
   WAKE_UPS = {
     "mutex" => lambda do
       mutex = Mutex.new.tap(&:lock)

@@ -95,7 +95,7 @@ class ServerProxiesTest < Minitest::Test
       Heddle::Server::Configuration.new(trusted_proxies: ["10.0.0.0/99"]).binds
     end
 
-    assert_match(%r{trusted_proxies .*"10.0.0.0/99" is no network}, error.message)
+    assert_match(%r{trusted_proxies .*"10.0.0.0/99" is not a network}, error.message)
   end
 
   def test_the_proxy_protocol_tells_the_client_of_a_connection

@@ -77,7 +77,7 @@ static VALUE peer_new(VALUE class, VALUE address, VALUE port)
     uint16_t number = htons(port_of(port));
     StringValue(address);
     if (!read_ip_address(RSTRING_PTR(address), (size_t)RSTRING_LEN(address), &peer))
-        rb_raise(rb_eArgError, "%+" PRIsVALUE " is no IP address: write 192.0.2.1 or 2001:db8::1", address);
+        rb_raise(rb_eArgError, "%+" PRIsVALUE " is not an IP address: write 192.0.2.1 or 2001:db8::1", address);
     if (peer.remote.any.sa_family == AF_INET6)
         peer.remote.ipv6.sin6_port = number;
     else

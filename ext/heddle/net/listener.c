@@ -135,7 +135,7 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
     int fd = rb_io_descriptor(io), listening = 0;
     socklen_t size = sizeof(listening);
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || !listening)
-        rb_raise(rb_eArgError, "%" PRIsVALUE " is no listening socket: give a TCPServer or UNIXServer",
+        rb_raise(rb_eArgError, "%" PRIsVALUE " is not a listening socket: give a TCPServer or UNIXServer",
                  rb_obj_class(io));
     int flags = fcntl(fd, F_GETFL);
     if (!(flags & O_NONBLOCK))

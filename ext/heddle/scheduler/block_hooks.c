@@ -119,7 +119,7 @@ static VALUE wait_for_unlock(VALUE data)
 
 /*
  * Mutex#unlock wakes one fiber of those that wait. If Fiber#kill or Fiber#raise strikes that one before its turn, the
- * others would wait for ever: it passes the wake-up on.
+ * others would wait forever: it passes the wake-up on.
  */
 static VALUE pass_unlock_on(VALUE data)
 {

@@ -13,7 +13,7 @@ module Heddle
         #
         # @param task [Async::Task]
         # @param block [Proc, nil] the task's own, for its name
-        # @param work [Proc] what the fiber does; raises only what is no StandardError
+        # @param work [Proc] what the fiber does; raises only what is not a StandardError
         # @return [Job]
         def start(task, scheduler, block, work)
           context = Concurrency::Context.of(scheduler)

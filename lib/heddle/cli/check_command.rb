@@ -84,7 +84,7 @@ module Heddle
         path = configuration.pidfile or return
         folder = File.dirname(path)
         folder = File.dirname(folder) until File.exist?(folder)
-        return "can't write the pidfile #{path}: #{folder} is no folder" unless File.directory?(folder)
+        return "can't write the pidfile #{path}: #{folder} is not a folder" unless File.directory?(folder)
 
         "can't write the pidfile #{path}: this user may not write to #{folder}" unless File.writable?(folder)
       end

@@ -68,7 +68,7 @@ module Heddle
       rescue Server::ConfigurationError => e
         @configuration = Server::Configuration.new
         Doctor::Finding.new(level: :problem, subject: "configuration", text: e.message,
-                            advice: "heddle check tells of the configuration alone")
+                            advice: "heddle check validates the configuration alone")
       end
 
       # Without an application there is still the machine. Rails gets the same environment as when it is served.

@@ -171,7 +171,7 @@ module Heddle
         @warned = true
         warn("#{name}: a task waits at #{Places.innermost(Places.backtrace(waiter.fiber))} while a task around it " \
              "holds one, checked out at #{checked_out(own, Places.backtrace(own.fiber))}. As many of them as the " \
-             "pool has would wait for ever")
+             "pool has would wait forever")
         nil
       end
 

@@ -161,7 +161,7 @@ module Heddle
         # Fiber#kill ends the fiber while others have the pool's mutex.
         def disconnect_connection(connection) = connection == true || super
 
-        # Sequel makes an error of its own of whatever ends the attempt to connect. An interruption is no error.
+        # Sequel makes an error of its own of whatever ends the attempt to connect. An interruption is not an error.
         def make_new(server)
           super
         rescue ::Sequel::DatabaseConnectionError => e

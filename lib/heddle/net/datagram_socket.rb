@@ -21,7 +21,7 @@ module Heddle
       # @param max_size [Integer] bytes of a received datagram that are kept, 1 to 65,535
       # @return [DatagramSocket]
       # @raise [SystemCallError] when the address can't be bound
-      # @raise [ArgumentError] when the address is no IP address, or the port or the size is out of range
+      # @raise [ArgumentError] when the address is not an IP address, or the port or the size is out of range
       def self.bind(address, port, max_size: LARGEST)
         require "socket"
         local = numeric(address, port)
@@ -44,7 +44,7 @@ module Heddle
           Peer.new(address.sub(/%[^%]+\z/, ""), port) # without the zone of a link-local address, fe80::1%eth0
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
         rescue SocketError
-          raise ArgumentError, "#{address.inspect} is no IP address: write 127.0.0.1 or ::1"
+          raise ArgumentError, "#{address.inspect} is not an IP address: write 127.0.0.1 or ::1"
         end
 
         def report_own_address(socket, local)

@@ -42,7 +42,7 @@ module Heddle
           [address.hton, address.prefix]
         end
       rescue IPAddr::Error
-        raise ArgumentError, "#{name.inspect} is no network: write 192.0.2.1, 192.0.2.0/24, 2001:db8::/32, " \
+        raise ArgumentError, "#{name.inspect} is not a network: write 192.0.2.1, 192.0.2.0/24, 2001:db8::/32, " \
                              "#{WORDS.keys[..-2].join(", ")} or #{WORDS.keys.last}"
       end
     end

@@ -59,7 +59,7 @@ module Heddle
       # @param cache_size [Integer] names to keep
       # @param clock [#call] seconds of a clock that only goes forward
       # @param reachable [#call] whether this machine has a route to an address (String)
-      # @raise [ArgumentError] when a name server is no numeric address
+      # @raise [ArgumentError] when a name server is not a numeric address
       def initialize(hosts: HOSTS, resolv_conf: RESOLV_CONF, nsswitch: NSSWITCH, nameservers: nil,
                      cache_size: CACHE_SIZE, clock: nil, reachable: nil, **options)
         raise ArgumentError, "#{options.keys.join(", ")}: only with nameservers:" if !nameservers && options.any?

@@ -47,9 +47,9 @@ module Heddle
       Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..86_400,
                  text: "how long running requests may take to finish when the server is stopped"),
       Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..86_400,
-                 text: "how long a worker may give no sign of life until it is killed and replaced; 0: for ever",
-                 details: "A sign of life comes from the worker's loop: it is missing when a call holds up all " \
-                          "requests. Requests that only take long don't matter."),
+                 text: "kill and replace a worker that has sent no heartbeat for this long; 0: never",
+                 details: "The worker's loop sends it; it is missing while a call blocks all requests. Slow requests " \
+                          "don't count."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
                  text: "memory of a worker above which it is replaced; 0: any",

@@ -7,7 +7,7 @@ module Heddle
     # Options of a request's head, its time and its interim responses.
     REQUESTS = [
       Option.new(name: :request_timeout, unit: :seconds, default: 0, range: 0..86_400, example: "request_timeout 20",
-                 text: "how long a request may take until its answer begins; then it is 503. 0: for ever",
+                 text: "how long a request may take until its answer begins; then it is 503. 0: no limit",
                  details: "The call for which the application waits then raises Heddle::Cancelled; ensure clauses " \
                           "may clean up. The log says where it was, the worker goes on. Code that computes is not " \
                           "interrupted before it waits. In the modes fiber and ractor."),

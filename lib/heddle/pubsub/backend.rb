@@ -58,7 +58,7 @@ module Heddle
       # @raise [ArgumentError]
       def initialize(url, name: "heddle_pubsub", stored: 10_000)
         @kind, @gem = SCHEMES.fetch(url[/\A[a-z]+(?=:)/]) do
-          raise ArgumentError, "#{Backend.hide_password(url).inspect} is no address of a backend. Accepted are " \
+          raise ArgumentError, "#{Backend.hide_password(url).inspect} is not an address of a backend. Accepted are " \
                                "redis:// and rediss:// for Redis, postgres:// and postgresql:// for PostgreSQL, " \
                                "such as \"redis://localhost:6379/1\" or \"postgres://user@host/database\". Leave " \
                                "the setting out to use this server's memory"

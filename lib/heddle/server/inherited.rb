@@ -54,7 +54,7 @@ module Heddle
           io.close_on_exec = true
           new(io, name.to_s.empty? ? "unknown" : name)
         rescue SystemCallError, ArgumentError
-          nil # it is no socket, or none of ours
+          nil # it is not a socket, or none of ours
         end
       end
 

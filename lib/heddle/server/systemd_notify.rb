@@ -8,7 +8,7 @@ module Heddle
     # nothing happens. Messages that can't be sent are dropped: a service must not fail because its manager does not
     # listen.
     class SystemdNotify
-      # How much of the time that systemd waits for a sign of life may pass between two.
+      # How much of the time that systemd waits for a notification may pass between two.
       HALF = 0.5
       # Seconds between two looks whether the service stops.
       LOOK = 0.5

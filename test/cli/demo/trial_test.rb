@@ -49,7 +49,7 @@ class DemoTrialTest < Minitest::Test
     assert_equal NAMES, Heddle.enabled & NAMES
   end
 
-  # The lock is let go when the others have run, so that a loop which stands still would wait for ever.
+  # The lock is let go when the others have run, so that a loop which stands still would wait forever.
   def test_others_run_while_a_lock_is_waited_for
     events = trial(protect: true) do |tell|
       Tempfile.create("heddle") { |file| File.open(file.path) { |other| beside(file, other, tell) } }

@@ -214,9 +214,9 @@ class DNSClientTest < Minitest::Test
     assert_match(/"MXX" is not a DNS record type/, assert_raises(ArgumentError) do
       client.records("a.test", :MXX)
     end.message)
-    assert_match(/"a\.\.test" is no domain name/, assert_raises(ArgumentError) do
+    assert_match(/"a\.\.test" is not a domain name/, assert_raises(ArgumentError) do
       client.records("a..test", :A)
     end.message)
-    assert_match(/"ns.test" is no numeric address/, assert_raises(ArgumentError) { DNS::Client.new("ns.test") }.message)
+    assert_match(/"ns.test" is not an address/, assert_raises(ArgumentError) { DNS::Client.new("ns.test") }.message)
   end
 end

@@ -90,7 +90,7 @@ class DNSMessageTest < Minitest::Test
     ["a..b", ".a", "#{"a" * 64}.test", (["a" * 60] * 5).join("."), "a\\", "a\\25", "a\\256"].each do |name|
       error = assert_raises(DNS::Malformed, name) { DNS::Name.to_wire(name) }
 
-      assert_includes error.message, "is no domain name"
+      assert_includes error.message, "is not a domain name"
     end
     assert_equal "", DNS::Name.to_wire("")
     assert_equal "", DNS::Name.to_wire(".")

@@ -137,7 +137,7 @@ class DNSPortedRulesTest < Minitest::Test
       assert_equal [5, 5], answer.answers.map(&:ttl)
       assert_equal([["mx.test", "10.0.0.3"]], answer.additionals.map { |one| [one.name, one.data.address] })
       assert_equal :SERVFAIL, dns.ask("wrong.test", :A).rcode
-      assert_equal ":elsewhere is no section (known: answer, authority, additional)", errors.pop
+      assert_equal ":elsewhere is not a section (known: answer, authority, additional)", errors.pop
     end
   end
 

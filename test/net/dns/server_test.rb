@@ -261,7 +261,7 @@ class DNSServerTest < Minitest::Test
     ["", "localhost:53", "127.0.0.1", "127.0.0.1:65536", "::1:53"].each do |wrong|
       error = assert_raises(ArgumentError) { DNS::Server.new(wrong) { nil } }
 
-      assert_match(/#{Regexp.escape(wrong.inspect)} is no address to listen on: write/, error.message)
+      assert_match(/#{Regexp.escape(wrong.inspect)} is not an address to listen on: write/, error.message)
     end
   end
 

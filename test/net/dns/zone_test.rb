@@ -64,10 +64,10 @@ class DNSZoneTest < Minitest::Test
     mistakes = {
       ["www", :CNAME, "x.test"] => /has a CNAME record and others/, ["alias", :A, "192.0.2.2"] => /has a CNAME record/,
       ["alias", :CNAME, "y.test"] => /has a CNAME record/, ["www.other.test.", :A, "192.0.2.1"] => /is not in the zone/,
-      ["www", :MX, "mail"] => /is no data for a record of type MX: it has preference, exchange/,
-      ["www", :XA, "x"] => /"XA" is not a DNS record type/, ["www", :A, "1.2.3"] => /is no IPv4 address/,
-      ["www", :A, 7] => /7 is no data for the A record/, ["www", :AAAA, "192.0.2.1"] => /is no IPv6 address/,
-      ["www", :TXT, nil] => /nil is no data for a record of type TXT/, ["www", :TXT] => /no data for "www" TXT/
+      ["www", :MX, "mail"] => /is not data for a record of type MX: it has preference, exchange/,
+      ["www", :XA, "x"] => /"XA" is not a DNS record type/, ["www", :A, "1.2.3"] => /is not an IPv4 address/,
+      ["www", :A, 7] => /7 is not data for the A record/, ["www", :AAAA, "192.0.2.1"] => /is not an IPv6 address/,
+      ["www", :TXT, nil] => /nil is not data for a record of type TXT/, ["www", :TXT] => /no data for "www" TXT/
     }
     mistakes.each do |arguments, message|
       assert_match message, assert_raises(ArgumentError) { zone.add(*arguments) }.message

@@ -69,7 +69,7 @@ static heddle_address address_of(VALUE text, VALUE port)
     else if (inet_pton(AF_INET6, name, address.bytes) == 1)
         address.family = AF_INET6;
     else
-        rb_raise(rb_eArgError, "%+" PRIsVALUE " is no IP address", text);
+        rb_raise(rb_eArgError, "%+" PRIsVALUE " is not an IP address", text);
     return address;
 }
 

@@ -137,7 +137,7 @@ class ClusterBootTest < Minitest::Test
     @served = nil
   end
 
-  # NoMemoryError is no StandardError.
+  # NoMemoryError is not a StandardError.
   def test_a_hook_of_the_mold_may_fail_by_anything_and_is_told_without_a_backtrace
     raising = "raise NoMemoryError, \"no \\xFF\""
     { "before_mold" => /\Aheddle: a hook failed: NoMemoryError: no \\xFF \(/,

@@ -73,7 +73,7 @@ class ClusterHealthCheckTest < Minitest::Test
     silent, other = @fleet.workers
 
     assert_empty silent.signals
-    assert_equal ["worker 0 (pid 1000) has given no sign of life for 61 s: it is killed"], @lines
+    assert_equal ["worker 0 (pid 1000) has sent no heartbeat for 61 s: it is killed"], @lines
     silent.answered(1, "GET /6 for 6.0 s")
 
     assert_equal "worker 0 (pid 1000) was serving GET /6 for 6.0 s", @lines.last

@@ -73,7 +73,7 @@ class ClusterWorkerDeathTest < Minitest::Test
     signal("STOP", stuck)
     wait_until { !alive?(stuck) }
 
-    assert_match(/worker \d \(pid #{stuck}\) has given no sign of life for \d+ s: it is killed$/, served.output)
+    assert_match(/worker \d \(pid #{stuck}\) has sent no heartbeat for \d+ s: it is killed$/, served.output)
     wait_for("and was killed; a new one starts now")
   end
 

@@ -79,7 +79,7 @@ class ApplicationFaultsConformanceTest < Minitest::Test
   contained("a piece that is no string") { [200, {}, [5]] }
   contained("a first piece that is no string") { [200, {}, [:evil]] }
   contained("an error") { raise "evil" }
-  contained("an error that is no StandardError") { raise NotImplementedError, "evil" }
+  contained("an error that is not a StandardError") { raise NotImplementedError, "evil" }
   contained("an error of memory") { raise NoMemoryError, "evil" }
   contained("a stack that is too deep") { raise SystemStackError, "evil" }
   contained("an error with a broken message") { raise "evil \xFF\r\nEvil: b" }

@@ -107,7 +107,7 @@ int heddle_reject_request_line(heddle_rejection *rejection, const char *line, co
     if (method_end == line || heddle_find_token_end(line, method_end) < method_end) {
         return heddle_reject(rejection, BAD_REQUEST,
                              whole ? "the method is not a token"
-                                   : "this is no HTTP request: the method is not a token");
+                                   : "this is not an HTTP request: the method is not a token");
     }
     if (!spaces[0])
         return reject_shape(rejection);

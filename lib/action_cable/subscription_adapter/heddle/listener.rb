@@ -37,7 +37,7 @@ module ActionCable
         # @api private
         def invoke_callback(callback, message)
           super
-        rescue ::Heddle::ApplicationFailure => e # NotImplementedError, too, which is no StandardError
+        rescue ::Heddle::ApplicationFailure => e # NotImplementedError, too, which is not a StandardError
           log_failure("a subscriber of Action Cable failed", e)
         end
 

@@ -100,7 +100,7 @@ module Heddle
         def other_reason(node)
           case node
           when Prism::DefNode, Prism::ClassNode, Prism::ModuleNode then "only Puma's file uses it"
-          else "it is no setting: it belongs into an initializer, or into a hook such as worker_boot { }"
+          else "it is not a setting: it belongs into an initializer, or into a hook such as worker_boot { }"
           end
         end
       end

@@ -99,7 +99,7 @@ module Heddle
 
       @warned = true
       warn("#{name}: a task waits at #{Nesting.place(waiter.place)} while a task around it holds one, checked out at " \
-           "#{Nesting.place(own.place)}. As many of them as the pool has would wait for ever")
+           "#{Nesting.place(own.place)}. As many of them as the pool has would wait forever")
       nil
     end
 

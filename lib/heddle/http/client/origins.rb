@@ -39,7 +39,7 @@ module Heddle
             return [base_origin, @prefix.empty? ? url : "#{@prefix}#{url}", own_fields(@base)]
           end
           unless whole?(url)
-            raise ArgumentError, "#{url.inspect} is no http:// or https:// URL, and " \
+            raise ArgumentError, "#{url.inspect} is not an http:// or https:// URL, and " \
                                  "#{@base ? "no path after the base, which begins with /" : "the client has no base"}"
           end
 
@@ -73,13 +73,13 @@ module Heddle
         def parse(url)
           uri = URI.parse(url)
           unless uri.is_a?(URI::HTTP) && uri.hostname && !uri.hostname.empty?
-            raise ArgumentError, "#{url.inspect} is no http:// or https:// URL with a host"
+            raise ArgumentError, "#{url.inspect} is not an http:// or https:// URL with a host"
           end
           return uri if PORTS.cover?(uri.port)
 
           raise ArgumentError, "#{url.inspect}: the port is #{uri.port}, and must be from 1 to 65535"
         rescue URI::InvalidURIError
-          raise ArgumentError, "#{url.inspect} is no URL: other characters than RFC 3986 allows must be percent-encoded"
+          raise ArgumentError, "#{url.inspect} is not a URL: percent-encode the characters that RFC 3986 excludes"
         end
 
         # A child process has connections of its own; an origin that was long unused has been dropped.

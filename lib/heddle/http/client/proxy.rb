@@ -43,7 +43,7 @@ module Heddle
           @port = uri.port
           @fields = uri.user ? ["Proxy-Authorization", credentials(uri)] : []
         rescue URI::InvalidURIError
-          raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is no URL", cause: nil # it has the password, too
+          raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is not a URL", cause: nil # with the password
         end
 
         # Without its credentials.

@@ -80,7 +80,7 @@ module Heddle
           require "json"
           JSON.parse(body, **)
         rescue EncodingError => e
-          raise JSON::ParserError, "#{url}: the body is no text in #{body.encoding}: #{e.message}"
+          raise JSON::ParserError, "#{url}: the body is not text in #{body.encoding}: #{e.message}"
         end
 
         # The body in pieces, as they come.

@@ -35,7 +35,7 @@ module Heddle
         # @return [String] 4 bytes
         # @raise [Malformed]
         def ipv4_bytes(text)
-          raise Malformed, "#{text.inspect} is no IPv4 address such as 192.0.2.1" unless IPV4.match?(text)
+          raise Malformed, "#{text.inspect} is not an IPv4 address such as 192.0.2.1" unless IPV4.match?(text)
 
           text.split(".").map!(&:to_i).pack("C4")
         end
@@ -48,7 +48,7 @@ module Heddle
 
           address.hton
         rescue IPAddr::Error
-          raise Malformed, "#{text.inspect} is no IPv6 address such as 2001:db8::1"
+          raise Malformed, "#{text.inspect} is not an IPv6 address such as 2001:db8::1"
         end
       end
     end

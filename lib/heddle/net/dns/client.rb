@@ -72,7 +72,7 @@ module Heddle
         # @param options [Hash] `rotate:`, `use_vc:` (TCP only)
         # @param configuration [#value, nil] instead of servers: its #value is a {Resolver::Configuration}
         # @param clock [#call, nil] seconds of a monotonic clock
-        # @raise [ArgumentError] when a server is no numeric address
+        # @raise [ArgumentError] when a server is not a numeric address
         def initialize(*servers, timeout: 5, attempts: 2, cache_size: CACHE_SIZE, min_ttl: 0, max_ttl: Cache::MAX_TTL,
                        configuration: nil, clock: nil, **options)
           @clock = clock || -> { MonotonicClock.now }

@@ -53,7 +53,7 @@ module Heddle
         # @raise [ArgumentError]
         def rcode_number(name)
           RCODES.fetch(name) do
-            raise ArgumentError, "#{name.inspect} is no RCODE of DNS (known: #{RCODES.keys.join(", ")})"
+            raise ArgumentError, "#{name.inspect} is not an RCODE of DNS (known: #{RCODES.keys.join(", ")})"
           end
         end
 

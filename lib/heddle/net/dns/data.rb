@@ -183,7 +183,7 @@ module Heddle
 
           kind.new(*value)
         rescue ArgumentError
-          raise ArgumentError, "#{value.inspect} is no data for a record of type #{type}: it has " \
+          raise ArgumentError, "#{value.inspect} is not data for a record of type #{type}: it has " \
                                "#{kind.members.join(", ")}"
         end
 
@@ -211,7 +211,7 @@ module Heddle
         def uint(value, bits)
           return value if value.is_a?(Integer) && value >= 0 && value < (1 << bits)
 
-          raise Malformed, "#{value.inspect} is no number of #{bits} bits"
+          raise Malformed, "#{value.inspect} is not a number of #{bits} bits"
         end
 
         def quote(string)

@@ -65,14 +65,14 @@ module Heddle
           wire = "".b
           labels(text).each do |label|
             unless label.bytesize.between?(1, MAX_LABEL)
-              raise Malformed, "#{text.inspect} is no domain name: a label has 1 to #{MAX_LABEL} bytes"
+              raise Malformed, "#{text.inspect} is not a domain name: a label has 1 to #{MAX_LABEL} bytes"
             end
 
             wire << label.bytesize << label
           end
           return wire if wire.bytesize <= MAX_WIRE
 
-          raise Malformed, "#{text.inspect} is no domain name: it has more than #{MAX_WIRE - 1} bytes"
+          raise Malformed, "#{text.inspect} is not a domain name: it has more than #{MAX_WIRE - 1} bytes"
         end
 
         # @param text [String]
@@ -85,7 +85,7 @@ module Heddle
           parts = bytes.scan(/((?:\\\d{3}|\\[^\d]|[^\\.])*)(\.|\z)/mn)
           parts.pop if parts.last&.first == "" # after the final dot, or at the end
           unless parts.sum { |label, dot| label.bytesize + dot.bytesize } == bytes.bytesize
-            raise Malformed, "#{text.inspect} is no domain name: \\ is followed by a character or by three digits"
+            raise Malformed, "#{text.inspect} is not a domain name: \\ is followed by a character or by three digits"
           end
 
           parts.map { |label, _| unescape(label, text) }
@@ -111,7 +111,7 @@ module Heddle
           label.gsub(ESCAPE) do
             found = Regexp.last_match(1)
             next found if found.bytesize == 1
-            raise Malformed, "#{text.inspect} is no domain name: \\#{found} is no byte" if found.to_i > 255
+            raise Malformed, "#{text.inspect} is not a domain name: \\#{found} is not a byte" if found.to_i > 255
 
             found.to_i.chr
           end

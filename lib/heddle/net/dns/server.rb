@@ -154,7 +154,7 @@ module Heddle
 
           Addrinfo.getaddrinfo(found[:six] || found[:four], found[:port], nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
         rescue SocketError, ArgumentError
-          raise ArgumentError, "#{text.inspect} is no address to listen on: write 127.0.0.1:5353 or [::1]:5353"
+          raise ArgumentError, "#{text.inspect} is not an address to listen on: write 127.0.0.1:5353 or [::1]:5353"
         end
 
         def open

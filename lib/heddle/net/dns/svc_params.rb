@@ -61,7 +61,7 @@ module Heddle
 
         def number(name)
           KEYS[name] || name.to_s[/\Akey(\d{1,5})\z/, 1]&.to_i ||
-            raise(Malformed, "#{name.inspect} is no parameter (known: #{KEYS.keys.join(", ")}, key7 …)")
+            raise(Malformed, "#{name.inspect} is not a parameter (known: #{KEYS.keys.join(", ")}, key7 …)")
         end
 
         def decode(name, bytes)

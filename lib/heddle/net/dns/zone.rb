@@ -101,7 +101,7 @@ module Heddle
           record.write(MessageWriter.new)
           record
         rescue Malformed, TypeError, NoMethodError => e
-          raise ArgumentError, "#{data.inspect} is no data for the #{type} record of #{owner}: #{e.message}"
+          raise ArgumentError, "#{data.inspect} is not data for the #{type} record of #{owner}: #{e.message}"
         end
 
         # RFC 1034, section 3.6.2.

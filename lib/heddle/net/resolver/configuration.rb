@@ -108,7 +108,7 @@ module Heddle
         def server(address, port)
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
         rescue SocketError
-          raise ArgumentError, "name server #{address.inspect} is no numeric address such as 192.0.2.1 or 2001:db8::1"
+          raise ArgumentError, "name server #{address.inspect} is not an address such as 192.0.2.1 or 2001:db8::1"
         end
       end
     end

@@ -53,7 +53,7 @@ module Heddle
         end
 
         def end_stuck(worker, silent)
-          doing = worker.serving? ? "has given no sign of life" : "has not become ready"
+          doing = worker.serving? ? "has sent no heartbeat" : "has not become ready"
           worker.reason = "#{doing} for #{silent.round} s and was killed"
           @log.notice("#{worker.name} #{doing} for #{silent.round} s: it is killed")
           worker.deadline = @clock.call + LAST_WORDS

@@ -24,7 +24,7 @@ module Heddle
                      scoreboard: commons.scoreboard.descriptors, ticket_keys: commons.ticket_keys,
                      pubsub: commons.pubsub }
           handed = [sockets.values, values.except(:listeners).values].flatten.compact
-          # systemd's WATCHDOG_PID names this master, and would keep the new one from giving a sign of life.
+          # systemd's WATCHDOG_PID names this master, and would keep the new one from notifying systemd.
           environment = { Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil, **folder.variables }
           @pid = spawn(environment, *command, **handed.to_h { |fd| [fd, fd] }, chdir: folder.path)
         ensure

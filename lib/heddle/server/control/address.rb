@@ -50,7 +50,7 @@ module Heddle
           end
 
           # @param folder [String]
-          # @return [Integer, nil] the user that controls the folder; nil: it is no folder, or all users may make
+          # @return [Integer, nil] the user that controls the folder; nil: it is not a folder, or all users may make
           #   files in it
           def owner_of(folder)
             stat = File.stat(folder)

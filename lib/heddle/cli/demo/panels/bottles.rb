@@ -29,7 +29,7 @@ module Heddle
           def lead
             <<~HTML
               <p>One answer, still being written while you read it. The body of the answer yields a line, sleeps, and
-              yields the next; each is sent at once. Meanwhile its fiber holds nobody up: try the fifty requests while
+              yields the next; each is sent at once. Meanwhile its fiber blocks no other: try the fifty requests while
               the song goes on.</p>
             HTML
           end

@@ -110,7 +110,7 @@ module Heddle
 
           def put(data, type, ttl:, name:, section:)
             section = SECTIONS.fetch(section.to_sym) do
-              raise ArgumentError, "#{section.inspect} is no section (known: #{SECTIONS.keys.join(", ")})"
+              raise ArgumentError, "#{section.inspect} is not a section (known: #{SECTIONS.keys.join(", ")})"
             end
             return @query.answer(data, ttl:, name:, type:) if section == :answers
 
