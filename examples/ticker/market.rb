@@ -12,7 +12,7 @@ begin
     sleep 1
     prices.transform_values! { |price| (price * rand(0.99..1.01)).round(5) }
   end
-rescue Heddle::PubSub::Unreachable => e
+rescue Heddle::PubSub::UnreachableError => e
   abort "#{e.message}\nStart `heddle serve` in this folder first."
 rescue Interrupt
   # Ctrl-C ends it.

@@ -14,24 +14,28 @@ module Heddle
     autoload :Readers, "heddle/pubsub/readers"
     autoload :Reading, "heddle/pubsub/reading"
 
-    # There is no server to publish to; the message says why.
-    class Unreachable < StandardError
+    # In place of that of Server::Control::Client, which is for a command line.
+    ADVICE = "Set Heddle::PubSub.server to its control socket, \"unix:path\", or to a backend's address, which " \
+             "HEDDLE_PUBSUB may name, too; or to :process for the subscribers of this process alone"
+    private_constant :ADVICE
+
+    # No server or backend takes the message, or this process has no topics; the message says why.
+    class UnreachableError < StandardError
     end
 
     class << self
       # Gives the message to all subscribers of the topic, in every process of this server, and with a backend on every
-      # machine. A process that is none of the server's, such as a job or a console, publishes to the backend that
-      # {server} names, or over the control socket of the server of its folder.
+      # machine. A process that belongs to no server, such as a job or a console, publishes where {server} says.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
-      # @param data [String, #to_json] an object that is no String is encoded once
+      # @param data [String, #to_json] an object that is not a String is encoded once
       # @return [String] the message's position, "epoch:offset"
       # @raise [ArgumentError] when the topic or the message is too large
-      # @raise [Unreachable] when this process is none of a server's, runs no loop, and no server answers; or when the
-      #   backend has not confirmed the message in 5 s: then it may be published or not
+      # @raise [UnreachableError] when no server answers; or when the backend has not confirmed the message in 5 s: then
+      #   it may be published or not
       def publish(topic, data)
         data = encode(data) unless data.is_a?(String)
-        return publish_here(topic, data) if backend || History.open? || Fiber.scheduler.is_a?(Scheduler)
+        return publish_here(topic, data) if @socket.nil? && (backend || History.open?)
 
         publish_to_server(topic.to_s, data)
       end
@@ -43,22 +47,29 @@ module Heddle
         backend ? backend.publish(topic.to_s, data) : History.publish(topic.to_s, data)
       end
 
-      # @return [String, nil] where a process that is none of the server's publishes: "unix:path" of a server's control
-      #   socket, or the address of a backend, "redis://…" or "postgres://…". The default is the environment variable
-      #   HEDDLE_PUBSUB, then the control socket that a server in the same folder uses
+      # @return [String, Symbol, nil] where this process publishes: "unix:path" of a server's control socket;
+      #   "redis://…" or "postgres://…" of a backend; or :process, for topics of this process and those that it forks.
+      #   nil: the server that this process belongs to, else what the environment variable HEDDLE_PUBSUB names, else the
+      #   control socket of the server in the same folder
       attr_reader :server
 
-      # @param address [String, nil]
-      # @raise [ArgumentError] when it begins neither with unix: nor with the scheme of a backend
+      # @param address [String, :process, nil]
+      # @raise [ArgumentError] when it is neither :process nor begins with unix: or with the scheme of a backend
       def server=(address)
-        @server = address
-        @backend = Backend.new(address) if address && !address.start_with?("unix:")
+        socket = backend = nil
+        case address
+        when nil then nil
+        when :process then History.open
+        when /\Aunix:/ then socket = -address
+        else backend = Backend.new(address.to_s)
+        end
+        @server, @socket, @named_backend = address, socket, backend
       end
 
-      # The backend that gives messages their offsets; nil: this server's memory.
+      # The backend that gives messages their offsets; nil: the memory of this server, or of this process.
       # @api private
       # @return [Backend, nil]
-      def backend = @backend ||= backend_of_environment
+      def backend = @named_backend || @backend || (backend_of_environment unless History.open?)
 
       # @api private
       attr_writer :backend
@@ -69,6 +80,7 @@ module Heddle
       # @param topic [String, Symbol]
       # @return [String] "epoch:offset"
       # @raise [ArgumentError] when the topic is too large
+      # @raise [UnreachableError] when this process belongs to no server, and {server} names no backend
       def position(topic)
         backend&.follow_here
         History.position(topic.to_s)
@@ -82,6 +94,7 @@ module Heddle
       # @yieldparam message [Message]
       # @return [Task]
       # @raise [NoLoopError] outside a loop
+      # @raise [UnreachableError] (see position)
       def subscribe(topic, since: nil, &block)
         raise ArgumentError, "Heddle::PubSub.subscribe needs a block: what to do with a message" unless block
 
@@ -94,25 +107,23 @@ module Heddle
 
       def publish_to_server(topic, data)
         control = Server::Control
-        socket = server || socket_of_environment
+        socket = @socket || socket_of_environment
         address = socket ? control::Address.parse(socket) : control::Address.new(path: control::Address.default_path)
         control::Client.new(address).publish(topic, data)
       rescue Server::Control::Client::NotRunning
-        raise Unreachable, "the message was not published: no server answers at #{address}. Set " \
-                           "Heddle::PubSub.server to its control socket, \"unix:path\", or to a backend's address, " \
-                           "which HEDDLE_PUBSUB may name, too", cause: nil # whose advice is a command line's
+        raise UnreachableError, "the message was not published: no server answers at #{address}. #{ADVICE}", cause: nil
       rescue Server::Control::Client::TooLarge => e
         raise ArgumentError, e.message
       rescue Server::Control::Client::NoServer, Server::Control::Client::Declined => e
-        raise Unreachable, "the message was not published: #{e.message}"
+        raise UnreachableError, "the message was not published: #{e.message}"
       end
 
-      # Where no server has been configured: jobs, and other servers.
+      # Of jobs and other servers.
       def backend_of_environment
         url = ENV.fetch("HEDDLE_PUBSUB", nil)
         return if [nil, "", "memory"].include?(url) || url.start_with?("unix:")
 
-        Backend.new(url, **{ name: ENV.fetch("HEDDLE_PUBSUB_NAME", nil) }.compact)
+        @backend = Backend.new(url, **{ name: ENV.fetch("HEDDLE_PUBSUB_NAME", nil) }.compact)
       rescue ArgumentError => e
         raise ArgumentError, "HEDDLE_PUBSUB: #{e.message}"
       end

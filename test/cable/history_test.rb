@@ -30,6 +30,7 @@ class CableHistoryTest < Minitest::Test
   end
 
   def test_streams_begin_after_the_messages_that_are_older_than_the_time
+    Heddle::PubSub::History.open
     position = Heddle::PubSub::History.position("a")
 
     assert_equal [[position], ["confirm_history"]], replay({ "since" => Time.now.to_i })

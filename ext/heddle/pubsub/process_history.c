@@ -8,11 +8,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static const heddle_history_limits DEFAULTS = {
-    .log_size = 16777216,
-    .topics = 16384,
-    .messages = 100,
-    .age = INT64_C(300000000000),
+enum {
+    DEFAULT_MEMORY = 16 << 20,
+    DEFAULT_TOPICS = 16384,
+    DEFAULT_MESSAGES = 100,
+    DEFAULT_AGE = 300,
 };
 
 /* A lock for all Ractors, which no Ruby Mutex is. */
@@ -21,20 +21,12 @@ static heddle_history process_history = {.memory.fd = -1, .wake_fd = -1};
 static bool there;
 static _Atomic uint64_t published; /* by this process */
 
-static int make_history(const heddle_history_limits *limits)
-{
-    pthread_mutex_lock(&making);
-    int result = there ? 0 : heddle_history_create(&process_history, limits);
-    there = there || result == 0;
-    pthread_mutex_unlock(&making);
-    return result;
-}
-
 heddle_history *heddle_process_history(void)
 {
-    int result = make_history(&DEFAULTS);
-    if (result < 0)
-        rb_syserr_fail(-result, "making the history of messages");
+    if (!there)
+        rb_raise(rb_path2class("Heddle::PubSub::UnreachableError"),
+                 "this process has no topics: it does not belong to a server, and Heddle::PubSub.server names no "
+                 "backend. Set it to a backend's address, or to :process for the topics of this process alone");
     return &process_history;
 }
 
@@ -47,26 +39,31 @@ static uint64_t power_of_two(uint64_t least)
 }
 
 /*
- * call-seq: History.open(memory, topics, messages, age) -> true or false
+ * call-seq: History.open(memory = 16 MiB, topics = 16384, messages = 100, age = 300) -> true or false
  *
  * Makes the process's history, with room for +memory+ bytes and +topics+ topics, both rounded up to a power of two.
  * +messages+ of a topic can be replayed while they are younger than +age+ seconds. false: there is a history already,
  * which is kept.
  */
-static VALUE history_open(VALUE self, VALUE memory, VALUE topics, VALUE messages, VALUE age)
+static VALUE history_open(int argc, VALUE *argv, VALUE self)
 {
+    rb_check_arity(argc, 0, 4);
+    size_t memory = argc > 0 ? NUM2SIZET(argv[0]) : DEFAULT_MEMORY;
+    uint32_t topics = argc > 1 ? NUM2UINT(argv[1]) : DEFAULT_TOPICS;
     heddle_history_limits limits = {
-        .log_size = power_of_two(NUM2SIZET(memory) < 65536 ? 65536 : NUM2SIZET(memory)),
-        .topics = (uint32_t)power_of_two(NUM2UINT(topics) < 8 ? 8 : NUM2UINT(topics)),
-        .messages = NUM2UINT(messages),
-        .age = heddle_parse_duration(age),
+        .log_size = power_of_two(memory < 65536 ? 65536 : memory),
+        .topics = (uint32_t)power_of_two(topics < 8 ? 8 : topics),
+        .messages = argc > 2 ? NUM2UINT(argv[2]) : DEFAULT_MESSAGES,
+        .age = heddle_parse_duration(argc > 3 ? argv[3] : INT2FIX(DEFAULT_AGE)),
     };
-    if (there)
-        return Qfalse;
-    int result = make_history(&limits);
+    pthread_mutex_lock(&making);
+    bool made = !there;
+    int result = made ? heddle_history_create(&process_history, &limits) : 0;
+    there = result == 0;
+    pthread_mutex_unlock(&making);
     if (result < 0)
         rb_syserr_fail(-result, "making the history of messages");
-    return Qtrue;
+    return made ? Qtrue : Qfalse;
 }
 
 /*
@@ -231,11 +228,12 @@ static VALUE history_state(VALUE self)
 /*
  * call-seq: History.largest -> Integer
  *
- * Bytes of the largest message, including its topic.
+ * Bytes of the largest message, including its topic; in a process without a history, that of a server's default.
  */
 static VALUE history_largest(VALUE self)
 {
-    return SIZET2NUM(heddle_history_largest_message(heddle_process_history()));
+    static const heddle_history assumed = {.log_size = DEFAULT_MEMORY};
+    return SIZET2NUM(heddle_history_largest_message(there ? &process_history : &assumed));
 }
 
 /*
@@ -292,7 +290,7 @@ static VALUE history_position_before(VALUE self, VALUE topic, VALUE seconds)
 void Init_heddle_history(VALUE pubsub)
 {
     VALUE module = rb_define_module_under(pubsub, "History");
-    rb_define_singleton_method(module, "open", history_open, 4);
+    rb_define_singleton_method(module, "open", history_open, -1);
     rb_define_singleton_method(module, "adopt", history_adopt, 2);
     rb_define_singleton_method(module, "descriptors", history_descriptors, 0);
     rb_define_singleton_method(module, "open?", history_open_p, 0);

@@ -7,7 +7,7 @@
 
 #include <ruby.h>
 
-/* Made with the default limits if there is none. Raises. Exists until the process ends. */
+/* Raises Heddle::PubSub::UnreachableError if none has been opened. Exists until the process ends. */
 heddle_history *heddle_process_history(void);
 
 void Init_heddle_history(VALUE pubsub);

@@ -31,7 +31,7 @@ module ActionCable
       # @param channel [String]
       # @param payload [String]
       # @return [String] the message's position
-      # @raise [Heddle::PubSub::Unreachable] when there is no server, and no backend, that takes it
+      # @raise [Heddle::PubSub::UnreachableError] when there is no server, and no backend, that takes it
       def broadcast(channel, payload) = ::Heddle::PubSub.publish(channel, payload)
 
       # Calls back for each message of the channel, in order.
@@ -39,9 +39,10 @@ module ActionCable
       # @param callback [#call] must not wait
       # @param success_callback [#call, nil] when it is subscribed
       # @return [void]
-      # @raise [Heddle::PubSub::Unreachable] when this process is none of a Heddle server's, and there is no backend
+      # @raise [Heddle::PubSub::UnreachableError] when this process belongs to no Heddle server, and there
+      #   is no backend
       def subscribe(channel, callback, success_callback = nil)
-        raise ::Heddle::PubSub::Unreachable, NO_SERVER unless reachable?
+        raise ::Heddle::PubSub::UnreachableError, NO_SERVER unless reachable?
 
         listener.add_subscriber(channel, callback, success_callback)
       end

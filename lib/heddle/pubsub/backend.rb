@@ -81,24 +81,24 @@ module Heddle
 
       # @return [Redis, Postgresql] a new connection
       # @raise [Lost]
-      # @raise [Unreachable] when its gem is missing
+      # @raise [UnreachableError] when its gem is missing
       def connect
         load_gem
         Backend.const_get(@kind).new(@url, @name, @stored)
       end
 
-      # @raise [Unreachable] when it is missing
+      # @raise [UnreachableError] when it is missing
       # @return [void]
       def load_gem
         require @gem
       rescue LoadError
-        raise Unreachable, "#{self} needs the gem #{@gem}: add it to the Gemfile"
+        raise UnreachableError, "#{self} needs the gem #{@gem}: add it to the Gemfile"
       end
 
       # @param topic [String]
       # @param data [String]
       # @return [String] the position
-      # @raise [Unreachable] when the backend has not confirmed it in time
+      # @raise [UnreachableError] when the backend has not confirmed it in time
       def publish(topic, data)
         size = topic.bytesize + data.bytesize
         raise ArgumentError, "the topic has #{topic.bytesize} bytes, but may have 1024" if topic.bytesize > 1024
@@ -115,6 +115,7 @@ module Heddle
       # @param notice [#call] is called with what an operator should know
       # @return [Boolean] whether the history has what the backend has
       def follow(patience = 5, notice: ->(text) { warn(text) })
+        History.open
         @lock.synchronize { @follower ||= Follower.new(self, notice) }
         @follower.wait(patience)
       end

@@ -113,7 +113,7 @@ module Heddle
         return if pubsub == "memory"
 
         PubSub::Backend.new(pubsub, name: pubsub_name, stored: pubsub_stored).tap(&:load_gem)
-      rescue ArgumentError, PubSub::Unreachable => e
+      rescue ArgumentError, PubSub::UnreachableError => e
         raise ConfigurationError, "pubsub (#{source(:pubsub)}): #{e.message}"
       end
 

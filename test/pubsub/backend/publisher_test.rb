@@ -44,7 +44,7 @@ class PubSubPublisherTest < Minitest::Test
   def test_a_batch_whose_answer_was_lost_is_not_stored_again_in_another_epoch
     backend = ForgetfulBackend.new("one", "two")
     publisher = Backend::Publisher.new(backend)
-    wrong = assert_raises(Heddle::PubSub::Unreachable) { publisher.publish("topic", "cut") }
+    wrong = assert_raises(Heddle::PubSub::UnreachableError) { publisher.publish("topic", "cut") }
 
     assert_match(/may not be published: its answer was lost, and the backend restarted/, wrong.message)
     assert_equal 1, backend.stored.size

@@ -192,7 +192,7 @@ class PubSubRedisTest < Minitest::Test
   def test_a_missing_gem_is_named
     backend = Heddle::PubSub::Backend.new("redis://127.0.0.1:1/0")
     backend.define_singleton_method(:require) { |_name| raise LoadError }
-    wrong = assert_raises(Heddle::PubSub::Unreachable) { backend.connect }
+    wrong = assert_raises(Heddle::PubSub::UnreachableError) { backend.connect }
 
     assert_equal "redis://127.0.0.1:1/0 needs the gem redis-client: add it to the Gemfile", wrong.message
   end
@@ -221,7 +221,7 @@ class PubSubRedisTest < Minitest::Test
 
   def test_what_is_no_address_of_a_backend_is_refused_with_an_example
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("nats://me:secret@x") }
-    assert_match(%r{\A"nats://x" is no address.*redis:// and rediss://.*as "redis://localhost:6379/1"}, wrong.message)
+    assert_match(%r{\A"nats://x" is not an address.*redis:// and rediss://.*as "redis://localhost:6379/1"}, wrong.message)
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("redis://x", name: "a b") }
     assert_match(/small letters, digits/, wrong.message)
   end

@@ -75,11 +75,11 @@ class ClusterPubSubTest < Minitest::Test
     assert_equal "#{position} \"outside\"", take(before)
     assert_equal "#{publish_as_the_environment_says("unix:#{path("control.sock")}").chomp} \"by the environment\"",
                  take(position)
-    assert_includes publish_as_the_environment_says("reddis://x"), %(HEDDLE_PUBSUB: "reddis://x" is no address)
+    assert_includes publish_as_the_environment_says("reddis://x"), %(HEDDLE_PUBSUB: "reddis://x" is not an address)
     error = publish_from_outside("unix:#{path("nowhere.sock")}")
 
     assert_includes error, "no server answers at unix:#{path("nowhere.sock")}. Set Heddle::PubSub.server"
-    assert_includes error, "Unreachable"
+    assert_includes error, "UnreachableError"
     refute_includes error, "Run the command"
     assert_includes publish_from_outside(topic: "x" * 1_025), "has 1025 bytes, but may have 1024 (ArgumentError)"
   end

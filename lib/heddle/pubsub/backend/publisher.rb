@@ -43,16 +43,17 @@ module Heddle
         # @param topic [String]
         # @param data [String]
         # @return [String] the position
-        # @raise [Unreachable]
+        # @raise [UnreachableError]
         def publish(topic, data)
-          raise Unreachable, "the message was not published: #{QUEUE} wait for #{@backend}" if @queue.size >= QUEUE
+          raise UnreachableError, "the message was not published: #{QUEUE} wait for #{@backend}" if @queue.size >= QUEUE
 
           entry = Entry.new(topic:, data:, due: now + PATIENCE, answer: Thread::Queue.new)
           @queue << entry
           answer = entry.answer.pop(timeout: PATIENCE + 1)
           return answer if answer.is_a?(String)
 
-          raise answer || Unreachable.new("#{@backend} has not answered in #{PATIENCE} s: the message may be published")
+          raise answer || UnreachableError.new("#{@backend} has not answered in #{PATIENCE} s: the message may be " \
+                                               "published")
         end
 
         private
@@ -86,11 +87,11 @@ module Heddle
           first = attempt(batch)
           History.count_published(batch.size)
           batch.each_with_index { |entry, i| entry.answer << "#{@epoch}:#{first + i}" }
-        rescue Lost, Unreachable => e
-          fail_batch(batch, Unreachable.new("the message may not be published: #{e.message}"))
+        rescue Lost, UnreachableError => e
+          fail_batch(batch, UnreachableError.new("the message may not be published: #{e.message}"))
         rescue StandardError => e
           close
-          fail_batch(batch, Unreachable.new("the message may not be published: #{e.message} (#{e.class})"))
+          fail_batch(batch, UnreachableError.new("the message may not be published: #{e.message} (#{e.class})"))
         end
 
         def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }
@@ -99,10 +100,12 @@ module Heddle
         # number, but only in the same epoch.
         #
         # @return [Integer] the first message's offset
-        # @raise [Unreachable] when the epoch has changed since the batch was sent
+        # @raise [UnreachableError] when the epoch has changed since the batch was sent
         def attempt(batch)
           open
-          raise Unreachable, "its answer was lost, and the backend restarted" if @unanswered && @unanswered != @epoch
+          if @unanswered && @unanswered != @epoch
+            raise UnreachableError, "its answer was lost, and the backend restarted"
+          end
 
           @connection.publish(@epoch, @id, @number, batch.map { |entry| [entry.topic, entry.data] })
         rescue EpochChanged

@@ -65,7 +65,7 @@ module Heddle
           text(200, PubSub.publish_here(topic, env["rack.input"].read))
         rescue ArgumentError => e
           text(413, e.message)
-        rescue PubSub::Unreachable => e
+        rescue PubSub::UnreachableError => e
           text(503, e.message)
         end
 

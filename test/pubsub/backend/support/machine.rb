@@ -17,7 +17,7 @@ publisher = Thread.new do
     topic_to, data = JSON.parse(line)
     begin
       puts [:published, data.bytesize, Heddle::PubSub.publish(topic_to, data)].to_json
-    rescue Heddle::PubSub::Unreachable => e
+    rescue Heddle::PubSub::UnreachableError => e
       puts [:refused, e.message].to_json
     end
   end
