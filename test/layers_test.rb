@@ -1,24 +1,12 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require_relative "../bin/support/layers"
 
 # Includes, requires and constants point down the layers of docs/design.md only.
 class LayersTest < Minitest::Test
   ROOT = File.expand_path("..", __dir__)
-  # Each layer, and those that it may use beside itself.
-  C_LAYERS = {
-    "selector" => %w[],
-    "scheduler" => %w[selector],
-    "watch" => %w[scheduler selector],
-    "offload" => %w[scheduler selector],
-    "preempt" => %w[watch scheduler selector],
-    "processes" => %w[offload scheduler],
-    "concurrency" => %w[scheduler],
-    "net" => %w[watch scheduler selector],
-    "pubsub" => %w[net scheduler selector],
-    "http" => %w[pubsub net scheduler selector],
-    "rack" => %w[http net scheduler]
-  }.freeze
+  # Each layer, and those that it may use beside itself. Those of the extension: bin/support/layers.rb.
   RUBY_LAYERS = {
     "options" => %w[],
     "selector" => %w[],
@@ -33,12 +21,10 @@ class LayersTest < Minitest::Test
   # What a constant at the top of Heddle belongs to.
   MODULES = { "Net" => "net", "HTTP" => "http", "Rack" => "rack", "Server" => "server", "CLI" => "cli" }.freeze
 
-  def test_every_folder_of_the_extension_is_a_layer
-    folders = Dir.children(File.join(ROOT, "ext/heddle")).select do |name|
-      File.directory?("#{ROOT}/ext/heddle/#{name}")
-    end
+  def test_every_folder_of_the_extension_is_a_room
+    folders = Dir.glob("**/*.c", base: "#{ROOT}/ext/heddle").map { |file| File.dirname(file) }.uniq - ["."]
 
-    assert_equal C_LAYERS.keys.sort, folders.sort
+    assert_equal Layers::ROOMS.keys.sort, folders.sort
   end
 
   def test_design_md_names_every_folder
@@ -50,15 +36,23 @@ class LayersTest < Minitest::Test
   end
 
   def test_includes_point_down
-    wrong = C_LAYERS.flat_map do |layer, below|
-      sources("ext/heddle/#{layer}/**/*.{c,h}").flat_map do |file, text|
-        text.scan(%r{^#include "([a-z_]+)/}).flatten.uniq.filter_map do |other|
-          "#{file} includes #{other}/" unless other == layer || below.include?(other)
-        end
+    wrong = sources("ext/heddle/**/*.{c,h}").flat_map do |file, text|
+      node = file.delete_prefix("ext/heddle/").sub(/\.[ch]\z/, "")
+      text.scan(%r{^#include "([\w/]+)/\w+\.h"}).flatten.uniq.filter_map do |other|
+        "#{file} includes #{other}/" if Layers.up?(node, other)
       end
     end
 
     assert_empty wrong
+  end
+
+  # Each protocol hands the engine a table; http/http_ruby.c registers them.
+  def test_the_engine_names_no_protocol
+    named = sources("ext/heddle/http/{engine,exchange}*.{c,h}").flat_map do |file, text|
+      code_of(text).scan(/\bheddle_(?:h1|h2|websocket|events)_\w+\(/).map { |word| "#{file}: #{word}" }
+    end
+
+    assert_empty named
   end
 
   def test_requires_and_autoloads_point_down

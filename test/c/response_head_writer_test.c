@@ -1,6 +1,6 @@
-/* sources: http/h1/response_head_writer.c http/date_line.c http/status.c */
+/* sources: http/response_head_writer.c http/date_line.c http/status.c */
 #include "check.h"
-#include "http/h1/response_head_writer.h"
+#include "http/response_head_writer.h"
 
 #include <ctype.h>
 

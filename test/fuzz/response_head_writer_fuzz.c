@@ -1,4 +1,4 @@
-/* sources: http/h1/response_head_writer.c http/status.c http/date_line.c http/h1/response_head.c http/h1/head.c
+/* sources: http/response_head_writer.c http/status.c http/date_line.c http/h1/response_head.c http/h1/head.c
    http/h1/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/h1/fault.c
    http/rejection.c */
 
@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 
-#include "http/h1/response_head_writer.h"
+#include "http/response_head_writer.h"
 
 static const char date[] = "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
 

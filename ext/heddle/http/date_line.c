@@ -1,6 +1,6 @@
 /* The Date field of responses, formatted once a second. */
 
-#include "http/h1/response_head_writer.h"
+#include "http/response_head_writer.h"
 
 #include <string.h>
 

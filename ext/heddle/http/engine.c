@@ -1,17 +1,40 @@
-/*
- * The HTTP service: starts each connection with HTTP/1.1, which h1/reading.c changes to HTTP/2 at its preface. Counts
- * for all versions.
- */
+/* The HTTP service: starts each connection with HTTP/1.1, and counts for all versions. */
 
 #include "http/engine.h"
 
-#include "http/push/event_stream.h"
-#include "http/push/session.h"
-
-#include "http/h1/server.h"
+#include "http/protocols.h"
 #include "scheduler/take_errinfo.h"
 #include "selector/clock.h"
 
+/* -- protocols ----------------------------------------------------------------------------------------------------- */
+
+static const heddle_http_protocol *protocols[HEDDLE_HTTP_PROTOCOLS];
+
+void heddle_http_register(heddle_http_protocol_number number, const heddle_http_protocol *protocol)
+{
+    protocols[number] = protocol;
+}
+
+const heddle_http_protocol *heddle_http_protocol_of(heddle_http_protocol_number number)
+{
+    return protocols[number];
+}
+
+void heddle_engine_configure_protocols(heddle_engine *engine, VALUE configuration)
+{
+    for (unsigned i = 0; i < HEDDLE_HTTP_PROTOCOLS; i++) {
+        if (protocols[i]->configure)
+            protocols[i]->configure(engine, configuration);
+    }
+}
+
+void heddle_engine_mark_protocols(const heddle_engine *engine)
+{
+    for (unsigned i = 0; i < HEDDLE_HTTP_PROTOCOLS; i++) {
+        if (protocols[i]->mark)
+            protocols[i]->mark(engine);
+    }
+}
 
 /* -- the date ------------------------------------------------------------------------------------------------------ */
 
@@ -90,7 +113,7 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
         [HEDDLE_NO_PROXY_HEADER] = "this address expects the header of the PROXY protocol first (proxy_protocol=on)",
         [HEDDLE_NO_TLS] = "this port speaks TLS, and the request came without: say https:// in place of http://",
     };
-    heddle_h1_begin_rejecting(connection, 400, reasons[error]);
+    protocols[HEDDLE_HTTP_1]->begin_rejecting(connection, 400, reasons[error]);
 }
 
 /* A request begins with the first letter of a method; a TLS record begins with another byte. */
@@ -106,33 +129,40 @@ static void free_engine(heddle_service *service)
         next = exchange->next;
         free(exchange);
     }
+    for (unsigned i = 0; i < HEDDLE_HTTP_PROTOCOLS; i++) {
+        if (protocols[i]->release)
+            protocols[i]->release(engine);
+    }
     free(engine->out.bytes);
-    heddle_h2_workspace_free(&engine->h2_workspace);
     heddle_path_option_free(&engine->stream_bodies);
     free(engine->body_folder);
-    heddle_deflater_free(engine->websockets.deflater);
     free(engine->head.fields);
     free(engine);
 }
 
-/* Loading an event stream runs no Ruby code. */
+static void choose_protocol(heddle_connection *connection)
+{
+    protocols[HEDDLE_HTTP_1]->begin(connection);
+}
+
+/* Returns the protocol's number and what it has loaded; nil: the session ends. */
 static VALUE load_session(heddle_service *service, VALUE words, int *state)
 {
-    if (RSTRING_LEN(words) && *RSTRING_PTR(words) == HEDDLE_EVENTS_WORDS)
-        return words;
-    return heddle_websocket_load(service, words, state);
+    unsigned number = RSTRING_LEN(words) ? *(uint8_t *)RSTRING_PTR(words) : HEDDLE_HTTP_PROTOCOLS;
+    if (number >= HEDDLE_HTTP_PROTOCOLS || !protocols[number]->load)
+        return Qnil;
+    VALUE rest = rb_str_new(RSTRING_PTR(words) + 1, RSTRING_LEN(words) - 1);
+    VALUE loaded = protocols[number]->load((heddle_engine *)service, rest, state);
+    return *state || NIL_P(loaded) ? Qnil : rb_assoc_new(UINT2NUM(number), loaded);
 }
 
 static void resume_session(heddle_connection *connection, VALUE loaded)
 {
-    if (RB_TYPE_P(loaded, T_STRING))
-        heddle_events_resume(connection, loaded);
-    else
-        heddle_websocket_resume(connection, loaded);
+    protocols[FIX2UINT(RARRAY_AREF(loaded, 0))]->resume(connection, RARRAY_AREF(loaded, 1));
 }
 
 const heddle_service_operations heddle_engine_operations = {
-    .choose_protocol = heddle_h1_begin, /* h1/reading.c changes the protocol to HTTP/2 when it reads the preface */
+    .choose_protocol = choose_protocol,
     .reject_handshake = reject_handshake,
     .is_plaintext = is_plaintext,
     .load_session = load_session,

@@ -6,13 +6,12 @@
  * are used only between two waits.
  */
 
-#include "http/h1/response_head_writer.h"
+#include "http/response_head_writer.h"
 #include "http/exchange.h"
-#include "http/h2/session.h"
 #include "http/latency.h"
 #include "http/path_options.h"
 #include "http/slowest.h"
-#include "http/push/service.h"
+#include "http/websocket/service.h"
 #include "net/fate.h"
 #include "net/protocol.h"
 #include "net/sockets.h"
@@ -46,14 +45,9 @@ struct heddle_engine {
     heddle_exchange *spare;
     unsigned spare_count;
     bool h2_over_tls, h2_over_plain; /* may a connection use HTTP/2? */
-    heddle_h2_limits h2_limits; /* all zero before the first connection with HTTP/2 */
-    heddle_h2_workspace h2_workspace;
-    uint64_t h2_memory; /* how much of the memory that HTTP/2 connections share is in use, see heddle_h2_count_memory */
-    uint64_t h2_drawn;
-    uint64_t h2_lent; /* bytes of the strings in h2_loans */
-    heddle_link h2_loans; /* strings of responses that clients take slowly, see http/h2/server/response.c */
+    struct heddle_h2_shared *h2; /* see http/h2/server/server.h; NULL before set_up */
     heddle_websockets websockets;
-    heddle_buffer out; /* the buffer in which responses are put together; see http/h1/response_head_ruby.h */
+    heddle_buffer out; /* the buffer in which responses are put together; see http/response_head_ruby.h */
     char date[40]; /* the field line of the current second */
     int64_t date_second;
     uint64_t requests, rejected, spooled;
@@ -62,6 +56,12 @@ struct heddle_engine {
     heddle_latency latency; /* times from the complete head to the response */
     heddle_slowest slowest; /* the slowest of these */
 };
+
+/* State that the protocols keep in the engine. `configuration`: a checked one; may raise. */
+void heddle_engine_configure_protocols(heddle_engine *engine, VALUE configuration);
+void heddle_engine_mark_protocols(const heddle_engine *engine);
+/* The value of an option. */
+VALUE heddle_engine_option(VALUE configuration, const char *name);
 
 /* The current `date` line: 37 bytes. */
 const char *heddle_engine_date(heddle_engine *engine);

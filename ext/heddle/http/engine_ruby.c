@@ -1,10 +1,9 @@
 /* Heddle::HTTP::Engine, the service that a Heddle::Net::Sockets gets. */
 
-#include "http/h1/response_head_ruby.h"
+#include "http/response_head_ruby.h"
 #include "http/body/disk.h"
 #include "http/exchange_ruby.h"
-#include "http/h2/server/server.h"
-#include "http/h1/head_ruby.h"
+#include "http/head_ruby.h"
 
 #include "net/scoreboard_ruby.h"
 #include "net/networks.h"
@@ -22,11 +21,9 @@ static void object_mark(void *data)
         return;
     rb_gc_mark(engine->on_rejection);
     rb_gc_mark(engine->proxies);
-    rb_gc_mark(engine->websockets.clients);
-    rb_gc_mark(engine->websockets.loader);
     for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next_body)
         rb_gc_mark(exchange->body); /* pinned: received bytes are written into it */
-    heddle_h2_mark_loans(engine);
+    heddle_engine_mark_protocols(engine);
 }
 
 /* Sockets and requests may still have references. */
@@ -61,7 +58,6 @@ static VALUE engine_allocate(VALUE klass)
     engine->on_rejection = engine->proxies = Qnil;
     engine->marked = true;
     engine->date_second = -1;
-    heddle_link_init_head(&engine->h2_loans);
     return TypedData_Wrap_Struct(klass, &engine_type, engine);
 }
 
@@ -72,7 +68,7 @@ static heddle_engine *engine_of(VALUE self)
     return engine;
 }
 
-static VALUE call_limit(VALUE configuration, const char *name)
+VALUE heddle_engine_option(VALUE configuration, const char *name)
 {
     return rb_funcall(configuration, rb_intern(name), 0);
 }
@@ -101,45 +97,6 @@ static void set_path_option(heddle_path_option *option, VALUE paths)
     }
 }
 
-/* The tokens a second of a bucket for a burst of this size. */
-static uint32_t refill_of(uint32_t burst)
-{
-    return burst > 3 ? burst / 3 : 1;
-}
-
-static void set_h2_limits(heddle_engine *engine, VALUE configuration)
-{
-    heddle_h2_limits *limits = &engine->h2_limits;
-    heddle_h2_apply_limits(engine);
-    limits->connect_protocol = RTEST(call_limit(configuration, "http2_websockets"));
-    limits->max_streams = NUM2UINT(call_limit(configuration, "http2_streams"));
-    limits->reset_burst = limits->refused_burst = NUM2UINT(call_limit(configuration, "http2_resets"));
-    limits->reset_rate = refill_of(limits->reset_burst);
-    limits->control_burst = NUM2UINT(call_limit(configuration, "http2_control_frames"));
-    limits->control_rate = refill_of(limits->control_burst);
-    limits->control_answers = NUM2UINT(call_limit(configuration, "http2_control_answers"));
-    limits->overhead = NUM2UINT(call_limit(configuration, "http2_overhead"));
-    limits->updates = NUM2UINT(call_limit(configuration, "http2_updates"));
-    limits->continuations = NUM2UINT(call_limit(configuration, "http2_continuations"));
-    limits->settings_entries = NUM2UINT(call_limit(configuration, "http2_settings"));
-    limits->crumb_count = NUM2UINT(call_limit(configuration, "http2_cookies"));
-    limits->connection_window = NUM2UINT(call_limit(configuration, "http2_body_window"));
-    limits->stream_output = NUM2UINT(call_limit(configuration, "http2_response_buffer"));
-    limits->connection_output = NUM2UINT(call_limit(configuration, "http2_connection_buffer"));
-    limits->write_rate = NUM2UINT(call_limit(configuration, "http2_write_rate"));
-    engine->h2_memory = NUM2ULL(call_limit(configuration, "http2_memory"));
-}
-
-static void set_websocket_limits(heddle_websockets *sockets, VALUE configuration)
-{
-    sockets->limits.message = NUM2ULL(call_limit(configuration, "websocket_message_limit"));
-    sockets->limits.fragments = NUM2UINT(call_limit(configuration, "websocket_fragment_limit"));
-    sockets->output_limit = NUM2ULL(call_limit(configuration, "websocket_output_limit"));
-    sockets->ping = heddle_parse_duration(call_limit(configuration, "websocket_ping"));
-    sockets->timeout = heddle_parse_duration(call_limit(configuration, "websocket_timeout"));
-    sockets->retire_code = HEDDLE_WEBSOCKET_GOING_AWAY;
-}
-
 /* Called once, by Engine.new with a checked configuration. */
 static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, VALUE proxies, VALUE folder,
                            VALUE paths, VALUE http2)
@@ -152,20 +109,19 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
         rb_check_typeddata(proxies, &heddle_networks_type);
     engine->proxies = proxies;
     engine->limits = heddle_http_limits_of(configuration);
-    engine->body_buffer = NUM2ULL(call_limit(configuration, "body_buffer"));
-    engine->body_disk_limit = NUM2ULL(call_limit(configuration, "body_disk_limit"));
+    engine->body_buffer = NUM2ULL(heddle_engine_option(configuration, "body_buffer"));
+    engine->body_disk_limit = NUM2ULL(heddle_engine_option(configuration, "body_disk_limit"));
     engine->body_folder = copy_text(folder);
     set_path_option(&engine->stream_bodies, paths);
-    engine->body_rate = NUM2ULL(call_limit(configuration, "body_rate"));
-    engine->linger_limit = NUM2ULL(call_limit(configuration, "linger_limit"));
-    engine->head_timeout = heddle_parse_duration(call_limit(configuration, "head_timeout"));
-    engine->idle_timeout = heddle_parse_duration(call_limit(configuration, "idle_timeout"));
-    engine->body_grace = heddle_parse_duration(call_limit(configuration, "body_grace"));
-    engine->body_pause = heddle_parse_duration(call_limit(configuration, "body_pause"));
-    engine->write_timeout = heddle_parse_duration(call_limit(configuration, "write_timeout"));
-    engine->linger_timeout = heddle_parse_duration(call_limit(configuration, "linger_timeout"));
-    set_websocket_limits(&engine->websockets, configuration);
-    set_h2_limits(engine, configuration);
+    engine->body_rate = NUM2ULL(heddle_engine_option(configuration, "body_rate"));
+    engine->linger_limit = NUM2ULL(heddle_engine_option(configuration, "linger_limit"));
+    engine->head_timeout = heddle_parse_duration(heddle_engine_option(configuration, "head_timeout"));
+    engine->idle_timeout = heddle_parse_duration(heddle_engine_option(configuration, "idle_timeout"));
+    engine->body_grace = heddle_parse_duration(heddle_engine_option(configuration, "body_grace"));
+    engine->body_pause = heddle_parse_duration(heddle_engine_option(configuration, "body_pause"));
+    engine->write_timeout = heddle_parse_duration(heddle_engine_option(configuration, "write_timeout"));
+    engine->linger_timeout = heddle_parse_duration(heddle_engine_option(configuration, "linger_timeout"));
+    heddle_engine_configure_protocols(engine, configuration);
     heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));
     if (!fields)
         rb_memerror();

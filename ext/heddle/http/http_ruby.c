@@ -5,6 +5,7 @@
 #include "http/h1/exchange.h"
 #include "http/h2/server/server.h"
 #include "http/request_label.h"
+#include "http/push/event_stream.h"
 #include "http/push/session.h"
 
 #include <string.h>
@@ -26,6 +27,10 @@ static VALUE request_label(VALUE self, VALUE request)
 
 void Init_heddle_http(VALUE heddle)
 {
+    heddle_http_register(HEDDLE_HTTP_1, &heddle_h1_http_protocol);
+    heddle_http_register(HEDDLE_HTTP_2, &heddle_h2_http_protocol);
+    heddle_http_register(HEDDLE_WEBSOCKETS, &heddle_websocket_http_protocol);
+    heddle_http_register(HEDDLE_EVENT_STREAMS, &heddle_events_http_protocol);
     VALUE http = rb_define_module_under(heddle, "HTTP");
     VALUE h1 = rb_define_module_under(http, "H1");
     Init_heddle_http_heads(h1);
@@ -34,9 +39,9 @@ void Init_heddle_http(VALUE heddle)
     Init_heddle_response_reader(h1);
     Init_heddle_engine(http);
     Init_heddle_exchange(http);
-    Init_heddle_h1_exchange(h1);
+    Init_heddle_h1_events(Init_heddle_h1_exchange(h1));
     VALUE h2 = rb_define_module_under(http, "H2");
-    Init_heddle_h2_exchange(h2);
+    Init_heddle_h2_events(Init_heddle_h2_exchange(h2));
     Init_heddle_h2_client(h2);
     Init_heddle_websocket(http);
     Init_heddle_spooled_body(http);

@@ -4,7 +4,7 @@
  */
 
 #include "http/body/disk.h"
-#include "http/body/rules.h"
+#include "http/body_rules.h"
 #include "http/h1/states.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Heddle::HTTP::H1::ChunkedDecoder: the decoder of chunked bodies, for Strings. */
 
-#include "http/h1/head_ruby.h"
+#include "http/head_ruby.h"
 #include "http/http.h"
 
 typedef struct {

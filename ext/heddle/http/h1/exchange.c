@@ -246,7 +246,7 @@ const heddle_exchange_operations heddle_h1_exchange_operations = {
     .abandon = abandon_exchange,
 };
 
-void Init_heddle_h1_exchange(VALUE h1)
+VALUE Init_heddle_h1_exchange(VALUE h1)
 {
     exchange_class = rb_define_class_under(h1, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
     rb_gc_register_mark_object(exchange_class);
@@ -263,5 +263,5 @@ void Init_heddle_h1_exchange(VALUE h1)
     rb_define_method(exchange_class, "read_partial", exchange_read_partial, 1);
     rb_define_private_method(exchange_class, "detach_socket", exchange_detach_socket, 0);
     Init_heddle_h1_sending(exchange_class);
-    Init_heddle_h1_event_stream(exchange_class);
+    return exchange_class;
 }

@@ -22,10 +22,8 @@ void Init_heddle_h1_sending(VALUE exchange_class);
 bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size,
                        bool wait);
 
-/* -- h1/event_stream.c --------------------------------------------------------------------------------------------- */
+/* -- h1/exchange.c ------------------------------------------------------------------------------------------------- */
 
-void Init_heddle_h1_event_stream(VALUE exchange_class);
-
-void Init_heddle_h1_exchange(VALUE h1);
+VALUE Init_heddle_h1_exchange(VALUE h1);
 
 #endif

@@ -1,5 +1,5 @@
 #include "http/h1/states.h"
-#include "http/h2/server/server.h"
+#include "http/h2/frame.h"
 
 #include <errno.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *conn
 {
     /* bytes that are parsed from the connection's input are kept there already */
     if (heddle_connection_buffered(connection) || keep_bytes(connection, bytes, size))
-        heddle_h2_begin(connection);
+        heddle_http_protocol_of(HEDDLE_HTTP_2)->begin(connection);
     else
         heddle_h1_close(connection);
     return HEDDLE_H1_ENDED;

@@ -1,6 +1,6 @@
 /* A complete response over HTTP/1.1: one write, if the kernel takes all of it. */
 
-#include "http/h1/response_head_ruby.h"
+#include "http/response_head_ruby.h"
 #include "http/h1/exchange.h"
 #include "net/sockets.h"
 

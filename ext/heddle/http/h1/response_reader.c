@@ -4,7 +4,7 @@
  */
 
 #include "http/http.h"
-#include "http/h1/head_ruby.h"
+#include "http/head_ruby.h"
 #include "net/outbound.h"
 #include "scheduler/loop.h"
 #include "selector/assert.h"

@@ -1,6 +1,6 @@
 /* Heddle::HTTP::ResponseWriter and Heddle::HTTP::DateLine: heads of responses as Strings. */
 
-#include "http/h1/response_head_ruby.h"
+#include "http/response_head_ruby.h"
 #include "http/http.h"
 #include "selector/clock.h"
 

@@ -1,6 +1,6 @@
 #include "http/h1/states.h"
 
-#include "http/body/rules.h"
+#include "http/body_rules.h"
 #include "http/exchange_ruby.h"
 #include "http/request_label.h"
 
@@ -444,14 +444,14 @@ static heddle_h1 *new_session(heddle_connection *connection)
     return h1;
 }
 
-void heddle_h1_begin(heddle_connection *connection)
+static void begin_session(heddle_connection *connection)
 {
     heddle_h1 *h1 = new_session(connection);
     if (h1)
         heddle_connection_start(connection, &heddle_h1_protocol, h1);
 }
 
-void heddle_h1_begin_rejecting(heddle_connection *connection, int status, const char *reason)
+static void begin_rejecting(heddle_connection *connection, int status, const char *reason)
 {
     heddle_rejection rejection;
     connection->session = new_session(connection);
@@ -461,3 +461,8 @@ void heddle_h1_begin_rejecting(heddle_connection *connection, int status, const 
     heddle_reject(&rejection, status, "%s", reason);
     heddle_h1_reject(connection, &rejection, NULL);
 }
+
+const heddle_http_protocol heddle_h1_http_protocol = {
+    .begin = begin_session,
+    .begin_rejecting = begin_rejecting,
+};

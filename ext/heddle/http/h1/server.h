@@ -7,6 +7,7 @@
  */
 
 #include "http/engine.h"
+#include "http/protocols.h"
 #include "net/fate.h"
 #include "net/sockets.h"
 
@@ -59,10 +60,7 @@ static inline heddle_engine *heddle_h1_engine(const heddle_connection *connectio
 
 extern const heddle_protocol heddle_h1_protocol;
 extern const heddle_exchange_operations heddle_h1_exchange_operations;
-/* Begins HTTP/1.1 on this connection. */
-HEDDLE_LAST_USE void heddle_h1_begin(heddle_connection *connection);
-/* The client has sent something else than HTTP/1.1: answers with this status, and closes. */
-HEDDLE_LAST_USE void heddle_h1_begin_rejecting(heddle_connection *connection, int status, const char *reason);
+extern const heddle_http_protocol heddle_h1_http_protocol;
 
 /* Queues the response to a rejected request; false: no memory. `retry_after`: a value, or NULL. */
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,

@@ -4,6 +4,7 @@
 #include "http/h1/server.h"
 #include "http/h2/server/server.h"
 #include "http/push/subscriptions.h"
+#include "http/websocket/codec_ruby.h"
 
 #include <ruby/encoding.h>
 #include <ruby/io.h>
@@ -109,19 +110,6 @@ void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned)
 }
 
 /* -- callbacks ----------------------------------------------------------------------------------------------------- */
-
-VALUE heddle_websocket_message_string(heddle_websocket_message *message)
-{
-    const char *bytes = message->bytes + message->topic_size;
-    long size = (long)(message->size - message->topic_size);
-    VALUE string = message->text ? rb_utf8_str_new(bytes, size) : rb_str_new(bytes, size);
-    if (message->text) /* was checked when it came */
-        ENC_CODERANGE_SET(string, rb_enc_str_asciionly_p(string) ? ENC_CODERANGE_7BIT : ENC_CODERANGE_VALID);
-    if (message->published)
-        string = rb_assoc_new(rb_utf8_str_new(message->bytes, message->topic_size), string);
-    free(message);
-    return string;
-}
 
 void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client)
 {

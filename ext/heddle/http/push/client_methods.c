@@ -2,6 +2,7 @@
 
 #include "http/push/event_stream.h"
 #include "http/push/subscriptions.h"
+#include "http/websocket/codec_ruby.h"
 
 #include <ruby/encoding.h>
 #include <ruby/io.h>

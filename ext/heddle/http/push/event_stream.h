@@ -6,7 +6,8 @@
  * exchange ends, and the topic's messages are sent until the client leaves. This is the part that all protocols share.
  */
 
-#include "http/h1/response_head_writer.h"
+#include "http/protocols.h"
+#include "http/response_head_writer.h"
 #include "net/connection.h"
 #include "net/fate.h"
 #include "pubsub/fanout.h"
@@ -34,12 +35,8 @@ heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments);
 heddle_subscribe_result heddle_events_subscribe(const heddle_events_wish *wish, heddle_fanout *fanout,
                                                 heddle_subscriber *subscriber);
 
-/*
- * Continues a stream of HTTP/1.1 that another process has handed off. A stream's description begins with this byte, a
- * WebSocket's with 4, the first byte of Ruby's Marshal.
- */
-#define HEDDLE_EVENTS_WORDS 'e'
-HEDDLE_LAST_USE void heddle_events_resume(heddle_connection *connection, VALUE words);
+/* Of streams over HTTP/1.1, which another process can continue. */
+extern const heddle_http_protocol heddle_events_http_protocol;
 
 /* Encode a message: as an event, and as an event in a chunk of HTTP/1.1. */
 VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context);
@@ -52,5 +49,8 @@ VALUE heddle_event_text(VALUE data);
 size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room);
 /* Writes "retry: …\n\n" with a random time, so that clients don't reconnect all at once. */
 size_t heddle_events_farewell(char *text, size_t room);
+
+void Init_heddle_h1_events(VALUE exchange_class);
+void Init_heddle_h2_events(VALUE exchange_class);
 
 #endif

@@ -98,6 +98,8 @@ static VALUE client_hand_off(VALUE self, VALUE io, VALUE words)
 {
     heddle_websocket *socket = session_of(self);
     StringValue(words);
+    const char number = HEDDLE_WEBSOCKETS;
+    words = rb_str_append(rb_str_new(&number, 1), words);
     int target = rb_io_descriptor(rb_io_get_io(io));
     if (!socket || !is_at_rest(socket))
         return ID2SYM(rb_intern("busy"));
@@ -124,9 +126,8 @@ static VALUE call_load(VALUE arguments)
  * Returns handler, caller, label, topics, and whether permessage-deflate was negotiated; on failure a handler without
  * callbacks. May wait.
  */
-VALUE heddle_websocket_load(heddle_service *service, VALUE words, int *state)
+VALUE heddle_websocket_load(heddle_engine *engine, VALUE words, int *state)
 {
-    const heddle_engine *engine = (heddle_engine *)service;
     VALUE arguments = rb_ary_new_from_args(2, engine->websockets.loader, words);
     return engine->marked && engine->websockets.loader ? rb_protect(call_load, arguments, state) : Qnil;
 }

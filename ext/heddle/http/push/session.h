@@ -7,6 +7,7 @@
  * this record, without a fiber. A complete message makes it a work item: a runner calls the handler, one callback of a
  * socket at a time and in order.
  *
+ *   websockets.c      what the sockets of an engine share
  *   session.c         states, input, life
  *   time_limits.c     pings, and the end when the server stops
  *   sending.c         frames into the carrier's output
@@ -20,6 +21,7 @@
  */
 
 #include "http/engine.h"
+#include "http/protocols.h"
 #include "http/push/carrier.h"
 #include "http/websocket/frame_reader.h"
 #include "net/fate.h"
@@ -280,8 +282,6 @@ struct heddle_websocket_handle {
 };
 
 heddle_websocket_handle *heddle_websocket_handle_of(VALUE client);
-/* The message as a String, or as [topic, payload]; frees the message. */
-VALUE heddle_websocket_message_string(heddle_websocket_message *message);
 /* Copies the close code and reason to the WebSocket::Client. */
 void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client);
 /* Makes a session and its WebSocket::Client; nil, and NULL: no memory. `label`: see WebSocket::Client#label. */
@@ -297,6 +297,10 @@ void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned);
 VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback,
                             heddle_websocket_message *message);
 
+/* -- websockets.c -------------------------------------------------------------------------------------------------- */
+
+extern const heddle_http_protocol heddle_websocket_http_protocol;
+
 /* -- h2_carrier.c -------------------------------------------------------------------------------------------------- */
 
 /* Allocates the record that a stream needs. False: no memory. */
@@ -306,12 +310,11 @@ HEDDLE_LAST_USE void heddle_websocket_begin_on_stream(heddle_websocket *socket, 
 
 void Init_heddle_websocket(VALUE http);
 void Init_heddle_websocket_methods(VALUE module, VALUE client_class);
-void Init_heddle_websocket_codec(VALUE module);
 
 /* -- handoff.c ----------------------------------------------------------------------------------------------------- */
 
-/* For heddle_service_operations. */
-VALUE heddle_websocket_load(heddle_service *service, VALUE words, int *state);
+/* See heddle_http_protocol. */
+VALUE heddle_websocket_load(heddle_engine *engine, VALUE words, int *state);
 HEDDLE_LAST_USE void heddle_websocket_resume(heddle_connection *connection, VALUE loaded);
 void Init_heddle_websocket_handoff(VALUE client_class);
 

@@ -3,9 +3,22 @@
  * writing.
  */
 
-#include "http/push/session.h"
+#include "http/websocket/codec_ruby.h"
 
 #include <ruby/encoding.h>
+
+VALUE heddle_websocket_message_string(heddle_websocket_message *message)
+{
+    const char *bytes = message->bytes + message->topic_size;
+    long size = (long)(message->size - message->topic_size);
+    VALUE string = message->text ? rb_utf8_str_new(bytes, size) : rb_str_new(bytes, size);
+    if (message->text) /* was checked when it came */
+        ENC_CODERANGE_SET(string, rb_enc_str_asciionly_p(string) ? ENC_CODERANGE_7BIT : ENC_CODERANGE_VALID);
+    if (message->published)
+        string = rb_assoc_new(rb_utf8_str_new(message->bytes, message->topic_size), string);
+    free(message);
+    return string;
+}
 
 typedef struct {
     heddle_websocket_reader reader;

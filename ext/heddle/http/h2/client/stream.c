@@ -2,7 +2,7 @@
 
 #include "http/h2/client/client.h"
 
-#include "http/h1/head_ruby.h"
+#include "http/head_ruby.h"
 #include "scheduler/loop.h"
 
 /* -- calls of the session ------------------------------------------------------------------------------------------ */

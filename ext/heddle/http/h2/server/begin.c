@@ -7,9 +7,20 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-void heddle_h2_apply_limits(heddle_engine *engine)
+/* The tokens a second of a bucket for a burst of this size. */
+static uint32_t refill_of(uint32_t burst)
 {
-    heddle_h2_limits *limits = &engine->h2_limits;
+    return burst > 3 ? burst / 3 : 1;
+}
+
+static void configure_shared(heddle_engine *engine, VALUE configuration)
+{
+    if (!engine->h2)
+        engine->h2 = calloc(1, sizeof(*engine->h2));
+    if (!engine->h2)
+        rb_memerror();
+    heddle_link_init_head(&engine->h2->loans);
+    heddle_h2_limits *limits = &engine->h2->limits;
     *limits = heddle_h2_default_limits();
     limits->header_limit = (uint32_t)(engine->limits.header < 1 << 20 ? engine->limits.header : 1 << 20);
     limits->header_count = engine->limits.header_count;
@@ -18,6 +29,23 @@ void heddle_h2_apply_limits(heddle_engine *engine)
     limits->write_timeout = engine->write_timeout;
     limits->head_timeout = engine->head_timeout;
     limits->idle_timeout = engine->idle_timeout;
+    limits->connect_protocol = RTEST(heddle_engine_option(configuration, "http2_websockets"));
+    limits->max_streams = NUM2UINT(heddle_engine_option(configuration, "http2_streams"));
+    limits->reset_burst = limits->refused_burst = NUM2UINT(heddle_engine_option(configuration, "http2_resets"));
+    limits->reset_rate = refill_of(limits->reset_burst);
+    limits->control_burst = NUM2UINT(heddle_engine_option(configuration, "http2_control_frames"));
+    limits->control_rate = refill_of(limits->control_burst);
+    limits->control_answers = NUM2UINT(heddle_engine_option(configuration, "http2_control_answers"));
+    limits->overhead = NUM2UINT(heddle_engine_option(configuration, "http2_overhead"));
+    limits->updates = NUM2UINT(heddle_engine_option(configuration, "http2_updates"));
+    limits->continuations = NUM2UINT(heddle_engine_option(configuration, "http2_continuations"));
+    limits->settings_entries = NUM2UINT(heddle_engine_option(configuration, "http2_settings"));
+    limits->crumb_count = NUM2UINT(heddle_engine_option(configuration, "http2_cookies"));
+    limits->connection_window = NUM2UINT(heddle_engine_option(configuration, "http2_body_window"));
+    limits->stream_output = NUM2UINT(heddle_engine_option(configuration, "http2_response_buffer"));
+    limits->connection_output = NUM2UINT(heddle_engine_option(configuration, "http2_connection_buffer"));
+    limits->write_rate = NUM2UINT(heddle_engine_option(configuration, "http2_write_rate"));
+    engine->h2->memory = NUM2ULL(heddle_engine_option(configuration, "http2_memory"));
 }
 
 /*
@@ -34,7 +62,7 @@ static void limit_unsent(heddle_connection *connection)
 #endif
 }
 
-void heddle_h2_begin(heddle_connection *connection)
+static void begin_session(heddle_connection *connection)
 {
     limit_unsent(connection);
     heddle_engine *engine = heddle_engine_of_connection(connection);
@@ -45,8 +73,8 @@ void heddle_h2_begin(heddle_connection *connection)
         heddle_link_init_head(&server->carriers);
         heddle_link_init_head(&server->waiting);
         heddle_link_init_head(&server->tunnels);
-        server->session = heddle_h2_server_new(&heddle_h2_carrier_operations, &engine->h2_limits,
-                                                &engine->h2_workspace, server, heddle_clock_coarse());
+        server->session = heddle_h2_server_new(&heddle_h2_carrier_operations, &engine->h2->limits,
+                                                &engine->h2->workspace, server, heddle_clock_coarse());
     }
     if (!server || !server->session) {
         free(server);
@@ -55,3 +83,17 @@ void heddle_h2_begin(heddle_connection *connection)
     }
     heddle_connection_start(connection, &heddle_h2_protocol, server);
 }
+
+static void release_shared(heddle_engine *engine)
+{
+    if (engine->h2)
+        heddle_h2_workspace_free(&engine->h2->workspace);
+    free(engine->h2);
+}
+
+const heddle_http_protocol heddle_h2_http_protocol = {
+    .begin = begin_session,
+    .configure = configure_shared,
+    .mark = heddle_h2_mark_loans,
+    .release = release_shared,
+};

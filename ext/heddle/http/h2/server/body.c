@@ -4,7 +4,7 @@
  * While the buffer is written, bytes wait in memory and are not credited: the stream's window bounds them.
  */
 
-#include "http/body/rules.h"
+#include "http/body_rules.h"
 #include "http/h2/server/server.h"
 
 #include <errno.h>
@@ -213,7 +213,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     carrier->server->body_memory += size;
     heddle_h2_count_memory(carrier->server, (ssize_t)size);
     /* The client's windows do not bound bytes that were credited. */
-    if (carrier->server->body_memory > engine_of(carrier)->h2_limits.connection_window ||
+    if (carrier->server->body_memory > engine_of(carrier)->h2->limits.connection_window ||
         heddle_h2_holds_too_much_data(carrier->server) ||
         !heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))
         heddle_last_use(move_to_file(carrier));

@@ -1,6 +1,6 @@
 /* The exchanges of an HTTP/2 connection: handles the session's calls for their streams, and queues them for runners. */
 
-#include "http/body/rules.h"
+#include "http/body_rules.h"
 #include "http/h2/server/server.h"
 #include "selector/assert.h"
 
@@ -23,24 +23,24 @@ void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change)
     size_t share = CONNECTION_SHARE + engine->body_buffer;
     server->held += (size_t)change;
     size_t drawn = server->held > share ? server->held - share : 0;
-    engine->h2_drawn += drawn - server->drawn;
+    engine->h2->drawn += drawn - server->drawn;
     server->drawn = drawn;
 }
 
 static bool draws_more_than(const heddle_h2_server *server, uint64_t limit)
 {
-    return server->drawn > 0 && heddle_engine_of_connection(server->connection)->h2_drawn > limit;
+    return server->drawn > 0 && heddle_engine_of_connection(server->connection)->h2->drawn > limit;
 }
 
 bool heddle_h2_holds_too_much(const heddle_h2_server *server)
 {
-    return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2_memory);
+    return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2->memory);
 }
 
 /* A quarter is left for heads, so that large bodies alone never cause a rejected request. */
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server)
 {
-    return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2_memory / 4 * 3);
+    return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2->memory / 4 * 3);
 }
 
 /* -- carriers ------------------------------------------------------------------------------------------------------ */
@@ -121,7 +121,7 @@ static void reject_late(heddle_due *due)
 static bool is_held_back(const heddle_h2_server *server)
 {
     const heddle_engine *engine = heddle_engine_of_connection(server->connection);
-    return server->lent > 0 && engine->h2_lent > engine->h2_memory;
+    return server->lent > 0 && engine->h2->lent > engine->h2->memory;
 }
 
 bool heddle_h2_may_queue(const heddle_h2_server *server)

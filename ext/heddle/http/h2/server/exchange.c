@@ -1,6 +1,6 @@
 /* Heddle::HTTP::H2::Exchange: an exchange over a stream of HTTP/2. */
 
-#include "http/h1/response_head_ruby.h"
+#include "http/response_head_ruby.h"
 #include "http/exchange_ruby.h"
 #include "http/h2/server/server.h"
 
@@ -350,7 +350,7 @@ const heddle_exchange_operations heddle_h2_exchange_operations = {
     .abandon = reset_stream,
 };
 
-void Init_heddle_h2_exchange(VALUE h2)
+VALUE Init_heddle_h2_exchange(VALUE h2)
 {
     exchange_class = rb_define_class_under(h2, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
     rb_gc_register_mark_object(exchange_class);
@@ -367,5 +367,5 @@ void Init_heddle_h2_exchange(VALUE h2)
     rb_define_method(exchange_class, "reject", ruby_reject, 2);
     rb_define_method(exchange_class, "close", exchange_close, 0);
     rb_define_method(exchange_class, "gone?", exchange_gone_p, 0);
-    Init_heddle_h2_events(exchange_class);
+    return exchange_class;
 }

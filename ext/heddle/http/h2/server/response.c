@@ -79,7 +79,7 @@ typedef struct {
 static void end_loan(void *data)
 {
     string_loan *loan = data;
-    loan->engine->h2_lent -= loan->size;
+    loan->engine->h2->lent -= loan->size;
     loan->server->lent -= loan->size;
     heddle_link_remove(&loan->link);
     free(loan);
@@ -87,7 +87,9 @@ static void end_loan(void *data)
 
 void heddle_h2_mark_loans(const heddle_engine *engine)
 {
-    const heddle_link *head = &engine->h2_loans;
+    if (!engine->h2)
+        return;
+    const heddle_link *head = &engine->h2->loans;
     for (heddle_link *link = heddle_link_first(head); link; link = heddle_link_after(head, link))
         rb_gc_mark(HEDDLE_CONTAINER_OF(link, string_loan, link)->string);
 }
@@ -101,8 +103,8 @@ static bool lend_string(heddle_h2_carrier *carrier, VALUE string)
     if (!loan)
         return false;
     *loan = (string_loan){.engine = engine, .server = server, .size = size, .string = string};
-    heddle_link_push_first(&engine->h2_loans, &loan->link);
-    engine->h2_lent += size;
+    heddle_link_push_first(&engine->h2->loans, &loan->link);
+    engine->h2->lent += size;
     server->lent += size;
     if (heddle_h2_lend(server->session, carrier->stream, RSTRING_PTR(string), size, end_loan, loan))
         return true;

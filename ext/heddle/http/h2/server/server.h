@@ -6,6 +6,7 @@
 #include "http/engine.h"
 #include "http/h2/session.h"
 #include "http/h2/server/tunnel.h"
+#include "http/protocols.h"
 #include "net/fate.h"
 #include "net/sockets.h"
 
@@ -93,11 +94,21 @@ static inline heddle_h2_carrier *heddle_h2_next_carrier(const heddle_h2_carrier 
     return heddle_h2_carrier_at(heddle_link_after(&carrier->server->carriers, &carrier->link));
 }
 
+/* State that the connections of an engine share. */
+struct heddle_h2_shared {
+    heddle_h2_limits limits;
+    heddle_h2_workspace workspace;
+    uint64_t memory; /* the limit of `drawn` and of `lent`, in bytes */
+    uint64_t drawn;  /* memory in use, see heddle_h2_count_memory */
+    uint64_t lent;   /* bytes of the strings in `loans` */
+    heddle_link loans; /* strings of responses that clients take slowly, see response.c */
+};
+
 extern const heddle_protocol heddle_h2_protocol;
 extern const heddle_exchange_operations heddle_h2_exchange_operations;
 
-/* Begins HTTP/2 on a connection whose input begins with the preface. */
-HEDDLE_LAST_USE void heddle_h2_begin(heddle_connection *connection);
+/* `begin`: on a connection whose input begins with the preface. */
+extern const heddle_http_protocol heddle_h2_http_protocol;
 /* Sends the session's output. */
 HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
 /*
@@ -117,8 +128,6 @@ static inline void heddle_h2_end_call(heddle_h2_server *server)
     if (heddle_h2_leave_session(server))
         heddle_last_use(heddle_h2_send(server));
 }
-/* Sets the limits from the engine's configuration, as for HTTP/1.1; once, when the engine is made. */
-void heddle_h2_apply_limits(heddle_engine *engine);
 
 /* -- h2/server/carrier.c ------------------------------------------------------------------------------------------- */
 
@@ -191,7 +200,6 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
 bool heddle_h2_send_string(heddle_h2_carrier *carrier, VALUE string);
 void heddle_h2_mark_loans(const heddle_engine *engine);
 
-void Init_heddle_h2_exchange(VALUE h2);
-void Init_heddle_h2_events(VALUE exchange_class);
+VALUE Init_heddle_h2_exchange(VALUE h2);
 
 #endif

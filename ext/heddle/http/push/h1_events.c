@@ -237,14 +237,14 @@ static void abandon_session(heddle_connection *connection)
 
 /* The state that another process needs, followed by the lines, the topic and the position. */
 typedef struct {
-    char kind; /* HEDDLE_EVENTS_WORDS */
     bool chunked;
     uint8_t policy;
     uint16_t lines_size, topic_size;
     uint32_t size; /* of the whole description */
 } events_words;
 
-_Static_assert(sizeof(events_words) + HEDDLE_EVENTS_LINES + EVENTS_CHUNK + HEDDLE_TOPIC_LIMIT + HEDDLE_POSITION_SIZE <=
+_Static_assert(1 + sizeof(events_words) + HEDDLE_EVENTS_LINES + EVENTS_CHUNK + HEDDLE_TOPIC_LIMIT +
+                       HEDDLE_POSITION_SIZE <=
                    HEDDLE_SESSION_WORDS,
                "a stream's description has room");
 
@@ -262,11 +262,11 @@ static ssize_t describe_events(heddle_connection *connection, char *words)
     if (events->stays || connection->output.size || connection->error || events->ending || events->subscriber.behind ||
         !topic.text)
         return -1;
-    events_words head = {.kind = HEDDLE_EVENTS_WORDS,
-                         .chunked = events->chunked,
+    events_words head = {.chunked = events->chunked,
                          .policy = events->subscriber.policy,
                          .lines_size = events->lines_size,
                          .topic_size = (uint16_t)topic.size};
+    *words++ = HEDDLE_EVENT_STREAMS;
     char *end = words + sizeof(head);
     memcpy(end, events->lines, events->lines_size);
     memcpy(end += events->lines_size, topic.text, topic.size);
@@ -274,7 +274,7 @@ static ssize_t describe_events(heddle_connection *connection, char *words)
     end += heddle_subscriber_position(&events->subscriber, end);
     head.size = (uint32_t)(end - words);
     memcpy(words, &head, sizeof(head));
-    return end - words;
+    return end - words + 1;
 }
 
 static const heddle_protocol protocol = {
@@ -319,7 +319,7 @@ static bool read_words(VALUE string, events_words *head)
     return head->size == size && sizeof(*head) + head->lines_size + head->topic_size <= size;
 }
 
-void heddle_events_resume(heddle_connection *connection, VALUE words)
+static void resume_stream(heddle_connection *connection, VALUE words)
 {
     heddle_sockets *sockets = connection->sockets;
     events_words head;
@@ -350,6 +350,19 @@ void heddle_events_resume(heddle_connection *connection, VALUE words)
     else if (alive && sockets->draining)
         end_events(alive);
 }
+
+/* Runs no Ruby code. */
+static VALUE load_stream(heddle_engine *engine, VALUE words, int *state)
+{
+    (void)engine;
+    (void)state;
+    return words;
+}
+
+const heddle_http_protocol heddle_events_http_protocol = {
+    .load = load_stream,
+    .resume = resume_stream,
+};
 
 /* -- from a response to events ------------------------------------------------------------------------------------- */
 
@@ -424,7 +437,7 @@ static VALUE exchange_stream_events(int count, VALUE *arguments, VALUE self)
     return Qtrue;
 }
 
-void Init_heddle_h1_event_stream(VALUE exchange_class)
+void Init_heddle_h1_events(VALUE exchange_class)
 {
     rb_define_method(exchange_class, "stream_events", exchange_stream_events, -1);
 }

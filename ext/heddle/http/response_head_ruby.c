@@ -1,4 +1,4 @@
-#include "http/h1/response_head_ruby.h"
+#include "http/response_head_ruby.h"
 
 #include <ruby/encoding.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 /* Writes heads of responses from the values that a Rack application returns. */
 
-#include "http/h1/response_head_writer.h"
+#include "http/response_head_writer.h"
 
 #include <ruby.h>
 

@@ -1,4 +1,4 @@
-#include "http/body/rules.h"
+#include "http/body_rules.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "http/fields.h"
 #include "http/http.h"
 #include "http/message.h"
-#include "http/h1/head_ruby.h"
+#include "http/head_ruby.h"
 #include "http/text.h"
 
 #include <ruby/encoding.h>

@@ -1,4 +1,4 @@
-#include "http/h1/response_head_writer.h"
+#include "http/response_head_writer.h"
 #include "http/field_value.h"
 #include "selector/assert.h"
 

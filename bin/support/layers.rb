@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+# The rooms of the C extension, that is the folders of ext/heddle, each with those that it may include from. A room may
+# use its own files; its list names rooms further up in this table only. docs/design.md explains the layers.
+module Layers
+  BASE = %w[scheduler selector].freeze
+  HTTP = ["http", "http/body", "pubsub", "net", *BASE].freeze
+
+  ROOMS = {
+    "selector" => %w[],
+    "scheduler" => %w[selector],
+    "watch" => BASE,
+    "offload" => BASE,
+    "preempt" => ["watch", *BASE],
+    "processes" => %w[offload scheduler],
+    "concurrency" => %w[scheduler],
+    "net" => ["watch", *BASE],
+    "pubsub" => ["net", *BASE],
+    "http/websocket" => %w[],
+    "http/body" => ["net", *BASE],
+    "http" => ["http/body", "http/websocket", "pubsub", "net", *BASE],
+    "http/h2" => %w[http selector],
+    "http/log" => HTTP,
+    "http/h1" => ["http/h2", *HTTP],
+    "http/h2/server" => ["http/h2", *HTTP],
+    "http/h2/client" => ["http/h2", *HTTP],
+    "http/push" => ["http/h1", "http/h2/server", "http/h2", "http/websocket", *HTTP],
+    "rack" => %w[http net scheduler]
+  }.freeze
+
+  # Files that put the parts together, and so include from rooms above their own.
+  ASSEMBLY = %w[heddle http/http_ruby].freeze
+
+  # @return [Boolean] may this file, such as "http/engine", not include from the other room?
+  def self.up?(file, other)
+    room = File.dirname(file)
+    other != room && !ASSEMBLY.include?(file) && !ROOMS.fetch(room).include?(other)
+  end
+end

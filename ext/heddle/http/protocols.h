@@ -1,0 +1,43 @@
+#ifndef HEDDLE_HTTP_PROTOCOLS_H
+#define HEDDLE_HTTP_PROTOCOLS_H
+
+/*
+ * The protocols of the engine's connections. Each registers its table when the extension is loaded; the engine, and a
+ * protocol that another one replaces, know no more of it.
+ */
+
+#include "net/protocol.h"
+
+typedef struct heddle_engine heddle_engine;
+
+/* The number of a protocol is also the first byte of a session that another process continues. */
+typedef enum {
+    HEDDLE_HTTP_1, /* every connection begins with it */
+    HEDDLE_HTTP_2,
+    HEDDLE_WEBSOCKETS,
+    HEDDLE_EVENT_STREAMS,
+    HEDDLE_HTTP_PROTOCOLS, /* how many there are */
+} heddle_http_protocol_number;
+
+typedef struct {
+    /* Begins the protocol on a connection that has none yet, or replaces its protocol. NULL: begun in another way. */
+    HEDDLE_LAST_USE void (*begin)(heddle_connection *connection);
+    /* The client has sent something else than the listener expects: sends a response with this status, and closes. */
+    HEDDLE_LAST_USE void (*begin_rejecting)(heddle_connection *connection, int status, const char *reason);
+    /*
+     * A session that another process has handed off, see heddle_service_operations. `words` begins behind the
+     * protocol's number. NULL: sessions of this protocol are not handed off.
+     */
+    VALUE (*load)(heddle_engine *engine, VALUE words, int *state);
+    HEDDLE_LAST_USE void (*resume)(heddle_connection *connection, VALUE loaded);
+    /* State that the connections of this protocol share within an engine. NULL: they share none. */
+    void (*configure)(heddle_engine *engine, VALUE configuration); /* may raise */
+    void (*mark)(const heddle_engine *engine);
+    void (*release)(heddle_engine *engine);
+} heddle_http_protocol;
+
+/* Called once for each protocol, before the first engine exists. The table is static. */
+void heddle_http_register(heddle_http_protocol_number number, const heddle_http_protocol *protocol);
+const heddle_http_protocol *heddle_http_protocol_of(heddle_http_protocol_number number);
+
+#endif
