@@ -48,7 +48,7 @@ module Heddle
     autoload :ResponseField, "heddle/server/response_field"
     autoload :RunnerThreads, "heddle/server/runner_threads"
     autoload :Service, "heddle/server/service"
-    autoload :Served, "heddle/server/served"
+    autoload :RunningRequests, "heddle/server/running_requests"
     autoload :Serving, "heddle/server/serving"
     autoload :SharedHeap, "heddle/server/shared_heap"
     autoload :Signals, "heddle/server/signals"
@@ -79,20 +79,20 @@ module Heddle
     # @param configuration [Configuration]
     # @param log [Log]
     # @param listeners [Listeners] {#open} opens them if there are none
-    # @param place [Array(Net::Scoreboard, Integer), nil] the slot of one worker among others
+    # @param scoreboard_slot [Array(Net::Scoreboard, Integer), nil] the slot of one worker among others
     # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is none
     # @param unprotected [Boolean] whether it does without what `protect` says
-    # @param siblings [Array(BasicSocket, BasicSocket), nil] where it gives connections to other workers, and where it
-    #   takes theirs
+    # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
+    #   where it receives theirs
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
-                   place: nil, reserve: 0, unprotected: false, siblings: nil)
+                   scoreboard_slot: nil, reserve: 0, unprotected: false, handoff_sockets: nil)
       @configuration = configuration
       @log = log
       @listeners = listeners
-      @place = place
+      @scoreboard_slot = scoreboard_slot
       @reserve = reserve
       @unprotected = unprotected
-      @siblings = siblings
+      @handoff_sockets = handoff_sockets
       @stopping = false
       @last_resort = LastResort.new(log)
       @mode = @out_of_band_gc = nil
@@ -136,7 +136,7 @@ module Heddle
       DescriptorLimit.lift if @configuration.descriptor_limit == :hard
       Server.load_everything
       @mode = mode = Modes.of(@configuration, @log)
-      mode.servings.each { |serving| serving.take_place(*@place, siblings:, reserve: @reserve) } if @place
+      join_cluster(mode.servings) if @scoreboard_slot
       mode.stop(now: @stopping == :now) if @stopping
       name_libraries if protections.include?(:offload)
       protected do
@@ -150,13 +150,13 @@ module Heddle
 
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
-    # @param giving [BasicSocket, nil] where idle connections are handed off to other workers of the same server
-    #   sockets; nil: there are none, and clients in the kernel's queue are served first
+    # @param handoff_sender [BasicSocket, nil] where idle connections are handed off to other workers; nil: there are
+    #   none, and clients in the kernel's queue are served first
     # @return [void]
-    def stop(now: false, giving: nil)
+    def stop(now: false, handoff_sender: nil)
       @stopping = now || @stopping == :now ? :now : :drain
       mode = @mode or return
-      mode.servings.each { |serving| serving.giving = giving }
+      mode.servings.each { |serving| serving.handoff_sender = handoff_sender }
       mode.stop(now:)
     end
 
@@ -207,7 +207,7 @@ module Heddle
     # @return [Array<Array(Fiber, Array, Thread)>] what is served now: fibers, method, target, age in seconds, client
     #   and status (nil: none was sent yet) of what they serve, and the thread that runs the application where that is
     #   another than the fiber's. From any thread.
-    def served = @mode ? @mode.servings.flat_map(&:served) : []
+    def running_requests = @mode ? @mode.servings.flat_map(&:running_requests) : []
 
     # @return [Symbol, nil] how the loop hears of events, while the server runs
     def selector = @mode && @mode.servings.first.selector
@@ -258,12 +258,12 @@ module Heddle
 
     def started
       yield if block_given?
-      start_out_of_band_gc unless @place
+      start_out_of_band_gc unless @scoreboard_slot
       return unless first?
 
       if defined?(::ActiveRecord::Base)
         # `rails server` and rackup serve with one process, even if the configuration sets a number of workers.
-        processes = @place ? [@configuration.worker_count, @configuration.reserve_count] : [1, 0]
+        processes = @scoreboard_slot ? [@configuration.worker_count, @configuration.reserve_count] : [1, 0]
         Rails.tell_connections(@log, *processes)
       end
       tell_trust
@@ -282,15 +282,19 @@ module Heddle
     end
 
     # @return [Boolean] whether this process logs what is true of all workers: worker 0 alone does
-    def first? = @place.nil? || @place.last == 0
+    def first? = @scoreboard_slot.nil? || @scoreboard_slot.last == 0
 
     def protections = @unprotected ? [] : @configuration.protections
 
-    def siblings
+    def join_cluster(servings)
+      servings.each { |serving| serving.join_cluster(*@scoreboard_slot, handoff_sockets:, reserve: @reserve) }
+    end
+
+    def handoff_sockets
       return unless protections.include?(:handoff)
 
       Handoff.workers = @configuration.worker_count + @configuration.reserve_count
-      @siblings
+      @handoff_sockets
     end
   end
 end

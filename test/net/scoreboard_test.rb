@@ -16,16 +16,16 @@ class BoardTest < Minitest::Test
 
     assert_equal 2, scoreboard.slots
     assert_nil scoreboard.read(0)
-    assert_equal [0, 1, nil], [scoreboard.take(1, 0), scoreboard.take(1, 1), scoreboard.take(1, 2)]
+    assert_equal [0, 1, nil], [scoreboard.claim(1, 0), scoreboard.claim(1, 1), scoreboard.claim(1, 2)]
     assert_equal({ generation: 1, index: 1, pid: 0, accepting: false, in_flight: 0, connections: 0, waiting: 0,
                    limit: nil, lag: 0.0, busy_for: nil, accepted: 0, requests: 0 }, scoreboard.read(1))
-    scoreboard.note(1, 0.25, 7, 16)
+    scoreboard.write_load(1, 0.25, 7, 16)
 
     assert_equal [0.25, 7, 16], scoreboard.read(1).values_at(:lag, :waiting, :limit)
     scoreboard.free(1)
 
     assert_nil scoreboard.read(1)
-    assert_equal 1, scoreboard.take(2, 5)
+    assert_equal 1, scoreboard.claim(2, 5)
     assert_equal [2, 5, nil, 0], scoreboard.read(1).values_at(:generation, :index, :limit, :waiting)
   end
 
@@ -36,13 +36,13 @@ class BoardTest < Minitest::Test
 
     assert_raises(ArgumentError) { scoreboard.read(1) }
     assert_raises(ArgumentError) { scoreboard.free(1) }
-    assert_raises(ArgumentError) { scoreboard.take(0, 0) }
+    assert_raises(ArgumentError) { scoreboard.claim(0, 0) }
     assert_raises(IOError) { Scoreboard.allocate.slots }
   end
 
   def test_another_process_sees_the_same_by_its_descriptors
     scoreboard = Scoreboard.new(3)
-    scoreboard.take(4, 2)
+    scoreboard.claim(4, 2)
     other = Scoreboard.for_fd(*scoreboard.descriptors.map { |descriptor| copy_of(descriptor) })
 
     assert_equal [3, 4], [other.slots, other.read(0)[:generation]]
@@ -74,7 +74,7 @@ class BoardTest < Minitest::Test
 
   def test_a_server_shows_what_it_does
     scoreboard = Scoreboard.new(1)
-    slot = scoreboard.take(1, 0)
+    slot = scoreboard.claim(1, 0)
     handler = lambda do |connection|
       connection.write(scoreboard.read(slot).values_at(:in_flight, :connections, :accepted).inspect)
       connection.read_partial(10)
@@ -115,7 +115,7 @@ class BoardTest < Minitest::Test
     serve(echo, listener:) do |first|
       second = Heddle::Net::Sockets.new(first.scheduler, &echo)
       second.listen(listener)
-      both = [first.sockets, second].each { |sockets| sockets.join(scoreboard, scoreboard.take(1, 0)) }
+      both = [first.sockets, second].each { |sockets| sockets.join(scoreboard, scoreboard.claim(1, 0)) }
       clients = Array.new(40) { first.connect }
       until_true { both.sum(&:connections) == 40 }
 
@@ -132,8 +132,8 @@ class BoardTest < Minitest::Test
     scoreboard = Scoreboard.new(2)
     listener = TCPServer.new("127.0.0.1", 0)
     serve(echo, listener:) do |first|
-      first.sockets.join(scoreboard, scoreboard.take(1, 0))
-      scoreboard.take(1, 1) # of somebody who has not begun
+      first.sockets.join(scoreboard, scoreboard.claim(1, 0))
+      scoreboard.claim(1, 1) # of somebody who has not begun
       clients = Array.new(10) { first.connect }
       until_true { first.sockets.connections == 10 }
 

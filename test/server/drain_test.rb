@@ -26,10 +26,10 @@ class DrainTest < Minitest::Test
     client = connect
     client.write(GET)
     client.readpartial(4096) until client.wait_readable(0).nil? && server.statistics[:idle] == 1
-    server.stop(giving: @pair.first)
+    server.stop(handoff_sender: @pair.first)
     wait_for_end
     client.write(GET)
-    start(app, place: [Heddle::Net::Scoreboard.new(2), 0], siblings: @pair)
+    start(app, scoreboard_slot: [Heddle::Net::Scoreboard.new(2), 0], handoff_sockets: @pair)
     stop
 
     assert_operator read_all(client), :end_with?, "connection: close\r\n\r\ndone"

@@ -21,14 +21,14 @@ module ServerHelpers
     stop
   end
 
-  def start(app, lint: true, place: nil, siblings: nil, **options)
+  def start(app, lint: true, scoreboard_slot: nil, handoff_sockets: nil, **options)
     @output = StringIO.new
     @errors = StringIO.new
     configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], selector: selector_under_test,
                                                       **mode_under_test, **options)
     @log = Heddle::Server::Log.new(output: @output, errors: @errors, access: configuration.access_log,
                                    format: configuration.log_format)
-    @server = Heddle::Server.new(configuration, log: @log, place:, siblings:)
+    @server = Heddle::Server.new(configuration, log: @log, scoreboard_slot:, handoff_sockets:)
     @port = @server.open.first[/\d+\z/].to_i
     started = Thread::Queue.new
     app = Rack::Lint.new(app) if lint

@@ -57,7 +57,7 @@ class StallReportTest < Minitest::Test
     end
     serving(app) do
       get("/stray")
-      Thread.pass until server.served.empty?
+      Thread.pass until server.running_requests.empty?
       go << true
       gone.pop
     end

@@ -108,7 +108,7 @@ static VALUE scoreboard_descriptors(VALUE self)
  * Assigns a free slot to the worker with this number, and returns the slot's number; nil: none is free. Called by the
  * master.
  */
-static VALUE scoreboard_take(VALUE self, VALUE generation, VALUE index)
+static VALUE scoreboard_claim(VALUE self, VALUE generation, VALUE index)
 {
     uint32_t number = NUM2UINT(generation);
     if (number == 0)
@@ -183,7 +183,7 @@ static VALUE scoreboard_read(VALUE self, VALUE number)
  * Sets the values that change slowly: the loop's lag in seconds, how many requests wait, and how many may run at once
  * (nil: any number). Called by the slot's worker.
  */
-static VALUE scoreboard_note(VALUE self, VALUE number, VALUE lag, VALUE waiting, VALUE limit)
+static VALUE scoreboard_write_load(VALUE self, VALUE number, VALUE lag, VALUE waiting, VALUE limit)
 {
     heddle_scoreboard_slot *slot = slot_of(heddle_scoreboard_of(self), number);
     HEDDLE_SCOREBOARD_SET(slot->lag, (int64_t)(NUM2DBL(lag) * 1e9));
@@ -200,9 +200,9 @@ void Init_heddle_scoreboard(VALUE net)
     rb_define_method(scoreboard_class, "initialize", scoreboard_initialize, 1);
     rb_define_method(scoreboard_class, "descriptors", scoreboard_descriptors, 0);
     rb_define_method(scoreboard_class, "slots", scoreboard_slots, 0);
-    rb_define_method(scoreboard_class, "take", scoreboard_take, 2);
+    rb_define_method(scoreboard_class, "claim", scoreboard_claim, 2);
     rb_define_method(scoreboard_class, "free", scoreboard_free_slot, 1);
     rb_define_method(scoreboard_class, "read", scoreboard_read, 1);
-    rb_define_method(scoreboard_class, "note", scoreboard_note, 4);
+    rb_define_method(scoreboard_class, "write_load", scoreboard_write_load, 4);
     Init_heddle_pool_shares(scoreboard_class);
 }

@@ -289,12 +289,12 @@ static VALUE sockets_serving(VALUE self)
 }
 
 /*
- * call-seq: served -> [[Fiber, Array], ...]
+ * call-seq: running_requests -> [[Fiber, Array], ...]
  *
  * The same, each with its protocol's description of what is served. From any thread, so that a status command can ask
  * while the loop is stuck.
  */
-static VALUE sockets_served(VALUE self)
+static VALUE sockets_running_requests(VALUE self)
 {
     heddle_sockets *sockets = heddle_sockets_of(self);
     bool there = sockets->opened && !sockets->closed && !sockets->abandoned;
@@ -397,7 +397,7 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "accept_rest", sockets_accept_rest, 0);
     rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, -1);
     rb_define_method(sockets_class, "serving", sockets_serving, 0);
-    rb_define_method(sockets_class, "served", sockets_served, 0);
+    rb_define_method(sockets_class, "running_requests", sockets_running_requests, 0);
     rb_define_method(sockets_class, "wake_at_end", sockets_wake_at_end, 1);
     rb_define_method(sockets_class, "ended?", sockets_ended_p, 0);
     rb_define_method(sockets_class, "close", sockets_close, 0);

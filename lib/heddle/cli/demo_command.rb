@@ -12,7 +12,7 @@ module Heddle
 
       def what = "the demo site"
 
-      def load = Demo.app(server: @server, urls: -> { @master.commons.urls })
+      def load = Demo.app(server: @server, urls: -> { @master.resources.urls })
 
       # The crowd that the page sends asks a hundred thousand times: no person reads that, unless they say so.
       # Its panels show the numbers of the process that serves the page.

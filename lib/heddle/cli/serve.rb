@@ -64,7 +64,7 @@ module Heddle
         application = load_here
         answered = configuration.hooks.around_worker do
           server.run(application, signals: true) do
-            announce(configuration, log, server.urls, Server::Cluster.facts(server))
+            announce(configuration, log, server.urls, Server::Cluster.boot_details(server))
             configuration.hooks.try(:on_booted, log)
             notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
           end
@@ -82,7 +82,7 @@ module Heddle
       end
 
       def serve_by_workers(configuration, log, pidfile)
-        inheritance = Server::Cluster::Inheritance.take
+        inheritance = Server::Cluster::Inheritance.from_environment
         load = method(:load)
         @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, facts|
           # Before that the file is another master's, which may go on.

@@ -6,20 +6,20 @@ module Heddle
     # forks the mold, which loads the application and forks the workers, which serve. Restarts are the master's.
     module Cluster
       autoload :Backoff, "heddle/server/cluster/backoff"
-      autoload :BootFacts, "heddle/server/cluster/boot_facts"
-      autoload :CollectionTurns, "heddle/server/cluster/collection_turns"
-      autoload :Commons, "heddle/server/cluster/commons"
-      autoload :Endings, "heddle/server/cluster/endings"
+      autoload :BootDetails, "heddle/server/cluster/boot_details"
+      autoload :GCQueue, "heddle/server/cluster/gc_queue"
+      autoload :SharedResources, "heddle/server/cluster/shared_resources"
+      autoload :ExitReason, "heddle/server/cluster/exit_reason"
       autoload :Fleet, "heddle/server/cluster/fleet"
       autoload :HealthCheck, "heddle/server/cluster/health_check"
       autoload :Inheritance, "heddle/server/cluster/inheritance"
       autoload :Master, "heddle/server/cluster/master"
       autoload :MemoryGuard, "heddle/server/cluster/memory_guard"
       autoload :MessageSocket, "heddle/server/cluster/message_socket"
-      autoload :Mold, "heddle/server/cluster/mold"
+      autoload :MoldProcess, "heddle/server/cluster/mold_process"
       autoload :MoldHandle, "heddle/server/cluster/mold_handle"
-      autoload :Molding, "heddle/server/cluster/molding"
-      autoload :Molds, "heddle/server/cluster/molds"
+      autoload :MoldSupervisor, "heddle/server/cluster/mold_supervisor"
+      autoload :MoldSpawner, "heddle/server/cluster/mold_spawner"
       autoload :Refork, "heddle/server/cluster/refork"
       autoload :Reload, "heddle/server/cluster/reload"
       autoload :RestartFile, "heddle/server/cluster/restart_file"
@@ -32,7 +32,7 @@ module Heddle
 
       # @param server [Server] that accepts requests
       # @return [Hash{Symbol => String}] how a serving process is described at boot
-      def self.facts(server)
+      def self.boot_details(server)
         { selector: server.selector.to_s, protection: Protection.summary(server.configuration.left_out) }
       end
     end

@@ -11,7 +11,7 @@ module Heddle
       autoload :App, "heddle/server/control/app"
       autoload :Cluster, "heddle/server/control/cluster"
       autoload :Client, "heddle/server/control/client"
-      autoload :Ending, "heddle/server/control/ending"
+      autoload :ShutdownResult, "heddle/server/control/shutdown_result"
       autoload :Folder, "heddle/server/control/folder"
       autoload :Refused, "heddle/server/control/refused"
 
@@ -74,7 +74,7 @@ module Heddle
       # @param answered [Boolean, nil] whether every request was answered
       # @return [void]
       def finish(answered)
-        @source.ending.report(answered ? true : false)
+        @source.shutdown_result.set(answered ? true : false)
         stop
       end
 
@@ -99,7 +99,7 @@ module Heddle
 
       # In a child process: closes the parent's resources.
       # @return [void]
-      def forget = @listeners.each(&:release)
+      def close_in_child = @listeners.each(&:release)
 
       private
 

@@ -13,7 +13,7 @@ module Heddle
       attr_reader :engine
 
       # @return [BasicSocket, nil] see {Server#stop}
-      attr_writer :giving
+      attr_writer :handoff_sender
 
       # Whether it accepts connections, as far as there is room; from any thread, and soon.
       # @param accepting [Boolean]
@@ -35,19 +35,20 @@ module Heddle
         @stopping = @paused = false
         @accepting = true
         @reserve = 0
-        @main = @scheduler = @sockets = @engine = @admission = @place = @siblings = @giving = nil
+        @main = @scheduler = @sockets = @engine = @admission = @connection_limit = nil
+        @scoreboard_slot = @handoff_sockets = @handoff_sender = nil
       end
 
       # It is one worker among others. Before {#serve}.
       # @param scoreboard [Net::Scoreboard]
       # @param slot [Integer]
-      # @param siblings [Array(BasicSocket, BasicSocket), nil] where it gives connections to other workers, and where it
-      #   takes theirs
+      # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
+      #   where it receives theirs
       # @param reserve [Integer] its rank among the reserve workers; 0: it is none
       # @return [void]
-      def take_place(scoreboard, slot, siblings: nil, reserve: 0)
-        @place = [scoreboard, slot]
-        @siblings = siblings
+      def join_cluster(scoreboard, slot, handoff_sockets: nil, reserve: 0)
+        @scoreboard_slot = [scoreboard, slot]
+        @handoff_sockets = handoff_sockets
         @reserve = reserve
       end
 
@@ -63,7 +64,7 @@ module Heddle
         service = Service.new(app, @configuration, @log, runners: @runners)
         @engine = service.engine
         sockets = open_sockets(service, listeners)
-        admission = @admission = admission_of(sockets)
+        admission = @admission = build_admission(sockets)
         @sockets = sockets
         @runners&.serve(sockets)
         admission.start
@@ -103,9 +104,9 @@ module Heddle
           **PubSub.counts(@scheduler).transform_keys { |name| :"pubsub_#{name}" }, **@admission.statistics }
       end
 
-      # @return [Array<Array(Fiber, Array, Thread)>] see {Server#served}
-      def served
-        found = @sockets&.served || []
+      # @return [Array<Array(Fiber, Array, Thread)>] see {Server#running_requests}
+      def running_requests
+        found = @sockets&.running_requests || []
         @runners ? found.map { |fiber, request| [fiber, request, @runners.serving(fiber)] } : found
       end
 
@@ -143,39 +144,38 @@ module Heddle
         @paused ? sockets.pause_accept : sockets.resume_accept
       end
 
-      def admission_of(sockets)
-        most = { connections: @most }
-        return Admission.new(sockets, @configuration, @log, limit: @runners.size, reason: :threads, **most) if @runners
-
-        Admission.new(sockets, @configuration, @log, limit: share_of(@configuration.max_requests), **most)
+      def build_admission(sockets)
+        limits = { limit: loop_share(@configuration.max_requests) }
+        limits = { limit: @runners.size, reason: :threads } if @runners
+        Admission.new(sockets, @configuration, @log, connections: @connection_limit, **limits)
       end
 
       # This loop's part of a limit of the process; nil for one that there is not.
-      def share_of(limit)
+      def loop_share(limit)
         [limit.fdiv(@loops).ceil, 1].max if limit > 0
       end
 
       def open_sockets(service, listeners)
-        @most = share_of(ConnectionLimit.of(@configuration))
+        @connection_limit = loop_share(ConnectionLimit.of(@configuration))
         sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
-                                               max_connections: @most,
+                                               max_connections: @connection_limit,
                                                handshake_timeout: @configuration.handshake_timeout.to_f,
                                                service: service.engine, &service)
         sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }
-        join(sockets, service.engine) if @place
-        sockets.enable_handoff(@siblings.first) if @siblings
+        join(sockets, service.engine) if @scoreboard_slot
+        sockets.enable_handoff(@handoff_sockets.first) if @handoff_sockets
         sockets
       end
 
       def join(sockets, engine)
-        sockets.join(*@place)
-        engine.share_disk(*@place)
-        Heddle.async(name: "pools", background: true) { follow_pools(sockets) }
+        sockets.join(*@scoreboard_slot)
+        engine.share_disk(*@scoreboard_slot)
+        Heddle.async(name: "pools", background: true) { watch_pools(sockets) }
       end
 
       # Other workers wait for shares of pools, or return some.
-      def follow_pools(sockets)
+      def watch_pools(sockets)
         sockets.wake_at_pool_change(Fiber.current)
         loop do
           @scheduler.park(nil)
@@ -184,7 +184,8 @@ module Heddle
       end
 
       def drain(sockets, listeners)
-        drain = Drain.new(sockets, @engine, @configuration, @log, giving: @giving, taking: @siblings&.last) do
+        drain = Drain.new(sockets, @engine, @configuration, @log,
+                          handoff_sender: @handoff_sender, handoff_receiver: @handoff_sockets&.last) do
           @stopping == :now
         end
         return true if drain.run { listeners.close }
@@ -197,15 +198,17 @@ module Heddle
         running = sockets.serving
         unanswered = running.size + sockets.waiting
         transfers = sockets.transit
-        listed = Served.list(sockets.served)
+        listed = RunningRequests.describe(sockets.running_requests)
         sockets.end_queue
         @log.notice("stopping with #{unanswered} #{unanswered == 1 ? "request" : "requests"} unanswered" \
                     "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}" \
-                    "#{cut_off(transfers) if transfers > 0}#{": #{listed}" if listed}")
+                    "#{describe_transfers(transfers) if transfers > 0}#{": #{listed}" if listed}")
         running.each { |fiber| @scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
       end
 
-      def cut_off(count) = ", and #{count} #{count == 1 ? "upload or download" : "uploads or downloads"} cut off"
+      def describe_transfers(count)
+        ", and #{count} #{count == 1 ? "upload or download" : "uploads or downloads"} cut off"
+      end
     end
   end
 end

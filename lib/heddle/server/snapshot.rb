@@ -85,7 +85,7 @@ module Heddle
 
       # Those that run, the oldest first.
       def requests
-        found = @server.served.sort_by { |_, (_, _, age)| -age }
+        found = @server.running_requests.sort_by { |_, (_, _, age)| -age }
         found.first(REQUESTS).map do |fiber, (method, target, age, client, status), thread|
           { method: text(method), target: text(target), age: age.round(6), client:, status:,
             at: thread ? place_of(thread) : place(fiber) }

@@ -29,7 +29,7 @@ module Heddle
       # Changes to the folder that has this name now.
       # @return [void]
       # @raise [SystemCallError] when there is none
-      def follow
+      def enter
         former = working_folder
         Dir.chdir(path)
         @former = former
@@ -37,16 +37,16 @@ module Heddle
 
       # Changes back: the code that was to come could not be loaded.
       # @return [void]
-      def go_back
+      def roll_back
         Dir.chdir(@former) if @former
       rescue SystemCallError
         nil # The folder of the code that runs is gone.
       ensure
-        keep
+        commit
       end
 
       # @return [void]
-      def keep = @former = nil
+      def commit = @former = nil
 
       # Bundler has put the Gemfile's path into the environment, without links: `bundle exec` would choose the gems of
       # the first release for ever.

@@ -14,7 +14,7 @@ class PoolSharingTest < Minitest::Test
 
   def setup
     @scoreboard = Heddle::Net::Scoreboard.new(2)
-    2.times { |index| @scoreboard.take(1, index) }
+    2.times { |index| @scoreboard.claim(1, index) }
   end
 
   def test_one_that_can_not_be_made_needs_no_share

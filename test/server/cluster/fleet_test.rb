@@ -13,7 +13,7 @@ class ClusterFleetTest < Minitest::Test
 
   def test_nobody_is_started_while_there_is_no_mold
     assert_nil @fleet.start(0)
-    assert_nil @fleet.fill
+    assert_nil @fleet.start_missing
     assert_empty @fleet.workers
   end
 

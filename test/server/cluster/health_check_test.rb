@@ -68,13 +68,13 @@ class ClusterHealthCheckTest < Minitest::Test
 
   def test_a_silent_one_is_asked_what_it_does_and_killed_when_it_has_said_so
     watched = watch(worker_timeout: 60)
-    @fleet.workers.last.heard = 50.0
+    @fleet.workers.last.last_message_at = 50.0
     look(watched, 61.0)
     silent, other = @fleet.workers
 
     assert_empty silent.signals
     assert_equal ["worker 0 (pid 1000) has sent no heartbeat for 61 s: it is killed"], @lines
-    silent.answered(1, "GET /6 for 6.0 s")
+    silent.resolve_query(1, "GET /6 for 6.0 s")
 
     assert_equal "worker 0 (pid 1000) was serving GET /6 for 6.0 s", @lines.last
     assert_equal [["KILL"], []], [silent.signals, other.signals]
@@ -83,8 +83,8 @@ class ClusterHealthCheckTest < Minitest::Test
   def test_one_that_boots_has_a_minute_at_least
     watched = watch(worker_timeout: 5)
     worker = @fleet.workers.first
-    @fleet.workers.last.heard = 60.0
-    worker.state = :coming
+    @fleet.workers.last.last_message_at = 60.0
+    worker.state = :starting
     look(watched, 59.0)
 
     assert_empty @lines
@@ -130,7 +130,7 @@ class ClusterHealthCheckTest < Minitest::Test
     look(watched, 1.0)
 
     assert_equal 1, @fleet.started.size, "not with every look"
-    @fleet.workers.first.state = :coming
+    @fleet.workers.first.state = :starting
     look(watched, 11.0)
 
     assert_equal 1, @fleet.started.size, "not while another one comes"

@@ -19,8 +19,8 @@ class ClusterSignalPipeTest < Minitest::Test
     Process.kill("HUP", Process.pid)
 
     assert @pipe.io.wait_readable(10)
-    assert_equal ["HUP"], @pipe.take
-    assert_empty @pipe.take
+    assert_equal ["HUP"], @pipe.read
+    assert_empty @pipe.read
   end
 
   # Ruby copies what it has not handled yet into the child.
@@ -28,9 +28,9 @@ class ClusterSignalPipeTest < Minitest::Test
     parent = Process.pid
     sender = fork { loop { Process.kill("HUP", parent) } }
     statuses = Array.new(FORKS) do
-      @pipe.take
+      @pipe.read
       child = fork do
-        @pipe.forget
+        @pipe.close_in_child
         100.times { Thread.pass }
         exit!(0)
       end

@@ -7,32 +7,32 @@ module Heddle
       # time that it does not last. Knows no clock.
       class Backoff
         # Seconds before the second start; doubled for each further one.
-        FIRST = 0.5
-        # Seconds at most.
-        LONGEST = 30
-        # Seconds that it has to have lasted to count as well.
-        WELL = 30
-        private_constant :FIRST, :LONGEST, :WELL
+        FIRST_DELAY = 0.5
+        # Seconds before a further start, at most.
+        MAX_DELAY = 30
+        # Seconds after which a run counts as a success.
+        RESET_AFTER = 30
+        private_constant :FIRST_DELAY, :MAX_DELAY, :RESET_AFTER
 
         def initialize
           @failures = 0
-          @at = 0.0
+          @retry_at = 0.0
         end
 
-        # It has ended by itself.
+        # Records an unexpected end.
         # @param now [Float] seconds
         # @param lived [Float] seconds
         # @return [Numeric] seconds until it may be started
-        def failed(now, lived)
-          @failures = 0 if lived >= WELL
-          delay = @failures == 0 ? 0 : [FIRST * (2**(@failures - 1)), LONGEST].min
+        def record_failure(now, lived)
+          @failures = 0 if lived >= RESET_AFTER
+          delay = @failures == 0 ? 0 : [FIRST_DELAY * (2**(@failures - 1)), MAX_DELAY].min
           @failures += 1
-          @at = now + delay
+          @retry_at = now + delay
           delay
         end
 
         # @return [Float] when it may be started
-        attr_reader :at
+        attr_reader :retry_at
       end
     end
   end

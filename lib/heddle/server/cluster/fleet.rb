@@ -6,21 +6,21 @@ module Heddle
       # The workers: their wanted number, their states, and their replacements. Called by the master,
       # in one thread.
       class Fleet
-        # Seconds beyond `stop_timeout` that a worker may take to end.
-        GRACE = 5
-        # A worker of the first ones that fails so often before any has served is no accident.
-        TRIES = 3
-        private_constant :GRACE, :TRIES
+        # Seconds after `stop_timeout` at which a worker that has not ended is killed.
+        KILL_DELAY = 5
+        # Boot failures, before any worker has served, after which the server gives up.
+        MAX_BOOT_FAILURES = 3
+        private_constant :KILL_DELAY, :MAX_BOOT_FAILURES
 
-        # @return [Integer] how many workers there are to be
+        # @return [Integer] the wanted number of workers
         attr_reader :size
-        # @return [Integer] how many reserve workers there are to be besides; their numbers follow
+        # @return [Integer] the wanted number of reserve workers, whose numbers follow
         attr_reader :reserves
-        # @return [MoldHandle, nil] what forks new ones
+        # @return [MoldHandle, nil] the mold that forks new workers
         attr_accessor :mold
         # @return [Integer] workers that have ended unexpectedly
-        attr_reader :lost
-        # @return [String, nil] why none of the first ones could serve
+        attr_reader :unexpected_exits
+        # @return [String, nil] why no worker could begin to serve
         attr_reader :failure
 
         # @param size [Integer]
@@ -36,14 +36,14 @@ module Heddle
           @clock = clock
           @workers = []
           @backoffs = Hash.new { |all, index| all[index] = Backoff.new }
-          @strangers = {}
-          @served = false
-          @early = @lost = 0
+          @unknown_exits = {}
+          @any_served = false
+          @boot_failures = @unexpected_exits = 0
           @unclean = false
         end
 
         # @return [Array<WorkerHandle>] all that there are, in the order of their numbers
-        def workers = @workers.sort_by { |worker| [worker.index, worker.born] }
+        def workers = @workers.sort_by { |worker| [worker.index, worker.started_at] }
 
         # @return [Array<WorkerHandle>] those that serve, in the order of their numbers
         def serving = workers.select(&:serving?)
@@ -51,7 +51,7 @@ module Heddle
         # @return [Boolean]
         def empty? = @workers.empty?
 
-        # @return [Boolean] whether as many serve as are to be, whatever becomes of the reserves
+        # @return [Boolean] whether all workers serve, reserves not counted
         def complete? = (0...size).all? { |index| serving.any? { |worker| worker.index == index && !worker.reserve? } }
 
         # @return [Boolean] whether a worker had to be killed, or has left requests unanswered, while it was to end
@@ -65,19 +65,19 @@ module Heddle
         def resize(number, reserves = @reserves)
           @size = [number, 1].max
           @reserves = reserves
-          serving.each { |worker| retire(worker, "leave") unless in_place?(worker) }
+          serving.each { |worker| retire(worker, "leave") unless role_kept?(worker) }
         end
 
-        # Starts those that are missing, as far as they may be started now.
-        # @return [Float, nil] when to look again
-        def fill
+        # Starts the missing workers whose backoff has passed.
+        # @return [Float, nil] when the next one may be started
+        def start_missing
           return unless mold&.ready?
 
           missing = (0...(size + reserves)).reject do |index|
-            @workers.any? { |one| one.index == index && !one.ending? && in_place?(one) }
+            @workers.any? { |one| one.index == index && !one.ending? && role_kept?(one) }
           end
           later = missing.filter_map do |index|
-            at = @backoffs[index].at
+            at = @backoffs[index].retry_at
             next at if at > @clock.call
 
             start(index)
@@ -94,8 +94,8 @@ module Heddle
           return unless mold&.ready?
 
           ours, theirs = MessageSocket.pair
-          slot = @scoreboard.take(mold.generation, index) or return ours.close
-          rank = rank_of(index)
+          slot = @scoreboard.claim(mold.generation, index) or return ours.close
+          rank = reserve_rank(index)
           worker = WorkerHandle.new(index:, rank:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
           @workers << worker
           mold.channel.send_message("spawn", index:, rank:, slot:, io: theirs.io)
@@ -112,56 +112,56 @@ module Heddle
         # @return [void]
         def retire(worker, how)
           worker.state = :ending
-          worker.deadline = @clock.call + worker.mold.configuration.stop_timeout + GRACE
+          worker.deadline = @clock.call + worker.mold.configuration.stop_timeout + KILL_DELAY
           worker.channel.send_message(how)
         end
 
-        # The mold has forked a worker, or could not.
+        # Records that the mold has forked a worker.
         # @return [void]
-        def spawned(slot, pid)
+        def record_spawn(slot, pid)
           worker = @workers.find { |one| one.slot == slot && one.pid.nil? } or return
           worker.pid = pid
-          status = @strangers.delete(pid)
-          ended(worker, status) if status
+          status = @unknown_exits.delete(pid)
+          handle_worker_exit(worker, status) if status
         end
 
         # @return [void]
-        def unspawned(slot, message)
+        def record_failed_spawn(slot, message)
           worker = @workers.find { |one| one.slot == slot && one.pid.nil? } or return
-          gone(worker, "could not be forked: #{message}")
+          handle_loss(worker, "could not be forked: #{message}")
         end
 
-        # Its end of the channel is closed. If its process is known, that is waited for.
+        # The worker has closed its end of the channel. If its process is known, {#handle_exit} follows.
         # @param worker [WorkerHandle]
         # @return [void]
-        def silent(worker)
-          worker.silent = true
-          gone(worker, "has vanished with its mold") if worker.pid.nil?
+        def handle_closed_channel(worker)
+          worker.channel_closed = true
+          handle_loss(worker, "has vanished with its mold") if worker.pid.nil?
         end
 
-        # A worker accepts requests.
+        # Records that a worker accepts requests.
         # @param worker [WorkerHandle]
         # @return [void]
-        def ready(worker)
+        def mark_ready(worker)
           return if worker.ending?
 
-          replaced = worker.serve
-          @served = true
+          replaced = worker.mark_serving
+          @any_served = true
           retire(replaced, "leave") if replaced&.serving?
-          retire(worker, "leave") unless in_place?(worker)
+          retire(worker, "leave") unless role_kept?(worker)
         end
 
-        # A child of the master has ended.
+        # Handles the end of a child of the master.
         # @param pid [Integer]
         # @param status [Process::Status]
         # @return [void]
-        def reaped(pid, status)
+        def handle_exit(pid, status)
           worker = @workers.find { |one| one.pid == pid }
-          return ended(worker, status) if worker
+          return handle_worker_exit(worker, status) if worker
 
           # A worker that the mold has not reported yet, or a child that a worker has left behind.
-          @strangers[pid] = status
-          @strangers.shift if @strangers.size > 100
+          @unknown_exits[pid] = status
+          @unknown_exits.shift if @unknown_exits.size > 100
         end
 
         # A worker that should have replaced another and could not, and how it ended.
@@ -173,44 +173,44 @@ module Heddle
         private
 
         # Among the reserves, counted from 1; 0: this number is a worker's.
-        def rank_of(index) = [index - size + 1, 0].max
+        def reserve_rank(index) = [index - size + 1, 0].max
 
-        def in_place?(worker) = worker.index < size + reserves && worker.rank == rank_of(worker.index)
+        def role_kept?(worker) = worker.index < size + reserves && worker.rank == reserve_rank(worker.index)
 
-        def ended(worker, status)
-          return gone(worker, worker.reason || Endings.of(status)) unless worker.ending?
+        def handle_worker_exit(worker, status)
+          return handle_loss(worker, worker.reason || ExitReason.describe(status)) unless worker.ending?
 
           @unclean = true unless status.success?
           remove(worker)
         end
 
-        def gone(worker, how)
+        def handle_loss(worker, how)
           served = worker.serving?
           remove(worker)
           return if worker.ending?
 
-          @lost += 1
+          @unexpected_exits += 1
 
-          return tell_of_early_end(worker, how) unless served || @served || worker.reserve?
-          return give_up_replacing(worker, how) if worker.replaces
+          return report_boot_failure(worker, how) unless served || @any_served || worker.reserve?
+          return report_failed_replacement(worker, how) if worker.replaces
 
           now = @clock.call
-          delay = @backoffs[worker.index].failed(now, now - worker.born)
+          delay = @backoffs[worker.index].record_failure(now, now - worker.started_at)
           again = delay == 0 ? "now" : "in #{delay} s"
           @log.notice("#{worker.name} #{how}; a new one starts #{again}")
         end
 
-        def give_up_replacing(worker, how)
+        def report_failed_replacement(worker, how)
           reason = "#{worker.name} #{how} before it could serve"
           @log.notice("#{reason}; the one that it was to replace goes on")
           self.failed_replacement = FailedReplacement.new(worker:, reason:)
         end
 
-        def tell_of_early_end(worker, how)
-          @early += 1
-          return @failure = "no worker can serve: #{worker.name} #{how}" if @early >= TRIES
+        def report_boot_failure(worker, how)
+          @boot_failures += 1
+          return @failure = "no worker can serve: #{worker.name} #{how}" if @boot_failures >= MAX_BOOT_FAILURES
 
-          delay = @backoffs[worker.index].failed(@clock.call, 0)
+          delay = @backoffs[worker.index].record_failure(@clock.call, 0)
           @log.notice("#{worker.name} #{how} before it could serve; a new one starts in #{delay} s")
         end
 

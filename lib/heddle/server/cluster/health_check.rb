@@ -5,15 +5,15 @@ module Heddle
     module Cluster
       # Checks the workers once a second: for a heartbeat, for too much memory, and for an overdue end.
       class HealthCheck
-        # Seconds between two questions whether a worker still lives.
-        PING = 5
-        # Seconds between two looks at the memory of all workers; each costs the kernel a walk through its pages.
-        MEMORY = 10
-        # Seconds that a worker has at least until it is ready.
-        BOOT = 60
-        # Seconds that a stuck worker may take to say what it does.
-        LAST_WORDS = 0.5
-        private_constant :PING, :MEMORY, :BOOT, :LAST_WORDS
+        # Seconds between two pings of a worker.
+        PING_INTERVAL = 5
+        # Seconds between two measurements of the workers' memory; each costs the kernel a walk through the pages.
+        MEMORY_INTERVAL = 10
+        # Seconds that a worker has to become ready, at least.
+        BOOT_TIMEOUT = 60
+        # Seconds that a stuck worker has to report its running requests before it is killed.
+        REPORT_TIMEOUT = 0.5
+        private_constant :PING_INTERVAL, :MEMORY_INTERVAL, :BOOT_TIMEOUT, :REPORT_TIMEOUT
 
         # @param fleet [Fleet]
         # @param log [#notice]
@@ -24,60 +24,60 @@ module Heddle
           @log = log
           @clock = clock
           @memory = memory
-          @pinged = @measured = -Float::INFINITY
+          @pinged_at = @measured_at = -Float::INFINITY
         end
 
         # @return [void]
         def check_workers
           now = @clock.call
           @fleet.workers.each { |worker| check_worker(worker, now) }
-          ping(now)
-          measure(now)
+          ping_workers(now)
+          replace_oversized(now)
         end
 
         private
 
         def check_worker(worker, now)
           timeout = worker.mold.configuration.worker_timeout
-          timeout = [timeout, BOOT].max unless timeout == 0 || worker.serving?
-          if worker.deadline && now > worker.deadline then end_late(worker)
-          elsif !worker.ending? && !worker.reason && timeout > 0 && now - worker.heard > timeout
-            end_stuck(worker, now - worker.heard)
+          timeout = [timeout, BOOT_TIMEOUT].max unless timeout == 0 || worker.serving?
+          if worker.deadline && now > worker.deadline then kill_late(worker)
+          elsif !worker.ending? && !worker.reason && timeout > 0 && now - worker.last_message_at > timeout
+            kill_stuck(worker, now - worker.last_message_at)
           end
         end
 
-        def end_late(worker)
+        def kill_late(worker)
           worker.deadline = nil
           @log.notice("#{worker.name} has not ended in time: it is killed") unless worker.reason
           worker.kill("KILL")
         end
 
-        def end_stuck(worker, silent)
+        def kill_stuck(worker, silent)
           doing = worker.serving? ? "has sent no heartbeat" : "has not become ready"
           worker.reason = "#{doing} for #{silent.round} s and was killed"
           @log.notice("#{worker.name} #{doing} for #{silent.round} s: it is killed")
-          worker.deadline = @clock.call + LAST_WORDS
-          worker.ask("served") do |served|
-            @log.notice("#{worker.name} was serving #{served}") if served
+          worker.deadline = @clock.call + REPORT_TIMEOUT
+          worker.query("running_requests") do |running|
+            @log.notice("#{worker.name} was serving #{running}") if running
             worker.kill("KILL")
           end
         end
 
-        def ping(now)
+        def ping_workers(now)
           shortest = @fleet.serving.map { |worker| worker.mold.configuration.worker_timeout }.select(&:positive?).min
-          return if shortest.nil? || now - @pinged < [PING, shortest / 4.0].min
+          return if shortest.nil? || now - @pinged_at < [PING_INTERVAL, shortest / 4.0].min
 
-          @pinged = now
+          @pinged_at = now
           @fleet.serving.each { |worker| worker.channel.send_message("ping") }
         end
 
         # One at a time, so that they don't all come back cold.
-        def measure(now)
-          return if now - @measured < MEMORY
+        def replace_oversized(now)
+          return if now - @measured_at < MEMORY_INTERVAL
 
-          @measured = now
+          @measured_at = now
           workers = @fleet.workers
-          @memory.keep(workers)
+          @memory.retain(workers)
           return if workers.any? { |worker| !worker.serving? }
 
           workers.each do |worker|

@@ -20,7 +20,7 @@ module Heddle
         # Takes it out of the environment: the application, and programs that it starts, are not to see it.
         # @param environment [Hash{String => String}]
         # @return [Inheritance]
-        def self.take(environment = ENV)
+        def self.from_environment(environment = ENV)
           text = environment.delete(VARIABLE)
           new(text ? JSON.parse(text) : {}, command_line)
         rescue JSON::ParserError
@@ -60,9 +60,9 @@ module Heddle
           end
         end
 
-        # Inherited sockets without an address in the new configuration.
+        # Closes inherited sockets without an address in the new configuration.
         # @return [void]
-        def close_rest
+        def close_unused
           @listeners.each_value { |all| all.each { |descriptor| IO.for_fd(descriptor).close } }
           @listeners = {}
         end
@@ -92,19 +92,19 @@ module Heddle
         end
 
         # @return [Array(BasicSocket, BasicSocket), nil] where idle connections are handed off
-        def pair = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
+        def handoff_sockets = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
 
-        # The workers serve: the other master may end.
+        # Tells the other master that the workers serve, so that it ends.
         # @return [void]
-        def ready
+        def report_ready
           @ready&.write("ready\n")
-          forget
+          close
         rescue SystemCallError
           nil # it is gone already
         end
 
         # @return [void]
-        def forget
+        def close
           @ready&.close
           @ready = nil
         end

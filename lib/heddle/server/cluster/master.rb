@@ -6,23 +6,23 @@ module Heddle
       # The process that owns the sockets and the restarts, and loads nothing of the application. It has no loop, so
       # that it can fork at any moment.
       #
-      #     Master.new(configuration, log:, load: -> { application }) { |urls, facts| puts "ready" }.run
+      #     Master.new(configuration, log:, load: -> { application }) { |urls, details| puts "ready" }.run
       class Master
         include MonotonicClock
 
         # Seconds between two looks at the workers.
         LOOK = 1
-        # Seconds that workers may take to end at once.
-        HURRY = 2
-        private_constant :LOOK, :HURRY
+        # Seconds until workers that were told to stop at once are killed.
+        FORCED_STOP_TIMEOUT = 2
+        private_constant :LOOK, :FORCED_STOP_TIMEOUT
 
         # @return [Fleet]
         attr_reader :fleet
-        # @return [Commons]
-        attr_reader :commons
+        # @return [SharedResources]
+        attr_reader :resources
         # @return [WorkingFolder] the application's
         attr_reader :folder
-        # @return [Control::Cluster, nil] what answers operators, in a thread of its own
+        # @return [Control::Cluster, nil] answers operators, in a thread of its own
         attr_accessor :control
 
         # @param configuration [Configuration]
@@ -30,18 +30,20 @@ module Heddle
         # @param load [#call] gives the application, in the mold; raises BootError
         # @param inheritance [Inheritance] from the master that this one is to replace
         # @yieldparam urls [Array<String>]
-        # @yieldparam facts [Hash{Symbol => String}] {Cluster.facts} of a worker
+        # @yieldparam details [Hash{Symbol => String}] {Cluster.boot_details} of a worker
         def initialize(configuration, log:, load:, inheritance: Inheritance.none, &announce)
           @log = log
           @inheritance = inheritance
           @announce = announce
           @watched = {}
-          @facts = BootFacts.new
-          @collection_turns = CollectionTurns.new
+          @boot_details = BootDetails.new
+          @gc_queue = GCQueue.new
           @systemd = Systemd.new(self)
-          @molds = Molds.new(load, method(:now))
+          @mold_spawner = MoldSpawner.new(load, method(:now))
           @folder = WorkingFolder.new
-          @molding = Molding.new(self, @molds, @systemd, configuration, log) { |one| start_mold(one) }
+          @mold_supervisor = MoldSupervisor.new(self, @mold_spawner, @systemd, configuration, log) do |one|
+            start_mold(one)
+          end
           @stopping = @failure = @upgrade = nil
         end
 
@@ -50,8 +52,8 @@ module Heddle
         # @raise [BootError]
         def run
           open
-          @molding.begin
-          look until over?
+          @mold_supervisor.load_first
+          process_events until finished?
           raise BootError, @failure if @failure
 
           !fleet.unclean?
@@ -60,21 +62,21 @@ module Heddle
         end
 
         # @return [Configuration] that of the newest mold
-        def configuration = @molding.configuration
+        def configuration = @mold_supervisor.configuration
 
         # @return [Boolean] whether it stops
         def stopping? = !@stopping.nil?
 
-        # Reads what may come to `io`, beside all else.
+        # Calls the block each time that `io` is readable.
         # @param io [IO]
-        # @yield when it is readable; must not wait
+        # @yield must not wait
         # @return [void]
         def watch(io, &block) = @watched[io] = block
 
         # New code, worker by worker.
         # @return [void]
         def reload
-          @molding.reload unless @stopping || @upgrade
+          @mold_supervisor.reload unless @stopping || @upgrade
         end
 
         # A new master from new code, on the same sockets.
@@ -82,10 +84,10 @@ module Heddle
         def restart
           return if @stopping || @upgrade
 
-          @molding.abandon("a new master takes over")
+          @mold_supervisor.abandon("a new master takes over")
           configuration.hooks.try(:on_restart, @log)
           @log.notice("a new master is started")
-          @upgrade = Upgrade.new(commons, @inheritance.command, folder)
+          @upgrade = Upgrade.new(resources, @inheritance.command, folder)
         rescue SystemCallError => e
           @log.notice("no new master could be started: #{e.message}")
         end
@@ -93,24 +95,24 @@ module Heddle
         # @param size [Integer] how many workers there are to be; a number that can't be is left alone
         # @return [void]
         def resize(size)
-          return if @stopping || size < 1 || size > commons.scoreboard.slots / 2
+          return if @stopping || size < 1 || size > resources.scoreboard.slots / 2
 
           fleet.resize(size)
           @log.notice("#{size} #{size == 1 ? "worker" : "workers"} from now on")
         end
 
         # @param now [Boolean] whether requests that run are cut off
-        # @param handing_over [Boolean] whether other processes serve the same sockets from now on
+        # @param replaced [Boolean] whether other processes serve the same sockets from now on
         # @return [void]
-        def stop(now: false, handing_over: false)
-          @molding.abandon("the server stops")
-          @systemd.stopping(handing_over ? @upgrade&.pid : nil)
-          @stopping = handing_over ? "leave" : "stop"
+        def stop(now: false, replaced: false)
+          @mold_supervisor.abandon("the server stops")
+          @systemd.stopping(replaced ? @upgrade&.pid : nil)
+          @stopping = replaced ? "leave" : "stop"
           @stopping = "now" if now
-          handing_over ? commons.release_listeners : commons.close_listeners
-          @molding.stop
+          replaced ? resources.release_listeners : resources.close_listeners
+          @mold_supervisor.stop
           # The last process to close a socket answers its queue: that must be a worker, and not the mold.
-          end_workers if @molds.empty? || now
+          retire_workers if @mold_spawner.empty? || now
         end
 
         private
@@ -121,86 +123,87 @@ module Heddle
           adopting = Processes.adopt_orphans
           raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
 
-          @commons = Commons.new(configuration, @inheritance, @log)
-          @fleet = Fleet.new(configuration.worker_count, commons.scoreboard, @log, method(:now),
+          @resources = SharedResources.new(configuration, @inheritance, @log)
+          @fleet = Fleet.new(configuration.worker_count, resources.scoreboard, @log, method(:now),
                              reserves: configuration.reserve_count)
           @health_check = HealthCheck.new(fleet, @log, method(:now))
           @restart_file = RestartFile.new(File.join(folder.path, "tmp/restart.txt"))
           @signals = Signals.new(self, @log)
-          @looked = now
+          @checked_at = now
           Process.setproctitle("heddle: master")
         end
 
         def start_mold(configuration)
-          setting = Worker::Setting.new(configuration:, log: @log, commons:, control: control&.folder)
-          @molds.start(setting) { forget }
+          setting = Worker::Setting.new(configuration:, log: @log, resources:, control: control&.folder)
+          @mold_spawner.fork_mold(setting) { close_in_child }
         end
 
-        # In the mold, and so in all workers: closes the master's own resources.
-        def forget
-          @signals.forget
+        # Called in the mold, and so for all workers: closes the master's own resources.
+        def close_in_child
+          @signals.close_in_child
           fleet.workers.each { |worker| worker.channel.close }
           @watched.each_key(&:close)
-          control&.forget
-          @upgrade&.forget
-          @inheritance.forget
+          control&.close_in_child
+          @upgrade&.close
+          @inheritance.close
         end
 
         # -- events ---------------------------------------------------------------------------------------------------
 
-        def look
-          wait
-          @signals.heed
-          hear
-          reap
-          proceed
+        def process_events
+          wait_for_events
+          @signals.handle
+          read_messages
+          reap_children
+          advance
         end
 
-        def wait
-          talking = [*fleet.workers.reject(&:silent), *@molds.reject(&:silent?)].map { |one| one.channel.io }
-          ready, = IO.select([@signals.io, *talking, *@watched.keys, @upgrade&.io].compact, nil, nil, time_to_wait)
+        def wait_for_events
+          open = fleet.workers.reject(&:channel_closed) + @mold_spawner.reject(&:channel_closed?)
+          channels = open.map { |one| one.channel.io }
+          ready, = IO.select([@signals.io, *channels, *@watched.keys, @upgrade&.io].compact, nil, nil, wait_timeout)
           (ready || []).each { |io| @watched[io]&.call }
         end
 
-        def time_to_wait = [[@looked + LOOK, @due, @systemd.due].compact.min - now, 0].max
+        def wait_timeout = [[@checked_at + LOOK, @next_start_at, @systemd.next_watchdog_at].compact.min - now, 0].max
 
-        def hear
-          @molding.hear
-          fleet.workers.each { |worker| hear_worker(worker) unless worker.silent }
-          hear_upgrade if @upgrade
+        def read_messages
+          @mold_supervisor.read_messages
+          fleet.workers.each { |worker| read_messages_of(worker) unless worker.channel_closed }
+          check_upgrade if @upgrade
         end
 
-        def hear_worker(worker)
+        def read_messages_of(worker)
           while (message = worker.channel.receive).is_a?(MessageSocket::Message)
-            worker.heard = now
-            heed_worker(worker, message)
+            worker.last_message_at = now
+            handle_message(worker, message)
           end
-          fleet.silent(worker) if message.nil?
+          fleet.handle_closed_channel(worker) if message.nil?
         rescue MessageSocket::Malformed => e
-          worker.malformed { @log.notice("#{worker.name} sends #{e.message}; it is ignored") }
+          worker.report_malformed { @log.notice("#{worker.name} sends #{e.message}; it is ignored") }
           retry
         end
 
-        def heed_worker(worker, message)
+        def handle_message(worker, message)
           case message.what
           when "ready"
-            @facts.hear(worker, message)
-            fleet.ready(worker)
-          when "answer" then worker.answered(message.fetch("id", Integer), message.values["value"])
-          when "accepts_no_more" then worker.accepting = false
-          when "asks_to_collect" then @collection_turns.ask(worker)
-          when "collected" then @collection_turns.done(worker)
-          when "asks_to_end"
+            @boot_details.add(worker, message)
+            fleet.mark_ready(worker)
+          when "reply" then worker.resolve_query(message.fetch("id", Integer), message.values["value"])
+          when "stopped_accepting" then worker.accepting = false
+          when "gc_request" then @gc_queue.request(worker)
+          when "gc_done" then @gc_queue.finish(worker)
+          when "stop_request"
             # A signal has ended this one process. Unless the master stops too, the others go on.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?
           end
         end
 
-        def hear_upgrade
-          case @upgrade.hear
+        def check_upgrade
+          case @upgrade.poll
           when :ready
             @log.notice("the new master (pid #{@upgrade.pid}) serves: this one ends")
-            stop(handing_over: true)
+            stop(replaced: true)
           when :failed
             @log.notice("the new master could not start; this one goes on") unless @stopping
             @upgrade.close
@@ -208,72 +211,72 @@ module Heddle
           end
         end
 
-        def reap
+        def reap_children
           while (pid, status = Process.waitpid2(-1, Process::WNOHANG))
-            mold = @molds.find { |one| one.pid == pid }
-            if mold then mold_ended(mold, status)
-            elsif pid == @upgrade&.pid then @upgrade.ended
-            else fleet.reaped(pid, status)
+            mold = @mold_spawner.find { |one| one.pid == pid }
+            if mold then handle_mold_exit(mold, status)
+            elsif pid == @upgrade&.pid then @upgrade.mark_ended
+            else fleet.handle_exit(pid, status)
             end
           end
         rescue Errno::ECHILD
           nil
         end
 
-        def mold_ended(mold, status)
-          @molding.ended(mold, status)
-          end_workers if @stopping && @molds.empty?
+        def handle_mold_exit(mold, status)
+          @mold_supervisor.handle_exit(mold, status)
+          retire_workers if @stopping && @mold_spawner.empty?
         end
 
         # -- reactions ------------------------------------------------------------------------------------------------
 
-        def proceed
-          @due = nil
-          @systemd.live(now)
-          look_after if now >= @looked + LOOK
-          return end_late if @stopping
+        def advance
+          @next_start_at = nil
+          @systemd.send_watchdog(now)
+          run_periodic_checks if now >= @checked_at + LOOK
+          return kill_late_workers if @stopping
 
-          @molding.proceed
-          @collection_turns.proceed
-          @due = [fleet.fill, @molding.due].compact.min
-          @failure = @molding.failure || fleet.failure
-          announce if @announce && fleet.complete?
+          @mold_supervisor.advance
+          @gc_queue.start_next
+          @next_start_at = [fleet.start_missing, @mold_supervisor.next_attempt_at].compact.min
+          @failure = @mold_supervisor.failure || fleet.failure
+          report_ready if @announce && fleet.complete?
         end
 
-        def look_after
-          @looked = now
+        def run_periodic_checks
+          @checked_at = now
           @health_check.check_workers
-          commons.renew_ticket_keys
-          @molding.refork unless @stopping || @upgrade
+          resources.renew_ticket_keys
+          @mold_supervisor.refork unless @stopping || @upgrade
           reload if @restart_file.touched? && !@stopping
         end
 
-        def announce
+        def report_ready
           @systemd.ready
-          @announce.call(commons.urls, @facts.of_all(configuration, fleet.size))
+          @announce.call(resources.urls, @boot_details.summary(configuration, fleet.size))
           @announce = nil
-          @inheritance.ready
+          @inheritance.report_ready
           configuration.hooks.try(:on_booted, @log)
         end
 
-        def end_workers
-          @deadline = now + HURRY if @stopping == "now"
+        def retire_workers
+          @deadline = now + FORCED_STOP_TIMEOUT if @stopping == "now"
           fleet.workers.each { |worker| fleet.retire(worker, @stopping) }
         end
 
-        def end_late
+        def kill_late_workers
           return unless @deadline && now > @deadline
 
           @deadline = nil
           fleet.workers.each { |worker| worker.kill("KILL") }
         end
 
-        def over? = @failure || (@stopping && fleet.empty? && @molds.empty?)
+        def finished? = @failure || (@stopping && fleet.empty? && @mold_spawner.empty?)
 
         def close
-          @molds.end_all
+          @mold_spawner.kill_all
           fleet&.workers&.each { |worker| worker.kill("KILL") }
-          commons&.close
+          resources&.close
           @signals&.close
           @upgrade&.close
         end

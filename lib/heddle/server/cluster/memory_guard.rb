@@ -37,9 +37,10 @@ module Heddle
           bytes if bytes && bytes > limit * share
         end
 
-        # @param workers [Array<WorkerHandle>] those that there are
+        # Forgets all workers but these.
+        # @param workers [Array<WorkerHandle>]
         # @return [void]
-        def keep(workers)
+        def retain(workers)
           @shares.keep_if { |worker, _| workers.include?(worker) }
         end
       end

@@ -5,7 +5,7 @@ module Heddle
     module Cluster
       # The master's record of a mold.
       class MoldHandle
-        # @return [Integer, nil] nil: it is a worker still
+        # @return [Integer, nil] nil: it still is a worker
         attr_accessor :pid
         # @return [MessageSocket] to it
         attr_reader :channel
@@ -14,7 +14,7 @@ module Heddle
         # @return [Configuration] the configuration of its workers
         attr_reader :configuration
         # @return [Float]
-        attr_reader :born
+        attr_reader :started_at
         # @return [Boolean] whether its workers' successors need no warmer mold: it was a worker itself, or one of them
         #   was asked to become a mold
         attr_accessor :warm
@@ -28,29 +28,29 @@ module Heddle
           @channel = channel
           @generation = generation
           @configuration = configuration
-          @born = now
+          @started_at = now
           @state = :loading
           @warm = false
-          @malformed = false
+          @malformed_reported = false
         end
 
         # @return [Boolean]
         def ready? = state == :ready
 
-        # @return [Boolean] whether it will say nothing any more
-        def silent? = channel.io.closed?
+        # @return [Boolean] whether its channel is closed
+        def channel_closed? = channel.io.closed?
 
-        # It has sent what is no message.
-        # @yield for the first one only: a log that repeats it would fill a disk
+        # Records that the mold has sent a malformed message.
+        # @yield for the first one only: a log that repeats it would fill the disk
         # @return [void]
-        def malformed
-          yield unless @malformed
-          @malformed = true
+        def report_malformed
+          yield unless @malformed_reported
+          @malformed_reported = true
         end
 
-        # It keeps nothing that another process misses.
+        # Kills the mold: it holds nothing that another process needs.
         # @return [void]
-        def end!
+        def kill
           self.state = :ending
           pid ? Process.kill("KILL", pid) : channel.close
         rescue Errno::ESRCH

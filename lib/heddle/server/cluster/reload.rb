@@ -28,19 +28,19 @@ module Heddle
         # @return [MoldHandle] the new one
         attr_reader :mold
 
-        # Goes as far as it can now.
+        # Replaces the next worker when the last new one serves.
         # @return [void]
-        def proceed
+        def advance
           return unless mold.ready?
 
           activate unless @activated
           failed = @fleet.failed_replacement
-          return go_back(failed.reason) if failed && failed.worker.equal?(@current)
+          return roll_back(failed.reason) if failed && failed.worker.equal?(@current)
           return if @current && !@current.serving? && @fleet.workers.include?(@current)
 
           old = @fleet.serving.find { |worker| !worker.mold.equal?(mold) }
           return replace(old) if old
-          return if @fleet.workers.any? { |worker| worker.state == :coming || former?(worker) }
+          return if @fleet.workers.any? { |worker| worker.state == :starting || former?(worker) }
 
           @log.notice("#{@name}: #{@replaced} #{@replaced == 1 ? "worker serves" : "workers serve"} #{@result}")
           @done.call(@former, nil)
@@ -50,14 +50,14 @@ module Heddle
         # @return [void]
         def abandon(reason)
           @log.notice("not #{@name}: #{reason}; the workers go on as they are") if reason
-          go_back(reason)
+          roll_back(reason)
         end
 
         private
 
-        def go_back(reason)
+        def roll_back(reason)
           return @done.call(mold, reason) unless @activated
-          return @done.call(nil, reason) if @former.nil? || @former.silent? # there is no other to go back to
+          return @done.call(nil, reason) if @former.nil? || @former.channel_closed? # there is no other to go back to
 
           @fleet.mold = @former
           @done.call(mold, reason)

@@ -12,21 +12,21 @@ module Heddle
         def initialize(names)
           @io, @writer = IO.pipe
           process = Process.pid
-          @before = names.to_h do |name|
+          @previous_handlers = names.to_h do |name|
             [name, trap(name) { @writer.write_nonblock("#{name}\n", exception: false) if Process.pid == process }]
           end
         end
 
-        # @return [Array<String>] those that came since the last look
-        def take
+        # @return [Array<String>] the signals that have arrived since the last call
+        def read
           text = @io.read_nonblock(4_096, exception: false)
           text.is_a?(String) ? text.split("\n") : []
         end
 
-        # Everything is as it was before.
+        # Restores the former handlers.
         # @return [void]
         def close
-          @before.each { |name, handler| trap(name, handler || "DEFAULT") }
+          @previous_handlers.each { |name, handler| trap(name, handler || "DEFAULT") }
           @io.close
           @writer.close
         end
@@ -34,9 +34,9 @@ module Heddle
         # In a child, which is to have its own. Ruby copies signals into it that the parent has not handled before the
         # fork. They would end the child, so they are handled first: Ruby does that when a process signals itself.
         # @return [void]
-        def forget
-          Process.kill(@before.each_key.first, Process.pid)
-          @before.each_key { |name| trap(name, "DEFAULT") }
+        def close_in_child
+          Process.kill(@previous_handlers.each_key.first, Process.pid)
+          @previous_handlers.each_key { |name| trap(name, "DEFAULT") }
           @io.close
           @writer.close
         end

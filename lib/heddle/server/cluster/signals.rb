@@ -21,21 +21,21 @@ module Heddle
         # @return [IO] readable when there are signals
         def io = @pipe.io
 
-        # Does what those ask for that came since the last look.
+        # Runs the commands of the signals that have arrived since the last call.
         # @return [void]
-        def heed = @pipe.take.uniq.each { |name| obey(name) }
+        def handle = @pipe.read.uniq.each { |name| handle_signal(name) }
 
-        # Everything is as it was before.
+        # Restores the former handlers.
         # @return [void]
         def close = @pipe.close
 
-        # In a child, which is to have its own.
+        # Called in a child process, which has its own signals.
         # @return [void]
-        def forget = @pipe.forget
+        def close_in_child = @pipe.close_in_child
 
         private
 
-        def obey(name)
+        def handle_signal(name)
           case name
           when "INT" then interrupt
           when "TERM" then terminate("")

@@ -11,7 +11,7 @@ module Heddle
           @master = master
           @notify = notify
           @interval = notify.interval
-          @due = @interval && 0.0
+          @next_watchdog_at = @interval && 0.0
           @served = false
         end
 
@@ -21,7 +21,7 @@ module Heddle
         def ready(problem = nil)
           @served = true
           count = @master.fleet.size
-          text = "#{count} #{count == 1 ? "worker serves" : "workers serve"} #{@master.commons.urls.join(", ")}"
+          text = "#{count} #{count == 1 ? "worker serves" : "workers serve"} #{@master.resources.urls.join(", ")}"
           @notify.ready(problem ? "#{text}; not reloaded: #{problem}" : text)
         end
 
@@ -42,24 +42,24 @@ module Heddle
         # @return [void]
         def stopping(pid = nil) = pid ? @notify.main_pid(pid) : @notify.stopping
 
-        # Says that the service lives, as often as it has to be said and as long as the loop of some worker runs. The
-        # master handles the others.
+        # Sends the watchdog notification when it is due, as long as some worker's loop runs. The master replaces the
+        # other workers.
         # @param now [Float] seconds
         # @return [void]
-        def live(now)
-          return if @interval.nil? || now < @due
+        def send_watchdog(now)
+          return if @interval.nil? || now < @next_watchdog_at
 
-          @due = now + @interval
-          @notify.watchdog if @master.fleet.serving.any? { |one| turning?(one) }
+          @next_watchdog_at = now + @interval
+          @notify.watchdog if @master.fleet.serving.any? { |one| loop_running?(one) }
         end
 
-        # @return [Float, nil] when {#live} has something to say again
-        attr_reader :due
+        # @return [Float, nil] when the next notification is due
+        attr_reader :next_watchdog_at
 
         private
 
-        def turning?(worker)
-          busy_for = @master.commons.scoreboard.read(worker.slot)&.fetch(:busy_for, nil)
+        def loop_running?(worker)
+          busy_for = @master.resources.scoreboard.read(worker.slot)&.fetch(:busy_for, nil)
           busy_for.nil? || busy_for < @interval * 2
         end
       end

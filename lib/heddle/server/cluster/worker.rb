@@ -9,17 +9,17 @@ module Heddle
         #
         # @!attribute configuration [Configuration]
         # @!attribute log [Log]
-        # @!attribute commons [Commons]
+        # @!attribute resources [SharedResources]
         # @!attribute control [String, nil] the folder where each answers an operator for itself
-        Setting = Data.define(:configuration, :log, :commons, :control)
+        Setting = Data.define(:configuration, :log, :resources, :control)
 
-        # Connections that are accepted between two ticks of the loop.
-        SHARE = 16
-        # Seconds.
-        PAUSE = 0.01
-        # Seconds between two looks at what the scoreboard does not get by itself.
-        NOTES = 1
-        private_constant :SHARE, :PAUSE, :NOTES
+        # Connections accepted from other workers in one tick of the loop, at most.
+        HANDOFFS_PER_TICK = 16
+        # Seconds between two attempts to accept a handed-off connection, and between two checks of the drain.
+        RETRY_INTERVAL = 0.01
+        # Seconds between two updates of the scoreboard's values that change slowly.
+        SCOREBOARD_INTERVAL = 1
+        private_constant :HANDOFFS_PER_TICK, :RETRY_INTERVAL, :SCOREBOARD_INTERVAL
 
         # @return [Integer] counted from 0; the one that replaces it has the same
         attr_reader :index
@@ -38,31 +38,31 @@ module Heddle
           @reserve = reserve
           @channel = channel
           @mold_channel = nil
-          @answers = {}
-          @words = Thread::Queue.new
+          @query_handlers = {}
+          @commands = Thread::Queue.new
         end
 
-        # Something the master may ask, see {WorkerHandle#ask}. Answered in a thread beside the loop, so that it is
-        # answered while something holds up the loop.
+        # Defines the reply to a query of the master (see {WorkerHandle#query}). A thread beside the loop
+        # replies, so that the master gets its reply while the loop is blocked.
         # @param what [String]
         # @yieldparam arguments [Object] as JSON has it
         # @yieldreturn [Object] for JSON
         # @return [void]
-        def on(what, &block) = @answers[what] = block
+        def on_query(what, &block) = @query_handlers[what] = block
 
         # Never returns.
         # @param app [#call]
         def run(app)
           Process.setproctitle("heddle: #{"reserve " if @reserve.positive?}worker #{index}")
           %w[INT HUP].each { |name| OwnTrap.set(name) {} } # rubocop:disable Lint/EmptyBlock
-          OwnTrap.set("TERM") { @channel.send_message("asks_to_end") }
-          Pool.sharing = Net::PoolShares.new(commons.scoreboard, @slot)
+          OwnTrap.set("TERM") { @channel.send_message("stop_request") }
+          Pool.sharing = Net::PoolShares.new(resources.scoreboard, @slot)
           hooks.run(:worker_boot, index)
           exit(serve(app))
         rescue SystemExit
           raise
         rescue Exception => e
-          @setting.log.errors.write("#{failure(e)}\n")
+          @setting.log.errors.write("#{describe_failure(e)}\n")
           exit(1)
         end
 
@@ -70,8 +70,8 @@ module Heddle
 
         def serve(app)
           @server = new_server
-          on("served") { Served.list(@server.served) }
-          listen
+          on_query("running_requests") { RunningRequests.describe(@server.running_requests) }
+          start_listener
           control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
           control&.start
           answered = run_server(app, control)
@@ -81,7 +81,7 @@ module Heddle
         end
 
         def run_server(app, control)
-          @server.run(app) { begin_to_serve }
+          @server.run(app) { start_serving }
         ensure
           control&.stop
         end
@@ -91,7 +91,7 @@ module Heddle
         def fork_mold(app)
           fork do
             @channel.close
-            Mold.new(@setting, @mold_channel).run_warm(app)
+            MoldProcess.new(@setting, @mold_channel).run_warm(app)
           end
         rescue SystemCallError => e
           @setting.log.notice("#{e.message}: no mold could be forked")
@@ -100,117 +100,121 @@ module Heddle
         end
 
         def new_server
-          @listeners = Listeners.new(commons.listeners, shared: true)
+          @listeners = Listeners.new(resources.listeners, shared: true)
           Server.new(@setting.configuration,
                      log: @setting.log, listeners: @listeners,
-                     place: [commons.scoreboard, @slot], siblings: [commons.giving, commons.taking], reserve: @reserve,
+                     scoreboard_slot: [resources.scoreboard, @slot], reserve: @reserve,
+                     handoff_sockets: [resources.handoff_sender, resources.handoff_receiver],
                      unprotected: index < @setting.configuration.unprotected_workers)
         end
 
         # In the loop.
-        def begin_to_serve
-          Heddle.async(name: "master", background: true) { follow }
-          Heddle.async(name: "handoff", background: true) { accept_handoff }
-          Heddle.async(name: "scoreboard", background: true) { note }
-          @server.start_out_of_band_gc { @channel.send_message("asks_to_collect") }
-          @channel.send_message("ready", **Cluster.facts(@server))
+        def start_serving
+          Heddle.async(name: "master", background: true) { run_commands }
+          Heddle.async(name: "handoff", background: true) { accept_handoffs }
+          Heddle.async(name: "scoreboard", background: true) { update_scoreboard }
+          @server.start_out_of_band_gc { @channel.send_message("gc_request") }
+          @channel.send_message("ready", **Cluster.boot_details(@server))
         end
 
-        # Commands are the loop's to obey, and a ping is there to see whether it turns.
-        def listen
+        # The loop runs the commands; a ping is among them, because it checks that the loop runs.
+        def start_listener
           thread = Thread.new do
             while (message = @channel.wait)
-              hear(message)
+              handle_message(message)
             end
           ensure
-            @words.close
+            @commands.close
           end
           thread.name = "master"
           thread.report_on_exception = false
         end
 
-        def hear(message)
+        def handle_message(message)
           case message.what
-          when "ask" then answer(**message.values.transform_keys(&:to_sym))
+          when "query" then answer_query(**message.values.transform_keys(&:to_sym))
           when "become_mold" then prepare_mold(message.io)
-          else @words << message.what
+          else @commands << message.what
           end
         end
 
-        # Later: it serves until the master says that it is to leave.
+        # The worker becomes a mold later: it serves until the master sends "leave".
         def prepare_mold(io)
           @listeners.keep_open
           @mold_channel = MessageSocket.new(io)
         end
 
-        def answer(id:, what:, arguments:)
-          @channel.send_message("answer", id:, value: @answers[what]&.call(arguments))
+        def answer_query(id:, what:, arguments:)
+          @channel.send_message("reply", id:, value: @query_handlers[what]&.call(arguments))
         rescue StandardError => e
           @setting.log.notice("the master's question #{what} can't be answered: #{e.class}: #{e.message}")
         end
 
-        def follow
-          while (word = @words.pop)
-            heed(word)
+        def run_commands
+          while (name = @commands.pop)
+            run_command(name)
           end
           # The master is gone, and no worker would be replaced: serve the queue, then end.
           @server.stop
         end
 
-        def heed(word)
-          case word
+        def run_command(name)
+          case name
           when "ping" then @channel.send_message("pong")
-          when "collect" then collect
-          when "leave" then leave
+          when "collect_garbage" then collect_garbage
+          when "leave" then retire
           when "stop" then @server.stop
           when "now" then @server.stop(now: true)
           end
         end
 
-        def collect
+        def collect_garbage
           @server.out_of_band_gc&.collect
-          @channel.send_message("collected")
+          @channel.send_message("gc_done")
         end
 
-        # Other loops of this process stop accepting in their own time.
-        def leave
-          @server.stop(giving: commons.giving)
-          sleep(PAUSE) while @server.statistics&.fetch(:accepting)
-          @channel.send_message("accepts_no_more")
+        # Other loops of this process stop accepting a little later.
+        def retire
+          @server.stop(handoff_sender: resources.handoff_sender)
+          sleep(RETRY_INTERVAL) while @server.statistics&.fetch(:accepting)
+          @channel.send_message("stopped_accepting")
         end
 
-        def accept_handoff
+        def accept_handoffs
+          receiver = resources.handoff_receiver
           until @server.stopping?
-            commons.taking.wait_readable
-            taken = 0
-            taken += 1 while taken < SHARE && !@server.stopping? && (last = @server.accept_handoff(commons.taking))
-            # false: one is waiting that this worker can't have now.
-            sleep(last == false ? PAUSE : 0)
+            receiver.wait_readable
+            accepted = 0
+            while accepted < HANDOFFS_PER_TICK && !@server.stopping? && (last = @server.accept_handoff(receiver))
+              accepted += 1
+            end
+            # false: a connection waits that this worker can't accept now.
+            sleep(last == false ? RETRY_INTERVAL : 0)
           end
         end
 
-        def note
+        def update_scoreboard
           loop do
-            sleep(NOTES)
+            sleep(SCOREBOARD_INTERVAL)
             statistics = @server.statistics or next
-            commons.scoreboard.note(@slot, statistics[:lag], statistics[:waiting], statistics[:limit])
+            resources.scoreboard.write_load(@slot, statistics[:lag], statistics[:waiting], statistics[:limit])
           end
         end
 
-        def commons = @setting.commons
+        def resources = @setting.resources
 
         def hooks = @setting.configuration.hooks
 
-        # A BootError says what to do; where it was raised says nothing.
-        def failure(error)
+        # The message of a BootError says what to do; its backtrace would add nothing.
+        def describe_failure(error)
           reasons = [error, *error.cause].map { |one| explain(one) || "#{one.class}: #{one}" }
-          places = explain(error) ? [] : places_of(error).first(20)
+          places = explain(error) ? [] : backtrace_lines(error).first(20)
           ["#{Time.now.strftime("%H:%M:%S")} worker #{index} failed: #{reasons.join(", caused by ")}",
            *places.map { |line| "    from #{line}" }].join("\n")
         end
 
-        # Those of the application and its configuration, without our own where there are others.
-        def places_of(error)
+        # The application's and the configuration's lines; Heddle's own only if there are no others.
+        def backtrace_lines(error)
           all = error.backtrace || []
           others = all.reject { |line| line.start_with?(AppLoader::OWN) || line.include?("/exe/heddle:") }
           others.empty? ? all : others

@@ -18,19 +18,19 @@ module Heddle
         # @return [WorkerHandle, nil] the worker that ends as soon as this one serves; nil from then on, when the death
         #   of this one is no failure to replace it
         attr_reader :replaces
-        # @return [Float] when it was asked for
-        attr_reader :born
+        # @return [Float] when the mold was asked to fork it
+        attr_reader :started_at
         # @return [Integer, nil] once it is known
         attr_accessor :pid
-        # @return [Symbol] :coming, :serving or :ending
+        # @return [Symbol] :starting, :serving or :ending
         attr_accessor :state
-        # @return [Float] when it last said something
-        attr_accessor :heard
+        # @return [Float] when its last message arrived
+        attr_accessor :last_message_at
         # @return [Boolean] whether it accepts connections, or is going to; an ending worker does so until it reports
         #   otherwise
         attr_accessor :accepting
-        # @return [Boolean] whether it will say nothing any more
-        attr_accessor :silent
+        # @return [Boolean] whether the worker has closed its end of the channel
+        attr_accessor :channel_closed
         # @return [Float, nil] when it is killed if it has not ended by itself
         attr_accessor :deadline
         # @return [String, nil] why the master has ended it, after its name
@@ -43,17 +43,17 @@ module Heddle
           @channel = channel
           @mold = mold
           @replaces = replaces
-          @born = @heard = now
-          @state = :coming
+          @started_at = @last_message_at = now
+          @state = :starting
           @accepting = true
-          @questions = {}
-          @asked = 0
-          @malformed = false
+          @queries = {}
+          @last_query = 0
+          @malformed_reported = false
         end
 
-        # It accepts requests.
+        # Records that the worker accepts requests.
         # @return [WorkerHandle, nil] the one that it replaces
-        def serve
+        def mark_serving
           @state = :serving
           replaced = @replaces
           @replaces = nil
@@ -72,34 +72,34 @@ module Heddle
         # @return [String]
         def name = "#{"reserve " if reserve?}worker #{index}#{" (pid #{pid})" if pid}"
 
-        # Sends the process a question. The block gets the answer, or nil if the process ends before.
-        # @param what [String] see {Worker#on}
+        # Sends the process a query. The block gets the reply, or nil if the process ends first.
+        # @param what [String] see {Worker#on_query}
         # @param arguments [Object] as JSON
-        # @yieldparam answer [Object, nil]
+        # @yieldparam reply [Object, nil]
         # @return [void]
-        def ask(what, arguments = nil, &block)
-          @questions[@asked += 1] = block
-          answered(@asked, nil) unless channel.send_message("ask", id: @asked, what:, arguments:)
+        def query(what, arguments = nil, &block)
+          @queries[@last_query += 1] = block
+          resolve_query(@last_query, nil) unless channel.send_message("query", id: @last_query, what:, arguments:)
         end
 
         # @param id [Integer]
         # @param answer [Object]
         # @return [void]
-        def answered(id, answer) = @questions.delete(id)&.call(answer)
+        def resolve_query(id, answer) = @queries.delete(id)&.call(answer)
 
-        # It has sent what is no message.
-        # @yield for the first one only: a log that repeats it would fill a disk
+        # Records that the worker has sent a malformed message.
+        # @yield for the first one only: a log that repeats it would fill the disk
         # @return [void]
-        def malformed
-          yield unless @malformed
-          @malformed = true
+        def report_malformed
+          yield unless @malformed_reported
+          @malformed_reported = true
         end
 
-        # It is gone.
+        # Closes the channel of a worker that has ended; open queries get nil.
         # @return [void]
         def close
           channel.close
-          @questions.keys.each { |id| answered(id, nil) } # rubocop:disable Style/HashEachMethods
+          @queries.keys.each { |id| resolve_query(id, nil) } # rubocop:disable Style/HashEachMethods
         end
 
         # @param name [String] a signal

@@ -15,11 +15,11 @@ module Heddle
           @server = server
           @log = log
           @snapshot = Snapshot.new(server, log)
-          @ending = Ending.new
+          @shutdown_result = ShutdownResult.new
         end
 
-        # @return [Ending] how the server ends
-        attr_reader :ending
+        # @return [ShutdownResult] how the server ends
+        attr_reader :shutdown_result
 
         # @return [Hash{Symbol => Object}]
         def report = { workers: [{ index: 0, **@snapshot.to_h }] }

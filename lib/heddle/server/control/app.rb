@@ -74,7 +74,7 @@ module Heddle
         def status = json(@source.report)
 
         # Only when the server has ended.
-        def ended = json({ answered: @source.ending.answered? })
+        def ended = json({ answered: @source.shutdown_result.wait })
 
         def json(value) = [200, { "content-type" => "application/json" }, [JSON.generate(value), "\n"]]
 

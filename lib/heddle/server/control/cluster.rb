@@ -43,18 +43,18 @@ module Heddle
           @own = Folder.new
           @folder = @own.path
           @orders = Thread::Queue.new
-          @ending = Ending.new
+          @shutdown_result = ShutdownResult.new
           @reader, @writer = IO.pipe
           master.watch(@reader) { obey }
         end
 
-        # @return [Ending] how the server ends
-        attr_reader :ending
+        # @return [ShutdownResult] how the server ends
+        attr_reader :shutdown_result
 
         # @return [Hash{Symbol => Object}]
         def report
           workers = handles
-          { master: { pid: Process.pid, restarts: @master.fleet&.lost, wanted: @master.fleet&.size,
+          { master: { pid: Process.pid, restarts: @master.fleet&.unexpected_exits, wanted: @master.fleet&.size,
                       pubsub_published: PubSub::History.published },
             workers: ask_all(workers) { |one, client| with_worker(one, client.status[:workers].first) } }
         end
@@ -101,8 +101,8 @@ module Heddle
 
         # In a child: closes the master's own resources.
         # @return [void]
-        def forget
-          control&.forget
+        def close_in_child
+          control&.close_in_child
           [@reader, @writer].each { |io| io.close unless io.closed? }
         end
 
@@ -149,14 +149,14 @@ module Heddle
         def silent(one, error)
           return { index: one.index, pid: one.pid, state: one.state.to_s } unless one.serving?
 
-          heard = (MonotonicClock.now - one.heard).round(1)
+          heard = (MonotonicClock.now - one.last_message_at).round(1)
           known = scoreboard(one)
           { index: one.index, pid: one.pid, state: "stuck", running: known[:in_flight], waiting: known[:waiting],
             connections: known[:connections], lag: known[:lag], heartbeat_age: known[:busy_for],
             problem: "does not answer (#{error.message}); the master last heard of it #{heard} s ago" }.compact
         end
 
-        def scoreboard(one) = @master.commons.scoreboard.read(one.slot) || {}
+        def scoreboard(one) = @master.resources.scoreboard.read(one.slot) || {}
       end
     end
   end

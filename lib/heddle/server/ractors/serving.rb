@@ -48,11 +48,11 @@ module Heddle
         # @raise [BootError] when the first one can't begin
         def serve(app, listeners, &ready)
           places = listeners.map { |one| [one.io, one.url, one.port, one.proxies] }
-          served = false
+          serving = false
           until @stopping
-            served |= run_one(app, places) { ready&.call unless served }
+            serving |= run_one(app, places) { ready&.call unless serving }
             break if @stopping
-            raise BootError, "mode ractor: a Ractor failed to start: #{@failure}" unless served
+            raise BootError, "mode ractor: a Ractor failed to start: #{@failure}" unless serving
 
             @log.notice("#{name} died, and with it the requests that it served: #{@failure}; " \
                         "another one takes its place")
@@ -75,9 +75,9 @@ module Heddle
         def placed? = @placed
 
         # Features that are missing here: it has no scoreboard, and no handoff.
-        def take_place(*, **) = @placed = true
+        def join_cluster(*, **) = @placed = true
 
-        def giving=(_socket)
+        def handoff_sender=(_socket)
           nil
         end
 
@@ -88,7 +88,7 @@ module Heddle
 
         def accept_handoff(_socket) = false
 
-        def served = []
+        def running_requests = []
 
         def timeline = nil
 

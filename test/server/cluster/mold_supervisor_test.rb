@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle/server"
 
 # There can be no process for a new mold: the server goes on with what it has.
-class ClusterMoldingTest < Minitest::Test
+class ClusterMoldSupervisorTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 
   Configuration = Struct.new(:name) do
@@ -14,16 +14,20 @@ class ClusterMoldingTest < Minitest::Test
     def check_body_folder = nil
     def web_socket_origins = nil
   end
-  Commons = Struct.new(:tls) { def renew_tls(*) = nil }
+  SharedResources = Struct.new(:tls) { def renew_tls(*) = nil }
   Folder = Struct.new(:at) do
-    def follow = self.at = :new
-    def go_back = self.at = :old
-    def keep = nil
+    def enter = self.at = :new
+    def roll_back = self.at = :old
+    def commit = nil
   end
-  Master = Struct.new(:fleet, :commons, :folder)
+  Master = Struct.new(:fleet, :resources, :folder)
   Systemd = Struct.new(:heard) do
     def reloading = heard << :reloading
     def reloaded(problem) = heard << problem
+  end
+  MoldSpawner = Struct.new(:all) do
+    def each(&) = all.each(&)
+    def remove(mold) = all.delete(mold)
   end
   Fleet = Struct.new(:mold) { def empty? = false }
 
@@ -32,8 +36,8 @@ class ClusterMoldingTest < Minitest::Test
     @tries = 0
     @fleet = Fleet.new
     @systemd = Systemd.new([])
-    master = Master.new(@fleet, Commons.new, Folder.new)
-    @molding = Cluster::Molding.new(master, [], @systemd, Configuration.new, self) do
+    master = Master.new(@fleet, SharedResources.new, Folder.new)
+    @mold_supervisor = Cluster::MoldSupervisor.new(master, MoldSpawner.new([]), @systemd, Configuration.new, self) do
       @tries += 1
       raise Errno::EAGAIN, "fork(2)"
     end
@@ -42,13 +46,13 @@ class ClusterMoldingTest < Minitest::Test
   def notice(text) = @lines << text
 
   def test_at_the_start_it_is_a_mistake_that_is_told
-    error = assert_raises(Heddle::Server::BootError) { @molding.begin }
+    error = assert_raises(Heddle::Server::BootError) { @mold_supervisor.load_first }
 
     assert_match(/can't be forked: .*fork\(2\)/, error.message)
   end
 
   def test_a_reload_is_told_not_to_take_place
-    @molding.reload
+    @mold_supervisor.reload
 
     assert_match(/\Anot reloaded: .*fork\(2\); the workers go on as they are\z/, @lines.first)
     assert_equal :reloading, @systemd.heard.first
@@ -59,11 +63,11 @@ class ClusterMoldingTest < Minitest::Test
     channel, = Cluster::MessageSocket.pair.each(&:close)
     mold = Cluster::MoldHandle.new(pid: 1, channel:, generation: 1, configuration: nil, now: 0.0)
     mold.state = :ready
-    @molding.ended(mold, Process.wait2(spawn("true")).last)
-    @molding.proceed
+    @mold_supervisor.handle_exit(mold, Process.wait2(spawn("true")).last)
+    @mold_supervisor.advance
 
     assert_equal 1, @tries
     assert_match(/ can't be loaded again: .*fork\(2\); that is tried once more in 0\.5 s\z/, @lines.last)
-    refute_nil @molding.due
+    refute_nil @mold_supervisor.next_attempt_at
   end
 end

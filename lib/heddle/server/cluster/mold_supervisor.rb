@@ -3,9 +3,9 @@
 module Heddle
   class Server
     module Cluster
-      # Sees to it that there is a mold of the newest code: loads the application first, again for each reload, and once
-      # more when the mold has died.
-      class Molding
+      # Keeps a mold of the newest code running: starts the first mold, one more for each reload, and another when the
+      # mold has died.
+      class MoldSupervisor
         include MonotonicClock
 
         # In the message of a SyntaxError: a line of code, and the mark below it that comes before the mistake.
@@ -13,150 +13,152 @@ module Heddle
         MARK = /\A\|\s*\^~*\s*/
         private_constant :CODE, :MARK
 
-        # @return [Configuration] that of the newest mold
+        # @return [Configuration] the newest mold's
         attr_reader :configuration
         # @return [String, nil] why nothing could be loaded, while there is no worker
         attr_reader :failure
-        # @return [Float, nil] when {#proceed} has something to do
-        attr_reader :due
+        # @return [Float, nil] when {#advance} has something to do
+        attr_reader :next_attempt_at
 
         # @param master [Master]
-        # @param molds [Molds]
+        # @param mold_spawner [MoldSpawner]
         # @param systemd [Systemd]
         # @param configuration [Configuration]
         # @param log [#notice]
         # @yieldparam configuration [Configuration]
         # @yieldreturn [MoldHandle] one that loads the application
-        def initialize(master, molds, systemd, configuration, log, &start)
+        def initialize(master, mold_spawner, systemd, configuration, log, &start)
           @master = master
-          @molds = molds
+          @mold_spawner = mold_spawner
           @systemd = systemd
           @configuration = configuration
           @log = log
           @start = start
           @backoff = Backoff.new
-          @reload = @again = @due = @failure = nil
+          @reload = @reload_pending = @next_attempt_at = @failure = nil
           @stopped = false
         end
 
+        # Starts the first mold.
         # @return [void]
-        # @raise [BootError] when there can be no process for it
-        def begin
+        # @raise [BootError] when the process can't be forked
+        def load_first
           @start.call(configuration)
         rescue SystemCallError => e
           raise BootError, "the process that loads the application can't be forked: #{e.message}"
         end
 
-        # New code, worker by worker; while that goes on, once more afterwards.
+        # Replaces the workers one by one with workers of new code. A reload requested during a reload follows it.
         # @return [void]
         def reload
-          return @again = true if @reload
+          return @reload_pending = true if @reload
 
           @systemd.reloading
-          folder.follow
+          folder.enter
           newer = configuration.reload
           newer.check_selector
           newer.check_body_folder
           newer.web_socket_origins
           configuration.needing_restart(newer) { |text| @log.notice(text) }
-          commons.renew_tls(newer, @log)
+          resources.renew_tls(newer, @log)
           mold = @start.call(newer)
-          @reload = Reload.new(fleet, mold, @log) { |former, problem| reloaded(former, problem) }
+          @reload = Reload.new(fleet, mold, @log) { |former, problem| finish_reload(former, problem) }
         rescue ConfigurationError, BootError, SystemCallError => e
-          folder.go_back
+          folder.roll_back
           problem = one_line(e.message)
           @log.notice("not reloaded: #{problem}; the workers go on as they are")
           @systemd.reloaded(problem)
         end
 
-        # A worker that has served enough requests becomes the mold, and the others are forked from it.
+        # Turns a worker that has served enough requests into the mold, and replaces the others with forks of it.
         # @return [void]
         def refork
           return if @reload || @stopped
 
-          worker = Refork.candidate(fleet, commons.scoreboard) or return
+          worker = Refork.candidate(fleet, resources.scoreboard) or return
           worker.mold.warm = true # once is enough, also if it fails
-          mold = @molds.make_of(worker)
+          mold = @mold_spawner.promote_worker(worker)
           mold.warm = true
           @reload = Reload.new(fleet, mold, @log, name: "reforked", result: "with the memory of a warm one") do |former|
-            reloaded(former)
+            finish_reload(former)
           end
           fleet.start(worker.index, replaces: worker) or @reload.abandon("no worker can be started now")
         rescue SystemCallError => e
           @log.notice("not reforked: #{one_line(e.message)}; the workers go on as they are")
         end
 
-        # No reload any more.
+        # Ends a running reload.
         # @param reason [String]
         # @return [void]
         def abandon(reason) = @reload&.abandon(reason)
 
-        # No mold any more.
+        # Kills all molds, and starts no other.
         # @return [void]
         def stop
           @stopped = true
-          @molds.end_all
+          @mold_spawner.kill_all
         end
 
-        # Reads what the molds say.
+        # Reads and handles the molds' messages.
         # @return [void]
-        def hear = @molds.each { |mold| hear_one(mold) unless mold.silent? }
+        def read_messages = @mold_spawner.each { |mold| read_messages_of(mold) unless mold.channel_closed? }
 
         # @param mold [MoldHandle] the handle of the ended process
         # @param status [Process::Status]
         # @return [void]
-        def ended(mold, status)
-          hear_one(mold) unless mold.silent?
-          @molds.delete(mold)
+        def handle_exit(mold, status)
+          read_messages_of(mold) unless mold.channel_closed?
+          @mold_spawner.remove(mold)
           fleet.mold = nil if fleet.mold.equal?(mold)
           return if @stopped || mold.state == :ending
 
-          mold.state == :loading ? unloaded(mold, status) : lost(mold, status)
+          mold.state == :loading ? handle_failed_load(mold, status) : handle_death(mold, status)
         end
 
-        # Goes as far as it can now.
+        # Continues a reload, and starts a mold that is due.
         # @return [void]
-        def proceed
-          @reload&.proceed
-          reload_again if @again && !@reload
-          load_again if due && now >= due
+        def advance
+          @reload&.advance
+          start_pending_reload if @reload_pending && !@reload
+          load_now if next_attempt_at && now >= next_attempt_at
         end
 
         private
 
         def fleet = @master.fleet
 
-        def commons = @master.commons
+        def resources = @master.resources
 
         def folder = @master.folder
 
-        def hear_one(mold)
+        def read_messages_of(mold)
           while (message = mold.channel.receive).is_a?(MessageSocket::Message)
-            heed(mold, message)
+            handle_message(mold, message)
           end
-          silent(mold) if message.nil?
+          handle_closed_channel(mold) if message.nil?
         rescue MessageSocket::Malformed => e
-          mold.malformed { @log.notice("the mold (pid #{mold.pid}) sends #{e.message}; it is ignored") }
+          mold.report_malformed { @log.notice("the mold (pid #{mold.pid}) sends #{e.message}; it is ignored") }
           retry
         end
 
-        # It says nothing any more. The end of its process is heard by other means, if it has become one.
-        def silent(mold)
+        # A worker that was to become a mold has no process to wait for: its closed channel is all that the master sees.
+        def handle_closed_channel(mold)
           mold.channel.close
           return if mold.pid
 
-          @molds.delete(mold)
+          @mold_spawner.remove(mold)
           @reload.abandon("the worker has not become a mold") if @reload&.mold.equal?(mold)
         end
 
-        def heed(mold, message)
+        def handle_message(mold, message)
           case message.what
           when "ready"
             mold.pid = pid_of(message)
-            ready(mold)
+            mark_ready(mold)
           when "failed" then mold.failure = message.fetch("message", String)
-          when "spawned" then fleet.spawned(message.fetch("slot", Integer), pid_of(message))
-          when "unspawned" then fleet.unspawned(message.fetch("slot", Integer), message.fetch("message", String))
+          when "spawned" then fleet.record_spawn(message.fetch("slot", Integer), pid_of(message))
+          when "spawn_failed"
+            fleet.record_failed_spawn(message.fetch("slot", Integer), message.fetch("message", String))
           end
         end
 
@@ -166,63 +168,63 @@ module Heddle
           pid > 1 ? pid : raise(MessageSocket::Malformed, "the process id #{pid}")
         end
 
-        def ready(mold)
+        def mark_ready(mold)
           return if mold.state == :ending
 
           mold.state = :ready
           return if @reload&.mold.equal?(mold)
-          return @molds.end_one(mold) if fleet.mold # that of a reload was quicker
+          return @mold_spawner.kill(mold) if fleet.mold # that of a reload was quicker
 
           fleet.mold = mold
         end
 
-        # The application could not be loaded.
-        def unloaded(mold, status)
-          reason = mold.failure || "the process that was to load the application #{Endings.of(status)}"
+        # The mold has ended before it had loaded the application.
+        def handle_failed_load(mold, status)
+          reason = mold.failure || "the process that was to load the application #{ExitReason.describe(status)}"
           if @reload&.mold.equal?(mold)
             @reload.abandon(one_line(reason))
           elsif fleet.empty?
             @failure = reason
           else
-            again(mold, "the application can't be loaded any more: #{one_line(reason)}")
+            load_later(mold, "the application can't be loaded any more: #{one_line(reason)}")
           end
         end
 
-        def lost(mold, status)
-          @reload&.abandon("its mold #{Endings.of(status)}") if @reload&.mold.equal?(mold)
-          again(mold, "the mold (pid #{mold.pid}) #{Endings.of(status)}")
+        def handle_death(mold, status)
+          @reload&.abandon("its mold #{ExitReason.describe(status)}") if @reload&.mold.equal?(mold)
+          load_later(mold, "the mold (pid #{mold.pid}) #{ExitReason.describe(status)}")
         end
 
-        def again(mold, what)
+        def load_later(mold, what)
           return if fleet.mold
 
-          delay_for(now - mold.born) { |soon| "#{what}; it is loaded again #{soon}" }
+          delay_load(now - mold.started_at) { |at| "#{what}; it is loaded again #{at}" }
         end
 
-        # Something has lasted for so many seconds.
-        def delay_for(seconds)
-          delay = @backoff.failed(now, seconds)
+        # @param seconds [Numeric] how long the former mold has lasted
+        def delay_load(seconds)
+          delay = @backoff.record_failure(now, seconds)
           @log.notice(yield(delay == 0 ? "now" : "in #{delay} s"))
-          @due = now + delay
+          @next_attempt_at = now + delay
         end
 
-        def load_again
-          @due = nil
+        def load_now
+          @next_attempt_at = nil
           @start.call(configuration) unless fleet.mold
         rescue SystemCallError => e
-          delay_for(0) { |soon| "the application can't be loaded again: #{e.message}; that is tried once more #{soon}" }
+          delay_load(0) { |at| "the application can't be loaded again: #{e.message}; that is tried once more #{at}" }
         end
 
-        def reload_again
-          @again = nil
+        def start_pending_reload
+          @reload_pending = nil
           @master.reload
         end
 
-        def reloaded(former, problem = nil)
+        def finish_reload(former, problem = nil)
           newest = fleet.mold&.configuration
           @configuration = newest if newest
-          fleet.mold.equal?(@reload.mold) ? folder.keep : folder.go_back
-          @molds.end_one(former) if former
+          fleet.mold.equal?(@reload.mold) ? folder.commit : folder.roll_back
+          @mold_spawner.kill(former) if former
           @reload = nil
           @systemd.reloaded(problem)
         end

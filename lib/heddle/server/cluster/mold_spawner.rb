@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # The molds that live: one, and during a reload two.
-      class Molds
+      # Forks molds, turns workers into molds, and lists those that run: one, or two during a reload.
+      class MoldSpawner
         include Enumerable
 
         # @param load [#call] gives the application, in the mold; raises BootError
@@ -16,11 +16,11 @@ module Heddle
           @generation = 0
         end
 
-        # Makes one of a worker, which is to leave then.
+        # Turns a worker into a mold as soon as it has ended its requests.
         # @param worker [WorkerHandle]
         # @return [MoldHandle]
         # @raise [SystemCallError] when there is no descriptor
-        def make_of(worker)
+        def promote_worker(worker)
           ours, theirs = MessageSocket.pair
           worker.channel.send_message("become_mold", io: theirs.io)
           add(nil, ours, worker.mold.configuration)
@@ -28,12 +28,12 @@ module Heddle
           theirs&.close
         end
 
-        # Forks one.
+        # Forks a mold, which loads the application.
         # @param setting [Worker::Setting]
         # @yield in the new process, to close what is the master's alone
         # @return [MoldHandle]
         # @raise [SystemCallError] when there can be no process, or no descriptor
-        def start(setting)
+        def fork_mold(setting)
           ours, theirs = MessageSocket.pair
           $stdout.flush
           $stderr.flush
@@ -41,7 +41,7 @@ module Heddle
             ours.close
             each { |mold| mold.channel.close }
             yield
-            Mold.new(setting, theirs, &@load).run
+            MoldProcess.new(setting, theirs, &@load).run
           end
           add(pid, ours, setting.configuration)
         rescue SystemCallError
@@ -57,23 +57,23 @@ module Heddle
         # @return [Boolean]
         def empty? = @all.empty?
 
-        # It has ended.
+        # Forgets a mold that has ended.
         # @param mold [MoldHandle]
         # @return [void]
-        def delete(mold)
+        def remove(mold)
           @all.delete(mold)
-          mold.channel.close unless mold.silent?
+          mold.channel.close unless mold.channel_closed?
         end
 
         # @param mold [MoldHandle]
         # @return [void]
-        def end_one(mold)
-          mold.end!
-          delete(mold) unless mold.pid # no process whose end will be heard
+        def kill(mold)
+          mold.kill
+          remove(mold) unless mold.pid # no process whose end will be heard
         end
 
         # @return [void]
-        def end_all = @all.dup.each { |mold| end_one(mold) }
+        def kill_all = @all.dup.each { |mold| kill(mold) }
 
         private
 

@@ -7,26 +7,26 @@ module Heddle
     module Cluster
       # The resources that all processes of a server share: the sockets, the scoreboard, and the socket pair of the
       # handoff. They are made before the first fork, or taken over from another master.
-      class Commons
-        # How many workers may be on the scoreboard, those that have not ended yet included.
-        SLOTS = 64
-        private_constant :SLOTS
+      class SharedResources
+        # Slots of the scoreboard, at least: one for each worker, those that have not ended yet included.
+        MIN_SLOTS = 64
+        private_constant :MIN_SLOTS
 
-        # @return [Hash{String => Array<Listener>}] by what is the same for the same address in another process
-        attr_reader :by_key
+        # @return [Hash{String => Array<Listener>}] by address, as {Bind#key} names it in every process
+        attr_reader :listeners_by_key
         # @return [Net::Scoreboard]
         attr_reader :scoreboard
-        # @return [BasicSocket] where a worker that ends leaves its idle connections
-        attr_reader :giving
-        # @return [BasicSocket] where the others take them
-        attr_reader :taking
+        # @return [BasicSocket] the end of the handoff's socket pair that workers send connections to
+        attr_reader :handoff_sender
+        # @return [BasicSocket] the end from which workers receive connections
+        attr_reader :handoff_receiver
 
         # @param configuration [Configuration]
         # @param inheritance [Inheritance]
         # @param log [Log]
         # @raise [BootError]
         def initialize(configuration, inheritance, log)
-          @by_key = {}
+          @listeners_by_key = {}
           @tls = {}
           inheritance.adopt_ticket_keys
           Inherited.handed_on = inheritance.sockets?("systemd:")
@@ -34,27 +34,28 @@ module Heddle
           configuration.check_body_folder
           configuration.web_socket_origins
           binds_by_key(configuration).each do |key, bind|
-            @by_key[key] = bind.open(configuration.backlog, notice: log.method(:notice), open: inheritance.sockets(key))
+            @listeners_by_key[key] = bind.open(configuration.backlog, notice: log.method(:notice),
+                                                                      open: inheritance.sockets(key))
             @tls[key] = bind.tls
           end
-          inheritance.close_rest
+          inheritance.close_unused
           inheritance.adopt_pubsub
           configuration.open_pubsub(log.method(:notice))
           processes = configuration.worker_count + configuration.reserve_count
-          @scoreboard = inheritance.scoreboard || Net::Scoreboard.new([SLOTS, processes * 4].max)
-          @giving, @taking = inheritance.pair || UNIXSocket.pair(:SEQPACKET)
+          @scoreboard = inheritance.scoreboard || Net::Scoreboard.new([MIN_SLOTS, processes * 4].max)
+          @handoff_sender, @handoff_receiver = inheritance.handoff_sockets || UNIXSocket.pair(:SEQPACKET)
         rescue BootError
           close_listeners
           raise
         end
 
         # @return [Array<Listener>]
-        def listeners = by_key.values.flatten
+        def listeners = listeners_by_key.values.flatten
 
         # @return [Array<String>] where the server is reached
         def urls = listeners.map(&:url).uniq
 
-        # Workers that are forked from now on show their clients what this configuration says.
+        # Renews the certificates that workers which are forked from now on use.
         # @param configuration [Configuration]
         # @param log [Log]
         # @return [void]
@@ -63,45 +64,45 @@ module Heddle
           changed = binds_by_key(configuration).select { |key, bind| @tls[key] && bind.tls && bind.tls != @tls[key] }
           acceptors = changed.transform_values { |bind| bind.acceptor(log.method(:notice)) }
           acceptors.each do |key, acceptor|
-            by_key.fetch(key, []).each { |listener| listener.tls = acceptor }
+            listeners_by_key.fetch(key, []).each { |listener| listener.tls = acceptor }
             @tls[key] = changed.fetch(key).tls
           end
         end
 
         # @return [Integer, nil] the descriptor of session tickets' keys, for another master
-        def ticket_keys = speaks_tls? ? Net::TLS::TicketKeys.descriptor : nil
+        def ticket_keys_descriptor = tls? ? Net::TLS::TicketKeys.descriptor : nil
 
         # @return [Array(Integer, Integer), nil] the descriptors of {PubSub}'s messages, for another master
-        def pubsub = PubSub::History.descriptors
+        def pubsub_descriptors = PubSub::History.descriptors
 
         # Called every second or so.
         # @return [void]
         def renew_ticket_keys
-          Net::TLS::Certificates.renew_ticket_keys if speaks_tls?
+          Net::TLS::Certificates.renew_ticket_keys if tls?
         end
 
         # @return [void]
         def close_listeners
           listeners.each(&:close)
-          by_key.clear
+          listeners_by_key.clear
         end
 
-        # Other processes go on with them.
+        # Closes the listeners of this process only: other processes serve their sockets.
         # @return [void]
         def release_listeners
           listeners.each(&:release)
-          by_key.clear
+          listeners_by_key.clear
         end
 
         # @return [void]
         def close
           close_listeners
-          [giving, taking].each(&:close)
+          [handoff_sender, handoff_receiver].each(&:close)
         end
 
         private
 
-        # Several addresses may have one key where the system chooses the port (0): each after the first has a number.
+        # Several addresses have the same key if the system chooses the port (0): each after the first gets a number.
         def binds_by_key(configuration)
           counts = Hash.new(0)
           configuration.binds.to_h do |bind|
@@ -110,7 +111,7 @@ module Heddle
           end
         end
 
-        def speaks_tls? = @tls.each_value.any?
+        def tls? = @tls.each_value.any?
       end
     end
   end

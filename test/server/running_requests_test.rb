@@ -4,9 +4,10 @@ require "test_helper"
 require "heddle/server"
 
 # Requests that go on for too long are named, however many there are.
-class ServedTest < Minitest::Test
+class ServerRunningRequestsTest < Minitest::Test
   def list(number)
-    Heddle::Server::Served.list(Array.new(number) { |one| [nil, ["GET", "/#{one}", one.to_f, "127.0.0.1", nil], nil] })
+    running = Array.new(number) { |one| [nil, ["GET", "/#{one}", one.to_f, "127.0.0.1", nil], nil] }
+    Heddle::Server::RunningRequests.describe(running)
   end
 
   def test_the_longest_are_named_and_the_others_counted

@@ -6,7 +6,7 @@ require "test_helper"
 require "heddle/server"
 
 # One worker at a time makes its major garbage collection, while the others accept what is new.
-class CollectionTurnsTest < Minitest::Test
+class GCQueueTest < Minitest::Test
   class Worker
     attr_reader :messages
     attr_writer :serving
@@ -22,33 +22,33 @@ class CollectionTurnsTest < Minitest::Test
   end
 
   def setup
-    @turns = Heddle::Server::Cluster::CollectionTurns.new
+    @turns = Heddle::Server::Cluster::GCQueue.new
     @first, @second = Array.new(2) { Worker.new }
-    [@first, @second].each { |worker| @turns.ask(worker) }
-    @turns.proceed
+    [@first, @second].each { |worker| @turns.request(worker) }
+    @turns.start_next
   end
 
   def test_the_second_worker_waits_until_the_first_has_collected
-    2.times { @turns.proceed }
+    2.times { @turns.start_next }
 
-    assert_equal [%w[collect], []], [@first.messages, @second.messages]
-    @turns.done(@first)
-    @turns.proceed
+    assert_equal [%w[collect_garbage], []], [@first.messages, @second.messages]
+    @turns.finish(@first)
+    @turns.start_next
 
-    assert_equal [%w[collect], %w[collect]], [@first.messages, @second.messages]
+    assert_equal [%w[collect_garbage], %w[collect_garbage]], [@first.messages, @second.messages]
   end
 
   def test_a_worker_that_ends_gives_its_turn_to_the_next
     @first.serving = false
-    @turns.proceed
+    @turns.start_next
 
-    assert_equal %w[collect], @second.messages
+    assert_equal %w[collect_garbage], @second.messages
   end
 
   def test_a_worker_that_ended_while_it_waited_has_no_turn
     @second.serving = false
-    @turns.done(@first)
-    @turns.proceed
+    @turns.finish(@first)
+    @turns.start_next
 
     assert_empty @second.messages
   end

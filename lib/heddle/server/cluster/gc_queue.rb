@@ -3,34 +3,34 @@
 module Heddle
   class Server
     module Cluster
-      # Which worker makes its major garbage collection now: one at a time, so that the others accept what is new.
-      class CollectionTurns
+      # Lets the workers run their major garbage collections one at a time, so that the others accept requests.
+      class GCQueue
         def initialize
           @waiting = []
           @current = nil
         end
 
-        # @param worker [WorkerHandle] one that wants its turn
+        # @param worker [WorkerHandle] one that wants to collect garbage
         # @return [void]
-        def ask(worker)
+        def request(worker)
           @waiting |= [worker]
         end
 
-        # @param worker [WorkerHandle] one that has had its turn
+        # @param worker [WorkerHandle] one that has collected
         # @return [void]
-        def done(worker)
+        def finish(worker)
           @current = nil if @current.equal?(worker)
         end
 
-        # Gives the next worker its turn, if none has it. A worker that ends has none, and needs none.
+        # Lets the next worker collect, if none does. A worker that ends needs no collection.
         # @return [void]
-        def proceed
+        def start_next
           @current = nil unless @current&.serving?
           @waiting.select!(&:serving?)
           return if @current || @waiting.empty?
 
           @current = @waiting.shift
-          @current.channel.send_message("collect")
+          @current.channel.send_message("collect_garbage")
         end
       end
     end

@@ -3,17 +3,17 @@
 module Heddle
   class Server
     class Control
-      # How the server ends, for the clients that wait for its end. From any thread.
-      class Ending
+      # Passes on how the server has ended to the clients that wait for its end. Safe from any thread.
+      class ShutdownResult
         def initialize
           @waiting = Thread::Queue.new
           @answered = false
         end
 
-        # The server has ended; only the first report counts.
+        # Sets the result when the server has ended; only the first call counts.
         # @param answered [Boolean] whether every request was answered
         # @return [void]
-        def report(answered)
+        def set(answered)
           return if @waiting.closed?
 
           @answered = answered
@@ -22,7 +22,7 @@ module Heddle
 
         # Waits until the server has ended.
         # @return [Boolean] whether every request was answered
-        def answered?
+        def wait
           @waiting.pop
           @answered
         end

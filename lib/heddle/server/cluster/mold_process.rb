@@ -5,7 +5,7 @@ module Heddle
     module Cluster
       # The process that has loaded the application and serves nothing: workers are copies of it, and share its memory
       # as long as they don't write to it.
-      class Mold
+      class MoldProcess
         # @param setting [Worker::Setting] what workers need
         # @param channel [MessageSocket] to the master
         # @param load [#call] the application; raises BootError
@@ -16,15 +16,15 @@ module Heddle
         end
 
         # Never returns.
-        def run = serve_forks { prepare }
+        def run = run_fork_loop { load_application }
 
         # Never returns. In the copy of a worker that has served its last request.
         # @param app [#call]
-        def run_warm(app) = serve_forks { warm(app) }
+        def run_warm(app) = run_fork_loop { prepare_warm(app) }
 
         private
 
-        def serve_forks
+        def run_fork_loop
           Process.setproctitle("heddle: mold")
           # Ctrl-C, and a closing terminal, signal all processes; the master decides what happens.
           %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
@@ -32,17 +32,17 @@ module Heddle
           @app = yield
           @channel.send_message("ready", pid: Process.pid)
           fork_workers
-          leave(0)
+          exit_process(0)
         rescue SignalException
-          leave(0)
+          exit_process(0)
         rescue Exception => e
           reason = ProcessLimit.explain(e) || e.full_message(highlight: false)
           @setting.log.errors.write("the mold failed: #{reason.chomp}\n")
-          leave(1)
+          exit_process(1)
         end
 
-        # Its workers begin to count anew.
-        def warm(app)
+        # The workers count their stalls from 0.
+        def prepare_warm(app)
           Stalls.reset
           hooks.run(:after_mold)
           SharedHeap.pack
@@ -50,14 +50,14 @@ module Heddle
         rescue SignalException
           raise
         rescue Exception => e
-          fail_by_hook(e)
+          report_hook_failure(e)
         end
 
-        def prepare
+        def load_application
           @setting.configuration.export_environment
           hooks.run(:before_mold)
           app = @load.call
-          load_what_serves
+          load_server_code
           Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
           Databases.start(fibers: @setting.configuration.mode == :fiber)
           hooks.run(:after_mold)
@@ -66,34 +66,35 @@ module Heddle
           SharedHeap.pack
           app
         rescue SystemExit => e
-          fail_with(BootError.ended(e).message)
+          report_failure(BootError.ended(e).message)
         rescue BootError => e
-          fail_with(e.message)
+          report_failure(e.message)
         rescue SignalException
           raise
         rescue Exception => e
-          fail_by_hook(e)
+          report_hook_failure(e)
         end
 
-        # So that the workers share it. After the application, which chooses the versions of gems.
-        def load_what_serves
+        # Loaded before the fork, so that the workers share the memory, and after the application, which chooses the
+        # versions of gems.
+        def load_server_code
           Heddle.eager_load
           Server.load_everything
         rescue LoadError => e
           raise BootError, LoadFailure.new(e).message
         end
 
-        def fail_with(message)
+        def report_failure(message)
           @channel.send_message("failed", message:)
-          leave(1)
+          exit_process(1)
         end
 
-        def fail_by_hook(error)
-          fail_with("a hook failed: #{ErrorText.summary(error)} (#{error.backtrace&.first})")
+        def report_hook_failure(error)
+          report_failure("a hook failed: #{ErrorText.summary(error)} (#{error.backtrace&.first})")
         end
 
         # The application's at_exit blocks are for serving processes.
-        def leave(status)
+        def exit_process(status)
           $stdout.flush
           $stderr.flush
           exit!(status)
@@ -101,20 +102,20 @@ module Heddle
 
         def fork_workers
           while (message = @channel.wait)
-            spawn(message) if message.what == "spawn"
+            spawn_worker(message) if message.what == "spawn"
           end
         end
 
-        # Forked twice, so that the worker becomes a child of the master: that one hears how it ends.
-        def spawn(message)
+        # Forks twice, so that the worker becomes a child of the master, which gets its exit status.
+        def spawn_worker(message)
           slot = message.values["slot"]
           hooks.run(:before_worker_fork)
           reader, writer = IO.pipe
-          middle = ProcessLimit.forking { fork_middle(message, reader, writer) }
+          intermediate = ProcessLimit.forking { fork_intermediate(message, reader, writer) }
           writer.close
           pid = reader.read.to_i
           reader.close
-          Process.wait(middle)
+          Process.wait(intermediate)
           raise ProcessLimit.failed_fork(-pid) if pid < 0
           # The master would signal process 0, which is its own process group.
           raise "the process that forks the worker has ended; the kernel's log tells if memory was short" if pid.zero?
@@ -123,12 +124,12 @@ module Heddle
         rescue SignalException
           raise
         rescue Exception => e # a hook's, which may be anything: the mold must go on to fork
-          @channel.send_message("unspawned", slot:, message: ProcessLimit.explain(e) || ErrorText.summary(e))
+          @channel.send_message("spawn_failed", slot:, message: ProcessLimit.explain(e) || ErrorText.summary(e))
         ensure
           message.io.close
         end
 
-        def fork_middle(message, reader, writer)
+        def fork_intermediate(message, reader, writer)
           fork do
             reader.close
             writer.write(fork_worker(message, writer).to_s)
@@ -141,12 +142,12 @@ module Heddle
 
         # @return [Integer] the process, or the error's number, negative
         def fork_worker(message, writer)
-          fork { work(message, writer) }
+          fork { run_worker(message, writer) }
         rescue SystemCallError => e
           -e.errno
         end
 
-        def work(message, writer)
+        def run_worker(message, writer)
           writer.close
           @channel.close
           Worker.new(@setting, index: message.values["index"], slot: message.values["slot"],

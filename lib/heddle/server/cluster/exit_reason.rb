@@ -3,11 +3,11 @@
 module Heddle
   class Server
     module Cluster
-      # How a process has ended, in words.
-      module Endings
+      # Describes in the log how a process has ended.
+      module ExitReason
         # @param status [Process::Status]
         # @return [String] the text after the name of the process
-        def self.of(status)
+        def self.describe(status)
           return "ended with status #{status.exitstatus}" unless status.signaled?
 
           name = Signal.signame(status.termsig)
