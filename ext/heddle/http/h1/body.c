@@ -134,7 +134,7 @@ static void handle_written(void *owner, int error)
         heddle_body_spool_trim(h1->exchange->spool);
         heddle_h1_queue_request(connection, false);
     } else {
-        heddle_h1_parse_buffered(connection);
+        connection->protocol->begin(connection); /* parses what is buffered */
     }
 }
 

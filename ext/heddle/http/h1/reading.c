@@ -114,45 +114,6 @@ static HEDDLE_MUST_CHECK heddle_h1_progress parse_bytes(heddle_connection *conne
     return result;
 }
 
-/* How many requests follow in the received bytes, if they are as long as this one. */
-static uint32_t estimate_buffered_requests(const heddle_connection *connection)
-{
-    const heddle_h1 *h1 = heddle_h1_of(connection);
-    const heddle_request_head *head = &h1->exchange->head;
-    size_t buffered = heddle_connection_buffered(connection);
-    if (!buffered || !h1->received)
-        return 0;
-    size_t followers = buffered / (head->size + (head->content_length > 0 ? (size_t)head->content_length : 0));
-    return followers < HEDDLE_LONGEST_TURN ? (uint32_t)followers : HEDDLE_LONGEST_TURN;
-}
-
-/*
- * The queue's time limit counts from now if a body was received, which may be long after the head; otherwise from the
- * request's arrival.
- */
-void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
-{
-    heddle_sockets *sockets = connection->sockets;
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    int64_t deadline = sockets->admission.queue_timeout; /* negative: none */
-    if (deadline >= 0)
-        deadline = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived,
-                                       deadline);
-    heddle_connection_set_deadline(connection, deadline);
-    heddle_h1_enter(h1, HEDDLE_H1_READY);
-    /* The requests before it count, too: else the end of a pipeline would shorten the turns of all connections. */
-    if (!at_front)
-        heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
-    /*
-     * A pipelined request that the runner of the request before did not take at once: it comes first while the
-     * connection's turn lasts, and waits for the next round if the turn is over.
-     */
-    if (h1->pipelined && !at_front)
-        heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
-    else
-        heddle_sockets_queue(sockets, &h1->exchange->work, at_front);
-}
-
 static void apply_progress(heddle_connection *connection, heddle_h1_progress result)
 {
     if (result == HEDDLE_H1_SERVE)

@@ -1,3 +1,5 @@
+/* The events of HTTP/1.1 connections, and the ends of their exchanges. */
+
 #include "http/h1/states.h"
 
 #include "http/body_rules.h"
@@ -9,137 +11,16 @@
 #include <string.h>
 #include <sys/socket.h>
 
-void heddle_h1_close(heddle_connection *connection)
-{
-    heddle_sockets_close_idle(connection);
-}
-
-void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration)
-{
-    heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), duration));
-}
-
-/* -- ending ------------------------------------------------------------------------------------------------------ */
-
-static void discard_lingering_input(heddle_connection *connection)
-{
-    heddle_engine *engine = heddle_h1_engine(connection);
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    char *scratch = heddle_sockets_scratch(connection->sockets);
-    for (;;) {
-        ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
-        if (bytes == -EAGAIN) {
-            connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
-            return;
-        }
-        if (bytes <= 0)
-            break;
-        h1->taken += (uint64_t)bytes;
-        if (h1->taken >= engine->linger_limit)
-            break;
-    }
-    heddle_h1_close(connection);
-}
-
-/*
- * A socket that is closed with unread input resets the connection, and the reset can overtake the response (RFC 9112,
- * 9.6). So this ends the output, and reads on for a while.
- */
-static void begin_linger(heddle_connection *connection)
-{
-    heddle_engine *engine = heddle_h1_engine(connection);
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_transport *transport = &connection->transport;
-    if (engine->linger_timeout == 0 || h1->ended || transport->operations->shutdown(transport) < 0) {
-        heddle_h1_close(connection);
-        return;
-    }
-    heddle_h1_enter(h1, HEDDLE_H1_LINGER);
-    h1->taken = 0;
-    heddle_connection_drop_input(connection);
-    heddle_h1_set_time_limit(connection, engine->linger_timeout);
-    discard_lingering_input(connection);
-}
-
-static void begin_to_idle(heddle_connection *connection)
-{
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_h1_enter(h1, HEDDLE_H1_IDLE);
-    h1->seen = 0;
-    heddle_output_clear(&connection->output);
-    heddle_h1_parse_buffered(connection);
-}
-
-static void proceed_session(heddle_connection *connection)
-{
-    switch ((heddle_h1_next)heddle_h1_of(connection)->after_sending) {
-    case HEDDLE_H1_THEN_IDLE:
-        begin_to_idle(connection);
-        break;
-    case HEDDLE_H1_THEN_LINGER:
-        begin_linger(connection);
-        break;
-    case HEDDLE_H1_THEN_CLOSE:
-        heddle_h1_close(connection);
-        break;
-    }
-}
-
-void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next)
-{
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    h1->after_sending = next;
-    int result = heddle_connection_flush(connection);
-    if (result == 0) {
-        proceed_session(connection);
-    } else if (result == -EAGAIN) {
-        heddle_h1_enter(h1, HEDDLE_H1_SENDING);
-        heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
-    } else {
-        heddle_h1_close(connection);
-    }
-}
-
 static void send_more(heddle_connection *connection)
 {
     size_t before = connection->output.size;
     int result = heddle_connection_flush(connection);
     if (result == 0)
-        proceed_session(connection);
+        heddle_h1_proceed(connection);
     else if (result != -EAGAIN)
         heddle_h1_close(connection);
     else if (connection->output.size < before)
         heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
-}
-
-/* -- rejecting --------------------------------------------------------------------------------------------------- */
-
-bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
-                             const char *retry_after)
-{
-    char bytes[1024];
-    heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_rejection_write(rejection, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE,
-                            content, retry_after);
-    if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used))
-        return false;
-    heddle_connection_has_output(connection);
-    return true;
-}
-
-void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection, const char *retry_after)
-{
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    bool content = !h1->exchange || h1->exchange->head.method_id != HEDDLE_HEAD;
-    if (h1->exchange)
-        heddle_exchange_leave_session(h1->exchange);
-    h1->exchange = NULL;
-    if (!heddle_engine_count_rejection(connection, rejection))
-        return;
-    if (heddle_h1_add_rejection(connection, rejection, content, retry_after))
-        heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
-    else
-        heddle_h1_close(connection);
 }
 
 static void reject_late_head(heddle_connection *connection)
@@ -223,7 +104,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
             send_more(connection);
         break;
     case HEDDLE_H1_LINGER:
-        discard_lingering_input(connection);
+        heddle_h1_linger(connection);
         break;
     case HEDDLE_H1_SPOOLING: /* the socket is read when the body's part is in its file */
         if (!flush_earlier_output(connection))

@@ -2,8 +2,12 @@
 #define HEDDLE_HTTP_H1_STATES_H
 
 /*
- * The transitions between a session's stages: h1/reading.c up to a request, h1/body.c within its body, h1/server.c
- * after its response.
+ * The transitions between a session's stages. Each file calls those above it in this list only:
+ *
+ *   session.c   queues a request, sends the rest of a response, rejects, lingers, closes
+ *   body.c      a body, up to its end
+ *   reading.c   heads, and the stages up to a request
+ *   server.c    events, time limits, and the end of an exchange
  */
 
 #include "http/h1/server.h"
@@ -52,6 +56,25 @@ typedef enum {
     HEDDLE_H1_ENDED,   /* this session reads no more: the connection is closing or gone, or has changed to HTTP/2 */
 } heddle_h1_progress;
 
+/* -- h1/session.c -------------------------------------------------------------------------------------------------- */
+
+/*
+ * Queues the request for a runner; `at_front`: before all others, so that the runner of the previous request takes it.
+ */
+void heddle_h1_queue_request(heddle_connection *connection, bool at_front);
+HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
+/* Sets the session's deadline, in ns from now. */
+void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration);
+/* Sends the rest of the output. As soon as all of it is sent, the session continues with `next`. */
+HEDDLE_LAST_USE void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next);
+/* All output was sent: the session continues with h1->after_sending. */
+HEDDLE_LAST_USE void heddle_h1_proceed(heddle_connection *connection);
+/* Discards input after the last response, until the client leaves or has sent linger_limit bytes. */
+HEDDLE_LAST_USE void heddle_h1_linger(heddle_connection *connection);
+/* Sends a response to a request that does not reach the application, and closes. `retry_after`: a value, or NULL. */
+HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection,
+                                      const char *retry_after);
+
 /* -- h1/body.c ----------------------------------------------------------------------------------------------------- */
 
 /* Begins the body when the head is complete. `begun`: the client has sent a part of it already. */
@@ -79,22 +102,7 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
  * with a body.
  */
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
-/*
- * Queues the request for a runner; `at_front`: before all others, so that the runner of the previous request takes it.
- */
-void heddle_h1_queue_request(heddle_connection *connection, bool at_front);
 /* Has a head begun? Empty lines before a request are ignored. */
 bool heddle_h1_has_begun(const heddle_connection *connection);
-
-/* -- h1/server.c ------------------------------------------------------------------------------------------------- */
-
-HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
-/* Sets the session's deadline, in ns from now. */
-void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration);
-/* Sends the rest of the output. As soon as all of it is sent, the session goes on with `next`. */
-HEDDLE_LAST_USE void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next);
-/* Sends a response to a request that does not reach the application, and closes. `retry_after`: a value, or NULL. */
-HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection,
-                                      const char *retry_after);
 
 #endif

@@ -1,0 +1,168 @@
+/*
+ * Steps of an HTTP/1.1 session that reading, bodies and events share: a request is queued, a response is sent to its
+ * end, a request is rejected, the connection lingers and is closed.
+ */
+
+#include "http/h1/states.h"
+
+void heddle_h1_close(heddle_connection *connection)
+{
+    heddle_sockets_close_idle(connection);
+}
+
+void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration)
+{
+    heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), duration));
+}
+
+/* -- queueing ----------------------------------------------------------------------------------------------------- */
+
+/* How many requests follow in the received bytes, if they are as long as this one. */
+static uint32_t estimate_buffered_requests(const heddle_connection *connection)
+{
+    const heddle_h1 *h1 = heddle_h1_of(connection);
+    const heddle_request_head *head = &h1->exchange->head;
+    size_t buffered = heddle_connection_buffered(connection);
+    if (!buffered || !h1->received)
+        return 0;
+    size_t followers = buffered / (head->size + (head->content_length > 0 ? (size_t)head->content_length : 0));
+    return followers < HEDDLE_LONGEST_TURN ? (uint32_t)followers : HEDDLE_LONGEST_TURN;
+}
+
+/*
+ * The queue's time limit counts from now if a body was received, which may be long after the head; otherwise from the
+ * request's arrival.
+ */
+void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
+{
+    heddle_sockets *sockets = connection->sockets;
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    int64_t deadline = sockets->admission.queue_timeout; /* negative: none */
+    if (deadline >= 0)
+        deadline = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived,
+                                       deadline);
+    heddle_connection_set_deadline(connection, deadline);
+    heddle_h1_enter(h1, HEDDLE_H1_READY);
+    /* The requests before it count, too: else the end of a pipeline would shorten the turns of all connections. */
+    if (!at_front)
+        heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
+    /*
+     * A pipelined request that the runner of the request before did not take at once: it comes first while the
+     * connection's turn lasts, and waits for the next round if the turn is over.
+     */
+    if (h1->pipelined && !at_front)
+        heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
+    else
+        heddle_sockets_queue(sockets, &h1->exchange->work, at_front);
+}
+
+/* -- ending ------------------------------------------------------------------------------------------------------ */
+
+void heddle_h1_linger(heddle_connection *connection)
+{
+    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    char *scratch = heddle_sockets_scratch(connection->sockets);
+    for (;;) {
+        ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
+        if (bytes == -EAGAIN) {
+            connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+            return;
+        }
+        if (bytes <= 0)
+            break;
+        h1->taken += (uint64_t)bytes;
+        if (h1->taken >= engine->linger_limit)
+            break;
+    }
+    heddle_h1_close(connection);
+}
+
+/*
+ * A socket that is closed with unread input resets the connection, and the reset can overtake the response (RFC 9112,
+ * 9.6). So this ends the output, and reads on for a while.
+ */
+static void begin_linger(heddle_connection *connection)
+{
+    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_transport *transport = &connection->transport;
+    if (engine->linger_timeout == 0 || h1->ended || transport->operations->shutdown(transport) < 0) {
+        heddle_h1_close(connection);
+        return;
+    }
+    heddle_h1_enter(h1, HEDDLE_H1_LINGER);
+    h1->taken = 0;
+    heddle_connection_drop_input(connection);
+    heddle_h1_set_time_limit(connection, engine->linger_timeout);
+    heddle_h1_linger(connection);
+}
+
+static void begin_to_idle(heddle_connection *connection)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_h1_enter(h1, HEDDLE_H1_IDLE);
+    h1->seen = 0;
+    heddle_output_clear(&connection->output);
+    connection->protocol->begin(connection); /* parses the next request, if it is buffered */
+}
+
+void heddle_h1_proceed(heddle_connection *connection)
+{
+    switch ((heddle_h1_next)heddle_h1_of(connection)->after_sending) {
+    case HEDDLE_H1_THEN_IDLE:
+        begin_to_idle(connection);
+        break;
+    case HEDDLE_H1_THEN_LINGER:
+        begin_linger(connection);
+        break;
+    case HEDDLE_H1_THEN_CLOSE:
+        heddle_h1_close(connection);
+        break;
+    }
+}
+
+void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    h1->after_sending = next;
+    int result = heddle_connection_flush(connection);
+    if (result == 0) {
+        heddle_h1_proceed(connection);
+    } else if (result == -EAGAIN) {
+        heddle_h1_enter(h1, HEDDLE_H1_SENDING);
+        heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
+    } else {
+        heddle_h1_close(connection);
+    }
+}
+
+/* -- rejecting --------------------------------------------------------------------------------------------------- */
+
+bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
+                             const char *retry_after)
+{
+    char bytes[1024];
+    heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
+    heddle_rejection_write(rejection, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE,
+                            content, retry_after);
+    if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used))
+        return false;
+    heddle_connection_has_output(connection);
+    return true;
+}
+
+void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection, const char *retry_after)
+{
+    heddle_h1 *h1 = heddle_h1_of(connection);
+    bool content = !h1->exchange || h1->exchange->head.method_id != HEDDLE_HEAD;
+    if (h1->exchange)
+        heddle_exchange_leave_session(h1->exchange);
+    h1->exchange = NULL;
+    if (!heddle_engine_count_rejection(connection, rejection))
+        return;
+    if (heddle_h1_add_rejection(connection, rejection, content, retry_after))
+        heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
+    else
+        heddle_h1_close(connection);
+}
