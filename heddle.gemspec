@@ -8,13 +8,13 @@ Gem::Specification.new do |spec|
   spec.authors = ["the Heddle contributors"]
   spec.summary = "A fiber runtime for Ruby and a Rack server on it."
   spec.description = "A Fiber scheduler with a native event loop (io_uring, epoll, kqueue, select), structured " \
-                     "concurrency, and a Rack 3 server in which no request holds up another."
+                     "concurrency, and a Rack 3 server in which no request blocks another."
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.3"
   spec.metadata["rubygems_mfa_required"] = "true"
 
   # What git tracks; in a copy without git, what lies there.
-  shipped = %w[lib/ ext/ exe/ sig/ docs/ examples/ README.md CHANGELOG.md LICENSE]
+  shipped = %w[lib/ ext/ exe/ sig/ examples/ README.md CHANGELOG.md LICENSE]
   tracked = IO.popen(%w[git ls-files -z], chdir: __dir__, err: File::NULL) { |git| git.read.split("\0") }
   tracked = Dir.glob("**/*", base: __dir__).reject { |path| path.start_with?("lib/heddle/native/") } if tracked.empty?
   spec.files = tracked.select { |path| path.start_with?(*shipped) && File.file?(File.join(__dir__, path)) }

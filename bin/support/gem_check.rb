@@ -48,6 +48,7 @@ class GemCheck
     ruby(*GEM, "install", "--no-document", "--local", "--bindir", File.join(@folder, "bin"), gem)
     names = Dir.children(File.join(@home, "gems")).map { |name| name[/\A(.*)-\d/, 1] }.sort
     check("the gem brings rack and nothing else", names == %w[heddle rack], names.inspect)
+    check("the gem has no documentation pages", Dir.glob(File.join(@home, "gems/heddle-*/docs")).empty?)
     check("the extension is compiled", !Dir.glob(File.join(@home, "**/heddle/heddle.#{RbConfig::CONFIG["DLEXT"]}")).empty?)
   end
 
