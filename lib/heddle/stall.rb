@@ -94,7 +94,7 @@ module Heddle
 
     # Beginnings of the paths of code that only acts for the application: Ruby's own, and Heddle's but for its demo.
     HELPERS = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{__dir__}/"].freeze
-    DEMO = "#{__dir__}/cli/demo/".freeze
+    DEMO = "#{__dir__}/cli/demo".freeze
     GEMS = [Gem.dir, *Gem.path].uniq.map { |path| "#{path}/" }.freeze
     private_constant :HELPERS, :DEMO, :GEMS
 

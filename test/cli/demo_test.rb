@@ -21,7 +21,7 @@ class DemoTest < Minitest::Test
     @browser&.close
   end
 
-  def test_fifty_requests_of_a_second_end_in_about_a_second_on_the_page
+  def test_fifty_requests_of_one_second_end_in_about_one_second
     @browser.click("#fifty [data-run]")
 
     await("fifty", "document.querySelector('#fifty').dataset.total")
@@ -37,30 +37,18 @@ class DemoTest < Minitest::Test
     assert_match(/All 50 requests were answered in \d\.\d\d s/, status_of("fifty"))
   end
 
-  def test_with_the_protections_on_fifty_requests_end_while_another_blocks
-    @browser.click("#block [data-run]")
+  { "flock" => "flock", "ruby" => "Ruby" }.each do |way, name|
+    define_method("test_a_request_that_blocks_in_#{way}_is_drawn_below_the_fifty") do
+      @browser.run("document.querySelector('#fifty [name=way][value=#{way}]').click()")
+      @browser.click("#fifty [data-run]")
 
-    await("block", "document.querySelector('#block').dataset.ended")
-    told = %w[ended beside failed].map do |name|
-      @browser.run("return document.querySelector('#block').dataset[arguments[0]]", name)
+      await("fifty", "document.querySelector('#fifty').dataset.total")
+      assert_match(/All 50 requests were answered .* Beside them #{name} blocked for [\d.]+ s\./, status_of("fifty"))
+      assert_equal 51, @browser.run("return document.querySelectorAll('#fifty .timeline .run').length")
     end
-
-    assert_equal %w[51 50 0], told, status_of("block")
-    assert_match(/flock blocked for \d\.\d\d s, with the protections on: 50 of 50 others were answered meanwhile/,
-                 status_of("block"))
-    assert_equal "50", @browser.text("#block [data-beside]")
   end
 
-  def test_with_the_protections_off_the_drawing_of_the_loop_shows_where_it_stood_still
-    @browser.run("document.querySelector('#block [name=protect][value=off]').click()")
-    @browser.click("#block [data-run]")
-
-    await("block", "Number(document.querySelector('#block').dataset.seen) > 0")
-    assert_match(/the last time for [\d.]+ \w+: \w+/, @browser.text("#block [data-last]"))
-    await("block", "document.querySelector('#block').dataset.ended")
-  end
-
-  def test_the_pool_of_threads_is_computed_and_says_so
+  def test_time_of_the_thread_pool_is_computed_and_labelled_so
     expected = { 3 => "17.0", 5 => "10.0", 16 => "4.0" }
     expected.each do |threads, seconds|
       @browser.run("document.querySelector('[name=pool][value=\"#{threads}\"]').click()")
@@ -70,25 +58,7 @@ class DemoTest < Minitest::Test
     assert_includes @browser.text("#fifty .figures .computed"), "computed, not measured"
   end
 
-  def test_lines_of_the_song_come_one_after_another_and_a_speed_goes_on_where_the_song_is
-    @browser.run("document.querySelector('[name=pause][value=\"0.25\"]').click()")
-    @browser.click("#bottles [data-run]")
-
-    await("bottles", "#{rows} >= 5")
-    cells = "document.querySelectorAll('[data-lines] td:nth-child(2)')"
-    gaps = @browser.run("return [...#{cells}].map((cell) => parseFloat(cell.innerText))").compact
-
-    gaps.each { |gap| assert_operator gap, :>, 0.1, "lines must not come together" }
-    before = bottles_left
-    @browser.run("document.querySelector('[name=pause][value=\"0.05\"]').click()")
-
-    await("bottles", "#{taken} >= #{99 - before + 3}")
-    @browser.click("#bottles [data-run]")
-
-    await("bottles", "#{status("bottles")}.startsWith('Stopped after')")
-  end
-
-  def test_the_keyboard_is_enough
+  def test_panel_works_by_keyboard
     @browser.run("document.querySelector('#fifty [data-run]').focus()")
     @browser.press(Browser::ENTER)
 
@@ -98,75 +68,21 @@ class DemoTest < Minitest::Test
     assert_equal "4.0", @browser.text("#fifty [data-computed]")
   end
 
-  def test_a_crowd_is_counted_by_the_server_and_drawn
+  def test_crowd_is_counted_by_the_server_and_drawn
     @browser.run("document.querySelector('[name=crowd][value=\"16\"]').click()")
     @browser.click("#live [data-run]")
     await("live", "document.querySelector('#live').dataset.rate")
     live = ->(name) { @browser.run("return document.querySelector('#live').dataset[arguments[0]]", name) }
 
     assert_equal "0", live.call("failed"), status_of("live")
-    assert_match(/16 clients got [\d,]+ answers in \d\.\d s: [\d,]+ a second .* None failed\./, status_of("live"))
+    assert_match(/16 clients got [\d,]+ responses in \d\.\d s: [\d,]+ a second .* None failed\./, status_of("live"))
     assert_operator live.call("most").to_i, :>=, live.call("rate").to_i * 0.8, "the server counts what the crowd counts"
     %w[rates latencies].each { |name| assert_operator coloured(name), :>, 50, "#{name} shows nothing" }
     assert_operator @browser.text("#live [data-now=answers]").delete(",").to_i, :>, 100
     assert_operator @browser.text("#live [data-now=connections]").to_i, :>=, 1
   end
 
-  def join
-    @browser.click("#together [data-run]")
-    await("together", "document.querySelector('#together').dataset.joined")
-  end
-
-  def in_the_cloth(script)
-    @browser.run("const cloth = document.querySelector('#together [data-weave]').contentDocument; return #{script}")
-  end
-
-  def test_what_one_tab_says_and_weaves_everybody_sees
-    first = @browser.tab
-    join
-    second = @browser.open_tab
-    @browser.visit(@served.uri.to_s)
-    join
-    @browser.run("document.querySelector('#together [name=text]').value = arguments[0]", "<b>hello</b>")
-    @browser.click("#together form button")
-    cloth = "document.querySelector('#together [data-weave]').contentDocument"
-    await("together", "#{cloth}?.querySelector('[data-live-state=connected]')")
-    in_the_cloth("cloth.querySelector('[data-live-place=\"7\"]').click()")
-    [second, first].each do |tab|
-      @browser.switch_to(tab)
-      %w[socket events].each do |way|
-        await("together", "document.querySelector('#together [data-#{way}]').innerText.startsWith('<b>hello</b>')")
-      end
-      await("together", "#{cloth}?.querySelector('[data-live-place=\"7\"].over')")
-    end
-    in_the_cloth("cloth.querySelector('[data-live-place=\"7\"]').click()")
-    assert_empty(@browser.console.grep_v(/favicon/))
-  end
-
-  def test_the_server_tells_of_itself_and_goes_on_doing_so
-    await("server", "Number(document.querySelector('#server').dataset.updates) >= 2")
-    fact = ->(name) { @browser.text("[data-fact=#{name}]") }
-
-    assert_equal Heddle::VERSION, fact.call("heddle")
-    assert_match(/\A#{Regexp.escape(RUBY_VERSION)}/, fact.call("ruby"))
-    assert_match(/\A(io_uring|epoll|kqueue|select)\z/, fact.call("selector"))
-    assert_operator fact.call("fibers").to_i, :>=, 1
-  end
-
-  def test_over_tls_the_page_says_that_it_came_by_http2
-    served = ServedProcess.new([*ServedProcess::HEDDLE, "demo", "-b", "tls://localhost:0"],
-                               address: %r{(https://[^\s/]+:\d+)})
-    browser = Browser.new(need_program("chromium"), need_program("chromedriver"), insecure: true)
-    browser.visit(served.uri.to_s)
-    browser.wait_for("document.querySelector('#server [data-fact=protocol]').innerText !== '–'", seconds: 60)
-
-    assert_equal "HTTP/2 over TLS", browser.text("#server [data-fact=protocol]")
-  ensure
-    browser&.close
-    served&.stop
-  end
-
-  def test_nothing_overflows_on_a_phone_and_nothing_is_logged_as_an_error
+  def test_page_fits_a_phone_and_logs_no_error
     @browser.devtools("Emulation.setDeviceMetricsOverride", width: 360, height: 740, deviceScaleFactor: 2, mobile: true)
     @browser.visit(@served.uri.to_s)
 
@@ -197,10 +113,4 @@ class DemoTest < Minitest::Test
       return count
     JS
   end
-
-  def rows = "document.querySelectorAll('[data-lines] tr').length"
-
-  def taken = "document.querySelectorAll('[data-wall] .taken').length"
-
-  def bottles_left = 99 - @browser.run("return #{taken}")
 end

@@ -1,89 +1,185 @@
 # frozen_string_literal: true
 
+require "erb"
 require "heddle/runtime"
+require "uri"
 
 module Heddle
   module CLI
-    # The demo site: one page, and the endpoints that its panels drive.
-    #
-    # It is an ordinary Rack 3 application. It uses two parts of Heddle: the Fiber scheduler that serves it, and the
-    # server whose counts it draws. `sleep` in it is Ruby's own.
+    # The demo site: one page, and the endpoints that its two panels use. It is an ordinary Rack application; `sleep` in
+    # it is Ruby's own.
     class Demo
       autoload :Answer, "heddle/cli/demo/answer"
       autoload :Assets, "heddle/cli/demo/assets"
-      autoload :BadParameter, "heddle/cli/demo/parameters"
       autoload :Blockade, "heddle/cli/demo/blockade"
-      autoload :Burst, "heddle/cli/demo/burst"
-      autoload :Bystanders, "heddle/cli/demo/bystanders"
       autoload :Crowd, "heddle/cli/demo/crowd"
-      autoload :Facts, "heddle/cli/demo/facts"
       autoload :FanOut, "heddle/cli/demo/fan_out"
-      autoload :Page, "heddle/cli/demo/page"
-      autoload :Panel, "heddle/cli/demo/panel"
-      autoload :Parameters, "heddle/cli/demo/parameters"
-      autoload :Panels, "heddle/cli/demo/panels"
       autoload :Pulse, "heddle/cli/demo/pulse"
-      autoload :Song, "heddle/cli/demo/song"
-      autoload :Talk, "heddle/cli/demo/talk"
-      autoload :Trial, "heddle/cli/demo/trial"
-      autoload :Weave, "heddle/cli/demo/weave"
 
-      # @param server [Server, nil] the one that serves it: its addresses, its counts; nil: another one, which tells
-      #   nothing of this
+      # A parameter in the query is not one of those that the demo accepts. The client gets 400.
+      class BadParameter < StandardError; end
+
+      # Requests that a press of the button makes, and how long each of them sleeps, in seconds.
+      REQUESTS = 50
+      SECONDS = 1
+      # Pools that the page can compare with, in threads.
+      POOLS = [3, 5, 16].freeze
+      # Crowds that the page offers, in clients, and how long they ask, in seconds.
+      CROWDS = [1, 16, 64, 256].freeze
+      CROWD_SECONDS = 5
+      # The body of the response that the crowd gets.
+      HELLO = "hello\n"
+      # The current values that the page shows, and their labels.
+      VALUES = { "connections" => "Connections", "idle" => "of them idle", "running" => "Requests under way",
+                 "limit" => "Limit on them", "waiting" => "Requests queued", "answers" => "Responses seen here" }.freeze
+      NDJSON = "application/x-ndjson"
+      private_constant :NDJSON
+
+      # @param server [Server, nil] the one that serves it: its addresses, its counts
       # @param urls [#call] gives the addresses of the server where `server` is nil
-      # @return [#call] a Rack 3 application
-      def self.app(server: nil, urls: -> { [] })
-        new(server:, urls:)
+      # @return [#call] a Rack application
+      def self.app(server: nil, urls: -> { [] }) = new(server:, urls:)
+
+      # @param method [Method] one that is written with `def` and `end` on lines of their own
+      # @return [String] its source, as it stands in the file, without the indentation
+      def self.source_of(method)
+        file, line = method.source_location
+        lines = File.readlines(file).drop(line - 1)
+        indent = lines.first[/\A */]
+        last = lines.index { |text| text.start_with?("#{indent}end") }
+        lines[0..last].map { |text| text.delete_prefix(indent) }.join
       end
 
-      # @param panels [Array<Class>] subclasses of Panel, in the page's order
-      # @param server [Server, nil]
-      # @param urls [#call]
-      def initialize(panels: Panels::ALL, server: nil, urls: -> { [] })
-        facts = Facts.new
-        @panels = panels.map { |panel| panel.new(facts:, server:, urls:) }.freeze
+      def initialize(server: nil, urls: -> { [] })
+        @server = server
+        @urls = urls
         @assets = Assets.new
-        @page = Page.new(@panels, @assets)
-        @routes = @panels.map(&:routes).reduce({}, :merge).freeze
-        @mounts = @panels.map(&:mounts).reduce({}, :merge).freeze
+        @page = ERB.new(File.read("#{__dir__}/demo/page.html.erb"), trim_mode: "-").result(binding).freeze
+        @routes = { "" => method(:page), "/" => method(:page), "/sleep" => method(:sleeper), "/block" => method(:block),
+                    "/fifty" => method(:fifty), "/hello" => method(:hello), "/pulse" => method(:pulse),
+                    "/burst" => method(:burst) }.freeze
       end
 
       # @param env [Hash] the Rack environment
-      # @return [Array(Integer, Hash, #each)] a Rack answer
+      # @return [Array(Integer, Hash, #each)] a Rack response
       def call(env)
-        answer = allowed?(env) ? answer_to(env) : Answer.text(405, "Only GET and HEAD.\n", "allow" => "GET, HEAD")
-        return answer unless env["REQUEST_METHOD"] == "HEAD"
+        case env["REQUEST_METHOD"]
+        when "GET" then answer_to(env)
+        when "HEAD" then [*answer_to(env).first(2), []]
+        else Answer.text(405, "Only GET and HEAD.\n", "allow" => "GET, HEAD")
+        end
+      end
 
-        status, headers, = answer
-        [status, headers, []]
+      # Answers after as many seconds as the query says.
+      def sleeper(env)
+        seconds = number(env, "seconds", 0.0..10.0, 1.0)
+        sleep seconds
+        Answer.text(200, "slept #{seconds} s\n")
+      end
+
+      # Blocks the thread in the way that the query says: once for each press of the button.
+      def block(env)
+        blockade = Blockade::WAYS.fetch(query(env)["way"]) { |way| raise BadParameter, "there is no way #{way.inspect}" }
+        return Answer.text(403, "Only the page's button may ask for that.\n") unless @blocks
+
+        @blocks = false
+        blockade.call
+        Answer.text(200, "blocked\n")
+      end
+
+      # Answers at once.
+      def hello(_env)
+        [200, { "content-type" => "text/plain; charset=utf-8" }, [HELLO]]
       end
 
       private
 
-      def allowed?(env)
-        %w[GET HEAD].include?(env["REQUEST_METHOD"])
-      end
-
       def answer_to(env)
         path = env["PATH_INFO"]
-        return @page.call(env) if ["", "/"].include?(path)
         return @assets.call(env) if path.start_with?(Assets::PREFIX)
 
-        route = @routes[path] || mounted(env, path)
-        route ? route.call(env) : Answer.text(404, "There is no #{path} here. The demo is at /.\n")
+        route = @routes[path] or return Answer.text(404, "There is no #{path} here. The demo is at /.\n")
+        route.call(env)
       rescue BadParameter => e
         Answer.text(400, "#{e.message}\n")
       end
 
-      # The application below whose path this one is: it sees the rest of it. The env stays the same Hash, which may be
-      # asked for an upgrade.
-      def mounted(env, path)
-        mount, application = @mounts.find { |prefix, _| path == prefix || path.start_with?("#{prefix}/") }
-        return unless mount
+      def page(_env) = Answer.html(@page)
 
-        env["SCRIPT_NAME"] = "#{env["SCRIPT_NAME"]}#{mount}"
-        env["PATH_INFO"] = path.delete_prefix(mount)
-        application
+      # Makes the fifty requests to this same server, and streams their starts and ends; with a `way` in the query,
+      # together with a request that blocks the thread in that way.
+      def fifty(env)
+        way = query(env)["way"].to_s
+        paths = ["/sleep?seconds=#{SECONDS}"] * REQUESTS
+        return Answer.stream(NDJSON, FanOut.new(*own_address, paths)) if way.empty?
+
+        alone(env) do
+          @blocks = true
+          FanOut.new(*own_address, [*paths, "/block?way=#{URI.encode_www_form_component(way)}"])
+        end
+      end
+
+      # Streams the counts of the server for as long as the client listens.
+      def pulse(_env) = Answer.stream(NDJSON, Pulse.new(@server))
+
+      # Sends a crowd of as many clients as the query says to /hello and streams its reports.
+      def burst(env)
+        clients = number(env, "clients", 1..256, 64).to_i
+        alone(env) { Crowd.new(*own_address, "/hello", clients, CROWD_SECONDS, stopping: -> { @server&.stopping? }) }
+      end
+
+      # Streams a body that keeps this server busy: one at a time, and for no other site.
+      def alone(env)
+        return Answer.text(403, "Only this page may ask for that.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
+        return Answer.text(503, "Another visitor has pressed that button. Try again in a moment.\n") if @busy
+
+        body = yield
+        Answer.stream(NDJSON, Enumerator.new do |lines|
+          @busy = true
+          body.each { |line| lines << line }
+        ensure
+          @busy = @blocks = false
+        end)
+      end
+
+      # Where the page's own requests go: the server's first TCP address. The Host header does not choose it, or a
+      # client could have requests sent to any port of this machine.
+      def own_address
+        url = (@server&.urls || @urls.call).find { |one| one.start_with?("http://", "https://") } or
+          raise BadParameter, "This panel works where `heddle demo` listens on a TCP address."
+        url = URI(url)
+        [url.hostname == "localhost" ? "127.0.0.1" : url.hostname, url.port]
+      end
+
+      def query(env)
+        URI.decode_www_form(env["QUERY_STRING"].to_s).to_h
+      rescue ArgumentError => e
+        raise BadParameter, "The query can't be read: #{e.message}."
+      end
+
+      def number(env, name, range, default)
+        value = Float(given = query(env).fetch(name, default), exception: false)
+        return value if value && range.cover?(value)
+
+        raise BadParameter, "#{name} has to be a number from #{range.begin} to #{range.end}, " \
+                            "such as #{name}=#{default}; it was #{given.inspect}."
+      end
+
+      # HTML of a group of radio buttons.
+      def choice(name, legend, labels, chosen)
+        buttons = labels.map do |value, label|
+          "<label><input type=\"radio\" name=\"#{name}\" value=\"#{value}\"#{" checked" if value == chosen}>" \
+            "<span>#{label}</span></label>"
+        end
+        "<fieldset class=\"choice\"><legend>#{legend}</legend><div class=\"segments\">#{buttons.join}</div></fieldset>"
+      end
+
+      # HTML of the source of methods, which a visitor may unfold.
+      def sources(*methods)
+        codes = methods.map do |method|
+          "<pre tabindex=\"0\"><code>#{ERB::Util.html_escape(Demo.source_of(method))}</code></pre>"
+        end
+        "<details><summary>The code behind it</summary>#{codes.join}</details>"
       end
     end
   end

@@ -6,15 +6,15 @@ require_relative "../../server/server_helpers"
 require "json"
 
 # The crowd that the demo sends to its own server, as a process of its own.
-class DemoBurstTest < Minitest::Test
+class DemoCrowdTest < Minitest::Test
   include ServerHelpers
 
-  HELLO = Heddle::CLI::Demo::Panels::Live::HELLO
+  HELLO = Heddle::CLI::Demo::HELLO
 
-  # @return [Array<Hash>] what the crowd has told
-  def burst(clients: 3, seconds: 0.5, port: self.port, stopping: -> { false })
+  # @return [Array<Hash>] the lines of the crowd
+  def crowd(clients: 3, seconds: 0.5, port: self.port, stopping: -> { false })
     lines = []
-    body = Heddle::CLI::Demo::Burst.new("127.0.0.1", port, "/hello", clients, seconds, stopping:)
+    body = Heddle::CLI::Demo::Crowd.new("127.0.0.1", port, "/hello", clients, seconds, stopping:)
     Timeout.timeout(PATIENCE) do
       body.each do |line|
         lines << JSON.parse(line)
@@ -24,13 +24,13 @@ class DemoBurstTest < Minitest::Test
     lines
   end
 
-  def test_clients_ask_again_and_again_and_say_what_they_got
+  def test_clients_send_requests_until_the_time_is_over_and_report_their_responses
     asked = 0
     app = lambda do |_env|
       asked += 1
       [200, {}, [HELLO]]
     end
-    lines = serving(app, lint: false, access_log: false) { burst }
+    lines = serving(app, lint: false, access_log: false) { crowd }
     done = lines.last
 
     assert_equal "done", done["event"]
@@ -42,32 +42,32 @@ class DemoBurstTest < Minitest::Test
     assert_equal "going", lines.first["event"]
   end
 
-  def test_what_is_no_right_answer_is_a_failure_and_says_why
-    done = serving(->(_env) { [500, {}, ["no"]] }) { burst }.last
+  def test_wrong_response_fails_the_client_and_is_reported
+    done = serving(->(_env) { [500, {}, ["no"]] }) { crowd }.last
 
     assert_equal [0, 3], done.values_at("answers", "failed")
     assert_match(%r{the answer was "HTTP/1\.1 500}, done["message"])
     assert_nil done["median"]
   end
 
-  def test_nobody_there_is_a_failure_of_every_client
+  def test_refused_connection_fails_every_client
     closed = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
 
-    assert_match(/ECONNREFUSED/, burst(port: closed).last["message"])
+    assert_match(/ECONNREFUSED/, crowd(port: closed).last["message"])
   end
 
-  # The crowd would go on for an hour: each returns only when its process has ended.
-  def test_the_crowd_goes_when_the_page_goes
+  # The crowd would run for an hour: `each` returns only when its process has ended.
+  def test_process_ends_when_the_reader_of_the_body_fails
     serving(text(HELLO), access_log: false) do
-      error = assert_raises(IOError) { burst(seconds: 3600) { raise IOError, "gone" } }
+      error = assert_raises(IOError) { crowd(seconds: 3600) { raise IOError, "gone" } }
 
       assert_equal "gone", error.message
     end
   end
 
-  def test_the_crowd_goes_when_the_server_stops
+  def test_process_ends_when_the_server_stops
     serving(text(HELLO), access_log: false) do
-      assert_equal 1, burst(seconds: 3600, stopping: -> { true }).size
+      assert_equal 1, crowd(seconds: 3600, stopping: -> { true }).size
     end
   end
 end

@@ -6,7 +6,7 @@ require "socket"
 
 # The requests that the demo makes of itself, against a server of a few lines in the same loop.
 class DemoFanOutTest < Minitest::Test
-  def test_events_tell_of_each_requests_start_and_end_while_they_happen
+  def test_events_report_the_start_and_end_of_each_request
     events = collect(count: 3) { |connection| connection.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n") }
 
     assert_equal(%w[start start start], events.first(3).map { |event| event["event"] })
@@ -16,13 +16,13 @@ class DemoFanOutTest < Minitest::Test
     assert_equal(events.map { |event| event["at"] }.sort, events.map { |event| event["at"] })
   end
 
-  def test_an_answer_that_is_no_success_is_told_with_its_status
+  def test_event_has_the_status_of_a_response_that_is_not_a_success
     events = collect(count: 1) { |connection| connection.write("HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n") }
 
     assert_equal([503], events.filter_map { |event| event["status"] })
   end
 
-  def test_a_request_that_nobody_answers_has_failed_and_says_why
+  def test_refused_request_has_failed_and_names_the_error
     port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
     events = Heddle.run { parse(fan_out(port, 2)) }
 
@@ -30,7 +30,7 @@ class DemoFanOutTest < Minitest::Test
     assert_match(/ECONNREFUSED/, events.find { |event| event["event"] == "failed" }["message"])
   end
 
-  def test_when_the_reader_goes_away_the_open_requests_are_cancelled
+  def test_open_requests_are_cancelled_when_the_reader_fails
     closed = []
     raised = assert_raises(IOError) do
       with_server(->(connection) { closed << connection.read }) do |port|
@@ -45,7 +45,7 @@ class DemoFanOutTest < Minitest::Test
   private
 
   def fan_out(port, count)
-    Heddle::CLI::Demo::FanOut.new(host: "127.0.0.1", port: port, paths: ["/"] * count)
+    Heddle::CLI::Demo::FanOut.new("127.0.0.1", port, ["/"] * count)
   end
 
   def collect(count:, &answer)

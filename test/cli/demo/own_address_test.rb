@@ -6,12 +6,12 @@ require "net/http"
 require "socket"
 require "support/served_process"
 
-# The panels send requests to their own server, whatever address a client says that it has found the page at.
+# The panels send requests to their own server, whatever the Host header of the client says.
 class DemoOwnAddressTest < Minitest::Test
   ADDRESS = %r{(https?://[^\s/]+:\d+)}
 
   [%w[-b tls://localhost:0], %w[-b tcp://127.0.0.1:0], %w[-b tcp://127.0.0.1:0 -w 2]].each do |arguments|
-    define_method("test_the_host_header_chooses_no_port_with_#{arguments.drop(1).join(" ")}") do
+    define_method("test_host_header_does_not_choose_the_port_with_#{arguments.drop(1).join(" ")}") do
       served = ServedProcess.new([*ServedProcess::HEDDLE, "demo", *arguments], address: ADDRESS)
       other = TCPServer.new("127.0.0.1", 0)
       answer = fifty(served.uri, "x:#{other.addr[1]}")
@@ -24,7 +24,7 @@ class DemoOwnAddressTest < Minitest::Test
     end
   end
 
-  def test_without_a_tcp_address_the_panels_say_so
+  def test_fifty_requests_are_refused_without_a_tcp_address
     env = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/fifty", "HTTP_HOST" => "x:1", "SERVER_PORT" => "1" }
     status, _, body = Heddle::CLI::Demo.app(urls: -> { ["unix:/tmp/x"] }).call(env)
 

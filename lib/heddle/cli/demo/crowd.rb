@@ -2,73 +2,88 @@
 
 require "heddle/runtime"
 require "json"
+require "rbconfig"
 require "socket"
 
 module Heddle
   module CLI
     class Demo
-      # Many clients in a process of their own, so that the server has a core to itself where there are two: each keeps
-      # a connection and asks over it, one request after the other, for a few seconds. It tells of itself in lines of
-      # JSON.
+      # A body that runs many clients in a process of their own, so that the server has a core to itself where there are
+      # two: each keeps a connection and sends one request after the other, for a few seconds. The process reports in
+      # lines of JSON.
       class Crowd
-        # Seconds between two lines.
-        NEWS = 0.5
-        # Seconds after which a client gives up that gets no answer.
-        PATIENCE = 10
-        private_constant :NEWS, :PATIENCE
+        # Seconds between two lines, and those after which a client without a response gives up.
+        INTERVAL = 0.5
+        TIMEOUT = 10
+        # The program of the process, which loads the same code as this one.
+        SCRIPT = "require 'heddle/cli/demo'; Heddle::CLI::Demo::Crowd.main(ARGV)"
+        private_constant :INTERVAL, :TIMEOUT, :SCRIPT
 
-        # The program of the process, see {Burst}.
         # @param arguments [Array<String>] host, port, path, clients, seconds
         def self.main(arguments)
-          host, port, path, clients, seconds = arguments
           $stdout.sync = true
-          crowd = new(host:, port: Integer(port), path:, clients: Integer(clients), seconds: Float(seconds))
-          crowd.run($stdin) { |line| $stdout.write("#{JSON.generate(line)}\n") }
+          new(*arguments).run($stdin) { |line| $stdout.write("#{JSON.generate(line)}\n") }
         rescue Errno::EPIPE
-          # The browser listens no more.
+          # The browser has gone.
         end
 
-        # @param clients [Integer] how many connections
-        # @param seconds [Float] how long they ask
-        def initialize(host:, port:, path:, clients:, seconds:)
+        # @param stopping [#call] whether the server stops, and the crowd with it
+        def initialize(host, port, path, clients, seconds, stopping: -> { false })
+          @arguments = [host, port, path, clients, seconds].map(&:to_s)
+          @stopping = stopping
           @host = host
           @port = port
           @request = "GET #{path} HTTP/1.1\r\nHost: #{host}:#{port}\r\n\r\n".freeze
-          @clients = clients
-          @seconds = seconds
+          @clients = clients.to_i
+          @seconds = seconds.to_f
           @times = []
           @failures = []
         end
 
-        # @param leash [IO] at whose end it ends at once
-        # @yieldparam sample [Hash]
-        def run(leash)
-          Heddle.run do
-            Heddle.async(background: true) { exit!(1) if leash.read }
-            began = now
-            @deadline = began + @seconds
-            Heddle.scope do |scope|
-              @clients.times { scope.async { visit } }
-              while (left = @deadline - now).positive?
-                yield({ event: "going", answers: @times.size, at: (now - began).round(3) })
-                sleep [left, NEWS].min
-              end
+        # Starts the process, which ends with this body: when its standard input is closed.
+        #
+        # @yieldparam line [String] JSON
+        def each
+          command = [RbConfig.ruby, "-I#{$LOAD_PATH.join(File::PATH_SEPARATOR)}", "-W0", "-e", SCRIPT, *@arguments]
+          IO.popen(command, "r+") do |crowd|
+            crowd.each_line do |line|
+              yield line
+              break if @stopping.call
             end
-            yield summary(now - began)
           end
         end
 
-        # One client: asks, waits for the answer, asks again.
+        # What the process does.
+        #
+        # @param input [IO] at whose end it ends at once
+        # @yieldparam sample [Hash]
+        def run(input)
+          Heddle.run do
+            Heddle.async(background: true) { exit!(1) if input.read }
+            began = MonotonicClock.now
+            @deadline = began + @seconds
+            Heddle.scope do |scope|
+              @clients.times { scope.async { visit } }
+              while (left = @deadline - MonotonicClock.now).positive?
+                yield({ event: "going", answers: @times.size, at: (MonotonicClock.now - began).round(3) })
+                sleep [left, INTERVAL].min
+              end
+            end
+            yield summary(MonotonicClock.now - began)
+          end
+        end
+
+        # One client: sends a request, waits for the response, sends the next.
         def visit
           socket = TCPSocket.new(@host, @port)
           socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
-          socket.timeout = PATIENCE
+          socket.timeout = TIMEOUT
           buffer = +""
-          while (asked = now) < @deadline
+          while (asked = MonotonicClock.now) < @deadline
             socket.write(@request)
             socket.readpartial(4096, buffer)
             check(buffer)
-            @times << (now - asked)
+            @times << (MonotonicClock.now - asked)
           end
         rescue StandardError => e
           @failures << "#{e.class}: #{e.message}"
@@ -78,9 +93,9 @@ module Heddle
 
         private
 
-        # The answer is so small that it comes in one piece.
+        # The response is so small that it comes in one piece.
         def check(answer)
-          return if answer.start_with?("HTTP/1.1 200 ") && answer.end_with?(Panels::Live::HELLO)
+          return if answer.start_with?("HTTP/1.1 200 ") && answer.end_with?(HELLO)
 
           raise IOError, "the answer was #{answer.byteslice(0, 60).inspect}"
         end
@@ -90,10 +105,6 @@ module Heddle
           { event: "done", clients: @clients, answers: sorted.size, seconds: seconds.round(3),
             median: sorted[sorted.size / 2], p99: sorted[(sorted.size * 0.99).floor],
             failed: @failures.size, message: @failures.first }
-        end
-
-        def now
-          MonotonicClock.now
         end
       end
     end

@@ -1,35 +1,40 @@
 // Fifty slow requests at once: the server's report of them, drawn as it comes.
 
-import { lines } from "./stream.js"
+import { draw, dye, finder, lines, ticks } from "./shared.js"
 import { lift, lower, warp } from "./loom.js"
-import { draw, dye } from "./svg.js"
-import { Timeline, ticks } from "./timeline.js"
+import { Timeline } from "./timeline.js"
 
 const panel = document.getElementById("fifty")
-const find = (name) => panel.querySelector(`[data-${name}]`)
+const find = finder(panel)
+const chosen = (name) => panel.querySelector(`[name=${name}]:checked`)
 const rows = Number(find("timeline").dataset.rows)
 const seconds = Number(find("timeline").dataset.seconds)
-const timeline = new Timeline(find("timeline"), { rows, span: seconds * 1.25 })
 const button = find("run")
+let timeline = null
 let measured = []
 
 // When a request would start if so many threads served them, each for so many seconds.
-const reckonedStart = (index, threads) => Math.floor(index / threads) * seconds
-const reckonedTotal = (threads) => Math.ceil(rows / threads) * seconds
-const threads = () => Number(panel.querySelector("[name=pool]:checked").value)
+const computedStart = (index, threads) => Math.floor(index / threads) * seconds
+
+function clear(way) {
+  timeline = new Timeline(find("timeline"), { rows, blocking: way !== "", span: seconds * (way === "" ? 1.25 : 2.5) })
+  measured = Array.from({ length: rows + 1 }, () => ({ from: null, to: null }))
+  compare()
+}
 
 async function run() {
   if (button.getAttribute("aria-disabled") === "true") return
+  const way = chosen("way").value
+  const name = chosen("way").nextElementSibling.textContent
   button.setAttribute("aria-disabled", "true")
   panel.dataset.sent = ""
-  find("status").textContent = `Sending ${rows} requests, each of which sleeps ${seconds} s.`
-  measured = Array.from({ length: rows }, () => null)
-  timeline.clear()
-  compare()
+  find("status").textContent = `Sending ${rows} requests, each of which sleeps ${seconds} s` +
+    `${way === "" ? "" : `, and one that blocks the thread in ${name}`}.`
+  clear(way)
   try {
-    report(await follow())
+    report(await follow(`/fifty?way=${way}`), way === "" ? null : name)
   } catch (error) {
-    find("status").textContent = `The server stopped answering: ${error.message}. Is it still running?`
+    find("status").textContent = `The run broke off: ${error.message}.`
   } finally {
     for (let index = 0; index < rows; index += 1) lower(index)
     button.removeAttribute("aria-disabled")
@@ -37,104 +42,98 @@ async function run() {
 }
 
 // Reads the server's events and draws them. Between two events the lines grow by the page's own clock.
-async function follow() {
-  const outcome = { total: null, failed: 0, message: "" }
+async function follow(path) {
+  const outcome = { failed: 0, message: "", complete: false }
   const began = performance.now()
   let running = true
   const turn = () => {
     if (!running) return
     const at = (performance.now() - began) / 1000
     timeline.grow(at)
-    find("measured").textContent = at.toFixed(2)
+    if (!measured.slice(0, rows).every((one) => one.to)) find("measured").textContent = at.toFixed(2)
     requestAnimationFrame(turn)
   }
   requestAnimationFrame(turn)
   try {
-    for await (const line of lines("/fifty")) take(JSON.parse(line), outcome)
+    for await (const line of lines(path)) take(JSON.parse(line), outcome)
   } finally {
     running = false
   }
-  if (outcome.total === null) throw new Error("the stream ended early")
+  if (!outcome.complete) throw new Error("the stream ended early")
   return outcome
 }
 
-function take({ event, request, at, message }, outcome) {
-  if (event === "start") {
+function take({ event, request, at, status, message }, outcome) {
+  if (event === "done") {
+    outcome.complete = true
+  } else if (event === "start") {
     timeline.start(request, at)
-    measured[request] = { from: at, to: null }
+    measured[request].from = at
     lift(request)
-  } else if (event === "done") {
-    outcome.total = at
   } else {
-    timeline.end(request, at, event === "failed")
+    const failed = event === "failed" || status !== 200
+    timeline.end(request, at, failed)
     measured[request].to = at
     lower(request)
-    if (event === "failed") {
-      outcome.failed += 1
-      outcome.message = message
-    }
+    if (failed) Object.assign(outcome, { failed: outcome.failed + 1, message: message ?? `status ${status}` })
   }
 }
 
-function report({ total, failed, message }) {
-  const times = measured.map(({ from, to }) => to - from)
+function report({ failed, message }, blocking) {
+  const fifty = measured.slice(0, rows)
+  const times = fifty.map(({ from, to }) => to - from)
+  const total = Math.max(...fifty.map(({ to }) => to))
+  const block = measured[rows]
   const text = failed > 0
     ? `${failed} of ${rows} requests failed: ${message}.`
     : `All ${rows} requests were answered in ${total.toFixed(2)} s. ` +
-      `The quickest took ${Math.min(...times).toFixed(3)} s, the slowest ${Math.max(...times).toFixed(3)} s.`
+      `The quickest took ${Math.min(...times).toFixed(3)} s, the slowest ${Math.max(...times).toFixed(3)} s.` +
+      `${blocking ? ` Beside them ${blocking} blocked for ${(block.to - block.from).toFixed(2)} s.` : ""}`
   find("measured").textContent = total.toFixed(2)
   find("status").textContent = text
   timeline.describe(text)
-  panel.dataset.total = total
-  panel.dataset.failed = failed
+  Object.assign(panel.dataset, { total, failed })
   compare()
 }
 
 // The two small drawings on one scale: the measured times, and those that a pool of threads would need.
 function compare() {
-  const pool = threads()
-  const total = reckonedTotal(pool)
-  const done = measured.length > 0 && measured.every((one) => one?.to)
+  const pool = Number(chosen("pool").value)
+  const rounds = Math.ceil(rows / pool)
+  const total = rounds * seconds
+  const fifty = measured.slice(0, rows)
+  const done = fifty.length > 0 && fifty.every((one) => one.to)
   find("computed").textContent = total.toFixed(1)
   find("threads").textContent = pool
-  const ours = strip("Heddle, measured", done ? "All end together." : "Not measured yet.", (svg) => {
-    measured.forEach((one, index) => {
-      if (done) mark(svg, index, one.from, one.to, total, "brief")
-    })
+  const ours = strip("Heddle, measured", done ? "All end together." : "Not measured yet.", (line) => {
+    if (done) fifty.forEach((one, index) => line(index, one.from / total, one.to / total, "brief"))
   })
-  const theirs = strip(`${pool} threads, computed: ${Math.ceil(rows / pool)} rounds of ${seconds} s`,
-    `They end after ${total} s.`, (svg) => {
-      for (let index = 0; index < rows; index += 1) {
-        const start = reckonedStart(index, pool)
-        if (start > 0) mark(svg, index, 0, start, total, "held")
-        mark(svg, index, start, start + seconds, total, "reckoned")
-      }
-    })
-  const axis = document.createElement("div")
-  axis.className = "axis"
+  const theirs = strip(`${pool} threads, computed: ${rounds} rounds of ${seconds} s`, `They end after ${total} s.`, (line) => {
+    for (let index = 0; index < rows; index += 1) {
+      const start = computedStart(index, pool)
+      if (start > 0) line(index, 0, start / total, "held")
+      line(index, start / total, (start + seconds) / total, "reckoned")
+    }
+  })
+  const axis = Object.assign(document.createElement("div"), { className: "axis" })
   find("scales").replaceChildren(ours, theirs, axis)
   ticks(axis, total)
 }
 
 function strip(title, description, paint) {
-  const element = document.createElement("div")
-  element.className = "plot"
-  const text = document.createElement("p")
-  text.textContent = title
-  element.append(text)
+  const element = Object.assign(document.createElement("div"), { className: "plot" })
+  element.append(Object.assign(document.createElement("p"), { textContent: title }))
   const svg = draw(element, "svg", { height: rows * 2, role: "img", "aria-label": `${title}. ${description}` })
   draw(svg, "rect", { class: "ground", width: "100%", height: rows * 2 })
-  paint(svg)
+  paint((index, from, to, name) => {
+    const y = index * 2 + 1
+    const line = draw(svg, "line", { class: name, x1: `${from * 100}%`, x2: `${to * 100}%`, y1: y, y2: y })
+    line.style.setProperty("--dye", dye(index, rows))
+  })
   return element
 }
 
-function mark(svg, index, from, to, span, name) {
-  const x = (at) => `${(at / span) * 100}%`
-  const line = draw(svg, "line", { class: name, x1: x(from), x2: x(to), y1: index * 2 + 1, y2: index * 2 + 1 })
-  line.style.setProperty("--dye", dye(index, rows))
-}
-
 warp(rows)
-compare()
+clear("")
 button.addEventListener("click", run)
-for (const choice of panel.querySelectorAll("[name=pool]")) choice.addEventListener("change", compare)
+for (const one of panel.querySelectorAll("[name=pool]")) one.addEventListener("change", compare)

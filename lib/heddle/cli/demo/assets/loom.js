@@ -1,6 +1,6 @@
 // The warp behind the name: a strand for each request, lifted while the request is under way.
 
-import { calm, draw, dye } from "./svg.js"
+import { calm, draw, dye } from "./shared.js"
 
 const HEIGHT = 62 // how far the outermost strands part, in the drawing's units
 const STIFFNESS = 0.14 // the share of the way that a strand moves in a frame of 1/60 s
