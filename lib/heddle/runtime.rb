@@ -194,16 +194,16 @@ module Heddle
     # Lets several compete: the first one that ends decides. Its value is returned, or its error raised, and the others
     # are cancelled. Returns when all of them have ended.
     #
-    #     Heddle.race(mirrors, skip: [SocketError]) { |mirror| fetch(mirror) }
+    #     Heddle.race(mirrors, ignore: [SocketError]) { |mirror| fetch(mirror) }
     #
     # @param contenders [Enumerable] given to the block one each; without a block they are called
-    # @param skip [Array<Class>] errors with which a contender drops out instead of deciding; only the last one's end
+    # @param ignore [Array<Class>] errors with which a contender drops out instead of deciding; only the last one's end
     #   the race, with the first one's error and the others attached. `[StandardError]`: the first success wins.
     # @return what the winner's block returned
-    def race(contenders, skip: [], &block)
+    def race(contenders, ignore: [], &block)
       race = nil
       scope do |scope|
-        race = Concurrency::Race.new(scope, skip)
+        race = Concurrency::Race.new(scope, ignore)
         race.between(contenders, block)
       end
       race.winner

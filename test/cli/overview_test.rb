@@ -69,7 +69,7 @@ class OverviewTest < Minitest::Test
   def test_pools_are_listed_as_far_as_their_library_counts
     counted = { pool: "things\e[31m", library: "heddle", limit: 5, size: 3, busy: 2, idle: 1, waiting: 4, waits: 9,
                 wait_seconds: 1.5, timeouts: 2 }
-    shared = { pool: "shared", library: "heddle", limit: 3, limit_total: 3, size_total: 2, size: 1, busy: 1, idle: 0,
+    shared = { pool: "shared", library: "heddle", limit: 3, max_total: 3, size_total: 2, size: 1, busy: 1, idle: 0,
                waiting: 0 }
     text = draw(worker(pools: [counted]), worker(1, pools: [shared]), columns: 200)
 

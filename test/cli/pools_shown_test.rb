@@ -10,7 +10,7 @@ class PoolsShownTest < Minitest::Test
   include ServedFolder
 
   APPLICATION = <<~RUBY
-    THINGS = Heddle::Pool.new(limit: 1, timeout: 600, name: "things") { Object.new }
+    THINGS = Heddle::Pool.new(max: 1, timeout: 600, name: "things") { Object.new }
     run do |env|
       THINGS.with do
         File.write("arrived", "")

@@ -29,7 +29,7 @@ class ChaosTest < Minitest::Test
     @random = random
     @semaphore = Heddle::Semaphore.new(2)
     @channel = Heddle::Channel.new(random.rand(3))
-    @pool = Heddle::Pool.new(limit: 2, close: ->(_) {}) { turns(@random.rand(3)) && Object.new }
+    @pool = Heddle::Pool.new(max: 2, close: ->(_) {}) { turns(@random.rand(3)) && Object.new }
     @inside = 0
     share_primitives_of_ruby
     in_loop(cancel_grace: 0.05) do
@@ -72,7 +72,7 @@ class ChaosTest < Minitest::Test
     when 1 then survive { Heddle.timeout(@random.rand * 0.002) { many(depth) } }
     when 2 then survive { Heddle.scope { many(depth) } }
     when 3 then survive { Heddle.map(1..3, limit: 2) { step(depth - 1) } }
-    when 4 then survive { Heddle.race([1, 2, 3], skip: [Planned]) { step(depth - 1) } }
+    when 4 then survive { Heddle.race([1, 2, 3], ignore: [Planned]) { step(depth - 1) } }
     when 5 then cancelled_scope(depth)
     when 6 then locked { step(depth - 1) }
     when 7 then survive { @pool.with(timeout: 0.005) { step(depth - 1) } }

@@ -17,7 +17,7 @@ class PoolMariadbTest < Minitest::Test
   DRIVERS.each do |driver, open|
     define_method("test_those_of_#{driver}_that_the_server_closed_while_they_were_idle_are_not_handed_out") do
       in_loop_with(driver, open) do |admin|
-        database = Heddle::Pool.new(limit: 2, &open)
+        database = Heddle::Pool.new(max: 2, &open)
         all = Array.new(2) { database.acquire }
         all.each { |connection| database.release(connection) }
         kill_others(admin)
@@ -40,7 +40,7 @@ class PoolMariadbTest < Minitest::Test
 
     define_method("test_one_of_#{driver}_that_the_server_closed_in_use_goes_to_no_task_that_waits") do
       in_loop_with(driver, open) do |admin|
-        database = Heddle::Pool.new(limit: 1, &open)
+        database = Heddle::Pool.new(max: 1, &open)
         waiting = nil
         assert_raises(Trilogy::Error, Mysql2::Error) do
           database.with do |connection|

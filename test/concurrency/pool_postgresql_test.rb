@@ -22,7 +22,7 @@ class PoolPostgresqlTest < Minitest::Test
 
   def test_tasks_share_a_few_connections_and_none_mixes_rows_up
     in_loop do
-      database = pool(limit: 5)
+      database = pool(max: 5)
       values = Heddle.map(1..300) do |number|
         database.with { |pg| pg.exec_params("SELECT $1::int * 2 AS double", [number]).getvalue(0, 0).to_i }
       end
@@ -35,7 +35,7 @@ class PoolPostgresqlTest < Minitest::Test
 
   def test_queries_that_wait_wait_at_the_same_time
     in_loop do
-      database = pool(limit: 8)
+      database = pool(max: 8)
       admin = connect
       admin.exec("SELECT pg_advisory_lock(1)")
       waiting = Array.new(8) { Heddle.async { database.with { |pg| pg.exec("SELECT pg_advisory_xact_lock(1)") } } }
@@ -49,7 +49,7 @@ class PoolPostgresqlTest < Minitest::Test
 
   def test_a_transaction_belongs_to_its_task
     in_loop do
-      database = pool(limit: 4)
+      database = pool(max: 4)
       database.with { |pg| pg.exec("CREATE TABLE notes (number int)") }
       Heddle.map(1..20) do |number|
         database.with do |pg|
@@ -70,7 +70,7 @@ class PoolPostgresqlTest < Minitest::Test
 
   def test_connections_that_the_server_closed_are_replaced
     in_loop do
-      database = pool(limit: 2, check_after: 0)
+      database = pool(max: 2, check_after: 0)
       first = database.with(&:backend_pid)
       admin = connect
       admin.exec_params("SELECT pg_terminate_backend($1, 5000)", [first])
@@ -83,7 +83,7 @@ class PoolPostgresqlTest < Minitest::Test
 
   def test_those_that_the_server_closed_while_they_were_idle_are_not_handed_out
     in_loop do
-      database = Heddle::Pool.new(limit: 3) { connect }
+      database = Heddle::Pool.new(max: 3) { connect }
       all = Array.new(3) { database.acquire }
       all.each { |pg| database.release(pg) }
       admin = connect
@@ -99,7 +99,7 @@ class PoolPostgresqlTest < Minitest::Test
   def test_where_the_server_refuses_more_the_tasks_share_what_there_is
     with_role(limit: 2) do |role|
       in_loop do
-        database = Heddle::Pool.new(limit: 5, retry_after: 60) { @server.connect(role) }
+        database = Heddle::Pool.new(max: 5, retry_after: 60) { @server.connect(role) }
         most = 0
         answers = Heddle.map(1..20) do |number|
           database.with do |pg|
@@ -117,7 +117,7 @@ class PoolPostgresqlTest < Minitest::Test
   def test_where_the_server_lets_the_user_in_no_more_the_tasks_share_what_there_is
     with_role(limit: -1) do |role, admin|
       in_loop do
-        database = Heddle::Pool.new(limit: 5, retry_after: 0) { @server.connect(role) }
+        database = Heddle::Pool.new(max: 5, retry_after: 0) { @server.connect(role) }
         database.with do
           admin.exec("ALTER ROLE #{role} NOLOGIN")
           error = assert_raises(PG::ConnectionBad) { @server.connect(role) }
@@ -137,7 +137,7 @@ class PoolPostgresqlTest < Minitest::Test
 
   def test_a_task_that_is_cancelled_in_a_query_leaves_nothing_behind
     in_loop do
-      database = pool(limit: 1)
+      database = pool(max: 1)
       task = Heddle.async { database.with { |pg| pg.exec("SELECT pg_sleep(10)") } }
       turns until database.busy == 1
       took = seconds do
@@ -153,7 +153,7 @@ class PoolPostgresqlTest < Minitest::Test
 
   def test_a_fiber_that_is_killed_in_a_query_leaves_no_query_behind
     in_loop do
-      database = pool(limit: 1)
+      database = pool(max: 1)
       admin = connect
       victim = Heddle.async { database.with { |pg| pg.exec("SELECT pg_sleep(#{LIMIT}) AS killed") } }
       turns until sleeping(admin) == 1

@@ -26,7 +26,7 @@ class PoolRedisTest < Minitest::Test
 
   def test_tasks_share_a_few_connections_and_none_mixes_answers_up
     in_loop do
-      redis = pool(limit: 5)
+      redis = pool(max: 5)
       values = Heddle.map(1..500) do |number|
         redis.with do |one|
           one.call("SET", "key:#{number}", number.to_s * 100)
@@ -42,7 +42,7 @@ class PoolRedisTest < Minitest::Test
 
   def test_commands_that_wait_wait_at_the_same_time
     in_loop do
-      redis = pool(limit: 10)
+      redis = pool(max: 10)
       waiting = Array.new(10) { Heddle.async { redis.with { |one| one.blocking_call(60, "BLPOP", "list", 0).last } } }
       other = connect
       turns until other.call("INFO", "clients")[/^blocked_clients:(\d+)/, 1] == "10"
@@ -56,7 +56,7 @@ class PoolRedisTest < Minitest::Test
 
   def test_connections_that_the_server_closed_are_replaced
     in_loop do
-      redis = pool(limit: 2, check_after: 0)
+      redis = pool(max: 2, check_after: 0)
       first = redis.with { |one| one.call("CLIENT", "ID") }
       admin = connect
       admin.call("CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "yes")
@@ -69,7 +69,7 @@ class PoolRedisTest < Minitest::Test
 
   def test_a_task_that_is_cancelled_while_it_waits_for_an_answer_leaves_nothing_behind
     in_loop do
-      redis = pool(limit: 1)
+      redis = pool(max: 1)
       task = Heddle.async { redis.with { |one| one.blocking_call(20, "BLPOP", "none", 10) } }
       turns until redis.busy == 1
       task.cancel

@@ -33,14 +33,14 @@ class PoolTest < Minitest::Test
 
   def test_a_name_of_any_encoding_is_shown_in_utf8
     { "\xFF" => "\\xFF", "é".encode("UTF-16LE") => "é", :things => "things", "a\nb" => "a\\x0Ab" }.each do |name, shown|
-      pool = Heddle::Pool.new(limit: 1, name:) { Object.new }
+      pool = Heddle::Pool.new(max: 1, name:) { Object.new }
       Heddle.run { pool.with { assert_equal shown, pool.stats[:name] } }
     end
   end
 
   def test_grows_while_users_wait_up_to_its_limit
     in_loop do
-      pool = new_pool(limit: 8)
+      pool = new_pool(max: 8)
       Heddle.map(1..50) { pool.with { turns } }
       assert_equal 8, pool.size
       assert_equal 8, @made.size
@@ -58,7 +58,7 @@ class PoolTest < Minitest::Test
   def test_doubles_instead_of_exploding
     most = making = 0
     in_loop do
-      pool = Heddle::Pool.new(limit: 40) do
+      pool = Heddle::Pool.new(max: 40) do
         most = [most, making += 1].max
         assert_operator making, :<=, [@made.size, 1].max
         turns
@@ -74,7 +74,7 @@ class PoolTest < Minitest::Test
   def test_serves_who_came_first_first
     order = []
     in_loop do
-      pool = new_pool(limit: 1)
+      pool = new_pool(max: 1)
       Heddle.map(1..6) { |n| pool.with { (order << n) && turns(2) } }
     end
 
@@ -84,7 +84,7 @@ class PoolTest < Minitest::Test
   def test_does_not_grow_while_the_resource_refuses_but_serves_on
     refused = 0
     in_loop do
-      pool = StillPool.new(limit: 10, retry_after: 5) do
+      pool = StillPool.new(max: 10, retry_after: 5) do
         (refused += 1) && raise(IOError, "too many connections") if @made.size == 2
 
         new_resource
@@ -182,7 +182,7 @@ class PoolTest < Minitest::Test
 
   def test_after_its_fiber_was_killed_it_is_closed
     in_loop do
-      pool = new_pool(limit: 1)
+      pool = new_pool(max: 1)
       victim = Heddle.async { pool.with { forever } }
       turns(1) until pool.busy == 1
       victim.fiber.kill
@@ -196,7 +196,7 @@ class PoolTest < Minitest::Test
     define_method("test_a_#{victim_that}_while_it_gives_one_back_leaves_no_place_taken") do
       in_loop do
         resets = 0
-        pool = new_pool(limit: 1, reset: ->(_) { (resets += 1) > 1 || forever })
+        pool = new_pool(max: 1, reset: ->(_) { (resets += 1) > 1 || forever })
         victim = Heddle.async { pool.with(&:number) }
         turns(1) until resets == 1
         strike.call(victim)
@@ -217,7 +217,7 @@ class PoolTest < Minitest::Test
 
   def test_cancelled_waiter_leaves_the_queue
     in_loop do
-      pool = new_pool(limit: 1)
+      pool = new_pool(max: 1)
       one = pool.acquire
       victim = Heddle.async { pool.acquire }
       other = Heddle.async { pool.with(&:number) }
@@ -234,7 +234,7 @@ class PoolTest < Minitest::Test
     .each do |victim_that, strike|
     define_method("test_one_given_to_a_#{victim_that}_at_that_moment_is_not_lost") do
       in_loop do
-        pool = new_pool(limit: 1)
+        pool = new_pool(max: 1)
         one = pool.acquire
         victim = Heddle.async { pool.acquire && flunk }
         turns
@@ -248,7 +248,7 @@ class PoolTest < Minitest::Test
 
   def test_cancelled_while_one_is_made_leaves_room_for_the_next
     in_loop do
-      pool = Heddle::Pool.new(limit: 1) { @made.empty? && (@made << :begun) ? forever : new_resource }
+      pool = Heddle::Pool.new(max: 1) { @made.empty? && (@made << :begun) ? forever : new_resource }
       victim = Heddle.async { pool.acquire }
       turns(1) until @made == [:begun] # the first use of a pool may wait for files that it loads
       other = Heddle.async { pool.with(&:number) }
@@ -261,7 +261,7 @@ class PoolTest < Minitest::Test
 
   def test_timeout_says_who_holds_them
     in_loop do
-      pool = new_pool(limit: 1, name: "things")
+      pool = new_pool(max: 1, name: "things")
       held = Thread::Queue.new
       other = Heddle.async { pool.with { held.push(true) && forever } }
       held.pop
@@ -274,7 +274,7 @@ class PoolTest < Minitest::Test
 
   def test_close_closes_the_idle_ones_and_later_the_others
     in_loop do
-      pool = new_pool(limit: 2)
+      pool = new_pool(max: 2)
       busy = pool.acquire
       pool.with {}
       Heddle.supervise do
@@ -292,7 +292,7 @@ class PoolTest < Minitest::Test
 
   def test_child_after_fork_makes_its_own
     in_loop do
-      pool = new_pool(limit: 1)
+      pool = new_pool(max: 1)
       pool.with {}
       lent = pool.acquire
       waiting = Heddle.async { pool.with(&:number) }
@@ -335,9 +335,9 @@ class PoolTest < Minitest::Test
 
   def test_mistakes
     assert_raises(ArgumentError) { Heddle::Pool.new }
-    error = assert_raises(ArgumentError) { Heddle::Pool.new(limit: 0) {} }
-    assert_equal "limit: is 0, but must be :auto, or 1 or more", error.message
-    error = assert_raises(ArgumentError) { Heddle::Pool.new(limit: 4, min: 5) {} }
+    error = assert_raises(ArgumentError) { Heddle::Pool.new(max: 0) {} }
+    assert_equal "max: is 0, but must be :auto, or 1 or more", error.message
+    error = assert_raises(ArgumentError) { Heddle::Pool.new(max: 4, min: 5) {} }
     assert_equal "min: is 5, but must be from 0 to 4", error.message
   end
 

@@ -48,9 +48,9 @@ class RaceTest < Minitest::Test
     assert_equal [:cancelled], log
   end
 
-  def test_errors_to_be_skipped_leave_it_to_the_others
+  def test_ignored_errors_leave_the_race_to_the_others
     value = in_loop do
-      Heddle.race([1, 2, 3], skip: [IOError]) do |n|
+      Heddle.race([1, 2, 3], ignore: [IOError]) do |n|
         raise IOError, "mirror #{n}" if n < 3
 
         turns && n
@@ -62,7 +62,7 @@ class RaceTest < Minitest::Test
 
   def test_when_all_drop_out_the_first_error_is_raised_and_the_others_attached
     error = assert_raises(IOError) do
-      in_loop { Heddle.race([1, 2, 3], skip: [IOError]) { |n| raise IOError, "mirror #{n}" } }
+      in_loop { Heddle.race([1, 2, 3], ignore: [IOError]) { |n| raise IOError, "mirror #{n}" } }
     end
 
     assert_equal "mirror 1", error.message

@@ -40,7 +40,7 @@ class UnlessKilledTest < Minitest::Test
   def test_a_pool_serves_where_no_fiber_gets_a_stack_and_nothing_in_its_thread_has_asked_before
     Thread.new do
       Heddle.run do
-        pool = Heddle::Pool.new(limit: 1) { Object.new }
+        pool = Heddle::Pool.new(max: 1) { Object.new }
         Fiber.stub(:new, NO_STACK) { catch(:left) { pool.with { throw :left } } }
 
         assert_equal [0, 1], [pool.busy, pool.idle]

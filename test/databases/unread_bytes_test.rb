@@ -19,7 +19,7 @@ class UnreadBytesTest < Minitest::Test
       require name
       through_relay(PrivateMariadb.shared.socket) do |path, clients|
         Heddle.run do
-          pool = Heddle::Pool.new(limit: 1) { connect.call(path) }
+          pool = Heddle::Pool.new(max: 1) { connect.call(path) }
           first = pool.with(&:itself)
           driver = Heddle::Databases.driver(first)
 

@@ -41,7 +41,7 @@ class AdmissionFollowsTest < Minitest::Test
   end
 
   def test_tasks_that_wait_for_a_pool
-    pool = Heddle::Pool.new(limit: 2) { Object.new }
+    pool = Heddle::Pool.new(max: 2) { Object.new }
     app = held { pool.with { @release.pop } }
     running(50, app) do
       found = until_statistics { |statistics| statistics[:limit] }
@@ -79,7 +79,7 @@ class AdmissionFollowsTest < Minitest::Test
   end
 
   def test_a_limit_is_told
-    pool = Heddle::Pool.new(limit: 2) { Object.new }
+    pool = Heddle::Pool.new(max: 2) { Object.new }
     app = held { pool.with { @release.pop } }
     running(50, app) do
       until_statistics { |statistics| statistics[:limit] }

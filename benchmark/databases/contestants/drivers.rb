@@ -45,7 +45,7 @@ module Bench
         def finds_limit? = true
 
         def open(place, connections, patience)
-          @pool = ::Heddle::Pool.new(limit: connections, timeout: patience, check: CHECK) { connect(place) }
+          @pool = ::Heddle::Pool.new(max: connections, timeout: patience, check: CHECK) { connect(place) }
         end
 
         CHECK = ->(connection) { connection.status == PG::CONNECTION_OK && !connection.finished? }
@@ -163,7 +163,7 @@ module Bench
         def label = "trilogy"
 
         def open(place, connections, patience)
-          @pool = ::Heddle::Pool.new(limit: connections, timeout: patience) { connect(place) }
+          @pool = ::Heddle::Pool.new(max: connections, timeout: patience) { connect(place) }
         end
 
         def query(sql) = @pool.with { |connection| connection.query(sql).rows.dig(0, 0) }
@@ -199,7 +199,7 @@ module Bench
         def label = "mysql2"
 
         def open(place, connections, patience)
-          @pool = ::Heddle::Pool.new(limit: connections, timeout: patience) { connect(place) }
+          @pool = ::Heddle::Pool.new(max: connections, timeout: patience) { connect(place) }
         end
 
         def query(sql) = @pool.with { |connection| connection.query(sql, as: :array).first.first }

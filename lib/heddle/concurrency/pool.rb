@@ -20,7 +20,7 @@ module Heddle
   #     database.with { |pg| pg.exec("SELECT 1") }
   class Pool
     # How many a pool makes at most whose limit finds itself.
-    DEFAULT_MOST = 100
+    DEFAULT_MAX_AUTO = 100
     # Seconds after which one that no fiber needed is closed.
     DEFAULT_IDLE_TIMEOUT = 60
     # Seconds that a task waits for one.
@@ -50,11 +50,11 @@ module Heddle
       def registry = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
     end
 
-    # @param limit [Integer, :auto] how many it makes at most; `:auto`: as many as make the tasks faster
-    # @param most [Integer] how many it makes at most with `limit: :auto`
-    # @param limit_total [Integer, nil] how many all workers of a server make together at most, for their pools of this
-    #   name; a process without others may make as many. nil: each worker has its limit for itself
     # @param min [Integer] how many are kept, idle or not, once one was needed
+    # @param max [Integer, :auto] how many it makes at most; `:auto`: as many as make the tasks faster
+    # @param max_auto [Integer] how many it makes at most with `max: :auto`
+    # @param max_total [Integer, nil] how many all workers of a server make together at most, for their pools of this
+    #   name; a process without others may make as many. nil: each worker has its limit for itself
     # @param timeout [Numeric, nil] seconds that a task waits for one; nil: for ever
     # @param idle_timeout [Numeric, nil] seconds after which one that no fiber needed is closed; nil: never
     # @param max_age [Numeric, nil] seconds after which one is replaced, when it is not in use; up to a tenth earlier,
@@ -68,16 +68,16 @@ module Heddle
     # @param name [String, nil] what errors and metrics call it, in any encoding; nil: where the block stands
     # @yieldreturn one more; may wait, several are made at once
     # @raise [ArgumentError]
-    def initialize(limit: :auto, most: DEFAULT_MOST, limit_total: nil, min: 0, timeout: DEFAULT_TIMEOUT,
+    def initialize(min: 0, max: :auto, max_auto: DEFAULT_MAX_AUTO, max_total: nil, timeout: DEFAULT_TIMEOUT,
                    idle_timeout: DEFAULT_IDLE_TIMEOUT, max_age: nil, check: nil, check_after: DEFAULT_CHECK_AFTER,
                    reset: nil, close: nil, retry_after: DEFAULT_RETRY_AFTER, name: nil, &create)
       raise ArgumentError, "Heddle::Pool needs a block that makes a resource" unless create
 
       @create, @check, @reset, @close = create, check, reset, close
       @name = Visible.line(name || "Heddle::Pool of #{Concurrency.place(create)}")
-      @total = limit_total
-      @limit = limit_for(limit, most, name)
-      @min = count(:min, min, 0, @limit.most)
+      @total = max_total
+      @limit = limit_for(max, max_auto, name)
+      @min = count(:min, min, 0, @limit.max)
       @timeout, @idle_timeout, @max_age = timeout, idle_timeout, max_age
       @check_after, @retry_after = check_after, retry_after
       @statistics = Statistics.new
@@ -91,7 +91,7 @@ module Heddle
     # @return [String]
     attr_reader :name
 
-    # @return [Integer] how many it makes at most; with `limit: :auto`, now
+    # @return [Integer] how many it makes at most; with `max: :auto`, now
     def limit = @limit.value
 
     # @return [Integer] how many there are
@@ -106,10 +106,10 @@ module Heddle
     # @return [Integer] how many tasks wait for one
     def waiting = @waiters.size
 
-    # @return [Hash{Symbol => Object}] its name, sizes, and counts; seconds. With `limit_total`: that and
+    # @return [Hash{Symbol => Object}] its name, sizes, and counts; seconds. With `max_total`: that and
     #   `size_total`, how many all workers have.
     def stats
-      total = { limit_total: @total, size_total: @share ? @share.taken : size } if @total
+      total = { max_total: @total, size_total: @share ? @share.taken : size } if @total
       { name:, limit:, size:, busy:, idle:, waiting:, **total.to_h, **@statistics.to_h }
     end
 
@@ -239,19 +239,18 @@ module Heddle
 
     private
 
-    def count(name, value, least, most = Float::INFINITY)
-      return value if value.is_a?(Integer) && value >= least && value <= most
+    def count(name, value, least, greatest = Float::INFINITY)
+      return value if value.is_a?(Integer) && value >= least && value <= greatest
 
-      allowed = most.finite? ? "from #{least} to #{most}" : "#{least} or more"
-      allowed = ":auto, or #{allowed}" if name == :limit
+      allowed = greatest.finite? ? "from #{least} to #{greatest}" : "#{least} or more"
+      allowed = ":auto, or #{allowed}" if name == :max
       raise ArgumentError, "#{name}: is #{value.inspect}, but must be #{allowed}"
     end
 
-    def limit_for(limit, most, name)
-      most = count(:most, most, 1) if limit == :auto
-      most = count(:limit, limit, 1) unless limit == :auto
-      most = check_total(@total, name, most)
-      limit == :auto ? FoundLimit.new(most) : FixedLimit.new(most)
+    def limit_for(max, max_auto, name)
+      own = max == :auto ? count(:max_auto, max_auto, 1) : count(:max, max, 1)
+      own = check_total(@total, name, own)
+      max == :auto ? FoundLimit.new(own) : FixedLimit.new(own)
     end
 
     def begin_empty

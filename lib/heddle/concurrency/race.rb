@@ -7,12 +7,12 @@ module Heddle
   module Concurrency
     # The work of {Heddle.race}: a task a contender; the first that ends decides, and the others are cancelled.
     class Race
-      def initialize(scope, skip)
+      def initialize(scope, ignore)
         @scope = scope
-        @skip = skip
+        @ignore = ignore
         @running = 0
         @decided = false
-        @skipped = []
+        @ignored = []
       end
 
       # Starts them all.
@@ -38,17 +38,17 @@ module Heddle
         @decided = true
         @winner = value
         @scope.cancel
-      rescue *@skip => e
-        @skipped << e
+      rescue *@ignore => e
+        @ignored << e
         drop_out
       end
 
-      # One that failed in a way that is to be skipped; the last one's error stands for all.
+      # One that failed in a way that is ignored; the last one's error stands for all.
       def drop_out
         @running -= 1
         return if @decided || @running.positive?
 
-        error, *others = @skipped
+        error, *others = @ignored
         FurtherFailures.attach(error, others) unless others.empty?
         raise error, cause: error.cause
       end

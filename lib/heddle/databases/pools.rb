@@ -8,7 +8,7 @@ module Heddle
       class << self
         # @return [Array<Hash{Symbol => Object}>] `pool` (its name), `library`, `limit`, `size`, `busy`, `idle`,
         #   `waiting`; and where the library lets it be counted `created`, `closed`, `timeouts`, `waits`,
-        #   `wait_seconds`, `held_seconds`, `nested`, `held_while_waiting`; with a limit over all workers `limit_total`
+        #   `wait_seconds`, `held_seconds`, `nested`, `held_while_waiting`; with a limit over all workers `max_total`
         #   and `size_total`. Names are unique.
         def all = unique(own + active_record + sequel)
 

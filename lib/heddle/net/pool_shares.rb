@@ -61,7 +61,7 @@ module Heddle
         return unless @process == Process.pid
 
         pool = @scoreboard.open_pool(name, total) or
-          raise ArgumentError, "#{name}: a server can have 32 pools with limit_total, and has them all"
+          raise ArgumentError, "#{name}: a server can have 32 pools with max_total, and has them all"
         Share.new(@scoreboard, pool, @slot, total)
       end
     end

@@ -24,7 +24,7 @@ class PoolHeldTest < Minitest::Test
 
   def held(quiet)
     in_loop do
-      pool = StillPool.new(limit: 2, name: "things") { Object.new }
+      pool = StillPool.new(max: 2, name: "things") { Object.new }
       pool.with {}
       pool.driver = Driver.new(quiet)
       task = Heddle.async { pool.with { forever } }

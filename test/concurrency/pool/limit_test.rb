@@ -64,7 +64,7 @@ class PoolLimitTest < Minitest::Test
 
   def test_a_pool_grows_while_tasks_wait_and_never_more_than_the_most
     in_loop do
-      pool = Heddle::Pool.new(limit: :auto, most: 12, timeout: 30) { Object.new }
+      pool = Heddle::Pool.new(max_auto: 12, timeout: 30) { Object.new }
       barrier = Heddle::Barrier.new(12)
       Heddle.map(1..12) { pool.with { barrier.wait } }
       assert_equal [12, 12], [pool.size, pool.limit]

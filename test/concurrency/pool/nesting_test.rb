@@ -6,7 +6,7 @@ require "concurrency/support/loop_helpers"
 class PoolNestingTest < Minitest::Test
   include Heddle::LoopHelpers
 
-  def pool(limit) = Heddle::Pool.new(limit:, timeout: 60) { Object.new }
+  def pool(max) = Heddle::Pool.new(max:, timeout: 60) { Object.new }
 
   def test_a_task_that_holds_all_and_asks_for_another_gets_an_error_with_both_places
     in_loop do

@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle/net"
 require "concurrency/support/loop_helpers"
 
-# `limit_total`: what a pool makes needs a share of a limit that all workers have. Here two workers are one process;
+# `max_total`: what a pool makes needs a share of a limit that all workers have. Here two workers are one process;
 # test/server/cluster/pool_limit_test.rb has real ones.
 class PoolSharingTest < Minitest::Test
   include Heddle::LoopHelpers
@@ -63,23 +63,23 @@ class PoolSharingTest < Minitest::Test
       first.close
 
       assert_kind_of Object, second.acquire(timeout: 0)
-      assert_equal [2, 2], second.stats.values_at(:size_total, :limit_total)
+      assert_equal [2, 2], second.stats.values_at(:size_total, :max_total)
     end
   end
 
   def test_the_limit_is_one_of_each_pool_as_well
     in_loop do
-      assert_equal [3, 4], [pool_of(0, 10, limit: 3).limit, pool_of(0, 4, limit: 10).limit]
+      assert_equal [3, 4], [pool_of(0, 10, max: 3).limit, pool_of(0, 4, max: 10).limit]
     end
   end
 
   def test_a_process_without_workers_has_the_whole_limit
     in_loop do
-      pool = Heddle::Pool.new(name: "alone", limit_total: 2, timeout: 0) { Object.new }
+      pool = Heddle::Pool.new(name: "alone", max_total: 2, timeout: 0) { Object.new }
       2.times { pool.acquire }
 
       assert_raises(Heddle::Pool::NestedCheckout) { pool.acquire }
-      assert_equal [2, 2], pool.stats.values_at(:size_total, :limit_total)
+      assert_equal [2, 2], pool.stats.values_at(:size_total, :max_total)
     end
   end
 
@@ -92,10 +92,10 @@ class PoolSharingTest < Minitest::Test
   end
 
   def test_mistakes
-    error = assert_raises(ArgumentError) { Heddle::Pool.new(limit_total: 4) {} }
-    assert_equal "limit_total: needs a name:, by which the workers know the pool", error.message
-    error = assert_raises(ArgumentError) { Heddle::Pool.new(limit_total: 0, name: "none") {} }
-    assert_equal "limit_total: is 0, but must be from 1 to 1024", error.message
+    error = assert_raises(ArgumentError) { Heddle::Pool.new(max_total: 4) {} }
+    assert_equal "max_total: needs a name:, by which the workers know the pool", error.message
+    error = assert_raises(ArgumentError) { Heddle::Pool.new(max_total: 0, name: "none") {} }
+    assert_equal "max_total: is 0, but must be from 1 to 1024", error.message
     32.times { |number| pool_of(0, 1, name: number.to_s) }
     error = assert_raises(ArgumentError) { pool_of(0, 1, name: "one too many") }
     assert_match(/one too many: a server can have 32 pools/, error.message)
@@ -104,9 +104,9 @@ class PoolSharingTest < Minitest::Test
   private
 
   # A pool of the worker with this slot.
-  def pool_of(slot, limit_total, name: "pool", **, &create)
+  def pool_of(slot, max_total, name: "pool", **, &create)
     Heddle::Pool.sharing = Heddle::Net::PoolShares.new(@scoreboard, slot)
-    Heddle::Pool.new(name:, limit_total:, **, &create || -> { Object.new })
+    Heddle::Pool.new(name:, max_total:, **, &create || -> { Object.new })
   ensure
     Heddle::Pool.sharing = nil
   end

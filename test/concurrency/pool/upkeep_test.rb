@@ -17,7 +17,7 @@ class PoolUpkeepTest < Minitest::Test
     @closed = 0
   end
 
-  def still(**options) = StillPool.new(limit: 10, close: ->(_) { @closed += 1 }, **options) { Object.new }
+  def still(**options) = StillPool.new(max: 10, close: ->(_) { @closed += 1 }, **options) { Object.new }
 
   # Has as many in use at the same time.
   def fill(pool, count)
@@ -106,7 +106,7 @@ class PoolUpkeepTest < Minitest::Test
 
   def test_a_task_waits_for_five_seconds_where_nobody_says_otherwise
     in_loop do
-      pool = StillPool.new(limit: 1) { Object.new }
+      pool = StillPool.new(max: 1) { Object.new }
       seconds = nil
       waiting = TracePoint.new(:call) do |point|
         seconds = point.binding.local_variable_get(:timeout) if point.self.is_a?(Heddle::Pool::Waiter) &&

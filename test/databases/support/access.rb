@@ -13,7 +13,7 @@ SLEEP = DRIVER == "pg" ? "pg_sleep" : "SLEEP"
 module PoolAccess
   def self.connect
     require DRIVER
-    @pool = Heddle::Pool.new(limit: Integer(LIMIT)) { open }
+    @pool = Heddle::Pool.new(max: Integer(LIMIT)) { open }
   end
 
   def self.open

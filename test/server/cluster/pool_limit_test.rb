@@ -2,7 +2,7 @@
 
 require_relative "cluster_case"
 
-# `limit_total` of a pool: all workers together have no more connections, and none has them all while another needs one.
+# `max_total` of a pool: all workers together have no more connections, and none has them all while another needs one.
 class ClusterPoolLimitTest < Minitest::Test
   include ClusterCase
 
@@ -76,7 +76,7 @@ class ClusterPoolLimitTest < Minitest::Test
     require "socket"
     # The database has counted it out before the worker does.
     ending = ->(connection) { connection.write("q") && connection.read && connection.close }
-    POOL = Heddle::Pool.new(name: "database", limit_total: %<limit>d, timeout: 60, close: ending) do
+    POOL = Heddle::Pool.new(name: "database", max_total: %<limit>d, timeout: 60, close: ending) do
       TCPSocket.new("127.0.0.1", %<port>d)
     end
     run do |env|

@@ -38,7 +38,7 @@ module Heddle
           lines = each(:pools).map do |index, one|
             counted = "; waited #{one[:waits]} times, #{Figures.duration(one[:wait_seconds])} together" if one[:waits]
             timeouts = one[:timeouts].to_i.positive? ? ", #{one[:timeouts]} in vain" : ""
-            total = "; all workers #{one[:size_total]} of #{one[:limit_total]}" if one[:limit_total]
+            total = "; all workers #{one[:size_total]} of #{one[:max_total]}" if one[:max_total]
             "#{index.to_s.rjust(6)}  #{one[:busy]} of #{one[:size]} in use, limit #{one[:limit]}#{total}, " \
               "#{one[:waiting]} wait#{counted}#{timeouts}  #{Figures.visible(one[:pool])} (#{one[:library]})"
           end

@@ -84,7 +84,7 @@ module Heddle
 
     # @return [NestedCheckout, nil]
     def nesting_error(waiter)
-      return if size + @creating < @limit.most || @creating.positive? || !waiter.inside_holder?(@holders)
+      return if size + @creating < @limit.max || @creating.positive? || !waiter.inside_holder?(@holders)
 
       slots = @busy.values
       stuck = Nesting.stuck(waiter, @waiters, slots)

@@ -14,7 +14,7 @@ module Heddle
       end
 
       # @return [Integer] how many there may ever be
-      def most = @value
+      def max = @value
 
       # @api private
       def returned(_held) = nil
@@ -42,11 +42,11 @@ module Heddle
       attr_reader :value
 
       # @return [Integer] how many there may ever be
-      attr_reader :most
+      attr_reader :max
 
-      def initialize(most)
-        @most = most
-        @value = [(Etc.nprocessors * 2) + 1, most].min
+      def initialize(max)
+        @max = max
+        @value = [(Etc.nprocessors * 2) + 1, max].min
         @times = []
         @best = Float::INFINITY
         @looked = nil
@@ -65,13 +65,13 @@ module Heddle
 
         @looked = now
         before = @value
-        @value = slower? ? [@value * 3 / 4, 1].max : [@value + [@value / 4, 1].max, @most].min
+        @value = slower? ? [@value * 3 / 4, 1].max : [@value + [@value / 4, 1].max, @max].min
         @value > before
       end
 
       # One more could not be made.
       # @param size [Integer] how many there are
-      def refused(size) = @value = size.clamp(1, @most)
+      def refused(size) = @value = size.clamp(1, @max)
 
       private
 

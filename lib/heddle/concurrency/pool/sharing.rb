@@ -6,8 +6,8 @@ module Heddle
     # Seconds for which a worker keeps the only shares while another has none.
     ROTATION = 0.1
     # The largest limit over all workers.
-    MOST_TOTAL = 1024
-    private_constant :ROTATION, :MOST_TOTAL
+    LARGEST_TOTAL = 1024
+    private_constant :ROTATION, :LARGEST_TOTAL
 
     class << self
       # Where pools with a limit over all workers get their shares: `open(name, total)` returns their counter, or nil.
@@ -46,13 +46,13 @@ module Heddle
     private
 
     # @return [Integer] the limit of this pool alone
-    def check_total(total, name, most)
-      return most unless total
+    def check_total(total, name, max)
+      return max unless total
 
-      count(:limit_total, total, 1, MOST_TOTAL)
-      raise ArgumentError, "limit_total: needs a name:, by which the workers know the pool" unless name
+      count(:max_total, total, 1, LARGEST_TOTAL)
+      raise ArgumentError, "max_total: needs a name:, by which the workers know the pool" unless name
 
-      [most, total].min
+      [max, total].min
     end
 
     # A resource more, if the pool's own limit and that over all workers allow it.
