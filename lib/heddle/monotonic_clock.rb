@@ -8,8 +8,5 @@ module Heddle
 
     # @return [Float] seconds since some moment before this process began
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
-    # @return [Integer] the same in nanoseconds, as the extension counts
-    def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
   end
 end

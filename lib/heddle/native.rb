@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/monotonic_clock" # whose nanoseconds the extension's deadlines are
+require "heddle/monotonic_clock" # by which the extension counts deadlines
 require "rbconfig"
 
 module Heddle

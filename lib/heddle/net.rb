@@ -22,7 +22,7 @@ module Heddle
     #
     #     connection = Heddle::Net.connect("example.com:443", tls: true)
     #     connection.write("GET / HTTP/1.0\r\nHost: example.com\r\n\r\n")
-    #     connection.read_partial(65_536)
+    #     connection.readpartial(65_536)
     #
     # @param endpoint [String] `host:port`, `[::1]:port`, or `unix:/path`
     # @param tls [Boolean, Hash, TLS::ClientContext] true: with the system's certificates; a Hash: see

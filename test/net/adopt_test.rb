@@ -48,7 +48,7 @@ module AdoptTests
   end
 
   def test_the_object_that_was_given_may_stay_open_and_be_adopted_again
-    once = ->(connection) { connection.write(connection.read_partial(10)) }
+    once = ->(connection) { connection.write(connection.readpartial(10)) }
     with_sockets(once) do |sockets|
       mine, client = UNIXSocket.pair
       3.times do
@@ -68,7 +68,7 @@ module AdoptTests
   def test_addresses_are_known
     seen = nil
     handler = lambda do |connection|
-      connection.read_partial(1)
+      connection.readpartial(1)
       seen = [connection.remote_address, connection.remote_port, connection.local_address, connection.local_port]
     end
     with_sockets(handler) do |sockets|

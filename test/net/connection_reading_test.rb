@@ -10,8 +10,8 @@ module ConnectionReadingTests
   def test_reads_what_is_there
     pieces = []
     handler = lambda do |connection|
-      pieces << connection.read_partial(4) << connection.read_partial(0) << connection.read_partial(100)
-      pieces << connection.read_partial(100)
+      pieces << connection.readpartial(4) << connection.readpartial(0) << connection.readpartial(100)
+      pieces << connection.readpartial(100)
     end
     serve(handler) do |server|
       client = server.connect
@@ -27,12 +27,12 @@ module ConnectionReadingTests
   def test_a_wait_for_input_ends_in_time
     errors = []
     handler = lambda do |connection|
-      connection.read_partial(1)
+      connection.readpartial(1)
       started = now
-      errors << error_of(IO::TimeoutError) { connection.read_partial(1, 0.05) } << (now - started)
-      errors << error_of(IO::TimeoutError) { connection.read_partial(1, 0) }
+      errors << error_of(IO::TimeoutError) { connection.readpartial(1, timeout: 0.05) } << (now - started)
+      errors << error_of(IO::TimeoutError) { connection.readpartial(1, timeout: 0) }
       connection.write("late")
-      errors << connection.read_partial(10, 5)
+      errors << connection.readpartial(10, timeout: 5)
     end
     serve(handler) do |server|
       client = server.connect
@@ -50,7 +50,7 @@ module ConnectionReadingTests
 
   def test_a_negative_length_is_a_mistake
     error = nil
-    serve(->(connection) { error = error_of(ArgumentError) { connection.read_partial(-1) } }) do |server|
+    serve(->(connection) { error = error_of(ArgumentError) { connection.readpartial(-1) } }) do |server|
       server.connect.write("x")
       until_true { error }
     end
@@ -61,12 +61,12 @@ module ConnectionReadingTests
     read = []
     handler = lambda do |connection|
       connection.unread("")
-      first = connection.read_partial(3)
+      first = connection.readpartial(3)
       connection.unread(first[1..])
       connection.unread("A")
       connection.unread("--")
-      read << connection.read_partial(4) << connection.read_partial(100) << connection.read_partial(100)
-      read << connection.read_partial(100)
+      read << connection.readpartial(4) << connection.readpartial(100) << connection.readpartial(100)
+      read << connection.readpartial(100)
     end
     serve(handler) do |server|
       client = server.connect
@@ -80,11 +80,11 @@ module ConnectionReadingTests
   def test_a_reset_never_looks_like_the_end_of_input
     results = []
     handler = lambda do |connection|
-      connection.read_partial(1)
+      connection.readpartial(1)
       connection.write("go")
       # The kernel tells of a reset once: here it tells who writes.
       results << error_of(SystemCallError) { loop { connection.write("x" * 100_000) } }
-      3.times { results << error_of(SystemCallError) { connection.read_partial(1) } }
+      3.times { results << error_of(SystemCallError) { connection.readpartial(1) } }
     end
     serve(handler) do |server|
       client = server.connect
@@ -100,7 +100,7 @@ module ConnectionReadingTests
   def test_a_peer_that_has_said_all_still_gets_its_answer
     input = []
     handler = lambda do |connection|
-      input << connection.read_partial(10) << connection.read_partial(10) << connection.read_partial(10)
+      input << connection.readpartial(10) << connection.readpartial(10) << connection.readpartial(10)
       connection.write("answer " * 1_000_000)
     end
     serve(handler) do |server|
@@ -116,7 +116,7 @@ module ConnectionReadingTests
   def test_a_unix_peer_that_goes_with_its_last_words
     Dir.mktmpdir do |folder|
       heard = []
-      handler = ->(connection) { heard << connection.read_partial(10) << connection.read_partial(10) }
+      handler = ->(connection) { heard << connection.readpartial(10) << connection.readpartial(10) }
       serve(handler, listener: UNIXServer.new(File.join(folder, "socket"))) do |server|
         client = server.connect
         client.write("bye")
@@ -131,10 +131,10 @@ module ConnectionReadingTests
   def test_an_interrupted_wait_leaves_a_connection_that_works
     seen = []
     handler = lambda do |connection|
-      connection.read_partial(1)
-      seen << error_of(Timeout::Error) { Timeout.timeout(0.02) { connection.read_partial(1) } }.class
+      connection.readpartial(1)
+      seen << error_of(Timeout::Error) { Timeout.timeout(0.02) { connection.readpartial(1) } }.class
       connection.write("go on")
-      seen << connection.read_partial(10)
+      seen << connection.readpartial(10)
       connection.idle! if seen.size == 2
     end
     serve(handler) do |server|

@@ -13,8 +13,8 @@ module ConnectionTests
   def test_a_reset_fails_who_reads_and_who_writes
     errors = {}
     handler = lambda do |connection|
-      connection.read_partial(1)
-      reader = Fiber.schedule { errors[:read] = error_of(SystemCallError) { connection.read_partial(1) } }
+      connection.readpartial(1)
+      reader = Fiber.schedule { errors[:read] = error_of(SystemCallError) { connection.readpartial(1) } }
       errors[:write] = error_of(SystemCallError) { connection.write("x" * LARGE) }
       until_true { !reader.alive? }
     end
@@ -32,9 +32,9 @@ module ConnectionTests
   def test_one_reads_while_another_writes
     received = +""
     handler = lambda do |connection|
-      connection.read_partial(1)
+      connection.readpartial(1)
       reader = Fiber.schedule do
-        while (input = connection.read_partial(65_536))
+        while (input = connection.readpartial(65_536))
           received << input
         end
       end
@@ -58,10 +58,10 @@ module ConnectionTests
   def test_two_can_neither_read_nor_write_at_once
     errors = []
     handler = lambda do |connection|
-      connection.read_partial(1)
-      waiting = [Fiber.schedule { error_of(IOError) { connection.read_partial(1) } },
+      connection.readpartial(1)
+      waiting = [Fiber.schedule { error_of(IOError) { connection.readpartial(1) } },
                  Fiber.schedule { error_of(IOError) { connection.write("x" * LARGE) } }]
-      errors << error_of(IOError) { connection.read_partial(1) } << error_of(IOError) { connection.write("y") }
+      errors << error_of(IOError) { connection.readpartial(1) } << error_of(IOError) { connection.write("y") }
       connection.close
       until_true { waiting.none?(&:alive?) }
     end
@@ -76,8 +76,8 @@ module ConnectionTests
   def test_closing_fails_who_waits
     errors = []
     handler = lambda do |connection|
-      connection.read_partial(1)
-      fibers = [Fiber.schedule { errors << error_of(IOError) { connection.read_partial(1) } },
+      connection.readpartial(1)
+      fibers = [Fiber.schedule { errors << error_of(IOError) { connection.readpartial(1) } },
                 Fiber.schedule { errors << error_of(IOError) { connection.write("x" * LARGE) } }]
       2.times { connection.close }
       until_true { fibers.none?(&:alive?) }
@@ -95,7 +95,7 @@ module ConnectionTests
     serving = nil
     handler = lambda do |connection|
       serving = Fiber.current
-      connection.write("x" * (connection.read_partial(10) == "large" ? LARGE : 1))
+      connection.write("x" * (connection.readpartial(10) == "large" ? LARGE : 1))
     end
     serve(handler) do |server|
       client = server.connect
@@ -113,7 +113,7 @@ module ConnectionTests
   def test_a_detached_connection_is_a_socket_with_what_was_not_read
     taken = nil
     handler = lambda do |connection|
-      input = connection.read_partial(100)
+      input = connection.readpartial(100)
       connection.unread(input[2..])
       taken = connection.detach
     end
@@ -142,7 +142,7 @@ module ConnectionTests
       seen = []
       handler = lambda do |connection|
         seen << connection.remote_address << connection.remote_port << connection.local_address << connection.local_port
-        connection.write(connection.read_partial(10))
+        connection.write(connection.readpartial(10))
         taken = connection.detach
       end
       serve(handler, listener: UNIXServer.new(File.join(folder, "socket"))) do |server|

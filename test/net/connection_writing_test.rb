@@ -13,7 +13,7 @@ module ConnectionWritingTests
   def test_writes_strings_and_lists_of_strings
     written = []
     handler = lambda do |connection|
-      connection.read_partial(1)
+      connection.readpartial(1)
       written << connection.write("a") << connection.write(["b", "", "c" * 3]) << connection.write([])
       written << connection.write("") << connection.write(Array.new(3000) { |i| "#{i} " })
     end
@@ -88,7 +88,7 @@ module ConnectionWritingTests
     errors = []
     handler = lambda do |connection|
       started = now
-      errors << error_of(IO::TimeoutError) { connection.write("x" * LARGE, 0.05) } << (now - started)
+      errors << error_of(IO::TimeoutError) { connection.write("x" * LARGE, timeout: 0.05) } << (now - started)
     end
     serve(handler) do |server|
       client = server.connect
@@ -102,8 +102,8 @@ module ConnectionWritingTests
   def test_slow_progress_is_progress
     written = nil
     handler = lambda do |connection|
-      connection.read_partial(1)
-      written = connection.write("x" * LARGE, 1)
+      connection.readpartial(1)
+      written = connection.write("x" * LARGE, timeout: 1)
     end
     serve(handler) do |server|
       client = server.connect
@@ -122,8 +122,8 @@ module ConnectionWritingTests
   def test_writing_to_a_peer_that_is_gone_raises_and_sends_no_signal
     error = nil
     handler = lambda do |connection|
-      connection.read_partial(10)
-      connection.read_partial(10)
+      connection.readpartial(10)
+      connection.readpartial(10)
       error = error_of(SystemCallError) { loop { connection.write("x" * 1000) } }
     end
     serve(handler) do |server|
@@ -140,7 +140,7 @@ module ConnectionWritingTests
     with_file(body) do |file|
       sent = nil
       handler = lambda do |connection|
-        connection.read_partial(1)
+        connection.readpartial(1)
         connection.write("head:")
         sent = connection.sendfile(file, 1000, 2_000_000)
       end
@@ -160,7 +160,7 @@ module ConnectionWritingTests
     with_file("short") do |file|
       errors = []
       handler = lambda do |connection|
-        connection.read_partial(1)
+        connection.readpartial(1)
         errors << error_of(EOFError) { connection.sendfile(file, 1, 10) }
         errors << error_of(ArgumentError) { connection.sendfile(file, -1, 10) }
         IO.pipe { |reader, _| errors << error_of(ArgumentError) { connection.sendfile(reader, 0, 1) } }
@@ -180,7 +180,7 @@ module ConnectionWritingTests
   def test_a_file_for_a_peer_that_takes_nothing
     with_file("x" * LARGE) do |file|
       error = nil
-      handler = ->(connection) { error = error_of(IO::TimeoutError) { connection.sendfile(file, 0, LARGE, 0.05) } }
+      handler = ->(connection) { error = error_of(IO::TimeoutError) { connection.sendfile(file, 0, LARGE, timeout: 0.05) } }
       serve(handler) do |server|
         server.connect.write("x")
         until_true { error }
@@ -193,7 +193,7 @@ module ConnectionWritingTests
 
   def writing(what)
     lambda do |connection|
-      connection.read_partial(1)
+      connection.readpartial(1)
       connection.write(what)
     end
   end

@@ -38,14 +38,14 @@ class OutboundTest < Minitest::Test
       connection.write(["from ", "a ", "loop"])
 
       assert_equal "from a loop", peer.readpartial(100)
-      reader = Heddle.async { connection.read_partial(100) }
+      reader = Heddle.async { connection.readpartial(100) }
       peer.write("answer")
 
       assert_equal "answer", reader.value
     end
     peer.close
 
-    assert_nil connection.read_partial(1)
+    assert_nil connection.readpartial(1)
   end
 
   def test_one_connection_serves_several_loops_one_after_the_other
@@ -53,7 +53,7 @@ class OutboundTest < Minitest::Test
     3.times do |n|
       in_thread do
         in_loop do
-          reader = Heddle.async { connection.read_partial(100) }
+          reader = Heddle.async { connection.readpartial(100) }
           peer.write(n.to_s)
 
           assert_equal n.to_s, reader.value
@@ -65,7 +65,7 @@ class OutboundTest < Minitest::Test
   def test_only_the_fiber_waits
     connection, peer = pair
     in_loop do
-      reader = Heddle.async { connection.read_partial(100) }
+      reader = Heddle.async { connection.readpartial(100) }
       Heddle.async { peer.write("later") }
 
       assert_equal "later", reader.value
@@ -75,10 +75,10 @@ class OutboundTest < Minitest::Test
   def test_a_wait_has_a_limit
     connection, = pair
 
-    assert_raises(IO::TimeoutError) { connection.read_partial(1, 0.01) }
-    in_loop { assert_raises(IO::TimeoutError) { connection.read_partial(1, 0.01) } }
-    connection.deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-    assert_raises(IO::TimeoutError) { connection.read_partial(1) }
+    assert_raises(IO::TimeoutError) { connection.readpartial(1, timeout: 0.01) }
+    in_loop { assert_raises(IO::TimeoutError) { connection.readpartial(1, timeout: 0.01) } }
+    connection.deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    assert_raises(IO::TimeoutError) { connection.readpartial(1) }
   end
 
   def test_more_than_the_kernel_takes_is_written_whole
@@ -94,14 +94,14 @@ class OutboundTest < Minitest::Test
   def test_a_write_that_the_peer_takes_nothing_of_has_a_limit
     connection, = pair
 
-    assert_raises(IO::TimeoutError) { connection.write("x" * (64 << 20), 0.05) }
+    assert_raises(IO::TimeoutError) { connection.write("x" * (64 << 20), timeout: 0.05) }
   end
 
   def test_closing_wakes_the_fiber_that_waits
     connection, = pair
     in_loop do
       reader = Heddle.async do
-        connection.read_partial(1)
+        connection.readpartial(1)
       rescue IOError => e
         e
       end
@@ -126,7 +126,7 @@ class OutboundTest < Minitest::Test
     peer.write("unasked")
     until_true { connection.stale? }
 
-    assert_equal "unasked", connection.read_partial(100)
+    assert_equal "unasked", connection.readpartial(100)
   end
 
   def test_a_child_process_has_no_part_in_it
@@ -268,7 +268,7 @@ class OutboundTest < Minitest::Test
   end
 
   def test_a_silent_address_alone_has_a_limit
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) + 50_000_000
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.05
     attempts = Heddle::Net::HappyEyeballs.new([silent_address], deadline, "name", 1)
 
     assert_raises(Heddle::Net::ConnectTimeout) { attempts.run }

@@ -68,7 +68,7 @@ class RunnerTest < Minitest::Test
     gate = Thread::Queue.new
     seen = []
     handler = lambda do |connection|
-      input = connection.read_partial(1)
+      input = connection.readpartial(1)
       Fiber[:user] = input
       Fiber.schedule { gate.pop; seen << Fiber[:user] }
       connection.write(input)
@@ -91,8 +91,8 @@ class RunnerTest < Minitest::Test
     fibers = []
     handler = lambda do |connection|
       fibers << Fiber.current
-      reads << connection.read_partial(10)
-      reads << error_of(StandardError) { connection.read_partial(10, 0.01) }.class if reads.size > 1
+      reads << connection.readpartial(10)
+      reads << error_of(StandardError) { connection.readpartial(10, timeout: 0.01) }.class if reads.size > 1
       connection.idle!
       Fiber.scheduler.interrupt(Fiber.current, RuntimeError.new("too late")) if reads.size == 1
     end
@@ -161,7 +161,7 @@ class RunnerTest < Minitest::Test
   def test_many_who_wait_at_once_have_fibers_each_and_few_stay
     gate = Thread::Queue.new
     handler = lambda do |connection|
-      connection.read_partial(1)
+      connection.readpartial(1)
       gate.pop
       connection.write("x")
       connection.idle!
@@ -199,7 +199,7 @@ class RunnerTest < Minitest::Test
     turns = 0
     began = []
     handler = lambda do |connection|
-      connection.read_partial(1)
+      connection.readpartial(1)
       began << turns
       gate.pop
       connection.write("x")
@@ -254,7 +254,7 @@ class RunnerTest < Minitest::Test
 
   def seeing
     lambda do |connection|
-      connection.write(connection.read_partial(10))
+      connection.write(connection.readpartial(10))
       yield
       connection.idle!
     end
@@ -264,7 +264,7 @@ class RunnerTest < Minitest::Test
   def serve_many(count, **options)
     results = []
     handler = lambda do |connection|
-      connection.read_partial(10)
+      connection.readpartial(10)
       results << yield(results.size)
       connection.write("x")
       connection.idle!

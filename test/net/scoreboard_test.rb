@@ -77,7 +77,7 @@ class BoardTest < Minitest::Test
     slot = scoreboard.claim(1, 0)
     handler = lambda do |connection|
       connection.write(scoreboard.read(slot).values_at(:in_flight, :connections, :accepted).inspect)
-      connection.read_partial(10)
+      connection.readpartial(10)
       connection.idle!
     end
     serve(handler) do |server|

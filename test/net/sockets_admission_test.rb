@@ -18,7 +18,7 @@ module SocketsAdmissionTests
     end
 
     def call(connection)
-      @order << connection.read_partial(100)
+      @order << connection.readpartial(100)
       @inside << Fiber.current
       @scheduler.park while @inside.include?(Fiber.current)
       return if connection.closed?
@@ -187,7 +187,7 @@ module SocketsAdmissionTests
       ->(connection) { connection.detach.close }, ->(connection) { connection.idle! || sleep(0.001) }
     ]
     lambda do |connection|
-      text = connection.read_partial(1) or next
+      text = connection.readpartial(1) or next
       sleep(0.001 * random.rand(3)) if random.rand(2) == 0
       next connection.close if random.rand(10) == 0
 

@@ -23,7 +23,7 @@ class SocketsCollectorTest < Minitest::Test
     file.flush
     sockets = Heddle::Net::Sockets.new(scheduler, idle_timeout: 60) do |connection|
       GC.compact if compact
-      case connection.read_partial(10)
+      case connection.readpartial(10)
       when "echo" then connection.write(["ec", "ho"]); connection.idle!
       when "large" then connection.write(["a" * 100, "b" * 3_000_000, "c" * 7])
       when "file" then connection.sendfile(file, 0, 3_000_000)
@@ -75,7 +75,7 @@ class SocketsCollectorTest < Minitest::Test
       scheduler = Heddle::Scheduler.new
       Fiber.set_scheduler(scheduler)
       listener = TCPServer.new("127.0.0.1", 0)
-      sockets = Heddle::Net::Sockets.new(scheduler) { |connection| 2.times { connection.read_partial(10) } }
+      sockets = Heddle::Net::Sockets.new(scheduler) { |connection| 2.times { connection.readpartial(10) } }
       sockets.listen(listener)
       Fiber.schedule do
         clients = Array.new(5) { TCPSocket.new("127.0.0.1", listener.local_address.ip_port) }

@@ -21,7 +21,7 @@ module SocketsEndTests
   def test_a_connection_in_use_is_not_idle
     gate = Thread::Queue.new
     handler = lambda do |connection|
-      if connection.read_partial(10) == "long"
+      if connection.readpartial(10) == "long"
         gate.pop
         connection.write("long")
       end
@@ -173,7 +173,7 @@ module SocketsEndTests
 
   def answering_once_open(gate)
     lambda do |connection|
-      gate.pop if connection.read_partial(10) == "slow"
+      gate.pop if connection.readpartial(10) == "slow"
       connection.write("answer")
       connection.idle!
     end
@@ -181,8 +181,8 @@ module SocketsEndTests
 
   def waiting_as_told(told, errors)
     lambda do |connection|
-      case told.push(connection.read_partial(10)).last
-      when "read" then errors << error_of(IOError) { connection.read_partial(1) }
+      case told.push(connection.readpartial(10)).last
+      when "read" then errors << error_of(IOError) { connection.readpartial(1) }
       when "write" then errors << error_of(IOError) { connection.write("x" * 50_000_000) }
       when "wait" then errors << error_of(IOError) { sleep 0.01 until connection.closed? }
       when "idle" then connection.idle!

@@ -43,7 +43,7 @@ class SocketsForkTest < Minitest::Test
       parent = Process.pid
       hold = true
       sockets = Heddle::Net::Sockets.new(scheduler) do |connection|
-        number = connection.read_partial(1).to_i
+        number = connection.readpartial(1).to_i
         if number == 1
           child = fork
           if child
@@ -109,7 +109,7 @@ class SocketsForkTest < Minitest::Test
     busy = nil
     handler = lambda do |connection|
       busy = connection
-      connection.read_partial(1)
+      connection.readpartial(1)
       until_true { connection.closed? }
     end
     serve(handler) do |server|

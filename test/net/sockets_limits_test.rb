@@ -79,7 +79,7 @@ class SocketsLimitsTest < Minitest::Test
       Fiber.set_scheduler(scheduler)
       listener = TCPServer.new("127.0.0.1", 0)
       sockets = Heddle::Net::Sockets.new(scheduler) do |connection|
-        connection.write(connection.read_partial(10))
+        connection.write(connection.readpartial(10))
         connection.idle!
       end
       sockets.listen(listener)

@@ -42,7 +42,7 @@ module SocketsTests
   end
 
   def test_a_connection_that_the_block_leaves_as_it_is_gets_closed
-    serve(->(connection) { connection.read_partial(10) }) do |server|
+    serve(->(connection) { connection.readpartial(10) }) do |server|
       client = server.connect
       client.write("x")
 
@@ -54,7 +54,7 @@ module SocketsTests
   def test_a_connection_object_is_of_no_use_once_it_was_given_back
     errors = []
     handler = lambda do |connection|
-      connection.read_partial(10)
+      connection.readpartial(10)
       connection.idle!
       errors << connection.closed?
       %i[idle! detach remote_address].each do |name|
@@ -62,7 +62,7 @@ module SocketsTests
           connection.send(name)
         end
       end
-      errors << error_of(IOError) { connection.write("x") } << error_of(IOError) { connection.read_partial(1) }
+      errors << error_of(IOError) { connection.write("x") } << error_of(IOError) { connection.readpartial(1) }
       connection.close
     end
     serve(handler) do |server|
@@ -78,7 +78,7 @@ module SocketsTests
   def test_what_was_pushed_back_is_served_at_once
     served = []
     handler = lambda do |connection|
-      input = connection.read_partial(100)
+      input = connection.readpartial(100)
       served << input[0]
       connection.unread(input[1..])
       connection.idle!
@@ -95,7 +95,7 @@ module SocketsTests
   def test_pipelined_requests_take_turns_with_those_of_others
     order = []
     handler = lambda do |connection|
-      input = connection.read_partial(100)
+      input = connection.readpartial(100)
       order << input[0]
       connection.unread(input[1..])
       connection.idle!
@@ -115,7 +115,7 @@ module SocketsTests
     served = 0
     handler = lambda do |connection|
       served += 1
-      connection.unread(connection.read_partial(100)[1..])
+      connection.unread(connection.readpartial(100)[1..])
       connection.idle!
     end
     serve(handler) do |server|
@@ -156,7 +156,7 @@ module SocketsTests
   def test_last_words_are_heard
     heard = []
     handler = lambda do |connection|
-      heard << connection.read_partial(100) << connection.read_partial(100)
+      heard << connection.readpartial(100) << connection.readpartial(100)
     end
     serve(handler) do |server|
       client = server.connect
@@ -170,7 +170,7 @@ module SocketsTests
 
   def test_an_error_of_the_block_ends_its_connection_and_no_other
     handler = lambda do |connection|
-      raise "broken block" if connection.read_partial(10) == "raise"
+      raise "broken block" if connection.readpartial(10) == "raise"
 
       connection.write("fine")
       connection.idle!
@@ -194,7 +194,7 @@ module SocketsTests
   def test_a_block_that_waits_holds_nobody_up
     gates = Hash.new { |hash, key| hash[key] = Thread::Queue.new }
     handler = lambda do |connection|
-      input = connection.read_partial(10)
+      input = connection.readpartial(10)
       gates["slow"].pop if input == "slow"
       connection.write("#{input} done")
       connection.idle!
@@ -217,9 +217,9 @@ module SocketsTests
   def test_only_its_own_thread_may_use_it
     errors = []
     handler = lambda do |connection|
-      calls = [[:read_partial, 1], [:write, "x"], [:idle!], [:detach], [:close], [:remote_address]]
+      calls = [[:readpartial, 1], [:write, "x"], [:idle!], [:detach], [:close], [:remote_address]]
       errors.concat(Thread.new { calls.map { |call| error_of(ThreadError) { connection.send(*call) } } }.value)
-      connection.write(connection.read_partial(1))
+      connection.write(connection.readpartial(1))
     end
     serve(handler) do |server|
       client = server.connect

@@ -97,7 +97,7 @@ module TLSTests
     random = Random.new(1)
     strings = Array.new(400) { |i| (i % 256).chr.b * random.rand([1, 10, 1_000, 40_000].sample(random:)) }
     handler = lambda do |connection|
-      connection.read_partial(1)
+      connection.readpartial(1)
       connection.write(strings)
       connection.close
     end
@@ -123,7 +123,7 @@ module TLSTests
         done << true
       end
       size = 0
-      size += connection.read_partial(65_536).bytesize while size < 3_000_000
+      size += connection.readpartial(65_536).bytesize while size < 3_000_000
       done.pop
       connection.write("done")
       connection.close
@@ -176,7 +176,7 @@ module TLSTests
   def test_a_socket_that_is_taken_over_has_what_was_not_read
     taken = Thread::Queue.new
     handler = lambda do |connection|
-      connection.read_partial(3)
+      connection.readpartial(3)
       connection.unread("\xFF\x00z".b)
       taken << connection.detach
     end

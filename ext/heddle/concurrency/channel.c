@@ -294,24 +294,9 @@ static bool has_item(const channel *self)
     return self->count > 0 || self->pushers.first;
 }
 
-static int64_t parse_timeout(int argc, VALUE *argv, int plain)
-{
-    static ID keyword;
-    VALUE options, timeout;
-    if (argc == plain)
-        return -1;
-    if (!rb_keyword_given_p())
-        rb_error_arity(argc, plain, plain);
-    if (!keyword)
-        keyword = rb_intern("timeout");
-    options = argv[argc - 1];
-    rb_get_kwargs(options, &keyword, 0, 1, &timeout);
-    return timeout == Qundef ? -1 : heddle_parse_duration(timeout);
-}
-
 static VALUE channel_pop(int argc, VALUE *argv, VALUE object)
 {
-    int64_t timeout = parse_timeout(argc, argv, 0);
+    int64_t timeout = heddle_parse_timeout(argc, argv, 0);
     channel *self = channel_of(object);
     if (has_item(self))
         return take_item(self);
@@ -370,8 +355,7 @@ static bool push_later(channel *self, VALUE item, int64_t timeout)
 
 static VALUE channel_push(int argc, VALUE *argv, VALUE object)
 {
-    rb_check_arity(argc, 1, 2);
-    int64_t timeout = parse_timeout(argc, argv, 1);
+    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
     channel *self = channel_of(object);
     if (self->closed)
         rb_raise(rb_path2class("ClosedQueueError"), "the channel is closed: nothing can be pushed any more");

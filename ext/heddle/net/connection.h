@@ -135,7 +135,7 @@ void heddle_connection_drop_handle(heddle_connection *connection);
  * then they raise IOError. They also raise IO::TimeoutError, and the SystemCallError of a broken connection. A
  * `timeout` < 0: none.
  */
-VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, int64_t timeout);
+VALUE heddle_connection_readpartial(heddle_connection *const *place, long max, int64_t timeout);
 /* Returns the connection as an ordinary Ruby socket, whose first reads return the unused input. The record is freed. */
 VALUE heddle_connection_detach(heddle_connection *connection);
 

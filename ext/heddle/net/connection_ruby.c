@@ -93,7 +93,7 @@ static ssize_t receive_bytes(heddle_connection *connection, char *memory, size_t
     return result;
 }
 
-VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, int64_t timeout)
+VALUE heddle_connection_readpartial(heddle_connection *const *place, long max, int64_t timeout)
 {
     int64_t deadline = -1;
     if (max < 0)
@@ -119,18 +119,17 @@ VALUE heddle_connection_read_partial(heddle_connection *const *place, long max, 
 }
 
 /*
- * call-seq: read_partial(max, timeout = nil) -> String or nil
+ * call-seq: readpartial(max, timeout: nil) -> String or nil
  *
  * Reads the input that is there, at most +max+ bytes (and at most 64 KiB); waits only when there is none. nil at the
  * end of input. +timeout+ in seconds: IO::TimeoutError when nothing came. Raises Errno::ECONNRESET and the like when
  * the peer is gone, IOError when the connection is closed meanwhile or another fiber reads it.
  */
-static VALUE connection_read_partial(int argc, VALUE *argv, VALUE self)
+static VALUE connection_readpartial(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 1, 2);
+    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
     heddle_handle *handle = open_handle(self);
-    VALUE bytes = heddle_connection_read_partial(&handle->connection, NUM2LONG(argv[0]),
-                                                 argc == 2 ? heddle_parse_duration(argv[1]) : -1);
+    VALUE bytes = heddle_connection_readpartial(&handle->connection, NUM2LONG(argv[0]), timeout);
     RB_GC_GUARD(self);
     return bytes;
 }
@@ -153,7 +152,7 @@ static VALUE connection_unread(VALUE self, VALUE string)
 /* -- writing ----------------------------------------------------------------------------------------------------- */
 
 /*
- * call-seq: write(string_or_strings, timeout = nil) -> Integer
+ * call-seq: write(string_or_strings, timeout: nil) -> Integer
  *
  * Writes all of it, and returns how many bytes that were. Strings of an Array leave in one gathering call as far as
  * the system allows. +timeout+ is how many seconds may pass without progress: then IO::TimeoutError. Raises
@@ -161,23 +160,21 @@ static VALUE connection_unread(VALUE self, VALUE string)
  */
 static VALUE connection_write(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 1, 2);
-    int64_t timeout = argc == 2 ? heddle_parse_duration(argv[1]) : -1;
+    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
     size_t written = heddle_output_write(&open_handle(self)->connection, argv[0], timeout);
     RB_GC_GUARD(self);
     return SIZET2NUM(written);
 }
 
 /*
- * call-seq: sendfile(io, offset, length, timeout = nil) -> Integer
+ * call-seq: sendfile(io, offset, length, timeout: nil) -> Integer
  *
  * Writes +length+ bytes of a file from +offset+ on, without bringing them into the process where the system can. Its
  * position stays. Raises EOFError when the file ends before; otherwise as #write.
  */
 static VALUE connection_sendfile(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 3, 4);
-    int64_t timeout = argc == 4 ? heddle_parse_duration(argv[3]) : -1;
+    int64_t timeout = heddle_parse_timeout(argc, argv, 3);
     VALUE file = rb_io_get_io(argv[0]);
     off_t offset = NUM2OFFT(argv[1]), length = NUM2OFFT(argv[2]);
     if (offset < 0 || length < 0)
@@ -330,7 +327,7 @@ void Init_heddle_connection(VALUE net)
 {
     connection_class = rb_define_class_under(net, "Connection", rb_cObject);
     rb_undef_alloc_func(connection_class);
-    rb_define_method(connection_class, "read_partial", connection_read_partial, -1);
+    rb_define_method(connection_class, "readpartial", connection_readpartial, -1);
     rb_define_method(connection_class, "unread", connection_unread, 1);
     rb_define_method(connection_class, "write", connection_write, -1);
     rb_define_method(connection_class, "sendfile", connection_sendfile, -1);

@@ -165,16 +165,15 @@ static VALUE outbound_detach(VALUE self)
 /* -- reading and writing ------------------------------------------------------------------------------------------- */
 
 /*
- * call-seq: read_partial(max, timeout = nil) -> String or nil
+ * call-seq: readpartial(max, timeout: nil) -> String or nil
  *
  * Reads the input that is there, at most +max+ bytes; waits only when there is none. nil at the end of input. +timeout+
  * in seconds: IO::TimeoutError when nothing came.
  */
-static VALUE outbound_read_partial(int argc, VALUE *argv, VALUE self)
+static VALUE outbound_readpartial(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 1, 2);
+    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
     long max = NUM2LONG(argv[0]);
-    int64_t timeout = argc == 2 ? heddle_parse_duration(argv[1]) : -1;
     if (max <= 0)
         rb_raise(rb_eArgError, "the size to read is %ld, and must be 1 at least", max);
     for (;;) {
@@ -197,28 +196,28 @@ static VALUE outbound_read_partial(int argc, VALUE *argv, VALUE self)
 }
 
 /*
- * call-seq: write(data, timeout = nil) -> nil
+ * call-seq: write(data, timeout: nil) -> nil
  *
  * Writes a String, or an Array of Strings, completely. +timeout+: the longest time, in seconds, in which the peer takes
  * nothing.
  */
 static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 1, 2);
-    heddle_outbound_send_all(self, argv[0], argc == 2 ? heddle_parse_duration(argv[1]) : -1, false);
+    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
+    heddle_outbound_send_all(self, argv[0], timeout, false);
     return Qnil;
 }
 
 /*
- * call-seq: write_unless_answered(data, timeout = nil) -> Integer
+ * call-seq: write_unless_answered(data, timeout: nil) -> Integer
  *
  * The same, but stops early when the peer takes no more and has sent something, perhaps its answer. Returns how many
  * bytes were written.
  */
 static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 1, 2);
-    return SIZET2NUM(heddle_outbound_send_all(self, argv[0], argc == 2 ? heddle_parse_duration(argv[1]) : -1, true));
+    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
+    return SIZET2NUM(heddle_outbound_send_all(self, argv[0], timeout, true));
 }
 
 /*
@@ -240,13 +239,13 @@ static VALUE outbound_bytes_received(VALUE self)
 }
 
 /*
- * call-seq: deadline = nanoseconds
+ * call-seq: deadline = seconds
  *
  * Sets the end of all waits from now on, by CLOCK_MONOTONIC; nil: none.
  */
 static VALUE outbound_set_deadline(VALUE self, VALUE deadline)
 {
-    outbound_data(self)->deadline = NIL_P(deadline) ? -1 : NUM2LL(deadline);
+    outbound_data(self)->deadline = heddle_parse_duration(deadline);
     return deadline;
 }
 
@@ -308,7 +307,7 @@ void Init_heddle_outbound(VALUE net)
     rb_define_method(class, "closed?", outbound_closed_p, 0);
     rb_define_method(class, "stale?", outbound_stale_p, 0);
     rb_define_method(class, "detach", outbound_detach, 0);
-    rb_define_method(class, "read_partial", outbound_read_partial, -1);
+    rb_define_method(class, "readpartial", outbound_readpartial, -1);
     rb_define_method(class, "write", outbound_write, -1);
     rb_define_method(class, "write_unless_answered", outbound_write_unless_answered, -1);
     rb_define_method(class, "bytes_sent", outbound_bytes_sent, 0);

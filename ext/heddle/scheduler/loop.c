@@ -23,6 +23,18 @@ int64_t heddle_parse_duration(VALUE seconds)
     return (int64_t)duration.tv_sec * HEDDLE_SECOND + duration.tv_nsec;
 }
 
+int64_t heddle_parse_timeout(int argc, const VALUE *argv, int positional)
+{
+    int keywords = rb_keyword_given_p();
+    rb_check_arity(argc - keywords, positional, positional);
+    if (!keywords)
+        return -1;
+    ID name = rb_intern("timeout");
+    VALUE timeout;
+    rb_get_kwargs(argv[positional], &name, 0, 1, &timeout);
+    return timeout == Qundef ? -1 : heddle_parse_duration(timeout);
+}
+
 int64_t heddle_deadline_after(int64_t duration)
 {
     int64_t now = heddle_clock_now();

@@ -260,6 +260,8 @@ static inline bool heddle_loop_is_closed(const heddle_loop *loop)
 
 /* nil: -1. Raises as Kernel#sleep does for an invalid duration. */
 int64_t heddle_parse_duration(VALUE seconds);
+/* The keyword timeout: of a method that has this many positional arguments and no other keyword; -1 when not given. */
+int64_t heddle_parse_timeout(int argc, const VALUE *argv, int positional);
 /* Returns INT64_MAX instead of an overflow. */
 int64_t heddle_deadline_after(int64_t duration);
 

@@ -213,7 +213,7 @@ module Heddle
       end
 
       def deadline_of(limits)
-        limits.total && (MonotonicClock.nanoseconds + (limits.total * 1_000_000_000).to_i)
+        limits.total && (MonotonicClock.now + limits.total)
       end
 
       def tls_context(options)

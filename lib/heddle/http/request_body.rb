@@ -67,7 +67,7 @@ module Heddle
       end
 
       def read_raw
-        @exchange.read_partial(65_536)
+        @exchange.readpartial(65_536)
       rescue SystemCallError => e
         raise ClientGone, "the connection broke (#{e.class})"
       end

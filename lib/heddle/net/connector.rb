@@ -42,7 +42,7 @@ module Heddle
         freeze
       end
 
-      # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds, for everything together
+      # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC, for everything together
       # @return [OutboundConnection]
       def connect(deadline: nil)
         socket = open_socket(earlier(now, @timeout, deadline))
@@ -127,7 +127,7 @@ module Heddle
       def addresses(deadline)
         return @literal if @literal
 
-        left = deadline && ((deadline - now) / 1e9)
+        left = deadline && (deadline - now)
         Timeout.timeout(left && [left, 0.001].max, ConnectTimeout, "the name #{@host} was not resolved in time") do
           Addrinfo.getaddrinfo(@host, @port, nil, :STREAM)
         end
@@ -143,11 +143,11 @@ module Heddle
       end
 
       def earlier(started, seconds, deadline)
-        own = seconds && (started + (seconds * 1_000_000_000).to_i)
+        own = seconds && (started + seconds)
         own && deadline ? [own, deadline].min : own || deadline
       end
 
-      def now = MonotonicClock.nanoseconds
+      def now = MonotonicClock.now
     end
   end
 end

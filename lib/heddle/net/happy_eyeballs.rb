@@ -12,7 +12,7 @@ module Heddle
       private_constant :DELAY
 
       # @param addresses [Array<Addrinfo>] one at least, best first
-      # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+      # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
       def initialize(addresses, deadline, host, port)
         @waiting = interleave(addresses)
         @deadline = deadline
@@ -84,7 +84,7 @@ module Heddle
 
       # Seconds until the next attempt or the deadline; nil: no limit.
       def longest_wait
-        left = @deadline && ((@deadline - MonotonicClock.nanoseconds) / 1e9)
+        left = @deadline && (@deadline - MonotonicClock.now)
         raise ConnectTimeout, "no connection to #{@host}:#{@port} in time" if left && left <= 0
         return left if @waiting.empty?
 

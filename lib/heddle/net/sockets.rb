@@ -8,7 +8,7 @@ module Heddle
     #
     #   scheduler = Heddle::Scheduler.new
     #   sockets = Heddle::Net::Sockets.new(scheduler) do |connection|
-    #     connection.write(connection.read_partial(4096).upcase)
+    #     connection.write(connection.readpartial(4096).upcase)
     #     connection.idle!
     #   end
     #   sockets.listen(TCPServer.new("localhost", 0))

@@ -155,7 +155,7 @@ module Heddle
 
       def received? = ask { @exchange.received? }
 
-      def read_partial(size) = ask(aside: true) { @exchange.read_partial(size) }
+      def readpartial(size) = ask(aside: true) { @exchange.readpartial(size) }
 
       def drain = ask { @exchange.drain }
 

@@ -113,7 +113,7 @@ module Heddle
       def pools
         pool_series("pool_resources", "gauge", "Resources of a pool.", %i[busy idle]) { |key| { state: key } }
         pool_series("pool_limit", "gauge", "How many a pool makes at most.", %i[limit])
-        pool_series("pool_shared_limit", "gauge", "How many all workers make at most.", %i[limit_total])
+        pool_series("pool_shared_limit", "gauge", "How many all workers make at most.", %i[max_total])
         pool_series("pool_shared_resources", "gauge", "Resources of a pool in all workers.", %i[size_total])
         pool_series("pool_tasks_waiting", "gauge", "Tasks that wait for something from a pool.", %i[waiting])
         pool_series("pool_waits_total", "counter", "How often tasks waited for something from a pool.", %i[waits])

@@ -134,7 +134,7 @@ module Heddle
 
       def shake_hands(limits, protocols, headers)
         key = [Random.urandom(16)].pack("m0")
-        @socket.write(request(key, protocols, headers), limits.write)
+        @socket.write(request(key, protocols, headers), timeout: limits.write)
         head = HTTP::Client::Connection.new(@socket).reader.read_head("GET", limits.first_byte, limits.read)
         raise HandshakeFailed, "#{@uri.host}: the server ended the connection" unless head
         raise HandshakeFailed, "#{@uri.host}: #{head.reason}" if head.is_a?(HTTP::Rejection)
@@ -208,7 +208,7 @@ module Heddle
 
       def read_bytes(timeout)
         @reading = true
-        @socket.read_partial(PIECE, timeout)
+        @socket.readpartial(PIECE, timeout:)
       ensure
         @reading = false
       end
@@ -246,7 +246,7 @@ module Heddle
         @writing.synchronize do
           return false unless open?
 
-          @socket.write(frame, @write_timeout)
+          @socket.write(frame, timeout: @write_timeout)
         end
         true
       rescue IO::TimeoutError

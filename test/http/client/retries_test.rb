@@ -27,7 +27,7 @@ class RetriesTest < ClientCase
   def client(server, retries, **) = Client.new(server.url, proxy: nil, retries:, **)
 
   def retries(retries, seconds_left = nil)
-    deadline = seconds_left && ((now + seconds_left) * 1e9).to_i
+    deadline = seconds_left && (now + seconds_left)
     Client::Retries.new(retries, deadline, random: Longest)
   end
 

@@ -42,7 +42,7 @@ class H1ExchangeLifeTest < Minitest::Test
 
       assert_match(/the connection was closed before the client had the answer/, error.message)
     end
-    [[:fill, 1], [:decode], [:received?], [:expects?], [:buffered?], [:detach], [:read_partial, 1]].each do |call|
+    [[:fill, 1], [:decode], [:received?], [:expects?], [:buffered?], [:detach], [:readpartial, 1]].each do |call|
       assert_raises(IOError, call.inspect) { exchange.send(*call) }
     end
     assert_nil exchange.close

@@ -43,7 +43,7 @@ module Heddle
       # Answers each input with itself, for as long as there is some.
       def echo
         lambda do |connection|
-          input = connection.read_partial(65_536)
+          input = connection.readpartial(65_536)
           next unless input
 
           connection.write(input)

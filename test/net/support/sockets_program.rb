@@ -15,7 +15,7 @@ module Heddle
         listener.listen(4096)
         set = ENV["SET"]&.to_sym
         sockets = Heddle::Net::Sockets.new(scheduler, set:) do |connection|
-          if (input = connection.read_partial(4096))
+          if (input = connection.readpartial(4096))
             connection.write(input)
             connection.idle!
           end

@@ -195,16 +195,16 @@ static VALUE exchange_close(VALUE self)
 /* -- the connection itself ----------------------------------------------------------------------------------------- */
 
 /*
- * call-seq: read_partial(max) -> String or nil
+ * call-seq: readpartial(max) -> String or nil
  *
  * After an upgrade: the bytes that the client has sent, at most +max+; waits if there are none. nil at the end of
  * input.
  */
-static VALUE exchange_read_partial(VALUE self, VALUE max)
+static VALUE exchange_readpartial(VALUE self, VALUE max)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_exchange_open_connection(handle);
-    VALUE bytes = heddle_connection_read_partial(&handle->exchange->work.connection, NUM2LONG(max), -1);
+    VALUE bytes = heddle_connection_readpartial(&handle->exchange->work.connection, NUM2LONG(max), -1);
     RB_GC_GUARD(self);
     return bytes;
 }
@@ -260,7 +260,7 @@ VALUE Init_heddle_h1_exchange(VALUE h1)
     rb_define_method(exchange_class, "finish", exchange_finish, 2);
     rb_define_method(exchange_class, "reject", ruby_reject, 2);
     rb_define_method(exchange_class, "close", exchange_close, 0);
-    rb_define_method(exchange_class, "read_partial", exchange_read_partial, 1);
+    rb_define_method(exchange_class, "readpartial", exchange_readpartial, 1);
     rb_define_private_method(exchange_class, "detach_socket", exchange_detach_socket, 0);
     Init_heddle_h1_sending(exchange_class);
     return exchange_class;

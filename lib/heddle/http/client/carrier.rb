@@ -11,7 +11,7 @@ module Heddle
         # @param connection [Connection, SharedConnection]
         # @param request [Request]
         # @param limits [TimeLimits]
-        # @param deadline [Integer, nil] of everything together, by CLOCK_MONOTONIC in nanoseconds
+        # @param deadline [Float, nil] of everything together, in seconds of CLOCK_MONOTONIC
         def initialize(connection, request, limits, deadline)
           @connection = connection
           @request = request
@@ -37,7 +37,7 @@ module Heddle
         def place = "#{@origin}#{@request.target}"
 
         def timed_out(phase, what)
-          phase = TotalTimeout if @deadline && MonotonicClock.nanoseconds >= @deadline
+          phase = TotalTimeout if @deadline && MonotonicClock.now >= @deadline
           phase.new("#{@origin} #{what} in time")
         end
       end

@@ -30,7 +30,7 @@ module Heddle
         # @return [Carrier]
         def carrier(request, limits, deadline) = H1Carrier.new(self, request, limits, deadline)
 
-        # @param deadline [Integer, nil] of the request, in nanoseconds
+        # @param deadline [Float, nil] of the request, in seconds of CLOCK_MONOTONIC
         # @return [self]
         def begin_request(deadline)
           @uses += 1

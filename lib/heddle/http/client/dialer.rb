@@ -27,7 +27,7 @@ module Heddle
         def without_http2 = Dialer.new(@tls ? "https" : "http", @host, @port, @settings.without_http2, @proxy)
 
         # @param limits [TimeLimits]
-        # @param deadline [Integer, nil]
+        # @param deadline [Float, nil]
         # @return [Net::OutboundConnection]
         # @raise [Error]
         def call(limits, deadline)
@@ -85,7 +85,7 @@ module Heddle
         def kind_of(error, deadline)
           case error
           when IO::TimeoutError, Errno::ETIMEDOUT
-            return TotalTimeout if deadline && MonotonicClock.nanoseconds >= deadline
+            return TotalTimeout if deadline && MonotonicClock.now >= deadline
 
             error.is_a?(Net::TLSTimeout) ? TLSTimeout : ConnectTimeout
           when Net::PrivateAddress then PrivateAddressError

@@ -11,7 +11,7 @@ module Heddle
 
         # @param request [Request]
         # @param limits [TimeLimits]
-        # @param deadline [Integer, nil] of everything together, by CLOCK_MONOTONIC in nanoseconds
+        # @param deadline [Float, nil] of everything together, in seconds of CLOCK_MONOTONIC
         def initialize(request, limits, deadline)
           @request = request
           @origin = request.origin

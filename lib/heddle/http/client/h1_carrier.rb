@@ -61,7 +61,7 @@ module Heddle
         def send_piece(piece)
           loop do
             size = piece.is_a?(String) ? piece.bytesize : piece.sum(&:bytesize)
-            written = @socket.write_unless_answered(piece, @limits.write)
+            written = @socket.write_unless_answered(piece, timeout: @limits.write)
             return true if written == size
             return false if answered?
 

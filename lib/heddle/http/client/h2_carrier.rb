@@ -134,7 +134,7 @@ module Heddle
         def deadline_after(seconds)
           return @deadline unless seconds
 
-          own = MonotonicClock.nanoseconds + (seconds * 1_000_000_000).to_i
+          own = MonotonicClock.now + seconds
           @deadline ? [own, @deadline].min : own
         end
 

@@ -266,7 +266,7 @@ module Heddle
         def seconds_left(seconds, deadline)
           return seconds unless deadline
 
-          left = [(deadline / 1e9) - now, 0].max
+          left = [deadline - now, 0].max
           seconds ? [seconds, left].min : left
         end
       end

@@ -56,7 +56,7 @@ module Heddle
         def open_tunnel(connection, authority, limits, deadline)
           connection.deadline = deadline
           lines = Fields.lines(["Host", authority, *@fields])
-          connection.write("CONNECT #{authority} HTTP/1.1\r\n#{lines}\r\n", limits.write)
+          connection.write("CONNECT #{authority} HTTP/1.1\r\n#{lines}\r\n", timeout: limits.write)
           head = Connection.new(connection).reader.read_head("CONNECT", limits.first_byte, limits.read)
           raise ProxyError, "proxy #{self} ended the connection" unless head
           raise ProxyError, "proxy #{self}: #{head.reason}" if head.is_a?(Rejection)

@@ -38,7 +38,7 @@ module Heddle
         attr_reader :seconds
 
         # @param retries [Integer]
-        # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+        # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @param random [#rand]
         def initialize(retries, deadline, random: Random)
           @left = retries
@@ -82,7 +82,7 @@ module Heddle
           true
         end
 
-        def seconds_left = (@deadline - MonotonicClock.nanoseconds) / 1e9
+        def seconds_left = @deadline - MonotonicClock.now
       end
     end
   end

@@ -44,7 +44,7 @@ module Heddle
         def leaving? = @session.leaving? || @socket.closed?
 
         # Sends what there is to send. Only the one who waits for the kernel has the time limit.
-        # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+        # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @raise [IO::TimeoutError]
         def flush(deadline)
           await_room(deadline) or return until @session.flush
@@ -54,7 +54,7 @@ module Heddle
 
         # Waits until the block says that something has come.
         # @param stream [H2::ClientStream]
-        # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+        # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @raise [IO::TimeoutError]
         def await(stream, deadline, &)
           return if yield
@@ -124,7 +124,7 @@ module Heddle
         end
 
         def sleep_until_woken(queue, deadline)
-          left = deadline && ((deadline - MonotonicClock.nanoseconds) / 1e9)
+          left = deadline && (deadline - MonotonicClock.now)
           return if (left.nil? || left.positive?) && queue.pop(timeout: left)
 
           raise IO::TimeoutError, "the server sent nothing in time"

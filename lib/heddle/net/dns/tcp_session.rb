@@ -57,7 +57,7 @@ module Heddle
 
         def transmit(bytes)
           # Length and message in one write: some clients read only once (RFC 7766, section 8).
-          @writing.synchronize { @connection.write([bytes.bytesize].pack("n") << bytes, @idle) }
+          @writing.synchronize { @connection.write([bytes.bytesize].pack("n") << bytes, timeout: @idle) }
         rescue IOError, SystemCallError
           @server.count(:unsent)
           @connection.close
@@ -69,7 +69,7 @@ module Heddle
         # Only responses extend the idle time. A client that sends a query byte by byte is closed like a silent one.
         # @return [String, nil] nil at the end
         def read
-          @connection.read_partial(READ, [@idle_until - now, 0].max)
+          @connection.readpartial(READ, timeout: [@idle_until - now, 0].max)
         rescue IO::TimeoutError
           raise if @room.empty?
 

@@ -80,7 +80,7 @@ module Heddle
 
         # @param socket [Socket] connected; stays the caller's
         # @param host [String] the name that the certificate must be for
-        # @param deadline [Integer, nil] by CLOCK_MONOTONIC in nanoseconds
+        # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @return [OpenSSL::SSL::SSLSocket]
         # @raise [OpenSSL::SSL::SSLError, TLSTimeout, SystemCallError]
         def handshake(socket, host, deadline)
@@ -159,7 +159,7 @@ module Heddle
         end
 
         def await(socket, direction, deadline)
-          left = deadline && ((deadline - MonotonicClock.nanoseconds) / 1e9)
+          left = deadline && (deadline - MonotonicClock.now)
           return if (left.nil? || left.positive?) && socket.public_send(direction, left)
 
           raise TLSTimeout, "the TLS handshake was not complete in time"

@@ -257,22 +257,17 @@ static VALUE client_flush(VALUE object)
     return send_output(object_of(object)) == -EAGAIN ? Qfalse : Qtrue;
 }
 
-static int64_t deadline_of(VALUE deadline)
-{
-    return NIL_P(deadline) ? -1 : NUM2LL(deadline);
-}
-
 /*
  * call-seq: await_room(deadline) -> nil
  *
- * Waits until the kernel may take more. `deadline`: CLOCK_MONOTONIC, ns; nil: none. Raises IO::TimeoutError.
+ * Waits until the kernel may take more. `deadline`: seconds of CLOCK_MONOTONIC; nil: none. Raises IO::TimeoutError.
  */
 static VALUE client_await_room(VALUE object, VALUE deadline)
 {
     VALUE connection = object_of(object)->connection;
     const heddle_tls *tls = heddle_outbound_of(connection)->transport.tls;
     int events = tls && tls->write_wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE;
-    heddle_outbound_await(connection, events, deadline_of(deadline), "the server took nothing in time");
+    heddle_outbound_await(connection, events, heddle_parse_duration(deadline), "the server took nothing in time");
     return Qnil;
 }
 
@@ -353,12 +348,12 @@ static bool step_input(client_object *self, int64_t deadline, bool waits)
  * call-seq: receive(deadline) -> Array or nil
  *
  * Waits until something has come for a stream, or for the connection, and returns the waiters to be woken. One fiber or
- * thread at a time. The deadline is by CLOCK_MONOTONIC in nanoseconds; nil: none. Raises IO::TimeoutError.
+ * thread at a time. The deadline is in seconds of CLOCK_MONOTONIC; nil: none. Raises IO::TimeoutError.
  */
 static VALUE client_receive(VALUE object, VALUE deadline)
 {
     client_object *self = object_of(object);
-    int64_t until = deadline_of(deadline);
+    int64_t until = heddle_parse_duration(deadline);
     while (!step_input(self, until, true))
         ;
     RB_GC_GUARD(object);
