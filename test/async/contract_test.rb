@@ -35,7 +35,7 @@ class AsyncContractTest < Minitest::Test
     end
   end
 
-  def test_a_task_that_fails_fails_alone
+  def test_a_failing_task_ends_no_other_task
     in_loop do
       failing = Async { |task| turns && task.async(finished: false) { raise "alone" } && :parent }
 
@@ -120,7 +120,7 @@ class AsyncContractTest < Minitest::Test
     end
   end
 
-  def test_a_semaphore_lets_so_many_in
+  def test_a_semaphore_limits_the_tasks_inside
     most = running = 0
     in_loop do
       semaphore = Async::Semaphore.new(3)
@@ -154,7 +154,7 @@ class AsyncContractTest < Minitest::Test
     end
   end
 
-  def test_a_timeout_strikes_at_a_wait
+  def test_a_timeout_raises_at_the_next_wait
     in_loop do
       Sync do |task|
         assert_raises(Async::TimeoutError) { task.with_timeout(0.001) { sleep } }
@@ -165,7 +165,7 @@ class AsyncContractTest < Minitest::Test
     end
   end
 
-  def test_a_timeout_can_be_put_off_and_called_off
+  def test_a_timeout_can_be_extended_and_cancelled
     in_loop do
       Sync do |task|
         assert_raises(Async::TimeoutError) do
@@ -184,7 +184,7 @@ class AsyncContractTest < Minitest::Test
     end
   end
 
-  def test_a_timeout_that_struck_while_the_block_computed_does_not_strike_outside
+  def test_a_timeout_that_expires_during_a_computation_does_not_raise_after_the_block
     in_loop do
       Sync do |task|
         task.with_timeout(0.001) { |timeout| nil while timeout.duration > -0.01 }
@@ -212,7 +212,7 @@ class AsyncContractTest < Minitest::Test
     assert ended
   end
 
-  def test_every_fiber_of_the_loop_is_a_task_when_it_asks
+  def test_task_current_returns_a_task_in_every_fiber_of_the_loop
     in_loop do
       mine = Async::Task.current
       other = Heddle.async { Async::Task.current }.value
@@ -231,7 +231,7 @@ class AsyncContractTest < Minitest::Test
     end
   end
 
-  def test_reactors_of_other_threads_are_asyncs_own
+  def test_reactors_in_other_threads_run_on_asyncs_own_scheduler
     in_loop do
       found = Thread.new { Sync { |task| task.reactor.class } }.value
 
@@ -251,7 +251,7 @@ class AsyncContractTest < Minitest::Test
     end
   end
 
-  def test_what_is_no_standard_error_ends_the_loop
+  def test_an_exception_outside_standard_error_ends_the_loop
     error = assert_raises(NotImplementedError) do
       in_loop { Async { turns && raise(NotImplementedError, "planted") } && sleep }
     end

@@ -16,7 +16,7 @@ class AsyncPreemptionTest < Minitest::Test
     assert_empty others_that_ran_beside(File.join(FOLDER, "planted.rb"))
   end
 
-  def test_an_applications_code_in_an_async_task_is
+  def test_application_code_in_an_async_task_is_preempted
     assert_equal [:other], others_that_ran_beside("/srv/app/planted.rb")
   end
 

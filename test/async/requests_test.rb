@@ -57,7 +57,7 @@ class AsyncRequestsTest < Minitest::Test
     end
   end
 
-  def test_a_task_that_goes_on_after_the_answer_is_waited_for
+  def test_a_request_waits_for_its_tasks_after_the_response
     gate = Thread::Queue.new
     ended = Thread::Queue.new
     app = lambda do |_|
@@ -71,7 +71,7 @@ class AsyncRequestsTest < Minitest::Test
     end
   end
 
-  def test_no_request_finds_the_task_of_another
+  def test_a_request_never_sees_another_requests_task
     app = lambda do |env|
       found = Async::Task.current?
       Async::Task.current.annotate(env["PATH_INFO"])
@@ -80,7 +80,7 @@ class AsyncRequestsTest < Minitest::Test
     serving(app) { assert_equal %w[nil nil], [get("/1").body, get("/2").body] }
   end
 
-  def test_the_tasks_are_shown
+  def test_the_task_tree_shows_async_tasks
     tree = Thread::Queue.new
     shown = Thread::Queue.new
     app = lambda do |_|
