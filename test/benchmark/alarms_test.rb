@@ -6,7 +6,7 @@ require "rbconfig"
 
 # benchmark/alarms.rb, with few alarms.
 class AlarmsTest < Minitest::Test
-  def test_it_prints_a_figure_for_each_number_and_distance
+  def test_alarms_benchmark_prints_a_value_for_each_count_and_distance
     out, status = Open3.capture2e(RbConfig.ruby, File.join(ROOT, "benchmark/alarms.rb"), "100", "200")
 
     assert_predicate status, :success?, out

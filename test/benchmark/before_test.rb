@@ -39,14 +39,14 @@ class BenchmarkBeforeTest < Minitest::Test
     end
   end
 
-  def test_the_scheduler_of_the_other_checkout_takes_part_and_no_peer_twice
+  def test_the_other_checkouts_scheduler_is_measured_and_no_contestant_twice
     keys = suite("scheduler", "heddle-epoll-before")["keys"]
 
     assert_includes keys, "heddle-epoll"
     refute_includes keys, "threads-before"
   end
 
-  def test_without_it_nothing_is_measured_twice
+  def test_without_another_checkout_no_contestant_is_measured_twice
     output, = Open3.capture2e(RbConfig.ruby, "benchmark/http.rb", "--list", chdir: ROOT)
 
     refute_match(/before/, output)

@@ -27,7 +27,7 @@ class ChartTest < Minitest::Test
     assert_equal 1, drawn.scan("<path").size
   end
 
-  def test_what_it_is_told_can_not_break_the_drawing
+  def test_labels_with_markup_are_escaped_in_the_chart
     drawn = Bench::Chart.new(Bench::Report.new(FinishedRun::RESULT), subtitle: "<script> & co").to_svg
 
     assert_includes drawn, "&lt;script&gt; &amp; co"

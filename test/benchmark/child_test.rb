@@ -5,14 +5,14 @@ require "tmpdir"
 require_relative "../../benchmark/support/bench"
 
 class ChildTest < Minitest::Test
-  def test_it_hands_over_what_the_child_says_line_by_line
+  def test_each_line_of_the_child_is_yielded
     child('puts %({"port":1}); puts %({"value":2.5,"note":"x"})') do |child|
       assert_equal({ port: 1 }, child.message)
       assert_equal({ value: 2.5, note: "x" }, child.result)
     end
   end
 
-  def test_a_failure_is_told_in_the_child_s_words
+  def test_a_failure_has_the_childs_message
     child('puts %({"failure":"FiberError: no more"})') do |child|
       assert_equal "FiberError: no more", assert_raises(Bench::Child::Failed) { child.result }.message
     end
@@ -27,7 +27,7 @@ class ChildTest < Minitest::Test
     end
   end
 
-  def test_a_child_that_was_killed_says_so
+  def test_the_error_names_the_signal_that_killed_the_child
     child("Process.kill(:KILL, Process.pid)") do |child|
       assert_match(/signal KILL/, assert_raises(Bench::Child::Failed) { child.result }.message)
     end
@@ -43,7 +43,7 @@ class ChildTest < Minitest::Test
     assert_raises(Errno::ESRCH) { Process.kill(0, pid) }
   end
 
-  def test_what_went_wrong_outside_is_explained_by_the_child_if_it_can
+  def test_explain_prefers_the_childs_own_failure
     outside = Bench::Child::Failed.new("connection refused")
 
     child('puts %({"failure":"TypeError"})') { |child| assert_equal "TypeError", child.explain(outside).message }

@@ -17,18 +17,18 @@ class GoalTest < Minitest::Test
     assert_equal "≤ 0.3 s: 0.400, missed", Bench::Goal.new(of: :cpu_s, at_most: 0.3, unit: "s").verdict(FIBERS)
   end
 
-  def test_one_contestant_may_have_a_goal_of_its_own
+  def test_a_goal_may_apply_to_one_contestant
     goal = Bench::Goal.new(at_least: 1, than: "plain", whose: "plain")
 
     assert_equal "plain ≥ 1 × plain: 1.0, met", goal.verdict(SERVER)
   end
 
-  def test_without_a_figure_it_is_neither_met_nor_missed
+  def test_a_goal_without_a_value_is_neither_met_nor_missed
     assert_equal "≤ 14 µs of CPU: –", Bench::Goal.new(of: :cpu_us, at_most: 14).verdict(FIBERS)
     assert_equal "≥ 2 × nobody: –", Bench::Goal.new(at_least: 2, than: "nobody").verdict(FIBERS)
   end
 
-  def test_it_survives_being_written_and_read
+  def test_a_goal_survives_being_written_and_read
     goal = Bench::Goal.new(of: :cpu_us, at_most: 14)
     again = Bench::Goal.new(**JSON.parse(JSON.generate(goal.to_h), symbolize_names: true))
 

@@ -11,7 +11,7 @@ class InterleavingTest < Minitest::Test
     assert_equal [[1, "a"], [1, "b"], [1, "c"], [2, "a"], [2, "b"], [2, "c"]], order
   end
 
-  def test_who_fails_has_no_further_rounds
+  def test_a_contestant_that_fails_runs_no_further_rounds
     order = []
     contestants = %w[a b c]
     Bench::Interleaving.each(contestants, 3) do |_, contestant|

@@ -8,7 +8,7 @@ class ProcessTreeTest < Minitest::Test
     skip("this system has no /proc") unless File.exist?("/proc/self/smaps_rollup")
   end
 
-  def test_it_holds_children_of_children
+  def test_the_tree_includes_grandchildren
     family do |eldest|
       tree = Bench::ProcessTree.new(eldest)
 
@@ -28,7 +28,7 @@ class ProcessTreeTest < Minitest::Test
     end
   end
 
-  def test_of_a_process_that_is_gone_nothing_is_known
+  def test_an_ended_process_has_no_memory_or_time
     pid = Process.spawn("true")
     Process.wait(pid)
     tree = Bench::ProcessTree.new(pid)

@@ -23,7 +23,7 @@ class ReportTest < Minitest::Test
                     ["fibers, s", "0.500", "0.750", "failed", "–", "1.50 × quick one"]
   end
 
-  def test_spread_failures_and_what_was_not_run_are_told
+  def test_the_report_shows_spread_failures_and_rows_that_were_not_run
     [report.to_text, report.to_markdown].each do |output|
       assert_includes output, "0.400–0.600"
       assert_includes output, "no answer within 30 s"
@@ -37,7 +37,7 @@ class ReportTest < Minitest::Test
     refute_match(/mean nothing/, report.to_text)
   end
 
-  def test_it_reads_what_was_written
+  def test_a_written_report_is_read_back
     again = JSON.parse(JSON.generate(FinishedRun::RESULT), symbolize_names: true)
 
     assert_equal report.to_text, Bench::Report.new(again).to_text

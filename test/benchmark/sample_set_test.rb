@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../../benchmark/support/bench"
 
 class SampleSetTest < Minitest::Test
-  def test_it_gives_median_and_spread_of_the_value_and_of_what_was_measured_beside_it
+  def test_median_and_spread_are_given_for_the_value_and_for_side_measurements
     set = taken([{ value: 3, cpu_s: 0.3 }, { value: 1, cpu_s: 0.1 }, { value: 2, cpu_s: nil }])
 
     assert_in_delta 2, set.median
@@ -13,7 +13,7 @@ class SampleSetTest < Minitest::Test
     assert_in_delta 0.2, set.median(:cpu_s)
   end
 
-  def test_one_failed_round_spoils_the_whole
+  def test_a_failed_round_makes_the_set_failed
     set = taken([{ value: 3 }])
 
     assert_predicate set, :complete?

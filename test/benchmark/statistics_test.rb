@@ -26,7 +26,7 @@ class StatisticsTest < Minitest::Test
     assert_in_delta 2.0, Statistics.advantage(3_000, 1_500, better: :higher)
   end
 
-  def test_nothing_is_compared_with_what_is_missing_or_zero
+  def test_no_ratio_is_given_for_missing_or_zero_values
     assert_nil Statistics.advantage(nil, 3.0, better: :lower)
     assert_nil Statistics.advantage(0, 3.0, better: :lower)
     assert_nil Statistics.advantage(3.0, 0, better: :higher)

@@ -25,7 +25,7 @@ class WrkTest < Minitest::Test
     Requests/sec:
   TEXT
 
-  def test_it_reads_what_wrk_prints
+  def test_wrk_output_is_parsed
     run = Bench::Wrk.new(CLEAN)
 
     assert_equal 86_241, run.requests
@@ -34,7 +34,7 @@ class WrkTest < Minitest::Test
     assert_equal 0, run.socket_errors
   end
 
-  def test_it_counts_and_names_every_kind_of_error
+  def test_every_kind_of_wrk_error_is_counted_and_named
     run = Bench::Wrk.new(TROUBLED)
 
     assert_equal 31, run.socket_errors

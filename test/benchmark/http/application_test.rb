@@ -44,7 +44,7 @@ class HTTPBenchmarkApplicationTest < Minitest::Test
     assert closed
   end
 
-  def test_what_nobody_asks_for_is_not_found
+  def test_an_unknown_path_gets_404
     assert_equal 404, request.get("/").status
   end
 

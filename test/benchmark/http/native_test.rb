@@ -38,7 +38,7 @@ class HTTPBenchmarkNativeTest < Minitest::Test
     end
   end
 
-  def test_steady_counts_what_is_answered_while_it_measures
+  def test_steady_counts_responses_during_the_measurement_only
     serve(OK) do |port|
       Bench::HTTP::Native.run("steady", port, "/x", 4, 20, 20, 200) do |said, _|
         assert_equal({ measuring: true }, said.call)
@@ -81,7 +81,7 @@ class HTTPBenchmarkNativeTest < Minitest::Test
     end
   end
 
-  def test_what_does_not_compile_is_told
+  def test_a_compile_error_is_reported
     before = ENV.fetch("CC", nil)
     ENV["CC"] = "no-such-compiler"
     File.stub(:exist?, false) do

@@ -40,7 +40,7 @@ class HTTPBenchmarkServerTest < Minitest::Test
     end
   end
 
-  def test_it_yields_a_server_that_answers_and_ends_it
+  def test_start_yields_a_running_server_and_stops_it_afterwards
     pid = nil
     serve(Program.new) do |server|
       pid = server.pid
@@ -65,7 +65,7 @@ class HTTPBenchmarkServerTest < Minitest::Test
     end
   end
 
-  def test_a_wrong_answer_is_told
+  def test_a_wrong_response_raises
     serve(Program.new) do |server|
       error = assert_raises(Bench::Child::Failed) { server.check("/path", expected: "else") }
 
@@ -82,7 +82,7 @@ class HTTPBenchmarkServerTest < Minitest::Test
     refute_includes error.message, Dir.tmpdir
   end
 
-  def test_a_server_that_dies_at_work_is_told_with_its_last_words
+  def test_a_server_that_dies_raises_with_its_last_output
     dying = Program::ANSWERING.sub("length = 0", 'abort("error: enough") if path == "/die"; length = 0')
     error = assert_raises(Bench::Child::Failed) do
       serve(Program.new(dying)) { |server| server.check("/die", expected: "/die") }

@@ -20,7 +20,7 @@ class HTTPBenchmarkSuiteTest < Minitest::Test
     scripts.each { |path| assert_path_exists path }
   end
 
-  def test_who_runs_no_application_is_left_out_where_one_is_needed
+  def test_a_contestant_without_application_support_is_left_out_of_application_rows
     nginx = @suite.contestant("nginx")
     left_out = @suite.rows.select { |row| row.excludes(nginx) }.map(&:key)
 

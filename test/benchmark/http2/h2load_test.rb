@@ -16,14 +16,14 @@ class H2loadTest < Minitest::Test
     status codes: 59870 2xx, 0 3xx, 5 4xx, 3 5xx
   TEXT
 
-  def test_it_reads_what_h2load_prints
+  def test_h2load_output_is_parsed
     run = Bench::HTTP2::H2load.new(CLEAN)
 
     assert_equal [100_000, 0, 0, ""], [run.requests, run.wrong_answers, run.socket_errors, run.error_words]
     assert_in_delta 123_980.0, run.rate
   end
 
-  def test_it_counts_every_kind_of_error
+  def test_every_kind_of_h2load_error_is_counted
     run = Bench::HTTP2::H2load.new(TROUBLED)
 
     assert_equal [59_878, 8], [run.requests, run.wrong_answers]

@@ -41,7 +41,7 @@ class StallsBenchmarkCrowdTest < Minitest::Test
     assert_raises(Bench::Child::Failed) { @crowd.await(@crowd.ask("/", 1)) }
   end
 
-  def test_who_is_never_answered_counts_as_long_as_he_waited
+  def test_a_request_without_a_response_counts_with_its_waiting_time
     answer { |socket, asked| socket.write(PLAIN) unless asked.include?("never") }
     took = @crowd.repeat(@crowd.clients(2), "/", pause: 0.01, seconds: 0.1)
 
