@@ -23,7 +23,7 @@ class CableHistoryTest < Minitest::Test
     [topics.positions, answers]
   end
 
-  def test_a_time_that_is_none_counts_as_not_given
+  def test_an_invalid_time_is_ignored
     [-(10**30), -1, -(10**400), 10**400, 1.5, "now", nil].each do |since|
       assert_equal [["here"], ["confirm_history"]], replay({ "since" => since }), since.inspect
     end

@@ -15,7 +15,7 @@ class CableThreadCallsTest < Minitest::Test
     def perform_work(number) = @done << number
   end
 
-  def test_they_run_in_order_and_a_thread_waits_while_too_many_do
+  def test_calls_run_in_order_and_a_thread_waits_when_too_many_are_queued
     socket = Socket.new
     waiting = nil
     Heddle.run do
@@ -32,7 +32,7 @@ class CableThreadCallsTest < Minitest::Test
     assert_equal (0...(LIMIT + 5)).to_a, socket.done
   end
 
-  def test_those_for_a_loop_that_has_ended_are_dropped
+  def test_calls_for_an_ended_loop_are_dropped
     calls = Heddle.run { Heddle::Cable::ThreadCalls.new.tap { sleep 0 } }
     socket = Socket.new
     Thread.new { (LIMIT + 5).times { |number| calls.push(socket, number) } }.join
@@ -40,7 +40,7 @@ class CableThreadCallsTest < Minitest::Test
     assert_empty socket.done
   end
 
-  def test_they_are_needed_in_other_threads_only
+  def test_a_queue_is_needed_in_other_threads_only
     Heddle.run do
       calls = Heddle::Cable::ThreadCalls.new
 
