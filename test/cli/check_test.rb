@@ -22,7 +22,7 @@ class CheckTest < Minitest::Test
     [status.exitstatus, output]
   end
 
-  def test_it_prints_every_value_and_where_it_came_from_in_columns
+  def test_check_prints_every_value_and_its_source_in_columns
     write("config/heddle.rb", "stop_timeout 20\n\nbacklog 64\n")
     status, output = check("--queue-limit", "7", PORT: "3000", HEDDLE_BACKLOG: "65")
     rows = output.lines(chomp: true).grep(/\A  \S/).map { |line| line.split(/ {2,}/).drop(1) }
@@ -38,7 +38,7 @@ class CheckTest < Minitest::Test
     assert_match(/^All is well\.$/, output)
   end
 
-  def test_it_prints_only_what_differs_from_the_defaults
+  def test_check_prints_only_values_that_differ_from_defaults
     write("config/heddle.rb", "stop_timeout 20\nbacklog 64\nworker_boot { }\n")
     status, output = check("--changed", "--queue-limit", "7", PORT: "3000")
 
@@ -47,7 +47,7 @@ class CheckTest < Minitest::Test
     assert_match(/, which sets 2 options and 1 hook$/, output)
   end
 
-  def test_it_tells_of_a_file_that_sets_nothing
+  def test_check_reports_a_file_that_sets_nothing
     write("config/heddle.rb", "# nothing yet\n")
     _, output = check("--changed")
 
@@ -55,7 +55,7 @@ class CheckTest < Minitest::Test
     assert_match(/^configuration file: config.heddle\.rb, which sets nothing$/, output)
   end
 
-  def test_it_prints_json
+  def test_check_prints_json
     write("config/heddle.rb", "port 3001")
     status, output = check("--json")
     found = JSON.parse(output)
@@ -71,7 +71,7 @@ class CheckTest < Minitest::Test
     assert_equal ["config/heddle.rb:1: there is no option prot. Did you mean port?"], found["problems"]
   end
 
-  def test_everything_that_is_wrong_with_the_configuration_is_told_at_once
+  def test_all_configuration_errors_are_reported_together
     write("config/heddle.rb", "prot 3000\nbacklog 0\n")
     status, output = check("--stop-timeout", "soon", WEB_CONCURRENCY: "many")
 
@@ -83,11 +83,11 @@ class CheckTest < Minitest::Test
                  output.lines(chomp: true).sort
   end
 
-  def test_a_path_without_a_name_is_a_mistake
+  def test_a_path_without_a_name_is_rejected
     assert_equal [1, "heddle: --pidfile must be a path, but is \"\"\n"], check("--pidfile=")
   end
 
-  def test_bytes_that_are_no_text_are_a_mistake
+  def test_invalid_utf8_is_rejected
     _, errors, status = Open3.capture3(CLEAN, *ServedProcess::HEDDLE, "check", "--pidfile=\xFF", chdir: @folder)
 
     assert_equal 2, status.exitstatus
@@ -111,7 +111,7 @@ class CheckTest < Minitest::Test
     assert_match(/^heddle: config.heddle\.rb:2: bind must be .*"a:b"$/, check.last)
   end
 
-  def test_a_wrong_address_is_told_with_its_own_line
+  def test_a_wrong_address_is_reported_with_its_line
     write("config/heddle.rb", "bind 'localhost:0'\nbind 'unix:x?backlg=1', 'localhost:1'\nbind 'localhost:2'")
 
     assert_match(/^heddle: config.heddle\.rb:2: bind unix:x\?backlg=1: unknown parameter "backlg"/, check.last)
@@ -120,7 +120,7 @@ class CheckTest < Minitest::Test
     assert_match(/^heddle: config.heddle\.rb:1: bind must be .*"a:b"$/, check.last)
   end
 
-  def test_what_the_machine_does_not_have
+  def test_missing_machine_features_are_reported
     write("config/heddle.rb", "selector :poll\npidfile 'config.ru/pids/x.pid'")
     status, output = check
 
@@ -129,7 +129,7 @@ class CheckTest < Minitest::Test
     assert_match(%r{^heddle: can't write the pidfile .*config\.ru/pids/x\.pid: .*config\.ru is not a folder$}, output)
   end
 
-  def test_the_application_is_looked_at_and_loaded_when_asked
+  def test_the_application_is_checked_and_loaded_on_request
     FileUtils.rm(File.join(@folder, "config.ru"))
 
     assert_match(/there is no file config\.ru/, check.last)
@@ -158,7 +158,7 @@ class CheckTest < Minitest::Test
     refute_includes output, "syntax error"
   end
 
-  def test_a_port_that_no_address_takes_is_told
+  def test_an_unused_port_option_is_reported
     write("config/heddle.rb", "bind '127.0.0.1:3000', 'localhost:3001'")
     told = "port 4000 (PORT) counts for no address: each of bind (config/heddle.rb:1) names its own"
 
@@ -169,7 +169,7 @@ class CheckTest < Minitest::Test
     refute_includes check(PORT: "4000").last, "counts for no"
   end
 
-  def test_variables_that_mean_nothing_are_told
+  def test_unknown_environment_variables_are_reported
     status, output = check(HEDDLE_STOP_TIMOUT: "3", RAILS_MAX_THREADS: "5", HEDDLE_RUBY: "ruby", HEDDLE_TEST_X: "1")
 
     assert_equal 0, status

@@ -93,7 +93,7 @@ class CLITest < Minitest::Test
     assert_misused(/--workers must be from 0 to 32, but is 99/, "serve", "-w", "99")
   end
 
-  def test_an_output_that_is_closed_is_told_in_one_line
+  def test_a_closed_output_is_reported_in_one_line
     errors = StringIO.new
     status = Heddle::CLI.run(["help"], output: StringIO.new.tap(&:close), errors:)
 
@@ -101,7 +101,7 @@ class CLITest < Minitest::Test
     assert_equal 1, Heddle::CLI.run(["help"], output: StringIO.new.tap(&:close), errors: StringIO.new.tap(&:close))
   end
 
-  def test_a_reader_that_has_enough_ends_a_command_without_a_word
+  def test_a_command_ends_silently_when_its_reader_closes_the_pipe
     reader, output = IO.pipe
     output.sync = true
     reader.close
@@ -113,7 +113,7 @@ class CLITest < Minitest::Test
   end
 
   if File.chardev?("/dev/full")
-    def test_an_output_on_a_full_disk_is_told_and_fails
+    def test_a_full_disk_is_reported_and_fails_the_command
       [true, false].each do |sync|
         output = File.open("/dev/full", "w")
         output.sync = sync

@@ -171,7 +171,7 @@ class ControlCommandsTest < Minitest::Test
     socket&.close
   end
 
-  def test_what_one_process_cant_do_is_said
+  def test_commands_that_need_a_master_are_declined_by_a_single_process
     serve
     %w[reload restart].each do |command|
       output, status = heddle(command)

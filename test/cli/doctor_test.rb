@@ -42,7 +42,7 @@ class DoctorTest < Minitest::Test
     assert_match(/update Sequel to 5\.32/, finding.advice)
   end
 
-  def test_what_to_configure_for_a_gem_that_was_tried_is_a_note
+  def test_configuration_hints_for_tested_gems_are_notes
     ok, note = found(spec("sequel", "5.110.0"))
 
     assert_equal [:ok, :note, "sequel 5.110.0"], [ok.level, note.level, note.subject]
@@ -67,7 +67,7 @@ class DoctorTest < Minitest::Test
     assert_equal %w[Dockerfile:1 proxy], deployment.map(&:subject)
   end
 
-  def test_early_hints_behind_a_proxy_are_spoken_of
+  def test_early_hints_behind_a_proxy_are_reported
     assert_equal %i[ok note warning], %i[off on always].map { |value| deployment(early_hints: value).last.level }
     assert_match(/nginx before 1\.29/, deployment(early_hints: :always).last.advice)
   end
@@ -147,21 +147,21 @@ class DoctorTest < Minitest::Test
   end
 
   # Each request has its own copy of these anyway: the option isolate.
-  def test_what_heddle_isolates_itself_is_no_problem
+  def test_gems_that_heddle_isolates_are_not_problems
     specs = [spec("i18n", "1.14.8"), spec("sentry-ruby", "5.20.0")]
 
     assert_equal [:ok], found(*specs).map(&:level)
     assert_equal %i[problem problem], Libraries.new(specs, isolated: ["tenant"]).findings.map(&:level)
   end
 
-  def test_what_only_fibers_share_is_no_fault_where_a_request_has_a_thread
+  def test_state_shared_between_fibers_is_not_a_problem_in_thread_mode
     findings = Libraries.new([spec("sequel", "5.31.0")], mode: :thread).findings
 
     assert_equal %i[ok note], findings.map(&:level)
     assert_match(/\Abefore you take mode fiber: gives one connection/, findings.last.text)
   end
 
-  def test_a_gem_that_nobody_knows_and_that_keeps_something_by_thread_is_shown_with_the_place
+  def test_an_unknown_gem_that_uses_thread_variables_is_shown_with_the_line
     finding = found(spec("odd", "1.0", "# fine\nThread.current.thread_variable_set(:a, 1)\n")).last
 
     assert_equal [:note, "odd 1.0"], [finding.level, finding.subject]
@@ -169,7 +169,7 @@ class DoctorTest < Minitest::Test
     assert_equal [:ok], found(spec("even", "1.0", "# thread_variable_set(\nThread.current[:a] = 1\n")).map(&:level)
   end
 
-  def test_the_machine_is_looked_at_without_an_application
+  def test_the_machine_is_checked_without_an_application
     output, status = doctor
 
     assert_predicate status, :success?, output
@@ -178,7 +178,7 @@ class DoctorTest < Minitest::Test
     assert_match(/application: there is no config\.ru here\n +run it in the application's folder/, output)
   end
 
-  def test_an_application_is_loaded_and_its_gems_are_looked_at
+  def test_an_application_is_loaded_and_its_gems_are_checked
     File.write(File.join(@folder, "config.ru"), "run ->(_env) { [200, {}, []] }\n")
     findings = JSON.parse(doctor("--json").first)
 
@@ -196,7 +196,7 @@ class DoctorTest < Minitest::Test
     refute_match(%r{lib/heddle/cli}, output)
   end
 
-  def test_a_mistake_in_the_configuration_is_a_problem_and_the_rest_is_looked_at
+  def test_an_error_in_the_configuration_is_a_problem_and_the_rest_is_checked
     File.write(File.join(@folder, "heddle.rb"), "wrokers 3\n")
     output, status = doctor
 
@@ -216,7 +216,7 @@ class DoctorTest < Minitest::Test
     end
   end
 
-  def test_what_keeps_requests_apart_is_on_or_off_and_why
+  def test_the_report_says_whether_isolation_is_on_and_why
     found = protections
 
     assert_equal ["handoff", "offload of core functions", "offload of extensions", "preempt", "stall_report",

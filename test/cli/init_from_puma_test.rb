@@ -63,7 +63,7 @@ class InitFromPumaTest < Minitest::Test
         .gsub(/^<%.*%>\n/, "")
   end
 
-  def test_what_rails_generates
+  def test_the_puma_configuration_that_rails_generates_is_converted
     report = carry_over(rails_template)
 
     assert_equal ["mode :thread", "threads 3", 'bind "0.0.0.0"', "port 3000", 'if ENV["SOLID_QUEUE_IN_PUMA"]'],
@@ -135,7 +135,7 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/backlog is left out/, report)
   end
 
-  def test_beside_an_address_that_is_not_carried_over_it_listens_where_puma_does
+  def test_pumas_default_address_is_bound_when_a_bind_is_not_converted
     report = carry_over(<<~RUBY)
       socket = nil
       bind "unix:///run/app.sock" if socket
@@ -146,7 +146,7 @@ class InitFromPumaTest < Minitest::Test
     assert_equal [2, 3], left(report).keys
   end
 
-  def test_early_hints_come_along
+  def test_early_hints_are_converted
     report = carry_over("early_hints\nearly_hints true\nearly_hints false\n")
 
     assert_equal ["early_hints :on"], code.grep(/early/).uniq
@@ -154,7 +154,7 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/early_hints false\n +→ early hints are off/, report)
   end
 
-  def test_certificates_come_along
+  def test_certificates_are_converted
     report = carry_over(<<~RUBY)
       ssl_bind "::1", 3443, cert: "config/a&b.pem", key: "config/b.pem", verify_mode: "peer"
       bind "ssl://0.0.0.0:3444?key=/keys/b.pem&cert=a.pem&no_tlsv1=true"
@@ -171,7 +171,7 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/no_tlsv1 is left out/, report)
   end
 
-  def test_conditions_are_kept_or_told
+  def test_conditions_are_kept_or_reported
     report = carry_over(<<~RUBY)
       big = ENV["BIG"]
       persistent_timeout 33 if ENV["HEDDLE_TEST_NEVER"] == "1"
@@ -194,7 +194,7 @@ class InitFromPumaTest < Minitest::Test
     assert_equal 1, configuration.stop_timeout
   end
 
-  def test_every_word_of_pumas_is_answered
+  def test_every_method_of_pumas_dsl_is_handled
     words = Heddle::CLI::InitCommand::PumaWords
     report = carry_over([*words::NEEDLESS.keys, *words::LEFT.keys].map { |name| "#{name}\n" }.join)
 
@@ -209,7 +209,7 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/uninitialized constant Server$/, report)
   end
 
-  def test_unknown_words_are_told
+  def test_unknown_methods_are_reported
     report = carry_over("port 3000\nsome_plugin_word 5\npersistent_timeout 5\n")
 
     assert_equal({ 2 => "Heddle does not know this setting of Puma" }, left(report))
@@ -226,7 +226,7 @@ class InitFromPumaTest < Minitest::Test
     refute_path_exists "config/heddle.rb"
   end
 
-  def test_values_of_a_wrong_type_are_told_with_their_lines
+  def test_values_of_a_wrong_type_are_reported_with_their_lines
     output = carry_over(<<~RUBY)
       workers Float::NAN
       threads Object.new, 5
@@ -239,7 +239,7 @@ class InitFromPumaTest < Minitest::Test
     assert_includes output, "nothing that stands for \\xFF"
   end
 
-  def test_a_file_that_ends_the_program_is_told
+  def test_a_file_that_exits_is_reported
     status, output, errors = init("workers 2\nabort\n")
 
     assert_equal [2, ""], [status, output]
@@ -247,7 +247,7 @@ class InitFromPumaTest < Minitest::Test
     refute_path_exists "config/heddle.rb"
   end
 
-  def test_messages_of_the_file_give_no_orders_to_a_terminal
+  def test_messages_of_the_file_are_escaped_for_the_terminal
     _, _, errors = init("raise %(a\\e[31mb)\n")
 
     assert_includes errors, 'RuntimeError: a\x1B[31mb'
@@ -280,7 +280,7 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/^bind "0.0.0.0"\nport 3000$/, File.read("config/heddle.rb"))
   end
 
-  def test_what_is_written_all_the_same_says_so_at_its_top_and_has_the_lines_after_it
+  def test_a_forced_conversion_says_so_at_the_top_and_converts_the_remaining_lines
     report = carry_over("port 3000\nsize = Vault.size\nworkers size\nraise 'no vault'\npersistent_timeout 5\n",
                         status: 1)
     top = File.read("config/heddle.rb")[/\A.*?\n\n.*?\n\n/m]
@@ -346,7 +346,7 @@ class InitFromPumaTest < Minitest::Test
                  File.read("config/heddle.rb")[/Not carried over:.*/m].scan(/^# (\d+): /).flatten.map(&:to_i)
   end
 
-  def test_a_library_comes_along_where_code_that_was_carried_over_may_need_it
+  def test_a_require_is_kept_when_converted_code_may_need_it
     carry_over("require 'etc'\nbefore_fork { Etc.nprocessors }\n")
 
     assert_includes code, "require 'etc'"
@@ -359,7 +359,7 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/uses nap, which only Puma's file defines/, left(report)[2])
   end
 
-  def test_where_the_output_of_the_application_goes_is_told
+  def test_redirected_output_is_reported
     report = carry_over("stdout_redirect 'log/out.log', 'log/errors.log', true\n")
 
     assert_includes File.read("config/heddle.rb"), %(log_file "log/out.log"\n)

@@ -43,7 +43,7 @@ class OverviewTest < Minitest::Test
     assert_match(/^ +0 +4000 .* 30\.0 s$/, draw(worker(started: Time.now.to_f + 3_600)))
   end
 
-  def test_it_says_what_the_protections_do
+  def test_the_overview_describes_the_protections
     text = draw(worker, worker(1, offload: nil))
 
     assert_match(/^protection: offload, preempt   offloaded 40 \(1 run, 2 wait, 3 threads\)   preempted 6 +stalls 4/,
@@ -90,7 +90,7 @@ class OverviewTest < Minitest::Test
     assert_includes draw(worker(loops: [part(*[0.4] * 4, *[300.0] * 4)]), columns: 80, plain: true), " _#  max"
   end
 
-  def test_a_stall_is_a_letter_where_it_was
+  def test_a_stall_is_marked_with_a_letter_in_the_timeline
     stalls = [stall("native_with_gvl", ago: 2.9, seconds: 1.5), stall("ruby", ago: 0.4, seconds: 0.3)]
     draw(worker(loops: [part(*[0.0] * 40, stalls:)]), columns: 80)
 
@@ -100,7 +100,7 @@ class OverviewTest < Minitest::Test
                  @lines.join("\n"))
   end
 
-  def test_web_sockets_and_messages_are_told_of_where_there_were_any
+  def test_web_sockets_and_messages_are_shown_if_there_were_any
     refute_match(/websockets|pubsub|HTTP::Client/, draw(worker(websockets: { open: 0, opened: 0, received: 0, sent: 0 },
                                                                pubsub_published: 0, http_clients: [])))
     client = { origin: "https://a.example\e[2J", open: 3, idle: 1, waiting: 4, requests: 9, opened: 5, waits: 6, stale: 7 }
@@ -121,7 +121,7 @@ class OverviewTest < Minitest::Test
     assert_match(%r{slowest answers.*\n +1 +900\.0 ms  GET /slow/9 +200, 3\.0 s ago\n +1 +100\.0 ms  GET /slow/1}, text)
   end
 
-  def test_what_a_client_chose_does_not_command_the_terminal
+  def test_text_from_a_client_is_escaped_for_the_terminal
     text = draw(worker(requests: [{ **request(1), target: "/\e[2J" }], slowest: [{ **slow(1), request: "GET /\e]0;" }],
                        loops: [part(0.0, stalls: [stall("ruby", ago: 1.0, seconds: 0.1, request: "GET /\a")])]))
 
@@ -129,7 +129,7 @@ class OverviewTest < Minitest::Test
   end
 
   # However much there is to be told, it is no more than fits, and each list has something of its own.
-  def test_whatever_a_server_tells_does_not_command_the_terminal
+  def test_text_from_a_server_is_escaped_for_the_terminal
     screen = Heddle::CLI::Screen.new(columns: 9, colour: true)
 
     assert_equal "a\\x1B[2Jb", screen.render("a\e[2Jb")
@@ -164,7 +164,7 @@ class OverviewTest < Minitest::Test
     assert_includes lines.map { |line| Screen.new.render(line) }.join, "GET /path/31"
   end
 
-  def test_a_worker_that_does_not_answer_is_told_of
+  def test_a_worker_that_does_not_respond_is_shown
     text = draw({ index: 0, pid: 3, state: "stuck", problem: "does not answer" },
                 { index: 1, pid: nil, state: "starting" })
 
@@ -172,7 +172,7 @@ class OverviewTest < Minitest::Test
     assert_includes text, "! worker 0: does not answer"
   end
 
-  def test_colours_are_for_terminals_whose_owner_wants_them
+  def test_colours_need_a_capable_terminal_and_no_no_color
     line = [["red", :bad], " plain"]
 
     assert_equal "\e[31mred\e[0m plain", Screen.new(colour: true).render(line)

@@ -62,7 +62,7 @@ class ServeConfigurationTest < Minitest::Test
     refute_path_exists path
   end
 
-  def test_a_variable_that_means_nothing_is_told_and_the_server_starts
+  def test_an_unknown_environment_variable_is_reported_and_the_server_starts
     serve("serve", "-p", "0", "HEDDLE_BAKLOG" => "1")
 
     assert_equal "200", @served.get("/").code
@@ -107,7 +107,7 @@ class ServeConfigurationTest < Minitest::Test
                  errors.lines.grep_v(/\AIgnoring /).join)
   end
 
-  def test_a_hook_that_ends_the_process_is_told_too
+  def test_a_hook_that_exits_is_reported
     write("config/heddle.rb", "worker_boot { exit }\n")
     _, errors, status = Open3.capture3(*ServedProcess::HEDDLE, "serve", "-p", "0", chdir: @folder)
 

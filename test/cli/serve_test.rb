@@ -31,7 +31,7 @@ class ServeTest < Minitest::Test
                  File.read(file("heddle.log")))
   end
 
-  def test_the_mode_and_what_is_done_about_stalls_are_told_at_boot
+  def test_the_boot_line_names_mode_and_protections
     serve("serve", "--mode", "thread", "--threads", "3")
     wait_until { @served.output.include?("Ctrl-C stops it") }
 
@@ -72,7 +72,7 @@ class ServeTest < Minitest::Test
     assert_equal 50, answer.body.scan(/"event":"end".*"status":200/).size, answer.body[0, 500]
   end
 
-  def test_the_demo_writes_no_line_for_a_request_unless_it_is_told_to
+  def test_the_demo_has_no_access_log_by_default
     serve("demo")
     @served.get("/hello")
     @served.stop
@@ -135,7 +135,7 @@ class ServeTest < Minitest::Test
   end
 
   # What tells a fiber to end reaches it where it waits: this one never does.
-  def test_a_request_that_computes_for_ever_does_not_keep_the_server
+  def test_an_endless_request_does_not_prevent_a_stop
     File.write(file("config.ru"), "run ->(_env) { File.write('arrived', ''); loop {} }")
     serve("serve", "--stop-timeout", "0.1")
     waiting_request("/for/ever")

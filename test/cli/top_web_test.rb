@@ -114,7 +114,7 @@ class TopWebTest < Minitest::Test
     end
   end
 
-  def test_it_can_only_be_read_and_only_from_this_machine
+  def test_the_page_is_read_only_and_served_to_this_machine_only
     good = cookie(get(token))
     answers = %w[POST PUT DELETE].map do |method|
       Net::HTTP.start(@top.uri.host, @top.uri.port) { |http| http.send_request(method, "/", "", { "cookie" => good }) }
@@ -137,7 +137,7 @@ class TopWebTest < Minitest::Test
     end
   end
 
-  def test_mistakes_are_told
+  def test_wrong_arguments_are_reported
     [%w[--port 1], %w[--web --port 70000], %w[--web --port x]].each do |arguments|
       output, status = Open3.capture2e(*ServedProcess::HEDDLE, "top", *arguments, chdir: @folder)
 
