@@ -85,7 +85,7 @@ class AlarmHeapTest < Minitest::Test
     assert_predicate @heap, :empty?
   end
 
-  def test_what_a_message_raises_is_raised_and_the_alarm_has_rung
+  def test_an_exception_of_an_alarm_is_raised_and_the_alarm_is_removed
     target = Object.new
     def target.ring = raise("no")
     @heap.add(1, target, :ring)

@@ -30,7 +30,7 @@ class BarrierTest < Minitest::Test
     end
   end
 
-  def test_one_that_gives_up_has_not_come
+  def test_a_party_that_times_out_or_is_cancelled_does_not_count
     in_loop do
       barrier = Heddle::Barrier.new(2)
       assert_nil barrier.wait(0.001)
@@ -46,7 +46,7 @@ class BarrierTest < Minitest::Test
     end
   end
 
-  def test_one_party_never_waits
+  def test_a_barrier_of_one_never_waits
     assert_equal 0, Heddle::Barrier.new(1).wait
     assert_raises(ArgumentError) { Heddle::Barrier.new(0) }
   end

@@ -57,7 +57,7 @@ class CancelTest < Minitest::Test
     assert_equal [[1, 2], :in_time], log
   end
 
-  def test_is_raised_again_when_the_grace_is_over
+  def test_is_raised_again_after_the_grace_period
     log = []
     in_loop(cancel_grace: 0.01) do
       task = Heddle.async do
@@ -78,7 +78,7 @@ class CancelTest < Minitest::Test
     assert_equal [:again], log
   end
 
-  def test_is_raised_after_every_grace_until_the_task_ends
+  def test_is_raised_after_every_grace_period_until_the_task_ends
     times = 0
     in_loop(cancel_grace: 0.002) do
       task = Heddle.async do
@@ -122,7 +122,7 @@ class CancelTest < Minitest::Test
     end
   end
 
-  def test_strikes_the_whole_subtree_at_once
+  def test_cancels_the_whole_subtree_at_once
     log = []
     in_loop do
       task = Heddle.async(name: "top") do
@@ -145,7 +145,7 @@ class CancelTest < Minitest::Test
     assert_equal %i[leaf top], log
   end
 
-  def test_of_itself_strikes_at_the_next_wait
+  def test_of_the_own_task_is_raised_at_the_next_wait
     log = []
     in_loop do
       task = Heddle.async do
@@ -187,7 +187,7 @@ class CancelTest < Minitest::Test
     assert_equal %i[rollback_begins rollback_done timeout], log
   end
 
-  def test_strikes_in_sleep_queue_mutex_io_and_thread_join
+  def test_is_raised_in_sleep_queue_mutex_io_and_thread_join
     reader, writer = IO.pipe
     lock = Thread::Mutex.new
     queue = Thread::Queue.new
@@ -215,7 +215,7 @@ class CancelTest < Minitest::Test
     [reader, writer].each(&:close)
   end
 
-  def test_strikes_in_a_fiber_nested_in_the_task
+  def test_is_raised_in_a_fiber_nested_in_the_task
     log = []
     in_loop do
       task = Heddle.async do

@@ -46,7 +46,7 @@ class ChannelMemoryTest < Minitest::Test
     end
   end
 
-  def test_channel_that_nobody_knows_any_more_keeps_its_waiters
+  def test_unreferenced_channel_keeps_its_waiters
     in_loop do
       taker = Heddle.async { Heddle::Channel.new.pop }
       pusher = Heddle.async { Heddle::Channel.new(0) << 1 }

@@ -84,7 +84,7 @@ class ChannelTest < Minitest::Test
     assert_equal (0...1000).to_a, got.sort
   end
 
-  def test_close_wakes_who_waits_for_an_item
+  def test_close_wakes_receivers
     in_loop do
       channel = Heddle::Channel.new
       tasks = Array.new(3) { Heddle.async { channel.pop } }
@@ -95,7 +95,7 @@ class ChannelTest < Minitest::Test
     end
   end
 
-  def test_close_wakes_who_waits_with_one_and_takes_no_more
+  def test_close_wakes_senders_and_rejects_further_items
     in_loop do
       channel = Heddle::Channel.new(1)
       channel << 1
@@ -138,7 +138,7 @@ class ChannelTest < Minitest::Test
     end
   end
 
-  def test_item_given_to_one_that_is_cancelled_at_that_moment_is_the_next_again
+  def test_item_for_a_receiver_that_is_cancelled_goes_to_the_next_receiver
     in_loop do
       channel = Heddle::Channel.new
       victim = Heddle.async { channel.pop && flunk }
@@ -157,7 +157,7 @@ class ChannelTest < Minitest::Test
     end
   end
 
-  def test_select_takes_what_is_there_in_the_order_of_naming
+  def test_select_prefers_the_first_channel_that_is_ready
     a, b = Heddle::Channel.new, Heddle::Channel.new
     b << :b
     a << :a

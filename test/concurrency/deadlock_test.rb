@@ -64,7 +64,7 @@ class DeadlockTest < Minitest::Test
   end
 
   # Reading a file starts a thread that runs such calls, and that then idles: it can't wake anybody.
-  def test_is_noticed_after_files_were_read
+  def test_is_detected_after_files_were_read
     out = run_ruby(<<~RUBY)
       begin
         Heddle.run { File.read("program.rb") && Heddle::Task.current.scheduler.park }

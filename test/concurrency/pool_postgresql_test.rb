@@ -81,7 +81,7 @@ class PoolPostgresqlTest < Minitest::Test
     end
   end
 
-  def test_those_that_the_server_closed_while_they_were_idle_are_not_handed_out
+  def test_idle_connections_closed_by_the_server_are_not_acquired
     in_loop do
       database = Heddle::Pool.new(max: 3) { connect }
       all = Array.new(3) { database.acquire }

@@ -47,7 +47,7 @@ class PoolTest < Minitest::Test
     end
   end
 
-  def test_does_not_grow_for_users_who_come_one_after_the_other
+  def test_does_not_grow_for_sequential_users
     in_loop do
       pool = new_pool
       100.times { pool.with { turns(1) } }
@@ -71,7 +71,7 @@ class PoolTest < Minitest::Test
     assert_operator most, :>, 4
   end
 
-  def test_serves_who_came_first_first
+  def test_serves_waiters_in_order_of_arrival
     order = []
     in_loop do
       pool = new_pool(max: 1)
@@ -81,7 +81,7 @@ class PoolTest < Minitest::Test
     assert_equal [1, 2, 3, 4, 5, 6], order
   end
 
-  def test_does_not_grow_while_the_resource_refuses_but_serves_on
+  def test_stays_usable_without_growing_while_creation_fails
     refused = 0
     in_loop do
       pool = StillPool.new(max: 10, retry_after: 5) do
@@ -97,7 +97,7 @@ class PoolTest < Minitest::Test
     end
   end
 
-  def test_one_whose_attempt_failed_keeps_its_turn
+  def test_a_waiter_whose_creation_failed_keeps_its_place_in_the_queue
     order = []
     in_loop do
       pool = Heddle::Pool.new { @made.empty? ? new_resource : turns && raise(IOError, "too many connections") }
@@ -113,7 +113,7 @@ class PoolTest < Minitest::Test
     assert_equal %i[tried came_later], order
   end
 
-  def test_when_none_at_all_can_be_made_everybody_gets_the_error
+  def test_all_waiters_get_the_error_when_no_resource_can_be_created
     in_loop do
       pool = Heddle::Pool.new { turns && raise(IOError, "down") }
       messages = Heddle.map(1..5) { assert_raises(IOError) { pool.with { flunk } }.message }
@@ -152,7 +152,7 @@ class PoolTest < Minitest::Test
     end
   end
 
-  def test_one_that_was_just_used_is_not_checked
+  def test_a_recently_used_resource_is_not_checked
     in_loop do
       pool = StillPool.new(check: ->(_) { false }, check_after: 1) { new_resource }
       2.times { assert_equal 1, pool.with(&:number) }
@@ -207,7 +207,7 @@ class PoolTest < Minitest::Test
     end
   end
 
-  def test_is_given_back_when_the_block_is_left_otherwise
+  def test_is_released_when_the_block_is_left_by_throw_or_break
     in_loop do
       pool = new_pool
       assert_equal 1, catch(:out) { pool.with { |resource| throw :out, resource.number } }
@@ -259,7 +259,7 @@ class PoolTest < Minitest::Test
     end
   end
 
-  def test_timeout_says_who_holds_them
+  def test_timeout_error_names_the_holders
     in_loop do
       pool = new_pool(max: 1, name: "things")
       held = Thread::Queue.new
@@ -310,7 +310,7 @@ class PoolTest < Minitest::Test
     end
   end
 
-  def test_only_what_was_lent_can_be_given_back
+  def test_only_acquired_resources_can_be_released
     in_loop do
       pool = new_pool
       one = pool.acquire

@@ -39,7 +39,7 @@ class PromiseTest < Minitest::Test
     assert_equal 7, other.value
   end
 
-  def test_rejected_raises_in_everybody_who_asks
+  def test_rejected_promise_raises_in_every_waiter
     promise = Heddle::Promise.new.reject(KeyError.new("no"))
 
     2.times { assert_equal "no", assert_raises(KeyError) { promise.value }.message }
@@ -53,7 +53,7 @@ class PromiseTest < Minitest::Test
     assert_raises(KeyError) { Heddle::Promise.new.fulfil { raise KeyError }.value }
   end
 
-  def test_is_settled_once
+  def test_promise_can_be_settled_only_once
     promise = Heddle::Promise.new
     refute_predicate promise, :settled?
     promise.resolve(nil)

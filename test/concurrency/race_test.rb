@@ -94,7 +94,7 @@ class RaceTest < Minitest::Test
     assert_equal 2, ended
   end
 
-  def test_nobody_can_not_win
+  def test_an_empty_list_raises_an_argument_error
     assert_raises(ArgumentError) { in_loop { Heddle.race([]) { 1 } } }
   end
 end

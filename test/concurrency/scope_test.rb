@@ -216,14 +216,14 @@ class ScopeTest < Minitest::Test
     assert_equal %i[late after], log
   end
 
-  def test_nothing_can_be_started_in_one_that_has_ended
+  def test_no_task_can_be_started_in_an_ended_scope
     in_loop do
       scope = Heddle.scope(&:itself)
       assert_raises(Heddle::ScopeEnded) { scope.async {} }
     end
   end
 
-  def test_what_is_started_in_a_cancelled_one_does_not_run
+  def test_a_task_started_in_a_cancelled_scope_does_not_run
     in_loop do
       Heddle.scope do |scope|
         scope.cancel

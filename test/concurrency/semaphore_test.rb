@@ -119,7 +119,7 @@ class SemaphoreTest < Minitest::Test
     [0, nil, 1.5].each { |bad| assert_raises(ArgumentError) { Heddle::Semaphore.new(bad) } }
   end
 
-  def test_needs_no_loop_while_nobody_has_to_wait
+  def test_needs_no_loop_without_waiters
     semaphore = Heddle::Semaphore.new(1)
     semaphore.acquire
     error = assert_raises(Heddle::NoLoopError) { semaphore.acquire }

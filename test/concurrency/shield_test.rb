@@ -22,7 +22,7 @@ class ShieldTest < Minitest::Test
     task
   end
 
-  def test_what_is_cancelled_around_it_waits_for_its_end_and_strikes_at_the_next_wait
+  def test_a_cancellation_during_the_block_is_raised_at_the_first_wait_after_it
     log = []
     in_loop do
       gate = Heddle::Promise.new
@@ -39,7 +39,7 @@ class ShieldTest < Minitest::Test
     assert_equal %i[waiting done not_waited], log
   end
 
-  def test_what_was_cancelled_before_it_strikes_before_its_block_begins
+  def test_a_cancellation_before_the_block_is_raised_before_it_begins
     log = []
     in_loop do
       Heddle.scope do |scope|
@@ -54,12 +54,12 @@ class ShieldTest < Minitest::Test
     assert_equal [:after], log
   end
 
-  def test_its_value_is_the_blocks
+  def test_shield_returns_the_blocks_value
     assert_equal 42, in_loop { Heddle.shield { turns && 42 } }
     assert_equal 42, Heddle.shield { 42 }, "outside of a loop"
   end
 
-  def test_a_time_limit_around_it_strikes_after_it_and_one_inside_strikes_there
+  def test_an_outer_time_limit_raises_after_the_block_and_an_inner_one_inside
     log = []
     in_loop do
       assert_raises(Heddle::TimeoutError) do
@@ -112,7 +112,7 @@ class ShieldTest < Minitest::Test
     assert_equal %i[done not_waited went_on], log
   end
 
-  def test_it_holds_while_a_cancelled_task_cleans_up
+  def test_shield_works_in_the_clean_up_of_a_cancelled_task
     log = []
     in_loop do
       entered = Heddle::Promise.new
@@ -147,11 +147,11 @@ class ShieldTest < Minitest::Test
     assert_equal [:went_on], log
   end
 
-  def test_it_does_not_hold_back_timeout_timeout
+  def test_shield_does_not_defer_timeout_timeout
     in_loop { assert_raises(Timeout::Error) { Timeout.timeout(0.001) { Heddle.shield { forever } } } }
   end
 
-  def test_without_a_block_it_says_what_is_missing
+  def test_shield_without_a_block_raises_an_argument_error
     assert_raises(ArgumentError) { Heddle.shield }
   end
 end

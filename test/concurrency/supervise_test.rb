@@ -5,7 +5,7 @@ require_relative "support/loop_helpers"
 class SuperviseTest < Minitest::Test
   include Heddle::LoopHelpers
 
-  def test_failing_task_takes_nobody_with_it
+  def test_failing_task_does_not_cancel_the_others
     log = []
     failures = []
     in_loop do
@@ -22,7 +22,7 @@ class SuperviseTest < Minitest::Test
     assert_equal [%w[bad broken]], failures
   end
 
-  def test_failure_that_nobody_waits_for_is_reported
+  def test_failure_of_an_unawaited_task_is_reported
     _, err = capture_io do
       in_loop { Heddle.supervise { Heddle.async(name: "bad") { raise "broken" } } }
     end
@@ -63,7 +63,7 @@ class SuperviseTest < Minitest::Test
     assert_equal [:cancelled], log
   end
 
-  def test_what_is_no_standard_error_ends_it_all_the_same
+  def test_exception_outside_standard_error_ends_the_scope
     assert_raises(SystemExit) do
       in_loop do
         Heddle.supervise do

@@ -82,7 +82,7 @@ class TaskTest < Minitest::Test
     refute ran
   end
 
-  def test_task_whose_fiber_is_killed_before_it_began_is_cancelled_and_ends_nothing_else
+  def test_task_whose_fiber_is_killed_before_it_began_is_cancelled_alone
     begun = false
     task = nil
     result = Heddle.run do

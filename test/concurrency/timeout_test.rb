@@ -81,7 +81,7 @@ class TimeoutTest < Minitest::Test
     assert_equal [:child], log
   end
 
-  def test_does_not_strike_after_its_block
+  def test_does_not_raise_after_its_block
     in_loop do
       Heddle.timeout(0.005) { turns }
       sleep 0.02
@@ -93,7 +93,7 @@ class TimeoutTest < Minitest::Test
     end
   end
 
-  def test_nothing_left_strikes_at_the_first_wait
+  def test_an_expired_timeout_raises_at_the_first_wait
     in_loop do
       log = []
       [0, -1, -0.5].each do |seconds|

@@ -75,7 +75,7 @@ class TimersTest < Minitest::Test
     refute called
   end
 
-  def test_one_that_is_stopped_keeps_nothing
+  def test_a_stopped_timer_keeps_no_references
     in_loop do
       timer = timers.every(3_600, Prompt.new) { nil }
       timer.stop
@@ -96,7 +96,7 @@ class TimersTest < Minitest::Test
     end
   end
 
-  def test_one_that_stops_itself_where_it_is_posted_does_not_come_again
+  def test_a_timer_that_is_stopped_while_it_is_posted_is_not_repeated
     posted = 0
     receiver = Object.new
     receiver.define_singleton_method(:post) { |timer| (posted += 1) && timer.stop }

@@ -35,7 +35,7 @@ class PoolHeldTest < Minitest::Test
     end
   end
 
-  def test_are_reported_once_with_both_places
+  def test_held_connection_is_reported_once_with_check_out_and_wait_lines
     held(true) do |err, count|
       assert_match(/\Athings: a connection is held for 1\.2 s by a fiber that waits for something else\. /, err)
       assert_match(/Checked out at \S+held_test\.rb:\d+; waits at \S+:\d+\. /, err)
@@ -43,7 +43,7 @@ class PoolHeldTest < Minitest::Test
     end
   end
 
-  def test_one_in_whose_query_its_fiber_waits_is_not_reported
+  def test_connection_whose_fiber_waits_in_a_query_is_not_reported
     held(false) { |err, count| assert_equal ["", 0], [err, count] }
   end
 end

@@ -47,14 +47,14 @@ class PoolLimitTest < Minitest::Test
     assert_equal 40, @limit.value
   end
 
-  def test_is_what_there_is_when_no_more_can_be_made
+  def test_falls_to_the_existing_number_when_a_connection_is_refused
     40.times { step(0.02) }
     @limit.refused(7)
 
     assert_equal 7, @limit.value
   end
 
-  def test_a_pool_for_which_nobody_waits_remembers_no_times
+  def test_a_pool_without_waiters_records_no_times
     in_loop do
       pool = Heddle::Pool.new { Object.new }
       20.times { pool.with {} }

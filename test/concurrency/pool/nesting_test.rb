@@ -40,7 +40,7 @@ class PoolNestingTest < Minitest::Test
     end
   end
 
-  def test_one_that_is_waited_for_only_later_gets_the_error_then
+  def test_a_waiting_child_gets_the_error_when_its_parent_begins_to_wait_for_it
     in_loop do
       things = pool(1)
       Heddle.supervise(on_failure: ->(*) {}) do
@@ -54,7 +54,7 @@ class PoolNestingTest < Minitest::Test
     end
   end
 
-  def test_several_parents_that_hold_all_together_do_not_wait_for_ever
+  def test_one_of_several_parents_that_hold_all_resources_gets_the_error
     in_loop do
       things = pool(3)
       errors = Heddle.map(1..3) do
@@ -105,7 +105,7 @@ class PoolNestingTest < Minitest::Test
     end
   end
 
-  def test_one_that_no_task_with_one_waits_for_is_compared_with_none
+  def test_a_waiter_without_a_waiting_holder_is_checked_against_no_holder
     in_loop do
       things = pool(3)
       gate = Heddle::Promise.new
@@ -120,7 +120,7 @@ class PoolNestingTest < Minitest::Test
     end
   end
 
-  def test_one_taken_in_the_block_of_an_enumerator_is_its_tasks
+  def test_a_resource_acquired_in_an_enumerators_block_belongs_to_the_task
     in_loop do
       things = pool(1)
       rows = Enumerator.new { |row| things.with { row << 1 } }

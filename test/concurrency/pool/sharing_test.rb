@@ -17,7 +17,7 @@ class PoolSharingTest < Minitest::Test
     2.times { |index| @scoreboard.claim(1, index) }
   end
 
-  def test_one_that_can_not_be_made_needs_no_share
+  def test_a_failed_creation_returns_its_share
     in_loop do
       pool = pool_of(0, 1) { raise Failure }
       2.times { assert_raises(Failure) { pool.with { flunk } } }
@@ -54,7 +54,7 @@ class PoolSharingTest < Minitest::Test
     end
   end
 
-  def test_what_is_closed_leaves_room_for_another_worker
+  def test_a_closed_resource_frees_its_share_for_another_worker
     in_loop do
       first, second = [0, 1].map { |slot| pool_of(slot, 2) }
       held = [first.acquire, first.acquire]

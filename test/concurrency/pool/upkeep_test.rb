@@ -44,7 +44,7 @@ class PoolUpkeepTest < Minitest::Test
     end
   end
 
-  def test_makes_what_is_missing_to_the_minimum
+  def test_creates_missing_resources_up_to_the_minimum
     in_loop do
       pool = still(min: 3)
       pool.with {}
@@ -53,7 +53,7 @@ class PoolUpkeepTest < Minitest::Test
     end
   end
 
-  def test_replaces_what_is_old_a_little_earlier_or_later
+  def test_replaces_old_resources_at_jittered_times
     in_loop do
       pool = still(max_age: 100, idle_timeout: nil)
       fill(pool, 10)
@@ -71,7 +71,7 @@ class PoolUpkeepTest < Minitest::Test
     end
   end
 
-  def test_one_that_gets_old_in_use_is_closed_when_it_comes_back
+  def test_a_resource_that_expires_in_use_is_closed_on_release
     in_loop do
       pool = still(max_age: 100)
       pool.with { pool.time = 101 }
@@ -79,7 +79,7 @@ class PoolUpkeepTest < Minitest::Test
     end
   end
 
-  def test_one_that_gets_old_while_idle_is_not_lent
+  def test_a_resource_that_expires_while_idle_is_not_acquired
     in_loop do
       pool = still(max_age: 100, idle_timeout: nil)
       first = pool.with(&:itself)
@@ -104,7 +104,7 @@ class PoolUpkeepTest < Minitest::Test
     assert_equal 0, pool.size
   end
 
-  def test_a_task_waits_for_five_seconds_where_nobody_says_otherwise
+  def test_acquire_waits_for_five_seconds_by_default
     in_loop do
       pool = StillPool.new(max: 1) { Object.new }
       seconds = nil
