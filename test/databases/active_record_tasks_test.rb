@@ -21,11 +21,11 @@ class ActiveRecordTasksTest < Minitest::Test
     assert_equal 1, seen["counted"]
   end
 
-  def test_one_that_was_cancelled_with_its_scope_runs_when_its_result_is_asked_for
+  def test_a_query_cancelled_with_its_scope_runs_when_its_result_is_read
     assert_equal [1], seen["unfinished"]
   end
 
-  def test_one_that_a_time_limit_has_ended_runs_again
+  def test_a_query_ended_by_a_time_limit_runs_again
     assert_equal ["too late", 1], seen["limited"]
   end
 
@@ -48,7 +48,7 @@ class ActiveRecordTasksTest < Minitest::Test
     assert_operator seen["nested_took"], :<, 4, "the time limit for a check-out is 5 s"
   end
 
-  def test_of_tasks_that_hold_all_one_gives_way_when_all_wait_for_their_children
+  def test_one_task_gets_an_error_when_all_holders_wait_for_their_children
     assert_includes seen["nested_later"], "error"
     assert_includes seen["nested_later"], 1
     assert_operator seen["nested_later_took"], :<, 4, "the time limit for a check-out is 5 s"
@@ -71,7 +71,7 @@ class ActiveRecordTasksTest < Minitest::Test
     assert_equal [[1], 1], seen.values_at("in_threads", "threads_tasks")
   end
 
-  def test_the_pool_is_among_those_that_are_told_of
+  def test_the_pool_is_listed_among_the_pools
     pool, = seen["pools"]
 
     assert_equal ["primary writing", "active_record", 3, 3], pool.values_at("pool", "library", "limit", "size")

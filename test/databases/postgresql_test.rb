@@ -51,7 +51,7 @@ class PostgresqlTest < Minitest::Test
   end
 
   # At the limit of fibers. What Ruby says then is raised by its scheduler's hook.
-  def test_a_connection_for_which_no_fiber_can_be_started_is_closed_and_nobody_waits_for_it
+  def test_a_connection_for_which_no_fiber_can_be_started_is_closed_at_once
     Heddle.run do
       connection = Connection.new
       Fiber.stub(:schedule, -> { raise FiberError, "can't alloc machine stack to fiber" }) do

@@ -9,7 +9,7 @@ class SequelBootTest < Minitest::Test
 
   APPLICATION = File.expand_path("sequel.ru", __dir__)
 
-  def test_its_pool_is_among_those_of_status_and_metrics
+  def test_the_sequel_pool_is_listed_in_status_and_metrics
     pools = database_program("sequel_pool_program", "sequel", "pg", limit: 3)
 
     assert_equal [["sequel", 3, 1, 1, 0, 0]],
