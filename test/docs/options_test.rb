@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../../bin/support/options_page"
 
 class PumaPageTest < Minitest::Test
-  def test_the_guide_for_those_who_come_from_puma_is_up_to_date
+  def test_the_guide_for_puma_users_is_up_to_date
     require_relative "../../bin/support/puma_page"
 
     assert_equal Heddle::PumaPage.text, File.read(Heddle::PumaPage::PATH), "run bin/docs"

@@ -36,7 +36,7 @@ class TutorialTest < Minitest::Test
     assert_operator out[/100 answers in ([\d.]+) s/, 1].to_f, :<, 9, "one after the other they would take ten"
   end
 
-  def test_step_03_disconnects_who_says_nothing
+  def test_step_03_disconnects_silent_clients
     serve("03_time_limits.rb", 0, 0.2) do |connect, *|
       client = connect.call
       client.puts("hello")
@@ -46,7 +46,7 @@ class TutorialTest < Minitest::Test
     end
   end
 
-  def test_step_04_a_failing_client_disturbs_nobody
+  def test_step_04_a_failing_client_does_not_affect_others
     serve("04_failures.rb", 0) do |connect, output, *|
       good, bad = connect.call, connect.call
       bad.puts("nonsense")
@@ -57,7 +57,7 @@ class TutorialTest < Minitest::Test
     end
   end
 
-  def test_step_05_everybody_in_the_chat_hears_what_is_said
+  def test_step_05_a_message_reaches_every_chat_client
     serve("05_chat.rb", 0) do |connect, *|
       ann, ben = join_chat(connect, "Ann"), join_chat(connect, "Ben")
       assert_equal "* Ben has come, 2 here\n", ann.gets
