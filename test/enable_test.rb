@@ -35,7 +35,7 @@ class EnableTest < Minitest::Test
     Protection.instance_variable_set(:@registered, @registered)
   end
 
-  def test_what_was_switched_on_is_enabled_until_it_is_switched_off
+  def test_a_protection_is_enabled_until_it_is_switched_off
     assert_equal [:one_switch], Heddle.enable(:one_switch) - @registered.keys
     assert_includes Heddle.enabled, :one_switch
     refute_includes Heddle.enabled, :other_switch
@@ -71,7 +71,7 @@ class EnableTest < Minitest::Test
     refute_predicate @one, :enabled?
   end
 
-  def test_what_a_program_switched_on_itself_stays_on_after_a_block
+  def test_a_protection_enabled_before_a_block_stays_on_after_it
     Heddle.enable(:one_switch)
     Protection.during(%i[one_switch other_switch]) { Heddle.enable(:other_switch) }
 
@@ -93,7 +93,7 @@ class EnableTest < Minitest::Test
     assert_match(/one_switch \(not all of it\)/, Protection.summary)
   end
 
-  def test_an_unknown_name_switches_nothing_on_and_is_told_what_there_is
+  def test_an_unknown_name_enables_nothing_and_the_error_lists_the_known_ones
     error = assert_raises(ArgumentError) { Heddle.enable(:one_switch, :nothing) }
 
     assert_match(/:nothing \(known: .*:one_switch/, error.message)
