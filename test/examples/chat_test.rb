@@ -32,7 +32,7 @@ class ChatExampleTest < Minitest::Test
   # @return [String] what the next message says
   def text(client) = JSON.parse(hear(client).fetch("data")).fetch("text")
 
-  def test_what_one_says_everybody_hears
+  def test_a_message_reaches_every_client
     first, second = Array.new(2) { join }
     say(first, "<b>grüße</b>", name: "Björn")
     heard = [first, second].map { |client| hear(client) }
@@ -52,7 +52,7 @@ class ChatExampleTest < Minitest::Test
     assert_equal "and on", text(late)
   end
 
-  def test_one_who_comes_back_hears_what_was_missed_and_nothing_twice
+  def test_a_reconnecting_client_gets_missed_messages_exactly_once
     first = join
     %w[one two three].each { |word| say(first, word) }
     position = hear(first)["position"]
@@ -62,7 +62,7 @@ class ChatExampleTest < Minitest::Test
     assert hear(join("?since=unknown:1"))["reset"]
   end
 
-  def test_what_is_no_message_closes_the_socket_and_reaches_nobody
+  def test_an_invalid_message_closes_the_socket_and_is_not_delivered
     other = join
     [["{", 1007], ["[]", 1008], ['"name"', 1008], [{ name: "A", text: "x" * 1001 }.to_json, 1008]]
       .each do |sent, code|

@@ -44,7 +44,7 @@ class DeployExampleTest < Minitest::Test
     end
   end
 
-  def test_the_service_is_told_what_heddle_knows_and_waits_long_enough
+  def test_the_unit_file_uses_existing_options_and_a_sufficient_stop_timeout
     unit = file("systemd/shop.service")
     configuration = configuration_of(settings(unit, "ExecStart").first.shellsplit)
 

@@ -51,7 +51,7 @@ class DNSSummariesExampleTest < Minitest::Test
     assert_equal 1, counts.fetch("requests")
   end
 
-  def test_what_there_is_not_is_said_to_be_absent
+  def test_an_absent_name_gets_nxdomain
     start("DELAY" => "0.01")
 
     assert_match(/status: NXDOMAIN.*AUTHORITY: 1/m, dig("nothing.wiki", "TXT"))

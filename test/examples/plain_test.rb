@@ -9,7 +9,7 @@ class PlainExampleTest < Minitest::Test
     @served = ServedExample.shared("plain")
   end
 
-  def test_it_greets
+  def test_the_root_path_greets
     answer = @served.get("/")
 
     assert_equal ["200", "Hello from Heddle\n"], [answer.code, answer.body]
@@ -29,7 +29,7 @@ class PlainExampleTest < Minitest::Test
     assert_operator times.last - times.first, :>, 0.5, "they came together"
   end
 
-  def test_it_echoes_a_body_of_known_length_byte_for_byte
+  def test_a_body_of_known_length_is_echoed_byte_for_byte
     body = Random.new(3).bytes(1_500_000)
     answer = Net::HTTP.post(@served.at("/echo"), body, "content-type" => "application/x-test")
 
@@ -37,7 +37,7 @@ class PlainExampleTest < Minitest::Test
     assert_equal body, answer.body.b
   end
 
-  def test_it_echoes_a_chunked_body_of_curl_byte_for_byte
+  def test_a_chunked_body_of_curl_is_echoed_byte_for_byte
     curl = need_program("curl")
     body = Random.new(4).bytes(700_000)
     echoed, = Open3.capture2(curl, "--silent", "--show-error", "-X", "POST", "-H", "Transfer-Encoding: chunked",
@@ -62,7 +62,7 @@ class PlainExampleTest < Minitest::Test
     assert_predicate status, :success?, served.output
   end
 
-  def test_what_is_not_there_is_a_404_that_says_what_is
+  def test_an_unknown_path_gets_404_with_the_known_paths
     answer = @served.get("/nowhere")
 
     assert_equal "404", answer.code

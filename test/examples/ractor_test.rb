@@ -5,7 +5,7 @@ require_relative "served_example"
 
 # examples/ractor, over real sockets.
 class RactorExampleTest < Minitest::Test
-  def test_it_counts_primes_in_a_ractor
+  def test_primes_are_counted_in_a_ractor
     served = ServedExample.new("ractor")
 
     assert_match(/\A1229 primes up to 10000, counted by ractor [12]\n\z/, served.get("/primes/10000").body)

@@ -24,7 +24,7 @@ class RailsCableTest < Minitest::Test
 
   def client = CableClient.new(@served.uri).tap { |one| @clients << one }
 
-  def test_twenty_clients_are_told_of_a_note
+  def test_a_note_reaches_twenty_clients
     clients = Array.new(20) { client.tap { |one| one.subscribe("NotesChannel") } }
     text = "seen #{SecureRandom.hex(4)}"
     answer = Net::HTTP.post_form(@served.at("/notes"), "text" => text)
@@ -96,7 +96,7 @@ class RailsCableTest < Minitest::Test
     sleep 0.02 until served.output.include?("reloaded") || !served.alive?
   end
 
-  def test_at_a_reload_web_sockets_go_on_until_the_time_is_up_and_are_told_to_connect_anew
+  def test_at_a_reload_web_sockets_stay_open_until_stop_timeout_and_then_reconnect
     environment = environment("production").merge("HEDDLE_STOP_TIMEOUT" => "8")
     own = ServedExample.new("rails_postgresql", bundled: true, environment:)
     one = CableClient.new(own.uri).tap { |client| @clients << client }
@@ -113,7 +113,7 @@ class RailsCableTest < Minitest::Test
     own&.stop
   end
 
-  def test_when_the_server_stops_web_sockets_are_told_to_connect_anew
+  def test_web_sockets_are_asked_to_reconnect_when_the_server_stops
     own = ServedExample.new("rails_postgresql", bundled: true, environment: environment("production"))
     one = CableClient.new(own.uri).tap { |client| @clients << client }
     one.subscribe("NotesChannel")
@@ -127,7 +127,7 @@ class RailsCableTest < Minitest::Test
     own&.stop
   end
 
-  def test_web_sockets_do_not_hold_up_requests_and_close_in_order
+  def test_web_sockets_do_not_delay_requests_and_close_with_a_handshake
     one = client
     codes = []
     seconds = @served.all_at_once(5, "/slow?seconds=2") { |answer| codes << answer.code }

@@ -17,7 +17,7 @@ class RailsPostgresqlTest < Minitest::Test
     @served = board("production")
   end
 
-  def test_nobody_has_set_the_isolation_level_and_it_is_fiber
+  def test_the_isolation_level_defaults_to_fiber
     assert_equal "fiber", @served.get("/levels").body, @served.output
   end
 

@@ -47,7 +47,7 @@ class RailsReloadTest < Minitest::Test
     assert_equal ["200 first Note true"], answers.map { |answer| "#{answer.code} #{answer.body}" }.uniq, @served.output
   end
 
-  def test_code_that_changes_while_fifty_requests_run_is_reloaded_and_nobody_hangs
+  def test_code_that_changes_while_fifty_requests_run_is_reloaded_without_a_hang
     assert_equal "first Note true", @served.get("/levels").body, @served.output
     5.times do |round|
       running = fifty

@@ -12,7 +12,7 @@ module RailsExampleBehaviour
     @served = ServedExample.shared("rails", bundled: true, environment: environment)
   end
 
-  def test_it_renders_its_page_and_is_up
+  def test_the_page_is_rendered_and_the_health_check_passes
     page = @served.get("/")
 
     assert_equal "200", page.code, @served.output
@@ -62,7 +62,7 @@ module RailsExampleBehaviour
     assert_operator times.last - times.first, :>, 0.5, "they came together"
   end
 
-  def test_it_echoes_a_body_byte_for_byte
+  def test_a_body_is_echoed_byte_for_byte
     body = Random.new(5).bytes(300_000)
     answer = Net::HTTP.post(@served.at("/echoes"), body, "content-type" => "application/octet-stream")
 

@@ -103,7 +103,7 @@ class RailsTurboTest < Minitest::Test
     @socket.subscribe(CableSocket.identifier(CHANNEL, signed_stream_name:))["type"]
   end
 
-  def test_a_room_is_heard_with_its_signed_name_only
+  def test_a_room_can_be_subscribed_with_its_signed_name_only
     names = [@room, "secret"].map { |room| @served.get("/rooms/#{room}").body[/signed-stream-name="([^"]+)"/, 1] }
     mine, other = names.map { |name| name.split("--") }
 
