@@ -18,7 +18,7 @@ class HeddleTest < Minitest::Test
     assert_nil Fiber.scheduler
   end
 
-  def test_fibers_outside_the_tree_do_not_hold_up_an_error
+  def test_fibers_outside_the_tree_do_not_delay_an_error
     log = []
     error = assert_raises(KeyError) do
       in_loop do
