@@ -24,7 +24,7 @@ class ClientEventStreamTest < ClientCase
 
   def last_ids(server) = server.received.map { |request| request["Last-Event-ID"] }
 
-  def test_it_goes_on_after_the_last_event_that_was_complete
+  def test_a_reconnect_continues_after_the_last_complete_event
     server = script("#{HEAD}id: 1\ndata: one\n\nid: 2\ndata: tw", "#{HEAD}id: 2\ndata: two\n\nid: 3\n\n")
 
     assert_equal [%w[1 one], %w[2 two]], in_loop { events(server) }
@@ -53,7 +53,7 @@ class ClientEventStreamTest < ClientCase
     assert_equal [["", "one"], ["", "two"]], events(server)
   end
 
-  def test_it_begins_after_an_event_of_the_callers
+  def test_a_stream_begins_after_the_given_event_id
     server = script("#{HEAD}data: one\n\n")
 
     assert_equal [%w[7 one]], events(server, last_id: "7")
@@ -94,7 +94,7 @@ class ClientEventStreamTest < ClientCase
     assert_equal ["one"], found
   end
 
-  def test_other_answers_are_errors
+  def test_a_response_of_another_type_raises
     [hello, "HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n", HEAD.sub("event-stream", "plain")].each do |answer|
       assert_raises(Client::ProtocolError) { events(script(answer)) }
     end

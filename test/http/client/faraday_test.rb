@@ -50,7 +50,7 @@ class FaradayTest < ClientCase
     assert_equal [%w[one two], 200], [pieces, response.status]
   end
 
-  def test_a_proxy_hears_name_and_password_wherever_faraday_has_them
+  def test_proxy_credentials_are_sent_from_url_or_options
     proxy = serve { |socket, request| socket.write(hello(request["proxy-authorization"].to_s)) }
     address = proxy.url.delete_prefix("http://")
 

@@ -265,7 +265,7 @@ class ClientHTTP2Test < ClientCase
     end
   end
 
-  def test_a_server_that_answers_before_it_has_the_body_is_heard
+  def test_an_early_response_is_returned_before_the_body_is_sent
     server = serve_h2(settings: "4:1000") do |peer, _|
       stream = peer.read_request.stream
       peer.send_frame("HEADERS es+eh #{stream} :status=413")
@@ -299,7 +299,7 @@ class ClientHTTP2Test < ClientCase
     assert_equal [1, 3], seen
   end
 
-  def test_a_server_that_refuses_for_ever_is_left
+  def test_a_request_whose_streams_are_always_refused_raises_connection_lost
     server = serve_h2 { |peer, _| peer.reset_all(7) }
 
     error = assert_raises(Client::ConnectionLost) { client(server).post("/", body: "x") }
@@ -392,7 +392,7 @@ class ClientHTTP2Test < ClientCase
   end
 
   # The one who reads waits for input, and what another one flushes makes room without any.
-  def test_a_flush_names_those_who_wait_for_the_room_that_it_makes
+  def test_a_flush_returns_the_waiters_for_freed_room
     server = serve_h2(settings: "000400100000") do |peer, _|
       peer.read_request
       peer.send_frame("WINDOW_UPDATE - 0 #1048576")
@@ -429,7 +429,7 @@ class ClientHTTP2Test < ClientCase
     assert_equal 2, server.connections
   end
 
-  def test_it_works_beside_another_scheduler_of_the_fiber_interface
+  def test_http2_client_works_under_another_fiber_scheduler
     http = client(answering)
 
     assert_equal "hello", scheduled { http.get("/").body }

@@ -39,7 +39,7 @@ class ClientPoolTest < ClientCase
     assert_operator server.connections, :<=, 2
   end
 
-  def test_who_waits_for_a_connection_has_a_limit
+  def test_waiting_for_a_connection_has_a_time_limit
     server = serve { |socket, _| socket.read }
     client = Client.new(server.url, proxy: nil, max_connections: 1, timeout: { pool: 0.05 })
     in_loop do
@@ -95,7 +95,7 @@ class ClientPoolTest < ClientCase
     assert_equal %w[first second], pass_on { |socket| socket.write("first") && socket.close }
   end
 
-  def test_an_answer_that_nobody_has_asked_for_is_not_that_to_the_request_that_waits
+  def test_an_unrequested_response_is_not_given_to_a_waiting_request
     assert_equal %w[first second], pass_on { |socket| socket.write("first#{hello("forged")}") }
   end
 
@@ -229,7 +229,7 @@ class ClientPoolTest < ClientCase
     assert_equal 2, server.connections
   end
 
-  def test_it_works_beside_another_scheduler_of_the_fiber_interface
+  def test_client_works_under_another_fiber_scheduler
     server = echo
     client = Client.new(server.url, proxy: nil)
 

@@ -77,7 +77,7 @@ class ClientProxyTest < ClientCase
     assert_equal "/a via proxy", through(squid).get("#{@target.url}/a").body
   end
 
-  def test_credentials_reach_the_proxy_and_nobody_else
+  def test_credentials_reach_the_proxy_only
     port = tinyproxy("BasicAuth name p%ss".sub("%", "4"))
 
     assert_equal 407, through(port).get("#{@target.url}/").status
@@ -110,7 +110,7 @@ class ClientProxyTest < ClientCase
     assert_match(/refused a tunnel to localhost:2: 403/, error.message)
   end
 
-  def test_nobody_is_at_the_proxys_address
+  def test_an_unreachable_proxy_raises
     assert_raises(Client::ProxyError) { through(1).get("#{@target.url}/") }
   end
 

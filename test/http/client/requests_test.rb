@@ -69,7 +69,7 @@ class ClientRequestsTest < ClientCase
     refute_match(/^X-A: 1|^Accept:/, text)
   end
 
-  def test_what_would_split_a_request_is_refused
+  def test_field_values_that_would_split_a_request_are_rejected
     assert_raises(ArgumentError) { @client.get("/", headers: { "a" => "1\r\nb: 2" }) }
     assert_raises(ArgumentError) { @client.get("/", headers: { "a b" => "1" }) }
     assert_raises(ArgumentError) { @client.get("/ HTTP/1.1\r\nx: y") }

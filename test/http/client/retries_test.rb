@@ -46,7 +46,7 @@ class RetriesTest < ClientCase
     assert_equal 200, client(server, 1).stream(:get, "/", &:status)
   end
 
-  def test_so_often_and_no_more
+  def test_retries_are_limited
     server = serve_answers(busy(504), busy(503), busy(502))
 
     assert_equal 503, client(server, 1).get("/").status
@@ -82,7 +82,7 @@ class RetriesTest < ClientCase
     end
   end
 
-  def test_what_another_try_does_not_mend_is_raised
+  def test_an_error_that_a_retry_can_not_mend_is_raised
     [Client::TLSError, Client::PrivateAddressError, Client::OutcomeUnknown, Client::FirstByteTimeout,
      Client::ProtocolError].each do |error|
       assert_raises(error) { retries(1).head(Asked.new(true, true), Failing.new([error.new])) }

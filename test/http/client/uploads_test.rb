@@ -51,7 +51,7 @@ class UploadsTest < ClientCase
     end
   end
 
-  def test_an_upload_that_nobody_takes_ends_the_connection
+  def test_an_upload_that_the_server_does_not_read_ends_the_connection
     server = serve do |socket, request|
       socket.write(hello("#{request.target} "))
       Thread.stop if request.target == "/first"

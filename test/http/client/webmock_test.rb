@@ -37,7 +37,7 @@ class WebMockTest < ClientCase
     assert_equal(%w[there], Client.default.stream(:get, "http://b.example/") { |response| response.each.to_a })
   end
 
-  def test_what_is_not_stubbed_is_not_sent
+  def test_a_request_without_a_stub_is_not_sent
     assert_raises(WebMock::NetConnectNotAllowedError) { Heddle::HTTP.get("http://nobody.invalid/") }
   end
 

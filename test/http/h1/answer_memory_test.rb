@@ -89,7 +89,7 @@ class AnswerMemoryTest < Minitest::Test
     assert_operator outer, :start_with?, "HTTP/1.1 200 OK\r\n"
   end
 
-  def test_what_the_application_raises_comes_through_and_leaves_nothing
+  def test_an_exception_of_the_application_is_raised_and_leaks_nothing
     error = assert_raises(RuntimeError) { head({ "a" => "1", "b" => Lively.new { raise "mine" } }) }
 
     assert_equal "mine", error.message
@@ -104,7 +104,7 @@ class AnswerMemoryTest < Minitest::Test
     assert_equal "a: 1\r\nb: 2\r\nc: 3\r\n", lines_of(head(headers))
   end
 
-  def test_a_protocol_that_changes_meanwhile_is_sent_as_it_was_checked
+  def test_a_protocol_string_that_changes_is_sent_as_it_was_checked
     protocol = +"websocket"
     headers = { "a" => Lively.new { protocol.replace("x\r\ny: z") && "b" } }
 
@@ -124,7 +124,7 @@ class AnswerMemoryTest < Minitest::Test
   end
 
   # Names that were found right are kept in a table of fixed size.
-  def test_names_that_push_each_other_out_are_still_told_apart
+  def test_names_that_evict_each_other_from_the_cache_stay_distinct
     names = Array.new(2_000) { |number| "x-#{number.to_s(36)}" }
     expected = names.map { |name| "#{name}: #{name}\r\n" }.join
 

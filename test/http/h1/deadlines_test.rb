@@ -194,7 +194,7 @@ class H1DeadlinesTest < Minitest::Test
     end
   end
 
-  def test_a_writer_whose_client_reads_nothing_is_told
+  def test_a_write_to_a_client_that_reads_nothing_times_out
     error = nil
     taken = seconds do
       answer = ->(exchange) { error = assert_raises(Heddle::ClientGone) { loop { exchange.write("x" * 50_000) } } }

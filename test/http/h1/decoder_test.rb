@@ -94,7 +94,7 @@ class DecoderTest < Minitest::Test
     assert_equal 400, decoder.rejection.status, "an endless extension"
   end
 
-  def test_a_body_whose_framing_outweighs_its_data_is_refused
+  def test_a_body_with_more_framing_than_data_is_rejected
     _, decoder, = feed(chunked, ["1\r\nx\r\n" * 4_000])
 
     assert_nil decoder.rejection

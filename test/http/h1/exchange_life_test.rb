@@ -74,7 +74,7 @@ class H1ExchangeLifeTest < Minitest::Test
     end
   end
 
-  def test_nothing_is_something_that_can_be_written
+  def test_empty_strings_and_lists_can_be_written
     output = serve(GET) do |exchange|
       exchange.write("")
       exchange.write([])
@@ -86,7 +86,7 @@ class H1ExchangeLifeTest < Minitest::Test
     assert_equal "a", output
   end
 
-  def test_what_is_no_string_is_refused_whole
+  def test_a_list_with_a_non_string_is_rejected_as_a_whole
     output = serve(GET) do |exchange|
       [["a", nil], nil, 1, [:a]].each { |data| assert_raises(TypeError) { exchange.write(data) } }
       assert_raises(TypeError) { exchange.write_chunk(nil) }
@@ -97,7 +97,7 @@ class H1ExchangeLifeTest < Minitest::Test
   end
 
   # A Connection's way of being given back knows nothing of answers.
-  def test_it_is_given_back_by_an_answer_only
+  def test_an_exchange_is_released_by_its_response_only
     serve(GET) { |exchange| assert_raises(NoMethodError) { exchange.idle! } }
   end
 
@@ -143,7 +143,7 @@ class H1ExchangeLifeTest < Minitest::Test
     end
   end
 
-  def test_a_fiber_that_waits_hears_of_the_end_by_another
+  def test_a_waiting_fiber_is_woken_when_another_ends_the_exchange
     %i[close finish].each do |ending|
       error = nil
       serve(post(100_000), open: true, stream_bodies: true) do |exchange|
@@ -167,7 +167,7 @@ class H1ExchangeLifeTest < Minitest::Test
     assert_raises(IOError) { read_all(body) }
   end
 
-  def test_other_threads_are_turned_away
+  def test_calls_from_other_threads_raise
     serve(GET) do |exchange|
       errors = Thread.new do
         [[:write, "x"], [:write_chunk, "x"], [:drain], [:finish, true, 200], [:reject, 500, "no"], [:close], [:fill, 1],
@@ -186,7 +186,7 @@ class H1ExchangeLifeTest < Minitest::Test
     end
   end
 
-  def test_a_connection_whose_put_off_output_breaks_wakes_who_reads
+  def test_a_failed_deferred_write_wakes_the_reader
     error = nil
     answer = lambda do |exchange|
       exchange.write("x")
@@ -222,7 +222,7 @@ class H1ExchangeLifeTest < Minitest::Test
     end
   end
 
-  def test_who_hears_of_a_rejection_may_close_everything
+  def test_the_rejection_callback_may_close_the_sockets
     scheduled do |scheduler|
       sockets = status = by_admission = nil
       told = lambda do |_, *rest|
@@ -244,7 +244,7 @@ class H1ExchangeLifeTest < Minitest::Test
     end
   end
 
-  def test_who_fails_to_hear_of_a_rejection_harms_nobody
+  def test_an_exception_in_the_rejection_callback_does_not_prevent_the_response
     scheduled do |scheduler|
       engine = Heddle::HTTP::Engine.new(on_rejection: ->(*) { raise "no log" })
       sockets = Heddle::Net::Sockets.new(scheduler, service: engine) { flunk }

@@ -179,7 +179,7 @@ class H1ExchangeTest < Minitest::Test
     assert_includes output, "connection: close\r\n"
   end
 
-  def test_what_the_application_leaves_of_a_body_is_not_taken_for_a_request
+  def test_an_unread_body_is_not_parsed_as_a_request
     output = serve("#{post(6)}GET / #{GET}", open: true)
 
     assert_equal [[200, 200], true], [statuses(output), kept?]
@@ -199,7 +199,7 @@ class H1ExchangeTest < Minitest::Test
     assert_includes output, "connection: close\r\n"
   end
 
-  def test_a_client_that_has_left_is_told_of_to_who_answers_it
+  def test_a_write_to_a_client_that_has_left_raises
     %i[stream tcp].each do |kind|
       error = nil
       answer = lambda do |exchange|

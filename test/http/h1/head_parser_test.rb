@@ -54,7 +54,7 @@ class HeadParserTest < Minitest::Test
     REFUSED_LINES.each { |line, word| assert_rejected 400, request(line:), word }
   end
 
-  def test_what_can_never_become_a_request_is_refused_before_its_end
+  def test_an_invalid_request_is_rejected_before_its_end
     ["\x16\x03\x01", "GET / HTTP/1.1\n", "(", " ", "GET /\0", "\r\n\r\n", "GET / HTTP/1.1\r\n x", "GET /\rx",
      "GET / HTTP/1.1\r\nHost: a\n", "GET / HTTP/1.1\r\nA: \0", "GET / HTTP/1.1\r\nA: b\r\n\tc"].each do |bytes|
       assert_rejected 400, bytes

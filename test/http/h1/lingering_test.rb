@@ -10,7 +10,7 @@ class H1LingeringTest < Minitest::Test
 
   REFUSED = "GET / HTTP/1.1\r\nHost: a b\r\n\r\n"
 
-  def test_what_a_refused_client_sends_is_read_and_thrown_away
+  def test_input_from_a_rejected_client_is_read_and_discarded
     converse(->(_) { flunk }) do |conversation|
       conversation.say(REFUSED)
       conversation.await_end
@@ -101,7 +101,7 @@ class H1LingeringTest < Minitest::Test
     end
   end
 
-  def test_a_malformed_rest_of_a_body_that_nobody_read_does_not_cost_the_answer
+  def test_a_malformed_rest_of_an_unread_body_does_not_prevent_the_response
     answer = ->(exchange) { reply(exchange, "a") }
     converse(answer, body_pause: 0.001, stream_bodies: true, kind: :tcp) do |conversation|
       conversation.client.write("#{CHUNKED}1\r\na\r\n")

@@ -68,7 +68,7 @@ class ParserMemoryTest < Minitest::Test
     assert_equal [400], decoders.map { |decoder| decoder.rejection.status }.uniq
   end
 
-  def test_what_is_not_initialized_or_out_of_bounds_raises
+  def test_uninitialized_objects_and_indexes_out_of_bounds_raise
     assert_raises(ArgumentError) { H1::HeadParser.allocate.parse("GET") }
     parser = H1::HeadParser.new(@configuration)
     assert_raises(ArgumentError) { parser.parse("GET", 4) }

@@ -119,7 +119,7 @@ class H1PipeliningTest < Minitest::Test
   end
 
   # The same after a body that the application has left, which the client ends before it reads the answer.
-  def test_a_large_answer_goes_on_after_a_body_that_nobody_read
+  def test_a_large_response_is_completed_after_an_unread_body
     answered = 0
     answer = ->(exchange) { answer_large(exchange) && answered += 1 }
     converse(answer, reads: false, body_pause: 0.001, stream_bodies: true) do |conversation|
@@ -171,7 +171,7 @@ class H1PipeliningTest < Minitest::Test
     assert_equal ["/1", "1\r\n0\r\n1\r\n1\r\n1\r\n2\r\n0\r\n\r\n", "/3"], bodies(output)
   end
 
-  def test_what_comes_after_the_last_answer_is_not_served
+  def test_requests_after_connection_close_are_not_served
     output = serve("GET /1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n#{get("/2")}", open: true)
 
     assert_equal [%w[/1], 1, false], [bodies(output), conversation.engine.requests, kept?]

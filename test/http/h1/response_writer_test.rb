@@ -44,7 +44,7 @@ class ResponseWriterTest < Minitest::Test
     assert_equal [:close, false], [answer.framing, answer.keep_alive]
   end
 
-  def test_http_one_zero_is_told_that_the_connection_goes_on
+  def test_http_one_zero_gets_connection_keep_alive
     answer = head(200, {}, line: "GET / HTTP/1.0", lines: ["Connection: keep-alive"], length: 1)
 
     assert_includes answer.bytes, "connection: keep-alive\r\n"
@@ -52,7 +52,7 @@ class ResponseWriterTest < Minitest::Test
     refute head(200, {}, line: "GET / HTTP/1.0", length: 1).keep_alive
   end
 
-  def test_closing_is_said_whoever_wants_it
+  def test_connection_close_is_sent_for_each_reason_to_close
     [head(200, {}, length: 1, keep_alive: false), head(200, { "connection" => "Close" }, length: 1),
      head(200, {}, length: 1, lines: ["Connection: close"])].each do |answer|
       assert_includes answer.bytes, "connection: close\r\n"

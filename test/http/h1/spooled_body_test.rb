@@ -143,7 +143,7 @@ class H1SpooledBodyTest < Minitest::Test
     end
   end
 
-  def test_nothing_is_kept_in_memory_where_the_buffer_is_zero
+  def test_a_body_is_written_to_a_file_at_once_with_a_buffer_of_zero
     seen, = upload(post(1, "x"), "#{CHUNKED}0\r\n\r\n", body_buffer: 0)
 
     assert_equal [[true, digest("x".b)], [true, digest("".b)]], seen
@@ -218,7 +218,7 @@ class H1SpooledBodyTest < Minitest::Test
     end
   end
 
-  def test_malformed_chunks_after_what_is_in_the_file_are_refused
+  def test_malformed_chunks_after_the_spooled_part_are_rejected
     output = serve(CHUNKED, chunks(BODY, 10_000).join, "x\r\n", open: true) { flunk }
 
     assert_equal [400], statuses(output)
@@ -288,7 +288,7 @@ class H1SpooledBodyTest < Minitest::Test
     assert_equal [200], statuses(output)
   end
 
-  def test_no_continue_for_what_is_refused
+  def test_a_rejected_request_gets_no_100_continue
     expect = "Host: a\r\nExpect: 100-continue\r\n"
     too_large = post(BODY.bytesize).sub("Host: a\r\n", expect)
 
@@ -314,7 +314,7 @@ class H1SpooledBodyTest < Minitest::Test
     assert_equal [false] * 5, %w[/ /rpcs /rp /live /a/rpc].map(&streamed)
   end
 
-  def test_what_came_before_a_client_left_is_freed_with_the_sockets
+  def test_a_body_of_a_client_that_left_is_freed_with_the_sockets
     converse(->(_) { flunk }) do |conversation|
       conversation.say(post(BODY.bytesize, BODY[0, 100_000]))
     end
