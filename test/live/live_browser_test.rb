@@ -151,7 +151,7 @@ class LiveBrowserTest < Minitest::Test
     end
   end
 
-  def test_a_page_that_was_cut_off_goes_on_with_its_state
+  def test_a_reconnected_page_keeps_its_state
     Notes.mounted = []
     visit("?list=x,y") do
       @browser.click("ul")

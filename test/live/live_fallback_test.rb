@@ -103,7 +103,7 @@ class LiveFallbackTest < Minitest::Test
     end
   end
 
-  def test_a_page_whose_stream_broke_goes_on_with_its_state
+  def test_a_page_keeps_its_state_after_its_stream_broke
     serving_page do
       good = token
       client, first = open_page(token: good)
@@ -155,7 +155,7 @@ class LiveFallbackTest < Minitest::Test
     end
   end
 
-  def test_what_is_no_event_ends_the_stream
+  def test_an_invalid_event_ends_the_stream
     serving_page do
       [["{", nil], [{ event: "exit", values: {} }, nil], ["1", "1"]].each do |first, second|
         client, = open_page
@@ -238,7 +238,7 @@ class LiveFallbackTest < Minitest::Test
     end
   end
 
-  def test_other_requests_for_the_socket_are_told_what_it_speaks
+  def test_other_requests_for_the_socket_get_an_error_that_names_its_protocols
     serving_page do
       assert_equal "426", get("/live").code
       assert_equal "405", Net::HTTP.post(URI("http://127.0.0.1:#{port}/"), "").code

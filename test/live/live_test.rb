@@ -100,7 +100,7 @@ class LiveTest < Minitest::Test
     end
   end
 
-  def test_it_can_be_mounted_below_a_path
+  def test_a_page_can_be_mounted_below_a_path
     serving_page(Rack::URLMap.new("/clicks" => live)) do
       page = get("/clicks?title=A").body
       script = page[/script src="([^"]+)"/, 1]
@@ -115,7 +115,7 @@ class LiveTest < Minitest::Test
   end
 
   # With its script, without comments.
-  def test_it_stays_a_small_library
+  def test_the_client_library_stays_small
     files = Dir[File.expand_path("../../lib/heddle/{live.rb,live/*}", __dir__)]
     lines = files.sum { |file| File.foreach(file).grep_v(%r{\A\s*(#|//|\z)}).size }
 
@@ -139,7 +139,7 @@ class LiveTest < Minitest::Test
     end
   end
 
-  def test_what_is_no_event_is_refused_and_calls_nothing
+  def test_an_invalid_event_is_rejected_and_calls_no_method
     serving_page do
       [["secret"], ["instance_eval", { text: "exit" }], ["add"], ["add", { by: "1; 2" }], ["add", { by: "1", x: "2" }],
        ["name", { text: "a", weight: "nan" }], ["mount", { params: "x" }], [nil], [["add"], { by: "1" }]]
@@ -156,7 +156,7 @@ class LiveTest < Minitest::Test
     end
   end
 
-  def test_what_is_no_message_is_refused
+  def test_an_invalid_message_is_rejected
     serving_page do
       [["{", 1007], ["[]", 1008], ["2", 1008], ["[" * 2_000, 1007], ["\"#{"x" * 20_000}\"", 1009]].each do |sent, code|
         client, = open_page
@@ -289,7 +289,7 @@ class LiveTest < Minitest::Test
     end
   end
 
-  def test_a_page_whose_connection_broke_goes_on_with_its_state
+  def test_a_page_keeps_its_state_after_its_connection_broke
     serving_page do
       good = token
       client, first = open_page(token: good)
@@ -363,7 +363,7 @@ class LiveTest < Minitest::Test
   end
 
   # RSpec::Mocks::MockExpectationError, SystemStackError.
-  def test_a_timer_that_raises_what_is_no_standard_error_ends_its_page_and_not_the_loop
+  def test_a_timer_that_raises_outside_standard_error_ends_its_page_only
     serving_page do
       other, = open_page
       other.text("1")

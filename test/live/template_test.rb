@@ -49,7 +49,7 @@ class LiveTemplateTest < Minitest::Test
     assert_equal "-1-", html("-<%= @nothing %>1-")
   end
 
-  def test_comments_and_escaped_tags_are_text_for_nobody
+  def test_comments_are_dropped_and_escaped_tags_are_kept_as_text
     assert_equal "<%= 1 %>\nx", html("<%# nothing %>\n<%%= 1 %>\n<%= # why\n'x' %>")
   end
 
