@@ -35,7 +35,7 @@ module AdoptTests
     end
   end
 
-  def test_what_came_before_is_served_too
+  def test_input_received_before_the_adoption_is_served
     with_sockets do |sockets|
       mine, client = UNIXSocket.pair
       client.write("early")
@@ -84,7 +84,7 @@ module AdoptTests
     end
   end
 
-  def test_what_is_no_open_socket_is_refused
+  def test_an_object_that_is_not_an_open_socket_is_rejected
     with_sockets do |sockets|
       mine, = UNIXSocket.pair
       mine.close

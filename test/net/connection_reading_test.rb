@@ -57,7 +57,7 @@ module ConnectionReadingTests
     assert_match(/negative/, error.message)
   end
 
-  def test_what_is_pushed_back_comes_first
+  def test_pushed_back_bytes_are_read_first
     read = []
     handler = lambda do |connection|
       connection.unread("")
@@ -97,7 +97,7 @@ module ConnectionReadingTests
     assert_includes [Errno::ECONNRESET, Errno::EPIPE], results[1].class
   end
 
-  def test_a_peer_that_has_said_all_still_gets_its_answer
+  def test_a_peer_that_half_closed_gets_its_response
     input = []
     handler = lambda do |connection|
       input << connection.readpartial(10) << connection.readpartial(10) << connection.readpartial(10)
@@ -113,7 +113,7 @@ module ConnectionReadingTests
     assert_equal ["x", nil, nil], input
   end
 
-  def test_a_unix_peer_that_goes_with_its_last_words
+  def test_the_last_bytes_of_a_closed_unix_peer_are_read
     Dir.mktmpdir do |folder|
       heard = []
       handler = ->(connection) { heard << connection.readpartial(10) << connection.readpartial(10) }

@@ -10,7 +10,7 @@ module ConnectionTests
   # More than any socket buffer takes.
   LARGE = 20_000_000
 
-  def test_a_reset_fails_who_reads_and_who_writes
+  def test_a_reset_raises_in_reader_and_writer
     errors = {}
     handler = lambda do |connection|
       connection.readpartial(1)
@@ -29,7 +29,7 @@ module ConnectionTests
     assert_includes [Errno::ECONNRESET, Errno::EPIPE], errors[:write].class
   end
 
-  def test_one_reads_while_another_writes
+  def test_one_fiber_reads_while_another_writes
     received = +""
     handler = lambda do |connection|
       connection.readpartial(1)
@@ -55,7 +55,7 @@ module ConnectionTests
     assert_equal 6_000_000, received.bytesize
   end
 
-  def test_two_can_neither_read_nor_write_at_once
+  def test_two_fibers_can_neither_read_nor_write_at_once
     errors = []
     handler = lambda do |connection|
       connection.readpartial(1)
@@ -73,7 +73,7 @@ module ConnectionTests
                   "another fiber is writing to this connection already"], errors.map(&:message)
   end
 
-  def test_closing_fails_who_waits
+  def test_closing_raises_in_waiting_fibers
     errors = []
     handler = lambda do |connection|
       connection.readpartial(1)

@@ -69,7 +69,7 @@ module ConnectionWritingTests
     end
   end
 
-  def test_what_is_being_written_may_change_without_being_written
+  def test_changes_to_a_string_after_write_are_not_sent
     list = [+"a" * 10, +"b" * LARGE, +"c" * LARGE, +"d" * 10, +"e"]
     expected = list.join
     serve(writing(list)) do |server|

@@ -65,7 +65,7 @@ class DatagramCollectorTest < Minitest::Test
     assert_operator descriptors, :<, before + 25
   end
 
-  def test_its_memory_is_counted_and_is_gone_after_close
+  def test_memory_of_a_socket_is_reported_and_freed_by_close
     socket = Heddle::Net::DatagramSocket.bind("127.0.0.1", 0)
     empty = ObjectSpace.memsize_of(socket)
     socket.send("self", Heddle::Net::DatagramSocket::Peer.new("127.0.0.1", socket.port))

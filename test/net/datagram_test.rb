@@ -59,7 +59,7 @@ class DatagramTest < Minitest::Test
     assert_equal "IN A LOOP", await_response
   end
 
-  def test_it_waits_under_another_scheduler_thread
+  def test_a_socket_waits_under_another_scheduler
     receiver = Thread.new { @socket.receive { |bytes, peer| @socket.send(bytes, peer) } }
     until_true { receiver.stop? }
     @client.send("awaited", 0)
@@ -68,7 +68,7 @@ class DatagramTest < Minitest::Test
     assert_equal 1, receiver.value
   end
 
-  def test_a_peer_is_who_has_sent
+  def test_the_peer_of_a_datagram_is_its_sender
     @client.send("x", 0)
     @socket.receive do |bytes, peer, truncated|
       assert_equal [Encoding::BINARY, "x", false], [bytes.encoding, bytes, truncated]

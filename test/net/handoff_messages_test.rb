@@ -27,7 +27,7 @@ module HandOverTests
     end
   end
 
-  def test_idle_connections_go_on_elsewhere
+  def test_idle_connections_are_served_by_the_other_process
     two_servers do |first, second|
       clients = Array.new(3) { first.connect }
       clients.each { |client| client.write("a") }
@@ -49,7 +49,7 @@ module HandOverTests
     end
   end
 
-  def test_what_is_served_stays
+  def test_connections_with_a_running_request_are_not_handed_off
     held = []
     serve(handing_over(held)) do |server|
       client = server.connect
@@ -62,7 +62,7 @@ module HandOverTests
     end
   end
 
-  def test_what_nobody_takes_stays_when_there_is_no_room
+  def test_connections_stay_when_the_handoff_socket_is_full
     serve(echo) do |server|
       @giving.setsockopt(:SOCKET, :SNDBUF, 1)
       clients = Array.new(60) { server.connect }
@@ -74,7 +74,7 @@ module HandOverTests
     end
   end
 
-  def test_it_is_told_when_nobody_is_there_to_take_them
+  def test_handing_off_raises_when_no_process_receives
     serve(echo) do |server|
       server.connect
       until_true { server.sockets.connections == 1 }
@@ -86,7 +86,7 @@ module HandOverTests
     @taking = @giving
   end
 
-  def test_what_is_no_connection_is_thrown_away
+  def test_messages_without_a_connection_are_discarded
     serve(echo) do |server|
       io = File.open(File::NULL)
       @giving.sendmsg("of another version", 0, nil, Socket::AncillaryData.unix_rights(io))
@@ -99,7 +99,7 @@ module HandOverTests
     end
   end
 
-  def test_one_that_is_full_leaves_them_to_others
+  def test_sockets_at_their_connection_limit_accept_no_handoff
     serve(echo, max_connections: 1) do |server|
       server.connect
       until_true { server.sockets.connections == 1 }
@@ -120,7 +120,7 @@ module HandOverTests
     end
   end
 
-  def test_who_has_waited_for_less_than_so_long_is_kept
+  def test_shutdown_idle_keeps_connections_idle_for_less_than_the_given_time
     serve(echo) do |server|
       client = server.connect
       until_true { server.sockets.connections == 1 }

@@ -40,7 +40,7 @@ class NetworksTest < Minitest::Test
     refute_includes networks, "127.0.0.1"
   end
 
-  def test_what_is_no_network_is_named
+  def test_an_invalid_network_raises_with_its_text
     ["10.0.0.0/33", "example.com", "", "10.0.0"].each do |wrong|
       error = assert_raises(ArgumentError) { networks("loopback", wrong) }
 
@@ -48,7 +48,7 @@ class NetworksTest < Minitest::Test
     end
   end
 
-  def test_it_is_frozen_and_shareable
+  def test_networks_are_frozen_and_shareable
     assert_predicate networks("loopback"), :frozen?
     assert Ractor.shareable?(networks("private"))
     assert_raises(FrozenError) { networks("loopback").send(:set_up, [], true) }

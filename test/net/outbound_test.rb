@@ -222,7 +222,7 @@ class OutboundTest < Minitest::Test
     @sockets.pop.close
   end
 
-  def test_nobody_listens
+  def test_connecting_raises_when_no_server_listens
     @listener.close
     error = assert_raises(Errno::ECONNREFUSED) { Heddle::Net.connect("127.0.0.1:#{@port}") }
 

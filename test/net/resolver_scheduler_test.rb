@@ -37,7 +37,7 @@ class ResolverSchedulerTest < Minitest::Test
     refute_match(/method redefined/, output)
   end
 
-  def test_a_slow_name_server_delays_nobody_but_the_asker
+  def test_a_slow_name_server_delays_only_the_asking_fiber
     @server.host("slow.example", "192.0.2.1")
     @server.hold
     ticks = 0
@@ -197,7 +197,7 @@ class ResolverSchedulerTest < Minitest::Test
     assert_equal many, found.map(&:ip_address)
   end
 
-  def test_a_lookup_in_libc_holds_up_nobody
+  def test_a_lookup_in_libc_does_not_delay_other_fibers
     gate = Thread::Queue.new
     lookup = ->(_) { gate.pop && [Addrinfo.tcp("192.0.2.44", 0)] }
     nsswitch = File.join(@folder, "nsswitch.conf")

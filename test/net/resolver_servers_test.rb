@@ -187,7 +187,7 @@ class ResolverServersTest < Minitest::Test
     assert_equal ["192.0.2.2"], resolver_for(@server, no_aaaa: true).addresses("web.example")
   end
 
-  def test_who_guesses_ids_is_left_for_tcp
+  def test_guessed_ids_make_the_resolver_switch_to_tcp
     @server.on("web.example") do |query, type, transport|
       next @server.answer(query, "web.example", type) if transport == :tcp
 

@@ -90,7 +90,7 @@ class ResolverSharingTest < Minitest::Test
     assert_equal ["192.0.2.1"], others.last.value
   end
 
-  def test_one_who_is_cancelled_when_his_turn_comes_does_not_keep_the_turn
+  def test_a_waiter_cancelled_at_its_turn_passes_the_turn_on
     flights = Heddle::Net::Resolver::SingleFlight.new
     start = lambda do |waiting, &work|
       thread = in_thread { flights.share(:name, &work) }

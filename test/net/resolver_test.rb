@@ -53,7 +53,7 @@ class ResolverTest < Minitest::Test
     assert_equal [], resolver_for(name_server).addresses("nobody.example")
   end
 
-  def test_what_can_be_no_host_name_is_asked_of_nobody
+  def test_an_invalid_host_name_is_sent_to_no_server
     server = name_server
     resolver = resolver_for(server)
 
@@ -64,7 +64,7 @@ class ResolverTest < Minitest::Test
     assert_empty(server.questions.reject { |question| question.name == "fe80%eth0" })
   end
 
-  def test_numeric_addresses_are_answered_as_given_and_asked_of_nobody
+  def test_numeric_addresses_are_returned_without_a_query
     server = name_server
     resolver = resolver_for(server)
 
@@ -163,7 +163,7 @@ class ResolverTest < Minitest::Test
     assert_match(/dns\.example.*no numeric address/, error.message)
   end
 
-  def test_it_works_in_a_ractor
+  def test_the_resolver_works_in_a_ractor
     server = name_server
     server.host("web.example", "192.0.2.1", "2001:db8::1")
     ractor = Ractor.new(server.port, @hosts) do |port, hosts|

@@ -22,7 +22,7 @@ class RunnerTest < Minitest::Test
     refute_predicate fibers.first, :alive?
   end
 
-  def test_nothing_is_seen_of_another_use
+  def test_a_pooled_fiber_keeps_no_state_of_its_last_use
     [true, false].each do |fiber_pool|
       seen = serve_many(5, fiber_pool:) do |i|
         fiber = Fiber.current
@@ -47,7 +47,7 @@ class RunnerTest < Minitest::Test
     end
   end
 
-  def test_the_storage_of_who_made_the_sockets_is_not_inherited
+  def test_fiber_storage_of_the_creator_is_not_inherited
     seen = nil
     scheduled do |scheduler|
       Fiber[:secret] = "of the server"
@@ -158,7 +158,7 @@ class RunnerTest < Minitest::Test
     refute_same fibers[1], fibers[2]
   end
 
-  def test_many_who_wait_at_once_have_fibers_each_and_few_stay
+  def test_many_waiting_handlers_have_a_fiber_each_and_few_fibers_are_kept
     gate = Thread::Queue.new
     handler = lambda do |connection|
       connection.readpartial(1)
@@ -181,7 +181,7 @@ class RunnerTest < Minitest::Test
     end
   end
 
-  def test_who_became_ready_in_the_same_turn_is_served_by_one_fiber
+  def test_connections_ready_in_the_same_tick_are_served_by_one_fiber
     fibers = []
     serve(seeing { fibers << Fiber.current }) do |server|
       clients = Array.new(30) { server.connect }
@@ -194,7 +194,7 @@ class RunnerTest < Minitest::Test
     assert_operator fibers.uniq.size, :<=, 2
   end
 
-  def test_many_who_wait_begin_in_few_turns
+  def test_many_waiting_connections_begin_within_few_ticks
     gate = Thread::Queue.new
     turns = 0
     began = []

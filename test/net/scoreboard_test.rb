@@ -51,7 +51,7 @@ class BoardTest < Minitest::Test
     assert_nil scoreboard.read(0)
   end
 
-  def test_what_is_no_board_is_refused
+  def test_a_file_that_is_not_a_scoreboard_is_rejected
     reader, writer = IO.pipe
     file = Tempfile.create("scoreboard")
     file.write("x" * 1_000)
@@ -128,7 +128,7 @@ class BoardTest < Minitest::Test
     end
   end
 
-  def test_one_that_accepts_nothing_is_left_nothing
+  def test_no_connection_is_left_for_a_worker_that_does_not_accept
     scoreboard = Scoreboard.new(2)
     listener = TCPServer.new("127.0.0.1", 0)
     serve(echo, listener:) do |first|

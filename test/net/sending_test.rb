@@ -110,7 +110,7 @@ module SendingTests
   end
 
   # Only those that have something to say are looked at in the next turn, whoever else is behind.
-  def test_slow_readers_hold_up_nobody
+  def test_slow_readers_do_not_delay_others
     scheduled do |scheduler|
       engine = Heddle::HTTP::Engine.new
       sockets = Heddle::Net::Sockets.new(scheduler, set:, service: engine) do |exchange|

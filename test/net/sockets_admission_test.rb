@@ -75,7 +75,7 @@ module SocketsAdmissionTests
     end
   end
 
-  def test_a_limit_that_is_raised_lets_in_as_many_and_one_that_comes_down_interrupts_nobody
+  def test_a_raised_limit_admits_waiting_requests_and_a_lowered_one_interrupts_none
     gated do |server, gate, sockets|
       sockets.limit = 1
       ask(server, *"a".."h")
@@ -101,7 +101,7 @@ module SocketsAdmissionTests
     end
   end
 
-  def test_a_full_queue_takes_nobody
+  def test_a_full_queue_rejects_requests
     gated do |server, gate, sockets|
       sockets.limit = 1
       sockets.queue(2, nil)
@@ -136,7 +136,7 @@ module SocketsAdmissionTests
     end
   end
 
-  def test_what_is_refused_all_at_once
+  def test_end_queue_rejects_all_waiting_requests
     gated do |server, _, sockets|
       sockets.limit = 1
       clients = ask(server, *"a".."d")

@@ -143,7 +143,7 @@ module SocketsEndTests
     assert_predicate serving, :closed?
   end
 
-  def test_the_loop_ends_without_those_who_have_nothing_to_do
+  def test_the_loop_ends_while_runners_are_idle
     in_thread do
       scheduler = Heddle::Scheduler.new
       Fiber.set_scheduler(scheduler)

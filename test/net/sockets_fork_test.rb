@@ -34,7 +34,7 @@ class SocketsForkTest < Minitest::Test
   end
 
   # Its fiber goes on in the child, where those that served beside it are gone, records and all.
-  def test_who_serves_in_the_child_ends_there_in_peace
+  def test_a_handler_that_forks_ends_cleanly_in_the_child
     output, status = ruby(<<~'RUBY')
       require "socket"
       require "heddle/net/sockets"

@@ -71,7 +71,7 @@ class SocketsLimitsTest < Minitest::Test
     end
   end
 
-  def test_no_stack_for_a_fiber_delays_a_connection_and_harms_nobody
+  def test_a_connection_is_served_later_when_no_fiber_stack_can_be_mapped
     output, status = ruby(<<~'RUBY')
       require "socket"
       require "heddle/net/sockets"

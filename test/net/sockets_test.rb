@@ -51,7 +51,7 @@ module SocketsTests
     end
   end
 
-  def test_a_connection_object_is_of_no_use_once_it_was_given_back
+  def test_a_released_connection_object_raises
     errors = []
     handler = lambda do |connection|
       connection.readpartial(10)
@@ -75,7 +75,7 @@ module SocketsTests
     errors.each { |error| assert_match(/closed, or was released/, error.message) }
   end
 
-  def test_what_was_pushed_back_is_served_at_once
+  def test_pushed_back_input_is_served_at_once
     served = []
     handler = lambda do |connection|
       input = connection.readpartial(100)
@@ -153,7 +153,7 @@ module SocketsTests
     assert_equal 1, calls
   end
 
-  def test_last_words_are_heard
+  def test_bytes_sent_before_a_close_are_read
     heard = []
     handler = lambda do |connection|
       heard << connection.readpartial(100) << connection.readpartial(100)
@@ -191,7 +191,7 @@ module SocketsTests
     assert_match(/broken block/, err)
   end
 
-  def test_a_block_that_waits_holds_nobody_up
+  def test_a_waiting_block_does_not_delay_other_connections
     gates = Hash.new { |hash, key| hash[key] = Thread::Queue.new }
     handler = lambda do |connection|
       input = connection.readpartial(10)
@@ -232,7 +232,7 @@ module SocketsTests
     errors.each { |error| assert_match(/another thread/, error.message) }
   end
 
-  def test_mistakes_are_told
+  def test_wrong_arguments_raise
     scheduled do |scheduler|
       assert_raises(ArgumentError) { Heddle::Net::Sockets.new(scheduler) }
       assert_raises(ArgumentError) { Heddle::Net::Sockets.new(scheduler, max_connections: 0) { nil } }

@@ -53,7 +53,7 @@ module TLSTests
     client
   end
 
-  def test_what_is_sent_comes_back
+  def test_bytes_are_echoed_over_tls
     serve_tls(echo) do |server|
       client = client_of(server)
       ["a", "b" * 10_000, "c" * 100_000].each do |text|
@@ -84,7 +84,7 @@ module TLSTests
     end
   end
 
-  def test_ticket_keys_stay_for_their_time_and_are_renewed_by_who_has_made_them_only
+  def test_ticket_keys_live_for_their_time_and_only_their_creator_renews_them
     serve_tls(echo) do |_server|
       refute Heddle::Net::TLS::TicketKeys.renew(3_600)
       child = fork { exit!(Heddle::Net::TLS::TicketKeys.renew(0) ? 1 : 0) }
@@ -155,7 +155,7 @@ module TLSTests
     end
   end
 
-  def test_what_is_no_handshake_fails_and_is_counted
+  def test_invalid_handshake_bytes_fail_and_are_counted
     serve_tls(echo) do |server|
       ["\x16\x03\x01\x00\x05hello".b, "\x00".b * 40].each do |bytes|
         client = server.connect
@@ -208,7 +208,7 @@ module TLSTests
     end
   end
 
-  def test_one_name_may_have_keys_of_two_types
+  def test_a_host_name_may_have_keys_of_two_types
     rsa = TestCertificates.make("localhost", key: OpenSSL::PKey::RSA.new(2_048))
     serve_tls(echo, tls: acceptor(Shown.pair, rsa)) do |server|
       { "aECDSA" => "id-ecPublicKey", "aRSA" => "rsaEncryption" }.each do |cipher, type|
@@ -265,7 +265,7 @@ module TLSTests
   end
 
   # On a busy machine a handshake takes longer than the usual ten seconds then.
-  def test_it_survives_the_collector_in_every_step
+  def test_tls_survives_garbage_collection_in_every_step
     serve_tls(echo, handshake_timeout: self.class::LIMIT) do |server|
       GC.stress = true
       client = client_of(server)

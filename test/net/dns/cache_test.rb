@@ -38,7 +38,7 @@ class DNSCacheTest < Minitest::Test
     refute_nil cache.fetch(1)
   end
 
-  def test_what_is_stored_again_counts_once
+  def test_an_answer_stored_twice_counts_once
     cache = cache()
     2.times { cache.store(1, answer) }
     bytes = cache.bytes

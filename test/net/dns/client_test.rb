@@ -208,7 +208,7 @@ class DNSClientTest < Minitest::Test
     end
   end
 
-  def test_what_can_not_be_asked_is_named
+  def test_an_invalid_question_raises_with_its_name
     client = DNS::Client.new("127.0.0.1")
 
     assert_match(/"MXX" is not a DNS record type/, assert_raises(ArgumentError) do

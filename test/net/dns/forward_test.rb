@@ -70,7 +70,7 @@ class DNSForwardTest < Minitest::Test
     end
   end
 
-  def test_who_asks_for_no_recursion_is_refused
+  def test_a_query_without_recursion_desired_is_refused
     forwarding(->(query) { query.answer("192.0.2.1") }) do |front, asked|
       assert_equal :REFUSED, front.ask("a.test", :A, recursion: false).rcode
       assert_empty asked

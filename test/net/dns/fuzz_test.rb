@@ -8,7 +8,7 @@ require_relative "support/fuzzed_packets"
 class DNSFuzzTest < Minitest::Test
   include Heddle::TestHelpers::DNSCase
 
-  def test_whatever_comes_each_query_gets_one_response_and_nothing_else_any
+  def test_each_fuzzed_query_gets_one_response_and_other_input_none
     zone = DNS::Zone.new("test", primary: "ns.test", contact: "dns.test")
     serving(->(query) { zone.answer(query) || query.answer("x" * 600, type: :TXT) }) do |dns|
       rcodes = [1, 2, 3].map { |seed| Heddle::TestHelpers::Fuzzing.new(dns.port, seed).run(1_000) }

@@ -31,7 +31,7 @@ class DNSRateLimitTest < Minitest::Test
     assert_nil judge("2001:db8:0:100::1")
   end
 
-  def test_it_comes_back_with_time
+  def test_the_rate_recovers_with_time
     5.times { judge("192.0.2.1") }
     @now += 0.4
 
@@ -48,7 +48,7 @@ class DNSRateLimitTest < Minitest::Test
     assert_equal 0, @limit.size
   end
 
-  def test_so_many_networks_are_remembered_and_no_more
+  def test_the_number_of_remembered_networks_is_bounded
     (RateLimit::NETWORKS + 10).times { |number| @limit.judge([0x0a00_0000 + (number << 8)].pack("N")) }
 
     assert_equal RateLimit::NETWORKS, @limit.size
@@ -74,7 +74,7 @@ class DNSRateLimitTest < Minitest::Test
     end
   end
 
-  def test_a_rate_that_is_none_is_named
+  def test_an_invalid_rate_raises_with_its_value
     [0, -1, 1.5, "5"].each do |rate|
       error = assert_raises(ArgumentError) { DNS::Server.new("127.0.0.1:0", rate:) { nil } }
 

@@ -54,7 +54,7 @@ class DNSRulesTest < Minitest::Test
     port&.close
   end
 
-  def test_what_can_not_be_read_gets_formerr_with_its_id
+  def test_a_malformed_query_gets_formerr_with_its_id
     whole = DNS::Message.query("a.test", :A, edns: nil).encode
     header = whole.byteslice(0, 12)
     broken = [
@@ -162,7 +162,7 @@ class DNSRulesTest < Minitest::Test
     end
   end
 
-  def test_what_is_only_additional_is_left_out_without_truncation
+  def test_additional_records_are_left_out_without_truncation
     more = lambda do |query|
       query.answer("192.0.2.1")
       80.times { |number| query.add(:additionals, DNS::Record.of("n#{number}.test", :A, 60, "192.0.2.2")) }

@@ -9,7 +9,7 @@ require_relative "support/dns_case"
 class DNSServerTest < Minitest::Test
   include Heddle::TestHelpers::DNSCase
 
-  def test_slow_answers_hold_up_nothing
+  def test_slow_responses_do_not_delay_others
     gate = Thread::Queue.new
     serving(->(query) { query.answer(query.name == "slow.test" ? gate.pop : "192.0.2.1") }) do |dns|
       slow = Thread.new { dns.ask("slow.test", :A) }
@@ -79,7 +79,7 @@ class DNSServerTest < Minitest::Test
     serving(->(_) {}) { |dns| assert_equal :REFUSED, dns.ask("a.test", :A).rcode }
   end
 
-  def test_queries_can_be_matched_and_told_by_network
+  def test_queries_can_be_matched_by_network
     program = lambda do |query|
       case query
       in { name: /\A(.+)\.wiki\z/, type: :TXT } then query.answer(Regexp.last_match(1))
