@@ -42,7 +42,7 @@ class OffloadCallTest < Minitest::Test
     assert_equal([[4, true]] * 10, in_loop { Heddle.map(1..10) { NativeCalls.set_errno(4) } })
   end
 
-  def test_the_others_have_turns_while_a_call_waits
+  def test_other_fibers_run_during_an_offloaded_call
     turns = in_loop do
       call = Heddle.async { NativeCalls.meet(2) }
       until_inside 1

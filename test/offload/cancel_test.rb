@@ -49,7 +49,7 @@ class OffloadCancelTest < Minitest::Test
   end
 
   # The first signal may come just before the system call that it is to interrupt.
-  def test_a_call_is_told_to_end_until_it_does
+  def test_the_unblocking_function_is_called_until_the_call_ends
     took = seconds do
       in_loop { assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.02) { NativeCalls.doze(LONG) } } }
     end
@@ -193,7 +193,7 @@ class OffloadCancelTest < Minitest::Test
     assert_equal [:cancelled, false], events
   end
 
-  def test_what_such_a_call_did_not_raise_is_raised_where_its_library_takes_interrupts
+  def test_a_pending_interrupt_is_raised_where_the_library_checks_for_interrupts
     events = []
     in_loop do
       task = Heddle.async do

@@ -50,7 +50,7 @@ class OffloadDescriptorsTest < Minitest::Test
     end
   end
 
-  def test_each_of_several_waiters_hears_of_the_close
+  def test_each_of_several_waiters_is_woken_by_the_close
     locked do |file|
       in_loop do
         waiters = Array.new(3) { wait_for_lock(file) }
@@ -130,7 +130,7 @@ class OffloadDescriptorsTest < Minitest::Test
     assert_equal "false\n\"stream closed in another thread\"\n0\n", output
   end
 
-  def test_unlocking_and_trying_never_queue_behind_those_who_wait
+  def test_unlock_and_trylock_never_wait_behind_blocked_calls
     output = offloading(<<~RUBY, options: ", threads: 1")
       #{BUSY}
         other = File.open(lock.path)
@@ -146,7 +146,7 @@ class OffloadDescriptorsTest < Minitest::Test
     assert_equal "false\n0\n0\n", output
   end
 
-  def test_what_children_close_is_theirs
+  def test_descriptors_closed_in_a_child_stay_open_in_the_parent
     locked do |file, holder|
       in_loop do
         waiter = wait_for_lock(file)

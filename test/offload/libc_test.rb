@@ -111,7 +111,7 @@ class OffloadLibcTest < Minitest::Test
     assert_equal "[:told, 1]\n", output
   end
 
-  def test_a_library_that_fiddle_loads_later_is_led
+  def test_calls_of_a_library_loaded_later_by_fiddle_are_intercepted
     output, status = ruby(<<~RUBY, NativeCallsLibrary.path)
       require "heddle"
       require "fiddle"
@@ -125,7 +125,7 @@ class OffloadLibcTest < Minitest::Test
   end
 
   # It is for other libraries to say what they load.
-  def test_a_library_that_ffi_loads_later_is_led
+  def test_calls_of_a_library_loaded_later_by_ffi_are_intercepted
     Dir.mktmpdir do |folder|
       names = %w[ffi_c native_calls_a native_calls_b].map { |name| "#{folder}/#{name}.so" }
       names.each { |name| FileUtils.cp(NativeCallsLibrary.path, name) }
@@ -144,7 +144,7 @@ class OffloadLibcTest < Minitest::Test
   end
 
   # The second time it may come to lie at the place of the first one.
-  def test_a_library_that_is_unloaded_and_loaded_again_is_led_again
+  def test_calls_of_a_reloaded_library_are_intercepted_again
     output, status = ruby(<<~RUBY, NativeCallsLibrary.path)
       require "heddle"
       require "fiddle"

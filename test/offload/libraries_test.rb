@@ -51,7 +51,7 @@ class OffloadLibrariesTest < Minitest::Test
     assert_operator turns, :>=, 2
   end
 
-  def test_the_progress_of_a_key_is_told_to_its_own_fiber
+  def test_key_generation_progress_runs_in_the_calling_fiber
     in_loop do
       here = Fiber.current
       fibers = []

@@ -198,14 +198,14 @@ class OffloadPassThroughTest < Minitest::Test
     end
   end
 
-  def test_the_loops_own_library_is_never_led
+  def test_calls_of_heddles_own_library_are_never_intercepted
     libraries = Heddle::Offload.libraries.map { |library| File.basename(library[:path]) }
 
     assert_empty libraries.grep(/heddle/)
     assert_includes libraries.map { |file| file[/\A\w+/] }, "native_calls"
   end
 
-  def test_a_library_is_led_before_its_init_runs
+  def test_a_library_is_intercepted_before_its_init_runs
     output = offloading("Heddle.run { p NativeCalls.same_thread? }")
 
     assert_equal "false\n", output
@@ -220,7 +220,7 @@ class OffloadPassThroughTest < Minitest::Test
     end
   end
 
-  def test_a_library_that_was_loaded_before_is_led
+  def test_a_library_loaded_before_heddle_is_intercepted
     output, = ruby("require 'heddle'; require ARGV[0]; Heddle.enable(:offload, allow: 'native_calls'); " \
                    "Heddle.run { p NativeCalls.same_thread? }", NativeCallsLibrary.path)
 

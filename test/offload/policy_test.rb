@@ -202,7 +202,7 @@ class OffloadPolicyTest < Minitest::Test
     assert_equal :waits, sleeping[:class]
   end
 
-  def test_the_status_tells_what_is_on_and_where
+  def test_the_status_names_the_enabled_parts_and_libraries
     status = Heddle::Offload.status
 
     assert status[:on]

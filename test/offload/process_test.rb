@@ -47,7 +47,7 @@ class OffloadProcessTest < Minitest::Test
     assert_equal "[2, true]\n[3, true]\nfalse\n0\n", output
   end
 
-  def test_a_child_forked_in_a_callback_is_told
+  def test_a_child_forked_in_a_callback_gets_a_thread_error
     output = offloading <<~RUBY
       Heddle.run do
         pid = nil

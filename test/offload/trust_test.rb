@@ -25,7 +25,7 @@ class OffloadTrustTest < Minitest::Test
 
   # -- the classes ---------------------------------------------------------------------------------------------------
 
-  def test_what_imports_nothing_about_threads_is_judged_safe_and_offloaded
+  def test_a_library_without_thread_imports_is_judged_safe_and_offloaded
     output = trusting("plain_calls", <<~RUBY)
       Heddle.run { PlainCalls.sleep_for(0.001) }
       #{library("plain_calls.so")}
@@ -35,7 +35,7 @@ class OffloadTrustTest < Minitest::Test
     assert_equal "[:judged_safe, nil]\n1\n", output
   end
 
-  def test_what_has_locks_with_an_owner_runs_in_place_and_says_why
+  def test_a_library_with_owned_locks_runs_in_place_with_a_reason
     output = trusting("thread_bound", <<~RUBY)
       Heddle.run { ThreadBound.lock }
       #{library("thread_bound.so")}
@@ -72,7 +72,7 @@ class OffloadTrustTest < Minitest::Test
   end
 
   # Once a function, with the line that allows it.
-  def test_what_holds_up_the_loop_in_place_is_named_with_the_line_that_allows_it
+  def test_a_slow_call_in_place_is_reported_with_the_line_that_allows_it
     output = trusting("native_calls", <<~RUBY)
       Heddle.enable(:stall_report, threshold: 0.03)
       $stderr = $stdout
@@ -178,7 +178,7 @@ class OffloadTrustTest < Minitest::Test
     assert_equal "[:raised, 1, 1]\ntrue\n", output
   end
 
-  def test_what_openssl_says_of_an_error_is_complete
+  def test_openssl_error_messages_are_complete_after_an_offloaded_call
     output = trusting("plain_calls", <<~'RUBY')
       require "openssl"
       message = -> do

@@ -13,7 +13,7 @@ class OffloadWithoutImportsTest < Minitest::Test
 
   def without_imports(program, *arguments) = offloading(program, *arguments, env: OFF)
 
-  def test_no_library_is_led_and_the_status_says_why
+  def test_no_library_is_intercepted_and_the_status_says_why
     output = without_imports(<<~RUBY)
       Heddle.run { p NativeCalls.same_thread? }
       p Heddle::Offload.libraries, Heddle::Offload.libc_libraries
@@ -50,7 +50,7 @@ class OffloadWithoutImportsTest < Minitest::Test
   end
 
   if RUBY_VERSION >= "3.4"
-    def test_what_ruby_hands_to_the_scheduler_is_offloaded
+    def test_calls_that_ruby_passes_to_the_scheduler_are_offloaded
       Dir.mktmpdir do |folder|
         output = without_imports(<<~RUBY, File.join(folder, "fifo"))
           require "zlib"
