@@ -49,10 +49,8 @@ module Heddle
       # {install}, and everything else that a server needs whose requests are fibers.
       #
       # @param fibers [Boolean]
-      # @param report_held [Boolean] are connections of Active Record and Sequel reported that are held for nothing?
       # @return [void]
-      def start(fibers:, report_held: false)
-        HeldConnections.report = report_held
+      def start(fibers:)
         install
         ::Sequel.extension(:fiber_concurrency) if fibers && defined?(::Sequel::Database)
       end

@@ -77,6 +77,10 @@ module Heddle
         limit_threads(@thread_limit = threads)
       end
 
+      # @api private
+      # @param workers [Integer] processes that share the container's limit of tasks; a limit that was set stays
+      def share_threads(workers) = limit_threads(@thread_limit ||= ThreadLimit.default(workers:))
+
       # While the block runs, messages go to this callable instead of $stderr.
       # @param tell [#call] called with a line, in a fiber of a loop
       # @return what the block returns
@@ -126,7 +130,7 @@ module Heddle
       def threads_used_up(scheduler)
         limit = threads[:limit]
         line = "all #{limit} offload threads are at work: native calls queue until others end " \
-               "(offload_threads, docs/offload.md#how-many-threads)"
+               "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)"
         scheduler.spawn(-> { @tell.call(line) })
       end
 

@@ -16,6 +16,7 @@ require "heddle/options/control"
 require "heddle/options/admission"
 require "heddle/options/protection"
 require "heddle/options/isolation"
+require "heddle/options/removed"
 
 module Heddle
   # All options of the server, by subject. A file of options/ has each one's name, unit, default, bounds and text.
@@ -33,8 +34,8 @@ module Heddle
     # The options of a configuration file: all but its own path.
     IN_FILE = ALL.reject { |option| option.name == :config }.freeze
     # Options that a reload does not change: the master's sockets and files stay.
-    AT_START = %i[bind port backlog reuse_port pidfile pubsub pubsub_name pubsub_stored pubsub_memory
-                  pubsub_history pubsub_history_age pubsub_topics].freeze
+    AT_START = %i[bind port backlog pidfile pubsub pubsub_name pubsub_memory pubsub_history
+                  pubsub_history_age].freeze
     BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
 
     # Environment variables of Heddle's that are no options, each with what reads it; a name that ends in `_` stands
@@ -56,16 +57,5 @@ module Heddle
 
     # @return [Array<String>] every variable that an option reads
     def self.variables = ALL.flat_map { |option| option.variables + option.conditions.keys }
-
-    # @return [String] a table for the documentation
-    def self.markdown
-      rows = ALL.map do |option|
-        negated = "--no-#{option.flag.delete_prefix("--")}" if option.unit == :switch
-        flags = [option.short, option.flag, negated].compact.map { |text| "`#{text}`" }.join(", ")
-        variables = option.variables.map { |text| "`#{text}`" }.join(", ")
-        "| #{flags} | #{variables} | #{option.default_text} | #{option.text} |"
-      end
-      ["| flag | environment | default | what it does |", "| - | - | - | - |", *rows].join("\n") << "\n"
-    end
   end
 end

@@ -13,7 +13,6 @@ module Heddle
   class Server
     autoload :Admission, "heddle/server/admission"
     autoload :AdmissionPolicy, "heddle/server/admission_policy"
-    autoload :AltSvc, "heddle/server/alt_svc"
     autoload :AppLoader, "heddle/server/app_loader"
     autoload :Bind, "heddle/server/bind"
     autoload :BootError, "heddle/server/boot_error"
@@ -130,10 +129,10 @@ module Heddle
       open if @listeners.empty?
       Isolation.start(@configuration.isolate, warnings: @configuration.environment == "development")
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
-      Databases.start(fibers: @configuration.mode == :fiber, report_held: @configuration.report_held_connections)
+      Databases.start(fibers: @configuration.mode == :fiber)
       JIT.enable
       require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
-      DescriptorLimit.lift if @configuration.descriptor_limit == :hard
+      DescriptorLimit.lift
       Server.load_everything
       @mode = mode = Modes.of(@configuration, @log)
       join_cluster(mode.servings) if @scoreboard_slot
@@ -241,7 +240,7 @@ module Heddle
       require "heddle/offload"
       Offload.name_libraries(allow: @configuration.offload_allow, deny: @configuration.offload_deny,
                              libc: @configuration.offload_libc)
-      Offload.thread_limit = @configuration.offload_thread_limit
+      Offload.share_threads(@configuration.worker_count)
     rescue ArgumentError => e
       raise BootError, "#{Options::BY_NAME.fetch(:offload_libc).flag}: #{e.message}"
     end

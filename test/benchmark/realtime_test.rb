@@ -23,7 +23,7 @@ class RealtimeBenchmarkSuiteTest < Minitest::Test
 
   def setup
     @suite = Bench::Suite.load("realtime")
-    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
   end
 
   def test_each_application_is_there

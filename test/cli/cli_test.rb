@@ -49,7 +49,7 @@ class CLITest < Minitest::Test
       status, output, = run_cli("help", name)
 
       assert_equal 0, status
-      assert_match(/\Astop_timeout: how long /, output)
+      assert_match(/\Astop_timeout: time for running requests .*\. Raise it when /, output)
       ["30 s", "--stop-timeout SECONDS", "HEDDLE_STOP_TIMEOUT", "stop_timeout 30", "from 0 to 86400"]
         .each { |text| assert_includes output, text }
     end
@@ -90,7 +90,7 @@ class CLITest < Minitest::Test
     assert_misused(/serve takes one file, but got a.ru, b.ru/, "serve", "a.ru", "b.ru")
     assert_misused(/demo takes no file, but got a.ru/, "demo", "a.ru")
     assert_misused(/--bind must be host:port/, "serve", "-b", "a:b")
-    assert_misused(/--workers must be from 0 to 32, but is 99/, "serve", "-w", "99")
+    assert_misused(/--reserve-workers must be from 0 to 8, but is 9/, "serve", "--reserve-workers", "9")
   end
 
   def test_a_closed_output_is_reported_in_one_line

@@ -10,7 +10,7 @@ class BoardGameTest < Minitest::Test
   KEPT = 100
 
   def setup
-    Heddle::PubSub::History.open(16 << 20, 1024, KEPT, 300)
+    Heddle::PubSub::History.open(16 << 20, KEPT, 300)
   end
 
   def publish(move, at, topic = Game::TOPIC) = Heddle::PubSub.publish(topic, { move:, at: })

@@ -221,7 +221,7 @@ class LiveFallbackTest < Minitest::Test
   end
 
   def test_messages_have_a_size_and_a_rate
-    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(1 << 20, 100, 300)
     send = lambda do |key, message|
       post = { "REQUEST_METHOD" => "POST", "PATH_INFO" => "/live", "HTTP_X_STREAM_KEY" => key }
       live.call({ **post, "rack.input" => StringIO.new(message) }).first

@@ -36,7 +36,7 @@ class OffloadThreadLimitTest < Minitest::Test
     RUBY
 
     assert_equal "heddle: all 16 offload threads are at work: native calls queue until others end " \
-                 "(offload_threads, docs/offload.md#how-many-threads)\n" \
+                 "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)\n" \
                  "[16, 384, 16]\ntrue\ntaken back\n384\n[0]\n", output
   end
 

@@ -10,7 +10,7 @@ class FollowingHistoryTest < Minitest::Test
   EPOCHS = %w[aaaaaaaaaaaa bbbbbbbbbbbb].freeze
 
   def setup
-    PubSub::History.open(1 << 20, 1024, 100, 300)
+    PubSub::History.open(1 << 20, 100, 300)
   end
 
   def in_loop(&)

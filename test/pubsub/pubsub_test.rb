@@ -19,7 +19,7 @@ class PubSubTest < Minitest::Test
 
   # Positions are of one topic; their offsets are compared.
   def setup
-    PubSub::History.open(16 << 20, 16_384, 100, 300)
+    PubSub::History.open(16 << 20, 100, 300)
   end
 
   def offset(position) = Integer(position[/\d+\z/])

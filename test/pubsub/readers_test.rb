@@ -8,7 +8,7 @@ class PubSubReadersTest < Minitest::Test
   PATIENCE = 30
 
   def setup
-    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
     @topic = "readers #{name}"
     @got = Thread::Queue.new
   end

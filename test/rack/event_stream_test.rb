@@ -221,10 +221,10 @@ class EventStreamTest < Minitest::Test
 
   # Each stream that waits for the client's window is reset, and one of these resets is too many.
   def test_over_http2_a_client_that_ends_with_more_resets_than_it_may_leaves_nothing_behind
-    serving(http2_resets: 2) do
+    serving(http2_streams: 200) do
       connection = H2WebSocketConnection.new(connect, window: 0)
-      streams = Array.new(6) { connection.connect("/events?topic=#{topic}", method: "GET", protocol: nil) }
-      until_subscribers(6)
+      streams = Array.new(110) { connection.connect("/events?topic=#{topic}", method: "GET", protocol: nil) }
+      until_subscribers(110)
       connection.client.close_write
       connection.take_frame until streams.all?(&:over?)
       until_subscribers(0)

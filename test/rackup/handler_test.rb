@@ -50,8 +50,8 @@ class RackupHandlerTest < Minitest::Test
 
   def test_limits_and_the_selector_are_set_by_name
     served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", "0", "-O", "selector=epoll",
-                                "-O", "header_count=3", "-O", "access_log"], folder: @folder)
-    answer = Net::HTTP.start("127.0.0.1", served.uri.port) { |http| http.get("/", (1..9).to_h { |n| ["x-#{n}", "a"] }) }
+                                "-O", "header_limit=1k", "-O", "access_log"], folder: @folder)
+    answer = Net::HTTP.start("127.0.0.1", served.uri.port) { |http| http.get("/", (1..9).to_h { |n| ["x-#{n}", "a" * 200] }) }
 
     assert_equal "431", answer.code
     assert_match(/, epoll\) serves/, served.output)
@@ -62,9 +62,9 @@ class RackupHandlerTest < Minitest::Test
 
   def test_the_configuration_file_says_where_to_listen_when_the_command_line_does_not
     FileUtils.mkdir_p(File.join(@folder, "config"))
-    File.write(File.join(@folder, "config/heddle.rb"), "bind '127.0.0.1:0'\nheader_count 3\nworkers 2\n")
+    File.write(File.join(@folder, "config/heddle.rb"), "bind '127.0.0.1:0'\nheader_limit '1k'\nworkers 2\n")
     served = ServedProcess.new([*RACKUP, "-s", "heddle"], folder: @folder)
-    answer = Net::HTTP.start("127.0.0.1", served.uri.port) { |http| http.get("/", (1..9).to_h { |n| ["x-#{n}", "a"] }) }
+    answer = Net::HTTP.start("127.0.0.1", served.uri.port) { |http| http.get("/", (1..9).to_h { |n| ["x-#{n}", "a" * 200] }) }
 
     assert_equal "431", answer.code
     assert_match(%r{^heddle: one process serves: workers \(config/heddle\.rb:3\) counts with `heddle serve`$},

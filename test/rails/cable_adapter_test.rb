@@ -56,7 +56,7 @@ class CableAdapterTest < Minitest::Test
   end
 
   def test_broadcasts_come_in_order_as_utf8
-    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
     one = adapter
     first, second = Array.new(2) { subscribe(one, "room") }
     texts = Array.new(200) { |i| "ä #{i}" }
@@ -66,7 +66,7 @@ class CableAdapterTest < Minitest::Test
   end
 
   def test_prefixes_keep_applications_apart
-    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
     mine, other = %w[mine other].map { |channel_prefix| adapter(channel_prefix:) }
     messages = subscribe(mine, "room")
     other.broadcast("room", "theirs")
@@ -76,7 +76,7 @@ class CableAdapterTest < Minitest::Test
   end
 
   def test_a_subscriber_that_fails_keeps_no_other_from_its_message
-    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
     one = adapter
     subscribe(one, "room", ->(_message) { raise "broken" })
     subscribe(one, "room", ->(_message) { raise NotImplementedError, "not yet" })
@@ -90,7 +90,7 @@ class CableAdapterTest < Minitest::Test
 
   # Its name may be a client's parameter.
   def test_a_channel_that_can_not_be_subscribed_keeps_no_other_from_its_messages
-    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
     one = adapter
     before = subscribe(one, "before")
     one.subscribe("x" * 1_025, ->(_message) {}, -> {})
@@ -102,7 +102,7 @@ class CableAdapterTest < Minitest::Test
   end
 
   def test_one_that_has_left_is_given_nothing
-    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
     one = adapter
     got = []
     callback = ->(message) { got << message }
@@ -165,7 +165,7 @@ class CableAdapterTest < Minitest::Test
   end
 
   def test_a_url_that_the_server_does_not_use_is_refused
-    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
     wrong = assert_raises(ArgumentError) { adapter(url: "redis://elsewhere") }
     assert_includes wrong.message, "config/heddle.rb"
   end

@@ -10,17 +10,21 @@ class AdmissionFollowsTest < Minitest::Test
   FLOOR = Heddle::Server::AdmissionPolicy::FLOOR
 
   # Requests that run until the block is over.
-  def running(count, app, **options)
-    serving(app, access_log: false, lag_target: 60, queue_timeout: 600, **options) do
-      sockets = Array.new(count) { connect }
-      sockets.each { |socket| socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
-      yield
-      @release.close
-      sockets.each { |socket| assert_match(/ 200 /, read_answer(socket)) }
-    ensure
-      @release.close
-      sockets&.each(&:close)
+  def running(count, app, lag_target: 60, **options, &)
+    Constants.replace(Heddle::Server::AdmissionPolicy, :LAG_TARGET, lag_target) do
+      serving(app, access_log: false, queue_timeout: 600, **options) { await_requests(count, &) }
     end
+  end
+
+  def await_requests(count)
+    sockets = Array.new(count) { connect }
+    sockets.each { |socket| socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+    yield
+    @release.close
+    sockets.each { |socket| assert_match(/ 200 /, read_answer(socket)) }
+  ensure
+    @release.close
+    sockets&.each(&:close)
   end
 
   def held

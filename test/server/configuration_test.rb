@@ -48,23 +48,6 @@ class ConfigurationTest < Minitest::Test
     assert_equal Options::ALL.map(&:flag).uniq.size, Options::ALL.size
   end
 
-  def test_every_option_is_in_the_table_of_the_documentation
-    table = Options.markdown
-
-    Options::ALL.each { |option| assert_includes table, "`#{option.flag}`" }
-    assert_includes table, "| `--head-timeout` | `HEDDLE_HEAD_TIMEOUT` | 10 s |"
-    assert_includes table, "| `--header-limit` | `HEDDLE_HEADER_LIMIT` | 32 KiB |"
-  end
-
-  def test_the_page_about_admission_tells_of_its_options
-    page = File.read(File.join(ROOT, "docs/admission.md"))
-    %i[max_requests queue_limit queue_timeout lag_target memory_limit].each do |name|
-      row = Options.markdown.lines.grep(/\A\| `#{Options::BY_NAME.fetch(name).flag}`/).first
-
-      assert_includes page, row
-    end
-  end
-
   def test_every_limit_of_http_is_an_option
     configuration = load({ head_timeout: "2.5", header_limit: "64k", body_limit: "2g", underscore_headers: true },
                          { "HEDDLE_BODY_RATE" => "1k" })
@@ -82,7 +65,7 @@ class ConfigurationTest < Minitest::Test
       { port: "-1" } => "--port must be a whole number",
       { header_limit: "12q" } => "--header-limit must be a number of bytes",
       { header_limit: "1" } => "--header-limit must be from 1024 to ",
-      { header_count: "70000" } => "--header-count must be from 1 to 65535, but is 70000",
+      { http2_streams: "70000" } => "--http2-streams must be from 1 to 10000, but is 70000",
       { head_timeout: "soon" } => "--head-timeout must be a number of seconds",
       { workers: "some" } => "--workers must be",
       { access_log: "perhaps" } => "--access-log must be on or off" }

@@ -11,7 +11,7 @@ class ConnectionLimitTest < Minitest::Test
   GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
   def limit(descriptors: 1_048_576, memory: GIB, **options)
-    configuration = Heddle::Server::Configuration.new(**options)
+    configuration = Constants.configuration(**options)
     Heddle::Server::ConnectionLimit.of(configuration, descriptors:, memory:)
   end
 

@@ -94,7 +94,7 @@ class Http2MemoryTest < Minitest::Test
   end
 
   def counting(app)
-    Heddle::PubSub::History.open(16 << 20, 16_384, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
     lambda do |env|
       next app.call(env) unless env["PATH_INFO"] == "/subscribers"
 
@@ -110,27 +110,27 @@ class Http2MemoryTest < Minitest::Test
     connection = H2WebSocketConnection.new(self.connect, window: 0)
     Array.new(8) { connect.call(connection) }
     until_now { get("/subscribers").body == "8" }
-    20.times { Heddle::PubSub.publish(name, "x" * 8_192) }
+    40.times { Heddle::PubSub.publish(name, "x" * 8_192) } # 320 KiB; an equal share of 1 MiB is 128 KiB
     until_now { Heddle::PubSub.publish(name, "y") && yield }
   ensure
     (@clients ||= []) << Struct.new(:io).new(connection)
   end
 
-  def test_event_streams_share_http2_connection_buffer
+  def test_event_streams_share_the_output_limit_of_a_connection
     app = counting(->(_env) { Heddle::EventStream.response(name) })
-    serving(app, lint: false, http2_connection_buffer: 65_536) do
+    serving(app, lint: false) do
       flood_subscribers(->(connection) { connection.connect("/", method: "GET", protocol: nil) }) do
         get("/subscribers").body == "0"
       end
     end
   end
 
-  def test_web_sockets_share_http2_connection_buffer
+  def test_web_sockets_share_the_output_limit_of_a_connection
     subscribing = Class.new do
       def initialize(topic) = @topic = topic
       def on_open(client) = client.subscribe(@topic)
     end.new(name)
-    serving(counting(upgrading(subscribing)), lint: false, http2_websockets: true, http2_connection_buffer: 65_536) do
+    serving(counting(upgrading(subscribing)), lint: false, http2_websockets: true) do
       flood_subscribers(:connect.to_proc) do
         get("/subscribers") && server.engines.sum { |engine| engine.websockets[:too_slow] } == 8
       end

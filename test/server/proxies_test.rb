@@ -170,7 +170,7 @@ class ServerProxiesTest < Minitest::Test
   end
 
   def test_a_header_has_its_time_and_may_never_come
-    proxied(handshake_timeout: 0.2) do
+    proxied(head_timeout: 0.2) do
       silent = connect
       half = connect
       half.write("PROXY TC")

@@ -10,7 +10,7 @@
 
 enum {
     DEFAULT_MEMORY = 16 << 20,
-    DEFAULT_TOPICS = 16384,
+    BYTES_A_TOPIC = 1024, /* of the log, for each topic in the table; most messages are shorter */
     DEFAULT_MESSAGES = 100,
     DEFAULT_AGE = 300,
 };
@@ -39,22 +39,22 @@ static uint64_t power_of_two(uint64_t least)
 }
 
 /*
- * call-seq: History.open(memory = 16 MiB, topics = 16384, messages = 100, age = 300) -> true or false
+ * call-seq: History.open(memory = 16 MiB, messages = 100, age = 300) -> true or false
  *
- * Makes the process's history, with room for +memory+ bytes and +topics+ topics, both rounded up to a power of two.
- * +messages+ of a topic can be replayed while they are younger than +age+ seconds. false: there is a history already,
- * which is kept.
+ * Makes the process's history, with room for +memory+ bytes, rounded up to a power of two, and for a topic for each
+ * KiB of it; a topic's entry has 42 bytes. +messages+ of a topic can be replayed while they are younger than +age+
+ * seconds. false: there is a history already, which is kept.
  */
 static VALUE history_open(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 0, 4);
+    rb_check_arity(argc, 0, 3);
     size_t memory = argc > 0 ? NUM2SIZET(argv[0]) : DEFAULT_MEMORY;
-    uint32_t topics = argc > 1 ? NUM2UINT(argv[1]) : DEFAULT_TOPICS;
+    uint64_t size = power_of_two(memory < 65536 ? 65536 : memory);
     heddle_history_limits limits = {
-        .log_size = power_of_two(memory < 65536 ? 65536 : memory),
-        .topics = (uint32_t)power_of_two(topics < 8 ? 8 : topics),
-        .messages = argc > 2 ? NUM2UINT(argv[2]) : DEFAULT_MESSAGES,
-        .age = heddle_parse_duration(argc > 3 ? argv[3] : INT2FIX(DEFAULT_AGE)),
+        .log_size = size,
+        .topics = (uint32_t)(size / BYTES_A_TOPIC),
+        .messages = argc > 1 ? NUM2UINT(argv[1]) : DEFAULT_MESSAGES,
+        .age = heddle_parse_duration(argc > 2 ? argv[2] : INT2FIX(DEFAULT_AGE)),
     };
     pthread_mutex_lock(&making);
     bool made = !there;

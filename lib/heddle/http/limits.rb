@@ -8,28 +8,53 @@ require "heddle/options/web_sockets"
 
 module Heddle
   module HTTP
-    # The values of all limits of clients' requests, in one frozen object. lib/heddle/options defines the limits, with
-    # their defaults.
+    # The values of all limits of clients' requests, in one frozen object.
     class Limits
-      ALL = Ractor.make_shareable(
+      # The limits that are options; lib/heddle/options defines them, with their defaults.
+      OPTIONS = Ractor.make_shareable(
         [Options::CONNECTIONS, Options::REQUESTS, Options::BODIES, Options::HTTP2, Options::WEB_SOCKETS]
           .flatten.select(&:limit)
       )
-      NAMES = ALL.to_h { |limit| [limit.name, limit] }.freeze
+      # The other limits of the server. The HTTP client needs other values of some.
+      FIXED = {
+        # Bytes of a request line. RFC 9112, section 3, asks for 8,000 at least.
+        request_line_limit: 16_384,
+        # Field lines of a request, trailers included, as Apache allows by default. `header_limit` limits their bytes.
+        header_count: 100,
+        # Bytes of a body that are kept in memory: most forms and JSON documents are smaller. More go to a file. While
+        # all bodies have less than 16 MiB, up to four times as many stay in memory.
+        body_buffer: 65_536,
+        # Seconds for which a body may be slower than `body_rate`: a phone that changes its network pauses for as long.
+        body_grace: 10,
+        # Seconds that a chunked body may pause, with `stream_bodies`, before the application is called with what has
+        # arrived: longer than a round trip.
+        body_pause: 0.25,
+        # Bytes of all chunk extensions of a body; common clients send none.
+        chunk_extension_limit: 4_096,
+        # Bytes by which the framing of a chunked body may exceed its data: 2,700 chunks of a byte.
+        chunk_overhead_limit: 16_384,
+        # Seconds for which a rejected client is read, so that it gets the response instead of a reset: a few round
+        # trips.
+        linger_timeout: 2,
+        # Bytes of a rejected client that are read: as many as a client on Linux has in its send buffer (tcp_wmem).
+        linger_limit: 4_194_304,
+        # Frames of a message from a WebSocket's client; browsers send one.
+        websocket_fragment_limit: 1_000,
+        # Seconds in which a WebSocket's client has to answer a ping or a close frame.
+        websocket_timeout: 20
+      }.freeze
 
-      attr_reader(*NAMES.keys)
+      attr_reader(*OPTIONS.map(&:name), *FIXED.keys)
 
-      # @param values [Hash{Symbol => Object}] what differs from the defaults, by the names of {ALL}
-      # @raise [ArgumentError] for an unknown name or a value that does not fit
+      # @param values [Hash{Symbol => Object}] what differs from {FIXED} and from the defaults of {OPTIONS}
+      # @raise [ArgumentError] for an unknown name, or a value that an option can't have
       def initialize(**values)
-        unknown = values.keys - NAMES.keys
+        defaults = OPTIONS.to_h { |limit| [limit.name, limit.default] }.merge(FIXED)
+        unknown = values.keys - defaults.keys
         raise ArgumentError, "there is no limit called #{unknown.join(", ")}" if unknown.any?
 
-        ALL.each do |limit|
-          value = values.fetch(limit.name, limit.default)
-          check(limit, value)
-          instance_variable_set(:"@#{limit.name}", value)
-        end
+        defaults.merge(values).each { |name, value| instance_variable_set(:"@#{name}", value) }
+        OPTIONS.each { |limit| check(limit, public_send(limit.name)) }
         check_deflate
         freeze
       end

@@ -2,7 +2,7 @@
 
 module Heddle
   module Offload
-    # How many offload threads a process may have, where no option says so.
+    # How many offload threads a process may have, unless the application has set {Offload.thread_limit=}.
     module ThreadLimit
       # Threads of one process.
       DEFAULT = 512

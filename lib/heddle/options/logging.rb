@@ -7,27 +7,22 @@ module Heddle
     # Options of the logs.
     LOGGING = [
       Option.new(name: :access_log, unit: :switch, default: true, example: "access_log false",
-                 text: "whether each request is written to the log, one line a request"),
+                 text: "log each request in one line",
+                 reason: "Set it off when the proxy in front logs requests"),
       Option.new(name: :log_format, unit: :word, default: :text, choices: %i[text json clf combined],
-                 text: "how a line of the log looks", example: "log_format :json",
-                 details: "`text` for a person; `json`, an object a line; `clf` and `combined`, Apache's formats, " \
-                          "in which there is nothing but requests. See docs/observability.md."),
+                 text: "format of the log: text, json, clf or combined", example: "log_format :json",
+                 reason: "Set json when a collector reads the log",
+                 details: "`json` is an object per line; `clf` and `combined` are Apache's formats, which have only " \
+                          "requests. See [Observability](observability.md)."),
       Option.new(name: :log_file, unit: :path, default_words: "the standard output",
-                 text: "the file that the log is appended to", example: 'log_file "log/heddle.log"',
-                 details: "It is followed by its name: a file that logrotate has renamed is opened anew within a " \
-                          "second, without a signal. Lines in the format text have the date, too. Errors go to the " \
-                          "standard error all the same."),
+                 text: "file that the log is appended to", example: 'log_file "log/heddle.log"',
+                 reason: "Set it when nothing collects the standard output",
+                 details: "Heddle opens a file that logrotate has renamed again within a second, without a signal. " \
+                          "Lines in the format text have the date, too. Errors go to the standard error as well."),
       Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",
-                 text: "whether each request gets a name, in its answer, in the log and in HTTP_X_REQUEST_ID",
-                 details: "A name that comes as X-Request-Id is kept when it comes from one of " \
-                          "trusted_proxies; others are replaced."),
-      Option.new(name: :report_held_connections, unit: :switch, advanced: true,
-                 default: ->(values) { values[:environment] == "development" }, default_words: "on in development",
-                 example: "report_held_connections true",
-                 text: "whether a connection of Active Record or Sequel is reported that is held for more than a " \
-                       "second while its fiber waits for something else",
-                 details: "A line on the standard error, once for each pair of places. See " \
-                          "[databases](databases.md#idle-check-outs).")
+                 text: "assign each request an ID, and return it in the response, the log and HTTP_X_REQUEST_ID",
+                 reason: "Set it when no proxy in front assigns IDs",
+                 details: "An X-Request-Id from one of trusted_proxies is kept; others are replaced.")
     ].freeze
   end
 end

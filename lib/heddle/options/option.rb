@@ -25,26 +25,27 @@ module Heddle
     # @!attribute variables [Array<String>] environment variables, the first one that is set counts
     # @!attribute conditions [Hash{String => Hash}] variables that count only with a value of another option:
     #   `{ "RAILS_MAX_THREADS" => { mode: :thread } }`
-    # @!attribute text [String] one sentence for the help and the documentation
+    # @!attribute text [String] what it does: a phrase for the help and the documentation
+    # @!attribute reason [String] when an operator changes it: a sentence
     # @!attribute details [String, nil] what the documentation says besides
     # @!attribute example [String] a line of a configuration file
     # @!attribute limit [Boolean] whether {HTTP::Limits} has it, which the extension reads
     # @!attribute advanced [Boolean] whether only `--help --all` and the documentation tell of it
     Option = Data.define(:name, :unit, :default, :default_words, :range, :choices, :none, :short, :argument,
-                         :variables, :conditions, :text, :details, :example, :limit, :advanced) do
+                         :variables, :conditions, :text, :reason, :details, :example, :limit, :advanced) do
       # A limit of clients: how much one may send, or how long it may take.
       # @param name [Symbol]
       # @param unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch
       # @param default [Integer, Float, Boolean]
       # @param minimum [Integer, Float, nil] nil: of a switch
-      # @param text [String] what it limits and what happens beyond it
+      # @param words [Hash] text, reason and perhaps details
       # @return [Option]
-      def self.limit(name, unit, default, minimum, text, maximum = MAXIMA[unit])
-        new(name:, unit:, default:, range: minimum && (minimum..maximum), text:, limit: true, advanced: true)
+      def self.limit(name, unit, default, minimum, maximum: MAXIMA[unit], **words)
+        new(name:, unit:, default:, range: minimum && (minimum..maximum), limit: true, advanced: true, **words)
       end
 
-      def initialize(name:, unit:, text:, default: nil, default_words: nil, range: nil, choices: nil, none: nil,
-                     short: nil, argument: nil, variables: nil, conditions: {}, details: nil, example: nil,
+      def initialize(name:, unit:, text:, reason:, default: nil, default_words: nil, range: nil, choices: nil,
+                     none: nil, short: nil, argument: nil, variables: nil, conditions: {}, details: nil, example: nil,
                      limit: false, advanced: false)
         variables ||= ["HEDDLE_#{name.upcase}"]
         argument ||= Units::ARGUMENTS.fetch(unit, "WORD")
@@ -79,6 +80,9 @@ module Heddle
 
         Units.text(unit, value)
       end
+
+      # @return [String] what it does, and when to change it: two sentences
+      def sentences = "#{text[0].upcase}#{text[1..]}. #{reason}."
 
       # @return [String] the default as a person would write it
       def default_text = default_words || show(default)

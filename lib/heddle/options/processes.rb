@@ -10,67 +10,76 @@ module Heddle
     # Options of processes, threads and the application's folder.
     PROCESSES = [
       Option.new(name: :config, unit: :path, short: "-C", default_words: "config/heddle.rb, else heddle.rb",
-                 text: "the configuration file; - for none", example: "",
-                 details: "Read before the application is loaded, and again at a reload. It can't be named in the " \
-                          "file itself."),
+                 text: "configuration file; - for none", example: "",
+                 reason: "Set it when the file has another name or folder",
+                 details: "Read before the application is loaded, and again at a reload. The file itself can't set " \
+                          "it."),
       Option.new(name: :environment, unit: :word, default: "development", short: "-e",
                  variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV RACK_ENV], example: 'environment "production"',
-                 text: "the environment of the application, which finds it in RAILS_ENV and RACK_ENV"),
-      Option.new(name: :workers, unit: :auto, range: 0..32, short: "-w",
+                 text: "environment of the application, exported as RAILS_ENV and RACK_ENV",
+                 reason: "Set it to production where users are served"),
+      Option.new(name: :workers, unit: :auto, range: 0.., short: "-w",
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
                  default_words: "auto; in development and test 1",
                  variables: %w[HEDDLE_WORKERS WEB_CONCURRENCY], example: "workers :auto",
-                 text: "number of processes that serve; auto: as many as processors, and 2 at least",
-                 details: "See [Processes](processes.md). With 0 the process that was started serves by itself, " \
-                          "and so it does with 1 in development and test. Then nothing is forked, and it can be " \
-                          "restarted only with a pause."),
+                 text: "number of worker processes; auto: one per processor, at least 2",
+                 reason: "Lower it when memory is short; set 0 to serve without forking, for example under a debugger",
+                 details: "See [Processes](processes.md). 0, and 1 in development and test, serves without forking. " \
+                          "Such a server restarts only with a pause."),
       Option.new(name: :reserve_workers, unit: :count, default: 1, range: 0..8, example: "reserve_workers 1",
-                 text: "number of workers that are kept ready for when all others are held up; 0: none",
-                 details: "They come on top of `workers`, with the application loaded, and serve nothing while one " \
-                          "of the others runs. Each costs the memory of a worker that has not served yet, most of " \
-                          "it shared with the mold, and while it serves as many database connections as a worker. " \
-                          "Only in mode fiber, with workers of their own and handoff in protect. See " \
-                          "[Reserve workers](stalls.md#reserve-workers)."),
+                 text: "number of standby workers, used while all others are blocked; 0 for none",
+                 reason: "Raise it when the standby worker is blocked, too; set 0 when memory is short",
+                 details: "They are added to `workers`, have the application loaded, and serve nothing while another " \
+                          "worker runs. Each costs the memory of a worker that has not served yet, most of it shared " \
+                          "with the mold, and, while it serves, the database connections of a worker. Only in mode " \
+                          "fiber, with several processes and handoff in protect. See [Reserve " \
+                          "workers](stalls.md#reserve-workers)."),
       Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
-                 text: "how requests run: each in a fiber (in Ractors: ractor), each in a thread, or one at a time " \
-                       "in the main thread: single",
+                 text: "how requests run: fiber (each in a fiber), thread (each in a thread), single (one at a time " \
+                       "in the main thread) or ractor (fibers in Ractors)",
+                 reason: "Set thread when the application, or a gem, does not work in fibers",
                  details: "See [Modes](modes.md)."),
       Option.new(name: :threads, unit: :count, range: 1..10_000, short: "-t",
                  default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1, in mode thread 5",
                  variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                  example: "threads 3",
-                 text: "number of threads, or Ractors, in each process: each with a loop; in mode thread, with a " \
-                       "request"),
+                 text: "number of threads (in mode ractor: Ractors) in each process; each runs an event loop, in " \
+                       "mode thread one request",
+                 reason: "Raise it in mode thread when requests mostly wait for I/O"),
       Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
                  example: 'pidfile "tmp/pids/server.pid"',
-                 text: "where the number of the server's process is written, as long as it runs"),
+                 text: "file that contains the server's process ID while it runs",
+                 reason: "Set it when a supervisor or a deploy script reads it"),
       Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..86_400,
-                 text: "how long running requests may take to finish when the server is stopped"),
+                 text: "time for running requests to finish when the server stops",
+                 reason: "Raise it when requests take longer, together with the timeout of the supervisor"),
       Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..86_400,
-                 text: "kill and replace a worker that has sent no heartbeat for this long; 0: never",
-                 details: "The worker's loop sends it; it is missing while a call blocks all requests. Slow requests " \
-                          "don't count."),
+                 text: "kill and replace a worker after this long without a heartbeat; slow requests don't count; 0 " \
+                       "for never",
+                 reason: "Raise it when one call may block the loop for longer; lower it to recover sooner",
+                 details: "The worker's loop sends the heartbeat, unless a call blocks all requests."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "memory of a worker above which it is replaced; 0: any",
-                 details: "Measured is the proportional share (PSS), so that memory which workers have in " \
-                          "common is counted once. Up to a tenth less for each worker, so that not all are " \
-                          "replaced at the same time. The new one serves before the old one ends."),
+                 text: "replace a worker that uses more memory than this; 0 for no limit",
+                 reason: "Set it when the application's memory grows without end",
+                 details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
+                          "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \
+                          "time. The new worker serves before the old one ends."),
       Option.new(name: :out_of_band_gc, unit: :switch, default: false, example: "out_of_band_gc true",
-                 text: "major garbage collections between requests, by one worker at a time",
+                 text: "run major garbage collections between requests, one worker at a time",
+                 reason: "Set it when major collections delay responses; measure before and after",
                  details: "Needs Ruby 3.4 and Linux. See [Garbage collection](processes.md#garbage-collection)."),
-      Option.new(name: :out_of_band_gc_growth, unit: :bytes, default: 256 << 20, range: (1 << 20)..(1 << 50),
-                 text: "growth of a process's memory since its last major collection, past which Ruby makes the " \
-                       "next one by itself"),
       Option.new(name: :refork_after, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "refork_after 1000",
-                 text: "requests after which the busiest worker becomes the process from which all workers are " \
-                       "forked anew; 0: never",
-                 details: "Once after each load of the code, and only with workers of their own. See " \
+                 text: "fork all workers again from the busiest one when it has served this many requests; 0 for " \
+                       "never",
+                 reason: "Set it when many workers share too little memory",
+                 details: "Once after each load of the code, and only with several processes. See " \
                           "[Reforking](processes.md#reforking)."),
       Option.new(name: :selector, unit: :word, argument: "NAME", example: "selector :epoll",
                  default_words: "the best one that the machine allows",
-                 text: "how the loop hears of events: io_uring, epoll, kqueue or select")
+                 text: "system interface with which the loop waits for events: io_uring, epoll, kqueue or select",
+                 reason: "Set epoll when you suspect io_uring of a fault")
     ].freeze
   end
 end

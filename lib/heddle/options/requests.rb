@@ -7,38 +7,40 @@ module Heddle
     # Options of a request's head, its time and its interim responses.
     REQUESTS = [
       Option.new(name: :request_timeout, unit: :seconds, default: 0, range: 0..86_400, example: "request_timeout 20",
-                 text: "how long a request may take until its answer begins; then it is 503. 0: no limit",
-                 details: "The call for which the application waits then raises Heddle::Cancelled; ensure clauses " \
-                          "may clean up. The log says where it was, the worker goes on. Code that computes is not " \
-                          "interrupted before it waits. In the modes fiber and ractor."),
+                 text: "time until the response begins; then the client gets 503; 0 for no limit",
+                 reason: "Set it when the proxy in front, or the user, gives up after that time anyway",
+                 details: "The call in which the application waits raises Heddle::Cancelled; ensure clauses run. The " \
+                          "log names the line, and the worker continues. Code that computes is interrupted at its " \
+                          "next wait. In the modes fiber and ractor."),
       Option.new(name: :cancel_on_disconnect, unit: :word, default: :off, choices: %i[off safe all],
                  example: "cancel_on_disconnect :safe",
-                 text: "which requests are cancelled when their client leaves: none (off), those whose method " \
-                       "changes nothing (safe: GET, HEAD, OPTIONS, TRACE) or all",
-                 details: "The call for which the application waits then raises Heddle::Cancelled, as with " \
+                 text: "cancel requests whose client has disconnected: off, safe (GET, HEAD, OPTIONS, TRACE) or all",
+                 reason: "Set it when abandoned requests keep running expensive queries",
+                 details: "The call in which the application waits raises Heddle::Cancelled, as with " \
                           "request_timeout: its query or its upstream request ends at once. Heddle.shield { } " \
-                          "keeps a part from that. A client that has only ended its side of the connection and " \
-                          "still reads counts as one that has left. In the modes fiber and ractor. See " \
+                          "protects a part from that. A client that has only ended its side of the connection and " \
+                          "still reads counts as disconnected. In the modes fiber and ractor. See " \
                           "[databases](databases.md#disconnected-clients)."),
       Option.new(name: :early_hints, unit: :word, default: :off, choices: %i[off on always],
                  example: "early_hints :on",
-                 details: "A request that carries Via, Forwarded, X-Forwarded-* or X-Real-IP comes through a " \
-                          "proxy, which may take a 103 for the response: nginx before 1.29 does. With on such " \
-                          "requests get no rack.early_hints, with always they do: the proxy must pass 103 on " \
-                          "(HAProxy, Thruster). Hints are collected until the request waits or the loop's tick " \
-                          "ends, and sent as one 103; HTTP/1.0 gets none.",
-                 text: "whether rack.early_hints sends 103 Early Hints: off, on (to clients that come without a " \
-                       "proxy) or always"),
-      Option.limit(:request_line_limit, :bytes, 16_384, 8_192,
-                   "length of a request line; a longer one is answered with 414"),
+                 text: "send 103 Early Hints by rack.early_hints: off, on (to clients without a proxy) or always",
+                 reason: "Set it when the application knows a page's styles and scripts before the page",
+                 details: "A request with Via, Forwarded, X-Forwarded-* or X-Real-IP comes through a proxy, and a " \
+                          "proxy may take 103 for the response: nginx before 1.29 does. With on such requests have " \
+                          "no rack.early_hints. With always they do: the proxy must forward 103 (HAProxy, Thruster). " \
+                          "Hints are collected until the request waits or the loop's tick ends, and sent as one 103; " \
+                          "HTTP/1.0 gets none."),
       Option.limit(:header_limit, :bytes, 32_768, 1_024,
-                   "size of all header lines of a request, trailers included; more is answered with 431"),
-      Option.limit(:header_count, :count, 100, 1,
-                   "number of header lines of a request, trailers included; more are answered with 431", 65_535),
+                   text: "size of the header lines of a request, trailers included; a larger one gets 431",
+                   reason: "Raise it when clients send large cookies or tokens",
+                   details: "A request line may have 16 KiB, and a request 100 header lines."),
       Option.limit(:underscore_headers, :switch, false, nil,
-                   "whether header names with an underscore are kept; a client can forge others' names with them"),
+                   text: "keep header names with an underscore, which clients can use to forge other headers",
+                   reason: "Set it when a client that you can't change sends such names"),
       Option.limit(:head_timeout, :seconds, 10, 0.001,
-                   "time for a whole request head, from its first byte; then the answer is 408")
+                   text: "time for a request head, and for the TLS handshake before it; then 408, or the " \
+                         "connection's end",
+                   reason: "Lower it when slow clients occupy many connections; raise it for very slow networks")
     ].freeze
   end
 end

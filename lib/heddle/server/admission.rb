@@ -34,8 +34,7 @@ module Heddle
         @fixed = limit
         @fixed_reason = reason
         limit = configuration.memory_limit
-        @policy = AdmissionPolicy.new(lag_target: configuration.lag_target,
-                                      memory_limit: limit == 0 ? Memory.limit : limit)
+        @policy = AdmissionPolicy.new(memory_limit: limit == 0 ? Memory.limit : limit)
         @memory = nil
         @rejected = 0
         @heartbeat = now

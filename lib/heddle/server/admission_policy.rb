@@ -19,6 +19,9 @@ module Heddle
       # @!attribute waiting [Integer] requests that wait for their turn
       Sample = Data.define(:elapsed, :lag, :memory, :pool_waiting, :busy, :waiting)
 
+      # Seconds by which the loop may be late before fewer requests run at once: major collections of garbage take less,
+      # and people notice more.
+      LAG_TARGET = 0.25
       # As many requests may always run: fewer would not make a late loop any faster.
       FLOOR = 16
       # The factor by which the limit shrinks.
@@ -48,7 +51,7 @@ module Heddle
 
       # @param lag_target [Numeric] seconds
       # @param memory_limit [Integer, nil] bytes; nil: any
-      def initialize(lag_target:, memory_limit: nil)
+      def initialize(lag_target: LAG_TARGET, memory_limit: nil)
         @lag_target = lag_target
         @memory_limit = memory_limit
         @limit = @reason = @memory = @high_water = nil

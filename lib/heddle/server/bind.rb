@@ -19,11 +19,10 @@ module Heddle
       # The configuration's defaults for them.
       #
       # @!attribute port [Integer]
-      # @!attribute reuse_port [Boolean]
       # @!attribute proxies [Net::Networks, nil] whose word is taken
       # @!attribute tls [TLSSettings, nil] certificates; nil: such a bind is refused
-      Defaults = Data.define(:port, :reuse_port, :proxies, :tls) do
-        def initialize(port:, reuse_port: false, proxies: nil, tls: nil) = super
+      Defaults = Data.define(:port, :proxies, :tls) do
+        def initialize(port:, proxies: nil, tls: nil) = super
       end
       private_constant :SCHEME, :HOST_AND_PORT, :PARAMETERS
 
@@ -86,7 +85,7 @@ module Heddle
           raise ConfigurationError, "--bind #{address}: the port must be at most 65535" if port > 65_535
 
           host = match[1].empty? ? "0.0.0.0" : match[1].delete("[]")
-          TCPBind.new(host, port, reuse_port: switch(address, parameters, "reuse_port") { defaults.reuse_port },
+          TCPBind.new(host, port, reuse_port: switch(address, parameters, "reuse_port"),
                                   v6only: switch(address, parameters, "v6only") { nil }, **shared)
         end
 

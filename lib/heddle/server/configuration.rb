@@ -54,7 +54,6 @@ module Heddle
         @origin = origin
         check_mode
         check_paths
-        AltSvc.check(alt_svc, source(:alt_svc)) if alt_svc
         check_garbage_collection
         @http = http_configuration(values)
         @selector = @selector&.to_sym
@@ -112,7 +111,7 @@ module Heddle
       def pubsub_backend
         return if pubsub == "memory"
 
-        PubSub::Backend.new(pubsub, name: pubsub_name, stored: pubsub_stored).tap(&:load_gem)
+        PubSub::Backend.new(pubsub, name: pubsub_name).tap(&:load_gem)
       rescue ArgumentError, PubSub::UnreachableError => e
         raise ConfigurationError, "pubsub (#{source(:pubsub)}): #{e.message}"
       end
@@ -171,7 +170,7 @@ module Heddle
       private
 
       def open_history
-        PubSub::History.open(pubsub_memory, pubsub_topics, pubsub_history, pubsub_history_age)
+        PubSub::History.open(pubsub_memory, pubsub_history, pubsub_history_age)
       rescue SystemCallError => e
         limit = "; the limit on the size of files (ulimit -f) holds for it, too" if e.is_a?(Errno::EFBIG)
         raise ConfigurationError, "pubsub_memory (#{source(:pubsub_memory)}): the system provides no shared memory " \
@@ -216,7 +215,7 @@ module Heddle
       end
 
       def http_configuration(values)
-        HTTP::Limits.new(**values.slice(*HTTP::Limits::NAMES.keys))
+        HTTP::Limits.new(**values.slice(*HTTP::Limits::OPTIONS.map(&:name)))
       rescue ArgumentError => e
         raise ConfigurationError, e.message
       end

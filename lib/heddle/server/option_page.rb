@@ -16,13 +16,13 @@ module Heddle
       def text
         rows = facts.map { |name, fact| "  #{name.ljust(9)} #{fact}" }
         details = option.details && "\n\n#{wrap(option.details)}"
-        "#{option.name}: #{option.text}\n\n#{rows.join("\n")}#{details}"
+        "#{option.name}: #{option.text}. #{option.reason}.\n\n#{rows.join("\n")}#{details}"
       end
 
       # @return [String] for the documentation
       def markdown
         rows = facts.map { |name, fact| "| #{name} | #{name == "default" ? fact : code(fact)} |" }
-        ["### #{option.name}", "", "#{sentence}#{" #{option.details}" if option.details}", "",
+        ["### #{option.name}", "", "#{option.sentences}#{" #{option.details}" if option.details}", "",
          "| | |", "| - | - |", *rows].join("\n") << "\n"
       end
 
@@ -55,8 +55,6 @@ module Heddle
         bounds = range.end ? "from #{range.begin} to #{range.end}" : "at least #{range.begin}"
         "#{Options::Units::WANTED.fetch(option.unit)}, #{bounds}"
       end
-
-      def sentence = "#{option.text[0].upcase}#{option.text[1..]}."
 
       # Names are set as code, the words around them are not.
       def code(fact)

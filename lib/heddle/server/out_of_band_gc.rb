@@ -8,10 +8,13 @@ module Heddle
     # worker at a time collects.
     #
     # Objects that have grown old are freed by major collections only. So the memory of a process that never has its
-    # turn is bounded: past `out_of_band_gc_growth` Ruby collects by itself again.
+    # turn is bounded: past {GROWTH} Ruby collects by itself again.
     class OutOfBandGC
       include MonotonicClock
 
+      # Bytes of growth since the last major collection beyond which Ruby makes the next one by itself: about the size
+      # of a worker with Rails.
+      GROWTH = 256 << 20
       # Seconds between two looks.
       LOOK = 0.1
       # Seconds that running requests may take to end. Then the collection is made all the same.
@@ -35,7 +38,6 @@ module Heddle
         @server = server
         @log = log
         @ask = ask || -> { collect }
-        @growth = server.configuration.out_of_band_gc_growth
         @collections = 0
         @asked = false
       end
@@ -74,7 +76,7 @@ module Heddle
       def look
         return hold_back if major_collections != @known
         return unless GC.latest_gc_info(:need_major_by)
-        return allow_automatic if Memory.used - @memory > @growth
+        return allow_automatic if Memory.used - @memory > GROWTH
         return if @asked
 
         @asked = true
@@ -93,8 +95,8 @@ module Heddle
         return if GC.config[:rgengc_allow_full_mark]
 
         GC.config(rgengc_allow_full_mark: true)
-        @log.notice("memory has grown by more than out_of_band_gc_growth, #{@growth / 1_048_576} MiB, since the last " \
-                    "major garbage collection: Ruby makes the next one by itself")
+        @log.notice("memory has grown by more than #{GROWTH / 1_048_576} MiB since the last major garbage " \
+                    "collection: Ruby makes the next one by itself")
       end
 
       def wait_for_quiet

@@ -21,7 +21,6 @@ module Heddle
                                                        body_folder: configuration.body_folder,
                                                        stream_bodies: configuration.streamed,
                                                        http2: configuration.http2)
-        app = AltSvc.new(app, configuration.alt_svc) if configuration.alt_svc
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = RequestId.new(app, proxies) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)

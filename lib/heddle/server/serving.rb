@@ -159,7 +159,7 @@ module Heddle
         @connection_limit = loop_share(ConnectionLimit.of(@configuration))
         sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
                                                max_connections: @connection_limit,
-                                               handshake_timeout: @configuration.handshake_timeout.to_f,
+                                               handshake_timeout: @configuration.http.head_timeout.to_f,
                                                service: service.engine, &service)
         sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }

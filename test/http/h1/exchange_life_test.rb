@@ -280,13 +280,6 @@ class H1ExchangeLifeTest < Minitest::Test
       refute_predicate conversation, :open?
     end
   end
-
-  def test_an_engine_counts_at_most_as_many_header_lines_as_a_head_can_have
-    Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new(header_count: 65_535))
-    error = assert_raises(ArgumentError) { Heddle::HTTP::Limits.new(header_count: 65_536) }
-
-    assert_equal "header_count must be at most 65535, but is 65536", error.message
-  end
 end
 
 # The same where there is no epoll.

@@ -35,7 +35,7 @@ class PubSubFollowerTest < Minitest::Test
 
   # @return [Array<Integer>]
   def reads_of(count, size)
-    Heddle::PubSub::History.open(16 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
     backend = StoredBackend.new(count, size)
 
     assert Backend::Follower.new(backend, ->(text) { flunk text }).wait(60)

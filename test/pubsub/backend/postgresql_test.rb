@@ -59,7 +59,7 @@ class PubSubPostgresqlTest < Minitest::Test
 
   def test_what_is_skipped_is_logged_once
     notices = Thread::Queue.new
-    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(1 << 20, 100, 300)
     backend = Heddle::PubSub::Backend.new(url)
     assert backend.follow(60, notice: ->(text) { notices << text })
     backend.publish("room", "x") # it listens from here on
@@ -154,7 +154,7 @@ class PubSubPostgresqlTest < Minitest::Test
   # A forked process ends without a word to the server.
   def test_a_forked_process_leaves_the_connections_alone
     backend = Heddle::PubSub::Backend.new(url)
-    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(1 << 20, 100, 300)
     first = backend.publish("room", "x")
     Process.wait(fork { exit(0) })
 
@@ -180,7 +180,7 @@ class PubSubPostgresqlTest < Minitest::Test
     assert_match(/password authentication failed for user "app"/, refused)
     refute_includes refused, "wr0ng"
     backend = Heddle::PubSub::Backend.new(format(url, "right"))
-    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(1 << 20, 100, 300)
 
     assert_equal 1, offset(backend.publish("room", "x"))
   ensure
@@ -196,7 +196,7 @@ class PubSubPostgresqlTest < Minitest::Test
 
   def test_the_table_keeps_no_more_than_it_should
     backend = Heddle::PubSub::Backend.new(url, stored: 100)
-    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(1 << 20, 100, 300)
     300.times { |i| backend.publish("room", i.to_s) }
     pg = @backend_server.connect
 

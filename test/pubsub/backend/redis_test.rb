@@ -124,7 +124,7 @@ class PubSubRedisTest < Minitest::Test
 
   def test_what_is_skipped_is_logged_once
     notices = Thread::Queue.new
-    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(1 << 20, 100, 300)
     backend = Heddle::PubSub::Backend.new(url)
     assert backend.follow(60, notice: ->(text) { notices << text })
     positions = Array.new(3) do |i|
@@ -167,7 +167,7 @@ class PubSubRedisTest < Minitest::Test
   end
 
   def test_entries_of_another_program_without_end_hide_no_loss
-    Heddle::PubSub::History.open(1 << 20, 1024, 100, 300)
+    Heddle::PubSub::History.open(1 << 20, 100, 300)
     backend = backend_beside_another_program
     gone = Array.new(2) { backend.publish("room", "x") }.last
     redis.call("XDEL", STREAM, "#{offset(gone)}-0")

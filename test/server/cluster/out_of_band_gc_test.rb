@@ -34,8 +34,12 @@ class ClusterOutOfBandGCTest < Minitest::Test
     end
 
     def test_past_the_growth_that_is_allowed_ruby_collects_by_itself
-      write("config.ru", APP)
-      serve("--out-of-band-gc", "--out-of-band-gc-growth", "1m", "--control", "unix:control.sock")
+      write("config.ru", <<~RUBY)
+        require "#{File.expand_path("../../support/constants", __dir__)}"
+        Constants.set(Heddle::Server::OutOfBandGC, :GROWTH, 1 << 20)
+        #{APP}
+      RUBY
+      serve("--out-of-band-gc", "--control", "unix:control.sock")
       wait_until("nothing is said") { served.get("/grow") && said("Ruby makes the next one by itself").positive? }
       wait_until("no major collection has run") { served.get("/churn")["x-major"] != "0" }
     end

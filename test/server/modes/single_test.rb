@@ -29,7 +29,7 @@ class SingleModeTest < Minitest::Test
 
   def test_a_request_may_take_any_time_and_no_other_one_is_refused_meanwhile
     app, arrived, release = waiting_application("done")
-    serving(app, mode: :single, queue_timeout: 0.01, write_timeout: 0.01, idle_timeout: 0.01, lag_target: 0.01) do
+    serving(app, mode: :single, queue_timeout: 0.01, write_timeout: 0.01, idle_timeout: 0.01) do
       sockets = Array.new(3) { connect.tap { |socket| socket.write(GET) } }
       arrived.pop(timeout: PATIENCE)
       until_statistics { |found| found[:waiting] == 2 }

@@ -6,6 +6,7 @@ require "json"
 require "tempfile"
 require "heddle/server"
 require "rack/lint"
+require_relative "../../support/constants"
 
 # A body that is a file.
 page = Struct.new(:to_path) do
@@ -33,8 +34,8 @@ app = lambda do |env|
 end
 
 limits = { idle_timeout: 300, head_timeout: 300, write_timeout: 300, body_grace: 300, linger_timeout: 0.2 }
-configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], access_log: false, stop_timeout: 5, **limits,
-                                                  selector: ENV["HEDDLE_SELECTOR"]&.to_sym)
+configuration = Constants.configuration(bind: ["127.0.0.1:0"], access_log: false, stop_timeout: 5, **limits,
+                                        selector: ENV["HEDDLE_SELECTOR"]&.to_sym)
 server = Heddle::Server.new(configuration)
 url = server.open.first
 Thread.new do

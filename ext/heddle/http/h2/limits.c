@@ -10,16 +10,29 @@ enum {
     REST_AFTER = 2,          /* seconds without streams before memory is freed */
 };
 
+/*
+ * Browsers and proxies stay far below these limits, and an application does not change what a client sends, so only
+ * max_streams is an option. Bursts are counts, refilled at a third a second.
+ */
 heddle_h2_limits heddle_h2_default_limits(void)
 {
     return (heddle_h2_limits){
         .max_streams = 100, .stream_window = 65536, .header_table_size = HEDDLE_HPACK_DEFAULT_SIZE,
-        .connection_window = 1 << 20, .header_limit = 32768, .header_count = 100, .crumb_count = 50,
-        .body_limit = UINT64_MAX, .streams_a_feed = 100, .fields_a_feed = 1000, .refused_burst = 100,
-        .reset_burst = 100, .reset_rate = 33,
-        .control_burst = 1000, .control_rate = 330, .overhead = 1 << 20, .control_answers = 100, .updates = 100,
-        .settings_entries = 32, .continuations = 4, .stream_output = 256 << 10, .connection_output = 1 << 20,
-        .write_rate = 1000,
+        .header_limit = 32768, .header_count = 100, .body_limit = UINT64_MAX,
+        .crumb_count = 50,            /* browsers send each cookie in a field, and keep 50 of a site at least */
+        .connection_window = 1 << 20, /* bytes: 80 Mbit/s at a round trip of 100 ms */
+        .streams_a_feed = 100, .fields_a_feed = 1000,
+        .refused_burst = 100,         /* a client that does not know max_streams yet sends as many at once */
+        .reset_burst = 100, .reset_rate = 33, /* a page that a browser leaves resets max_streams at once */
+        .control_burst = 1000, .control_rate = 330,
+        .overhead = 1 << 20,          /* bytes: some 100,000 small frames */
+        .control_answers = 100,       /* each is kept until the client reads it */
+        .updates = 100,
+        .settings_entries = 32,       /* RFC 9113 and its extensions define 9 */
+        .continuations = 4,           /* with HEADERS 80 KiB, more than header_limit */
+        .stream_output = 256 << 10,   /* bytes that are kept for a slow reader */
+        .connection_output = 1 << 20, /* bytes, for all streams of a connection */
+        .write_rate = 1000,           /* bytes a second: less than any mobile network carries */
         .write_timeout = INT64_C(30) * SECOND, .head_timeout = INT64_C(10) * SECOND,
         .idle_timeout = INT64_C(75) * SECOND, .drain_delay = SECOND,
     };

@@ -77,7 +77,6 @@ module Heddle
           return @configuration.file || "none" if option.name == :config
           return option.default_text if value.nil?
           return "auto: #{@configuration.worker_count}" if option.name == :workers && value == :auto
-          return "auto: #{@configuration.offload_thread_limit}" if option.name == :offload_threads && value == :auto
 
           option.show(value)
         end

@@ -29,7 +29,7 @@ module Heddle
           private
 
           def option(option)
-            "#{comment("#{option.text[0].upcase}#{option.text[1..]}. Default: #{option.default_text}; " \
+            "#{comment("#{option.sentences} Default: #{option.default_text}; " \
                        "#{option.flag}, #{option.variables.join(", ")}.")}# #{option.example}\n"
           end
 

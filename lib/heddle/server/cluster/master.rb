@@ -119,7 +119,7 @@ module Heddle
 
         def open
           FileSizeLimit.make_writes_fail
-          DescriptorLimit.lift if configuration.descriptor_limit == :hard
+          DescriptorLimit.lift
           adopting = Processes.adopt_orphans
           raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
 

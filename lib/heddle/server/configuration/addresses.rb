@@ -63,7 +63,7 @@ module Heddle
           tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), minimum: tls_min.to_s,
                                 verify: tls_verify, ca: tls_ca, development: environment == "development",
                                 http2: http2 != :off)
-          Bind::Defaults.new(port:, reuse_port:, proxies: trusted_networks, tls:)
+          Bind::Defaults.new(port:, proxies: trusted_networks, tls:)
         end
 
         def refuse_tls(index)

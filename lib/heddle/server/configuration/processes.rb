@@ -19,15 +19,6 @@ module Heddle
           workers == :auto ? [Cores.available, 2].max : [workers, 1].max
         end
 
-        # @return [Integer] how many offload threads each process may have; with `auto` no more than its share of what
-        #   the container may have
-        def offload_thread_limit
-          return offload_threads unless offload_threads == :auto
-
-          require "heddle/offload"
-          Offload::ThreadLimit.default(workers: worker_count)
-        end
-
         # @return [Boolean] whether they are processes of their own, which can be replaced while the server goes on; one
         #   worker for a person who develops is the process that was started
         def workers_of_their_own?

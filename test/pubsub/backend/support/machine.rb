@@ -10,7 +10,7 @@ require "json"
 url, topic, since = ARGV
 $stdout.sync = true
 Heddle::PubSub.server = url
-Heddle::PubSub::History.open(16 << 20, 1024, 1000, 300)
+Heddle::PubSub::History.open(16 << 20, 1000, 300)
 
 publisher = Thread.new do
   while (line = $stdin.gets)

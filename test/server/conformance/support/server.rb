@@ -3,6 +3,7 @@
 require "heddle/server"
 require "rack/lint"
 require "stringio"
+require "support/constants"
 require_relative "client"
 
 module Conformance
@@ -23,7 +24,7 @@ module Conformance
     def initialize(app, lint: true, selector: nil, **options)
       @errors = StringIO.new
       @calls = 0
-      configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], access_log: false, selector:, **options)
+      configuration = Constants.configuration(bind: ["127.0.0.1:0"], access_log: false, selector:, **options)
       log = Heddle::Server::Log.new(output: StringIO.new, errors: @errors, access: false)
       @server = Heddle::Server.new(configuration, log:)
       @port = @server.open.first[/\d+\z/].to_i

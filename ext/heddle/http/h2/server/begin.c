@@ -7,12 +7,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* The tokens a second of a bucket for a burst of this size. */
-static uint32_t refill_of(uint32_t burst)
-{
-    return burst > 3 ? burst / 3 : 1;
-}
-
 static void configure_shared(heddle_engine *engine, VALUE configuration)
 {
     if (!engine->h2)
@@ -31,20 +25,6 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
     limits->idle_timeout = engine->idle_timeout;
     limits->connect_protocol = RTEST(heddle_engine_option(configuration, "http2_websockets"));
     limits->max_streams = NUM2UINT(heddle_engine_option(configuration, "http2_streams"));
-    limits->reset_burst = limits->refused_burst = NUM2UINT(heddle_engine_option(configuration, "http2_resets"));
-    limits->reset_rate = refill_of(limits->reset_burst);
-    limits->control_burst = NUM2UINT(heddle_engine_option(configuration, "http2_control_frames"));
-    limits->control_rate = refill_of(limits->control_burst);
-    limits->control_answers = NUM2UINT(heddle_engine_option(configuration, "http2_control_answers"));
-    limits->overhead = NUM2UINT(heddle_engine_option(configuration, "http2_overhead"));
-    limits->updates = NUM2UINT(heddle_engine_option(configuration, "http2_updates"));
-    limits->continuations = NUM2UINT(heddle_engine_option(configuration, "http2_continuations"));
-    limits->settings_entries = NUM2UINT(heddle_engine_option(configuration, "http2_settings"));
-    limits->crumb_count = NUM2UINT(heddle_engine_option(configuration, "http2_cookies"));
-    limits->connection_window = NUM2UINT(heddle_engine_option(configuration, "http2_body_window"));
-    limits->stream_output = NUM2UINT(heddle_engine_option(configuration, "http2_response_buffer"));
-    limits->connection_output = NUM2UINT(heddle_engine_option(configuration, "http2_connection_buffer"));
-    limits->write_rate = NUM2UINT(heddle_engine_option(configuration, "http2_write_rate"));
     engine->h2->memory = NUM2ULL(heddle_engine_option(configuration, "http2_memory"));
 }
 
