@@ -36,7 +36,7 @@ class CableClient
   private
 
   def read
-    text = @socket.read(PATIENCE)
+    text = @socket.read(timeout: PATIENCE)
     text ? JSON.parse(text) : (@closed = true) && nil
   rescue Heddle::TimeoutError
     nil

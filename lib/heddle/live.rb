@@ -96,7 +96,7 @@ module Heddle
 
     # @api private
     # @param session [Session]
-    # @param client [WebSocket::Client] has gone
+    # @param client [WebSocket::ServerSocket] has gone
     # @param for_good [Boolean] whether it said so
     # @return [void]
     def leave(session, client, for_good)

@@ -116,14 +116,14 @@ class LiveBrowserTest < Minitest::Test
     await_text("seen", "hi")
     Notes.mounted = []
     watch_state
-    ObjectSpace.each_object(Heddle::WebSocket::FallbackClient).each(&:close)
+    ObjectSpace.each_object(Heddle::WebSocket::FallbackSocket).each(&:close)
     await("window.left")
     await_connected
     @browser.click("ul")
     await_list("abcd")
 
     assert_empty Notes.mounted, "it goes on with its state"
-    assert_empty(ObjectSpace.each_object(Heddle::WebSocket::Client).select(&:open?))
+    assert_empty(ObjectSpace.each_object(Heddle::WebSocket::ServerSocket).select(&:open?))
   ensure
     Notes.mounted = nil
   end
@@ -191,7 +191,7 @@ class LiveBrowserTest < Minitest::Test
   # The connection ends without a word of the browser's. It has noticed when this returns.
   def cut_off
     watch_state
-    ObjectSpace.each_object(Heddle::WebSocket::Client).select(&:open?).each { |client| client.close(4000) }
+    ObjectSpace.each_object(Heddle::WebSocket::ServerSocket).select(&:open?).each { |client| client.close(4000) }
     await("window.left")
   end
 

@@ -123,9 +123,9 @@ class LiveFallbackTest < Minitest::Test
     Counter.gate = Thread::Queue.new
     serving_page do
       good = token
-      others = ObjectSpace.each_object(Heddle::WebSocket::FallbackClient).to_a
+      others = ObjectSpace.each_object(Heddle::WebSocket::FallbackSocket).to_a
       client, first = open_page(token: good)
-      body = (ObjectSpace.each_object(Heddle::WebSocket::FallbackClient).to_a - others).fetch(0)
+      body = (ObjectSpace.each_object(Heddle::WebSocket::FallbackSocket).to_a - others).fetch(0)
       post(client.key, { event: "wait", values: {} })
       Counter.began.pop(timeout: PATIENCE)
       client.close

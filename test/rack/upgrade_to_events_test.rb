@@ -19,7 +19,7 @@ module UpgradeToEventsCases
   class Handler
     attr_reader :calls, :clients
 
-    # @yieldparam client [Heddle::WebSocket::Client] that has come
+    # @yieldparam client [Heddle::WebSocket::ServerSocket] that has come
     def initialize(&block)
       @block = block
       @calls = Thread::Queue.new

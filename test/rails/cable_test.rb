@@ -372,7 +372,7 @@ module CableTests
   end
 
   def test_foreign_origins_are_refused
-    foreign = assert_raises(Heddle::WebSocket::HandshakeFailed) { connect(origin: "https://foe.example") }
+    foreign = assert_raises(Heddle::WebSocket::HandshakeError) { connect(origin: "https://foe.example") }
 
     assert_equal 404, foreign.status
     client(origin: "https://friend.example")

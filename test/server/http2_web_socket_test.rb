@@ -101,7 +101,7 @@ class Http2WebSocketTest < Minitest::Test
   def test_a_socket_is_served_by_a_fiber_and_waits_for_the_clients_window
     large = "x" * 100_000
     app = lambda do |env|
-      Heddle::WebSocket.open(env) do |socket|
+      Heddle::WebSocket.serve(env) do |socket|
         sent = Array.new(socket.read.to_i) { |number| socket.write("#{number}#{large}") }
         socket.close(sent.all? ? 4000 : 4999)
       end

@@ -45,7 +45,7 @@ class WebSocketConnectTest < Minitest::Test
       found = WebSocket.connect(url) do |socket|
         sent = ["grüße", "\xff\x00".b, "x" * 200_000, ""].each { |message| assert socket.write(message) }
 
-        sent.map { socket.read(PATIENCE) }
+        sent.map { socket.read(timeout: PATIENCE) }
       end
 
       assert_equal ["grüße", "\xff\x00".b, "x" * 200_000, ""], found
@@ -78,7 +78,7 @@ class WebSocketConnectTest < Minitest::Test
       socket = WebSocket.connect(url)
       socket.write("?")
 
-      assert_nil socket.read(PATIENCE)
+      assert_nil socket.read(timeout: PATIENCE)
       assert_equal [4242, "enough", false], [socket.close_code, socket.close_reason, socket.open?]
       refute socket.write("too late")
     end
@@ -105,7 +105,7 @@ class WebSocketConnectTest < Minitest::Test
       WebSocket.connect(url(scheme: "wss"), tls: { ca: @certificate }) do |socket|
         socket.write("secret")
 
-        assert_equal "secret", socket.read(PATIENCE)
+        assert_equal "secret", socket.read(timeout: PATIENCE)
       end
       assert_raises(Heddle::HTTP::Client::TLSError) { WebSocket.connect(url(scheme: "wss")) }
     end
@@ -113,7 +113,7 @@ class WebSocketConnectTest < Minitest::Test
 
   def test_another_answer_is_an_error_with_its_status
     serving(->(_) { [404, {}, []] }, lint: false) do
-      assert_equal 404, assert_raises(WebSocket::HandshakeFailed) { WebSocket.connect(url) }.status
+      assert_equal 404, assert_raises(WebSocket::HandshakeError) { WebSocket.connect(url) }.status
     end
   end
 
@@ -124,7 +124,7 @@ class WebSocketConnectTest < Minitest::Test
       "not offered" => UPGRADE.sub("\r\n\r\n", "\r\nsec-websocket-protocol: other\r\n\r\n"),
       "extension" => UPGRADE.sub("\r\n\r\n", "\r\nsec-websocket-extensions: permessage-deflate\r\n\r\n") }
       .each do |text, response|
-      error = assert_raises(WebSocket::HandshakeFailed, text) { answering(response) }
+      error = assert_raises(WebSocket::HandshakeError, text) { answering(response) }
 
       assert_match(/#{text}/i, error.message)
     end
@@ -135,7 +135,7 @@ class WebSocketConnectTest < Minitest::Test
       [0x81, 1, 0xff] => 1007 }.each do |bytes, code|
       socket = answering(UPGRADE) { |server| server.write(bytes.pack("C*")) }
 
-      assert_nil socket.read(PATIENCE)
+      assert_nil socket.read(timeout: PATIENCE)
       assert_equal code, socket.close_code
     end
   end
@@ -143,7 +143,7 @@ class WebSocketConnectTest < Minitest::Test
   def test_a_server_that_leaves_without_a_word_ends_the_socket
     socket = answering(UPGRADE, &:close)
 
-    assert_nil socket.read(PATIENCE)
+    assert_nil socket.read(timeout: PATIENCE)
     assert_equal 1006, socket.close_code
   end
 
@@ -151,7 +151,7 @@ class WebSocketConnectTest < Minitest::Test
     serving(upgrading(Echo.new), lint: false) do
       socket = WebSocket.connect(url, ping: 0.02)
 
-      assert_raises(IO::TimeoutError) { socket.read(0.2) } # the server answers pings
+      assert_raises(IO::TimeoutError) { socket.read(timeout: 0.2) } # the server answers pings
       assert_predicate socket, :open?
       socket.close
     end
@@ -162,7 +162,7 @@ class WebSocketConnectTest < Minitest::Test
     pings = Thread::Queue.new
     socket = answering(UPGRADE, ping: 0.1) { |server| pings << server.read(6).getbyte(0) }
     reads = (1..500).find do
-      socket.read(0.02)
+      socket.read(timeout: 0.02)
       socket.close_code
     rescue IO::TimeoutError
       nil
@@ -246,9 +246,9 @@ class WebSocketConnectTest < Minitest::Test
         ["grüße", "\xff\x00".b, "x" * 200_000, "close"].each do |message|
           socket.write(message)
 
-          assert_equal message, socket.read(PATIENCE)
+          assert_equal message, socket.read(timeout: PATIENCE)
         end
-        assert_nil socket.read(PATIENCE)
+        assert_nil socket.read(timeout: PATIENCE)
         assert_equal [4002, "as you say"], [socket.close_code, socket.close_reason]
       end
     ensure

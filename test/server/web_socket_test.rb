@@ -439,7 +439,7 @@ class WebSocketTest < Minitest::Test
   def test_a_socket_that_one_fiber_serves
     skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     app = lambda do |env|
-      Heddle::WebSocket.open(env) do |socket|
+      Heddle::WebSocket.serve(env) do |socket|
         socket.each { |message| message == "end" ? break : socket.write(message.upcase) }
       end
     end
@@ -461,7 +461,7 @@ class WebSocketTest < Minitest::Test
     skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     codes = Thread::Queue.new
     app = lambda do |env|
-      Heddle::WebSocket.open(env) do |socket|
+      Heddle::WebSocket.serve(env) do |socket|
         nil while socket.read
         codes << socket.close_code
       end
@@ -480,7 +480,7 @@ class WebSocketTest < Minitest::Test
     skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     written = Thread::Queue.new
     app = lambda do |env|
-      Heddle::WebSocket.open(env) do |socket|
+      Heddle::WebSocket.serve(env) do |socket|
         100.times { socket.write("x" * 100_000) }
         written << true
         socket.read
@@ -499,7 +499,7 @@ class WebSocketTest < Minitest::Test
   def test_a_writer_waits_also_where_the_limit_of_pending_output_is_low
     skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     app = lambda do |env|
-      Heddle::WebSocket.open(env) do |socket|
+      Heddle::WebSocket.serve(env) do |socket|
         300.times { socket.write("x" * 30_000) }
         socket.read
       end
@@ -514,7 +514,7 @@ class WebSocketTest < Minitest::Test
   def test_several_tasks_may_write_to_a_slow_client
     skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     app = lambda do |env|
-      Heddle::WebSocket.open(env) do |socket|
+      Heddle::WebSocket.serve(env) do |socket|
         Array.new(3) { |i| Heddle.async { 2.times { socket.write(i.to_s * 10_000_000) } } }.each(&:value)
       end
     end
@@ -566,7 +566,7 @@ class WebSocketTest < Minitest::Test
   end
 
   def test_a_block_for_a_socket_needs_a_fiber
-    app = ->(env) { Heddle::WebSocket.open(env, &:read) }
+    app = ->(env) { Heddle::WebSocket.serve(env, &:read) }
     serving(app, lint: false, mode: :thread) do
       assert_equal 1011, dial.closing.code
       assert_includes errors.string, "use callbacks"

@@ -78,7 +78,7 @@ class WebSocketTurnsTest < Minitest::Test
     handler = Class.new(Echo) do
       def on_open(client)
         Fiber.schedule do
-          while (message = client.receive)
+          while (message = client.read)
             client.write(message)
           end
         end

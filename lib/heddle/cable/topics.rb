@@ -18,7 +18,7 @@ module Heddle
       end
       private_constant :Message
 
-      # @param client [WebSocket::Client]
+      # @param client [WebSocket::ServerSocket]
       # @param prefix [String, nil] of all topics
       # @param extended [Boolean] whether the client gets positions
       def initialize(client, prefix, extended)

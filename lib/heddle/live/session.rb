@@ -42,7 +42,7 @@ module Heddle
       def fits?(params, user) = @params == params && @user == user && @scheduler.equal?(Fiber.current_scheduler)
 
       # The client is there, or is back: it gets everything.
-      # @param client [WebSocket::Client]
+      # @param client [WebSocket::ServerSocket]
       # @return [void]
       def attach(client)
         take_turn do
@@ -56,7 +56,7 @@ module Heddle
         end
       end
 
-      # @param client [WebSocket::Client] has gone
+      # @param client [WebSocket::ServerSocket] has gone
       # @param patience [Numeric] seconds in which it may come back
       # @return [Boolean] whether it was this one's
       def detach(client, patience)

@@ -30,7 +30,7 @@ module Heddle
 
       # @param handler [Object] what the request was upgraded with
       # @param callback [Symbol]
-      # @param client [HTTP::WebSocket::Client]
+      # @param client [WebSocket::ServerSocket]
       # @param message [String, nil] or the topic of on_reset
       # @return [void]
       def call(handler, callback, client, message)

@@ -31,7 +31,7 @@ module Heddle
         @late = {}
       end
 
-      # @param client [HTTP::WebSocket::Client]
+      # @param client [WebSocket::ServerSocket]
       # @return [Boolean] whether its handler allows it to go
       def movable?(client)
         handler = client.handler
@@ -40,7 +40,7 @@ module Heddle
       end
 
       # Hands a socket off. In the loop.
-      # @param client [HTTP::WebSocket::Client] a movable one
+      # @param client [WebSocket::ServerSocket] a movable one
       # @param target [BasicSocket] see {Net::Sockets#accept_handoff}
       # @return [Symbol] :done, :full (the others have no room now), :busy, or :fixed (it can't go)
       def give(client, target)

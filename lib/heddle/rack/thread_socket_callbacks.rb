@@ -54,7 +54,7 @@ module Heddle
       class Attended < StandardError
       end
 
-      ATTENDED = "Heddle::WebSocket.open needs a fiber for its block, which mode thread has none for: use callbacks " \
+      ATTENDED = "Heddle::WebSocket.serve needs a fiber for its block, which mode thread has none for: use callbacks " \
                  "(Heddle::WebSocket.upgrade), or mode fiber"
       private_constant :Call, :ATTENDED
 

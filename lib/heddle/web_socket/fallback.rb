@@ -28,7 +28,7 @@ module Heddle
 
       # @param env [Hash]
       # @param user [String, nil] the user of the request
-      # @yieldreturn [#on_message, #on_close] the handler of a new client, which is a {FallbackClient}
+      # @yieldreturn [#on_message, #on_close] the handler of a new client, whose socket is a {FallbackSocket}
       # @return [Array, nil] a Rack response; nil: it asks for something else
       def call(env, user)
         posts = env["REQUEST_METHOD"] == "POST"
@@ -37,7 +37,7 @@ module Heddle
         return receive(env, user) if posts
 
         key = SecureRandom.urlsafe_base64
-        [200, EventStream::FIELDS.dup, FallbackClient.new(topic_of(key), @tokens.make(key, user), yield)]
+        [200, EventStream::FIELDS.dup, FallbackSocket.new(topic_of(key), @tokens.make(key, user), yield)]
       end
 
       private
@@ -69,11 +69,11 @@ module Heddle
       def topic_of(key) = "heddle.stream.#{key}"
     end
 
-    # The client of a handler, in place of {Client}, and the body of the response that its messages leave in. It takes a
-    # fiber as long as it is there.
+    # A handler's socket, in place of {ServerSocket}, and the body of the response that its messages leave in. It takes
+    # a fiber as long as it is there.
     #
     # @api private
-    class FallbackClient < EventStream
+    class FallbackSocket < EventStream
       # @return [nil] the browser does not say how it leaves
       attr_reader :close_code
 

@@ -12,7 +12,7 @@ class CableSocket
   # @return [String]
   def self.identifier(channel, **params) = JSON.generate({ channel:, **params })
 
-  # @return [Heddle::WebSocket::Connection]
+  # @return [Heddle::WebSocket::ClientSocket]
   attr_reader :socket
 
   # @param uri [URI] of the server
@@ -26,7 +26,7 @@ class CableSocket
 
   # @return [Hash, nil] the next message that is no ping; nil: the socket has ended
   def read
-    while (text = @socket.read(PATIENCE))
+    while (text = @socket.read(timeout: PATIENCE))
       message = JSON.parse(text)
       return message unless message["type"] == "ping"
     end
@@ -34,7 +34,7 @@ class CableSocket
 
   # @return [Hash] the next ping
   def ping
-    while (text = @socket.read(PATIENCE))
+    while (text = @socket.read(timeout: PATIENCE))
       message = JSON.parse(text)
       return message if message["type"] == "ping"
     end

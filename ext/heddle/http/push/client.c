@@ -1,4 +1,4 @@
-/* Heddle::HTTP::WebSocket::Client: the Ruby object of a socket, for its handler. */
+/* Heddle::HTTP::WebSocket::Session: the Ruby object of a socket, for its handler. */
 
 #include "http/exchange_ruby.h"
 #include "http/h1/server.h"
@@ -10,8 +10,7 @@
 #include <ruby/io.h>
 #include <stdlib.h>
 
-static VALUE client_class;
-static ID id_call, id_ended, id_request_id;
+static ID id_socket_class, id_call, id_ended, id_request_id;
 static ID callback_ids[HEDDLE_WEBSOCKET_CALLBACKS]; /* index: the number of the callback's bit */
 
 static const uint32_t NO_SLOT = UINT32_MAX;
@@ -59,7 +58,7 @@ static size_t handle_size(const void *data)
 }
 
 static const rb_data_type_t client_type = {
-    .wrap_struct_name = "Heddle::HTTP::WebSocket::Client",
+    .wrap_struct_name = "Heddle::HTTP::WebSocket::Session",
     .function = {.dmark = handle_mark, .dfree = handle_free, .dsize = handle_size, .dcompact = handle_compact},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
@@ -165,6 +164,12 @@ static uint8_t callbacks_of(VALUE handler)
     return callbacks;
 }
 
+static VALUE class_of_socket(VALUE handler)
+{
+    return rb_respond_to(handler, id_socket_class) ? rb_funcall(handler, id_socket_class, 0)
+                                                   : rb_path2class("Heddle::WebSocket::ServerSocket");
+}
+
 enum {
     LABEL_TARGET = 200, /* bytes of a target that are kept for the log */
 };
@@ -194,7 +199,7 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
 {
     uint8_t wanted = callbacks_of(handler);
     heddle_websocket_handle *handle;
-    VALUE client = TypedData_Make_Struct(client_class, heddle_websocket_handle, &client_type, handle);
+    VALUE client = TypedData_Make_Struct(class_of_socket(handler), heddle_websocket_handle, &client_type, handle);
     handle->handler = handle->caller = handle->reason = handle->label = handle->farewell = Qnil;
     RB_OBJ_WRITE(client, &handle->handler, handler);
     RB_OBJ_WRITE(client, &handle->caller, caller);
@@ -215,7 +220,7 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
 }
 
 /*
- * call-seq: open_websocket(handler, caller, logged, early, kind) -> Heddle::HTTP::WebSocket::Client
+ * call-seq: open_websocket(handler, caller, logged, early, kind) -> Heddle::WebSocket::ServerSocket
  *
  * Called when the head of the response was written, with the status 101, or 200 over HTTP/2: makes the connection or
  * the stream a WebSocket. `kind`: :plain; :deflated: permessage-deflate was negotiated; :events: the response has the
@@ -265,11 +270,11 @@ void Init_heddle_websocket(VALUE http)
     id_request_id = rb_intern("@request_id");
     for (unsigned number = 0; number < HEDDLE_WEBSOCKET_CALLBACKS; number++)
         callback_ids[number] = rb_intern(names[number]);
-    client_class = rb_define_class_under(module, "Client", rb_cObject);
-    rb_gc_register_mark_object(client_class);
-    rb_undef_alloc_func(client_class);
-    Init_heddle_websocket_methods(module, client_class);
-    Init_heddle_websocket_handoff(client_class);
+    id_socket_class = rb_intern("heddle_socket_class");
+    VALUE session_class = rb_define_class_under(module, "Session", rb_cObject);
+    rb_undef_alloc_func(session_class);
+    Init_heddle_websocket_methods(module, session_class);
+    Init_heddle_websocket_handoff(session_class);
     Init_heddle_websocket_codec(module);
     rb_define_const(module, "DEFLATE", heddle_deflate_is_available() ? Qtrue : Qfalse); /* built with zlib? */
     rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", open_on_connection, 5);

@@ -1,4 +1,4 @@
-/* The methods of Heddle::HTTP::WebSocket::Client that handlers call. */
+/* The methods of Heddle::HTTP::WebSocket::Session that handlers call. */
 
 #include "http/push/event_stream.h"
 #include "http/push/subscriptions.h"
@@ -319,14 +319,13 @@ static heddle_websocket *own_session(VALUE self)
 }
 
 /*
- * call-seq: receive(timeout = nil) -> String or nil
+ * call-seq: receive(timeout) -> String or nil
  *
  * Waits for the next message. nil: the socket is closed. Raises IO::TimeoutError after +timeout+ seconds.
  */
-static VALUE client_receive(int argc, VALUE *argv, VALUE self)
+static VALUE client_receive(VALUE self, VALUE seconds)
 {
-    rb_check_arity(argc, 0, 1);
-    int64_t timeout = argc > 0 ? heddle_parse_duration(argv[0]) : -1;
+    int64_t timeout = heddle_parse_duration(seconds);
     int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
     for (;;) {
         heddle_websocket *socket = own_session(self);
@@ -389,7 +388,7 @@ static VALUE client_drain(VALUE self, VALUE most)
     }
 }
 
-void Init_heddle_websocket_methods(VALUE module, VALUE client_class)
+void Init_heddle_websocket_methods(VALUE module, VALUE session_class)
 {
     static const char *const forms[] = {"text", "binary", "json", "cable", "extended_cable", "handler"};
     static const char *const policies[] = {"close", "coalesce", "drop"};
@@ -397,20 +396,20 @@ void Init_heddle_websocket_methods(VALUE module, VALUE client_class)
         as_ids[i] = rb_intern(forms[i]);
     for (unsigned i = 0; i < 3; i++)
         slow_ids[i] = rb_intern(policies[i]);
-    rb_define_method(client_class, "write", client_write, 1);
-    rb_define_method(client_class, "close", client_close, -1);
-    rb_define_method(client_class, "pending", client_pending, 0);
-    rb_define_method(client_class, "output_limit", client_output_limit, 0);
-    rb_define_method(client_class, "open?", client_open_p, 0);
-    rb_define_method(client_class, "handler", client_handler, 0);
-    rb_define_method(client_class, "close_code", client_close_code, 0);
-    rb_define_method(client_class, "close_reason", client_close_reason, 0);
-    rb_define_private_method(client_class, "subscribe_to", client_subscribe_to, 5);
-    rb_define_private_method(client_class, "unsubscribe_from", client_unsubscribe_from, 2);
-    rb_define_method(client_class, "write_frame", client_write_frame, 1);
-    rb_define_method(client_class, "wake", client_wake, 0);
-    rb_define_method(client_class, "farewell=", client_set_farewell, 1);
+    rb_define_method(session_class, "write", client_write, 1);
+    rb_define_method(session_class, "close", client_close, -1);
+    rb_define_method(session_class, "pending", client_pending, 0);
+    rb_define_method(session_class, "output_limit", client_output_limit, 0);
+    rb_define_method(session_class, "open?", client_open_p, 0);
+    rb_define_method(session_class, "handler", client_handler, 0);
+    rb_define_method(session_class, "close_code", client_close_code, 0);
+    rb_define_method(session_class, "close_reason", client_close_reason, 0);
+    rb_define_method(session_class, "subscribe_to", client_subscribe_to, 5);
+    rb_define_method(session_class, "unsubscribe_from", client_unsubscribe_from, 2);
+    rb_define_method(session_class, "write_frame", client_write_frame, 1);
+    rb_define_method(session_class, "wake", client_wake, 0);
+    rb_define_method(session_class, "farewell=", client_set_farewell, 1);
     rb_define_singleton_method(module, "prepare", websocket_prepare, 1);
-    rb_define_method(client_class, "receive", client_receive, -1);
-    rb_define_method(client_class, "drain", client_drain, 1);
+    rb_define_method(session_class, "receive", client_receive, 1);
+    rb_define_method(session_class, "drain", client_drain, 1);
 }

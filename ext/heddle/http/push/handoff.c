@@ -162,12 +162,12 @@ void heddle_websocket_resume(heddle_connection *connection, VALUE loaded)
     RB_GC_GUARD(client);
 }
 
-void Init_heddle_websocket_handoff(VALUE client_class)
+void Init_heddle_websocket_handoff(VALUE session_class)
 {
-    rb_define_method(client_class, "movable?", client_movable_p, 0);
-    rb_define_method(client_class, "received", client_received, 0);
-    rb_define_method(client_class, "subscriptions", client_subscriptions, 0);
-    rb_define_method(client_class, "deflates?", client_deflates_p, 0);
-    rb_define_method(client_class, "label", client_label, 0);
-    rb_define_method(client_class, "hand_off", client_hand_off, 2);
+    rb_define_method(session_class, "movable?", client_movable_p, 0);
+    rb_define_method(session_class, "received", client_received, 0);
+    rb_define_method(session_class, "subscriptions", client_subscriptions, 0);
+    rb_define_method(session_class, "deflates?", client_deflates_p, 0);
+    rb_define_method(session_class, "label", client_label, 0);
+    rb_define_method(session_class, "hand_off", client_hand_off, 2);
 }

@@ -13,7 +13,7 @@
  *   sending.c         frames into the carrier's output
  *   pong.c            the answers to pings
  *   work.c            what is due to the handler, and the runner that calls it
- *   client.c          Heddle::HTTP::WebSocket::Client, which the handler sees
+ *   client.c          Heddle::HTTP::WebSocket::Session, which the handler sees
  *   client_methods.c  what the handler calls of it
  *   carrier.h         what carries it
  *
@@ -109,7 +109,7 @@ struct heddle_websocket {
     uint64_t left;              /* … and those that had left at the last look */
     heddle_websocket_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
     heddle_websocket_handle *handle; /* the C part of its Client; NULL: there is none any more */
-    uint32_t slot;              /* of its WebSocket::Client in the engine's list */
+    uint32_t slot;              /* of its WebSocket::Session in the engine's list */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
@@ -282,12 +282,12 @@ struct heddle_websocket_handle {
 };
 
 heddle_websocket_handle *heddle_websocket_handle_of(VALUE client);
-/* Copies the close code and reason to the WebSocket::Client. */
+/* Copies the close code and reason to the WebSocket::Session. */
 void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client);
-/* Makes a session and its WebSocket::Client; nil, and NULL: no memory. `label`: see WebSocket::Client#label. */
+/* Makes a session and its WebSocket::Session; nil, and NULL: no memory. `label`: see WebSocket::Session#label. */
 VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier, VALUE handler,
                                   VALUE caller, VALUE label, heddle_websocket **session);
-/* The WebSocket::Client of this session. */
+/* The WebSocket::Session of this session. */
 VALUE heddle_websocket_client(const heddle_websocket *socket);
 /*
  * Separates the session from its Client, which keeps existing as a Ruby object. Uses no Ruby memory when `abandoned`.
@@ -309,13 +309,13 @@ bool heddle_websocket_prepare_stream(heddle_websocket *socket);
 HEDDLE_LAST_USE void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange *exchange, VALUE early);
 
 void Init_heddle_websocket(VALUE http);
-void Init_heddle_websocket_methods(VALUE module, VALUE client_class);
+void Init_heddle_websocket_methods(VALUE module, VALUE session_class);
 
 /* -- handoff.c ----------------------------------------------------------------------------------------------------- */
 
 /* See heddle_http_protocol. */
 VALUE heddle_websocket_load(heddle_engine *engine, VALUE words, int *state);
 HEDDLE_LAST_USE void heddle_websocket_resume(heddle_connection *connection, VALUE loaded);
-void Init_heddle_websocket_handoff(VALUE client_class);
+void Init_heddle_websocket_handoff(VALUE session_class);
 
 #endif

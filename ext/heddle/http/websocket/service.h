@@ -19,7 +19,7 @@ typedef struct {
     int64_t timeout;       /* ns for the client to answer a ping or a close frame */
     heddle_deflater *deflater; /* of all sockets that have negotiated it; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
-    VALUE clients;         /* an Array with the WebSocket::Client of each socket at its slot; 0: none yet */
+    VALUE clients;         /* an Array with the WebSocket::Session of each socket at its slot; 0: none yet */
     uint32_t free_slot, slot_count; /* free slots are a list: each has the number of the next */
     uint16_t retire_code;  /* the code of the close frames when the server stops … */
     int64_t retire_time;   /* … which are sent within so many ns */

@@ -10,7 +10,7 @@ module Heddle
     class Error < StandardError; end
 
     # The server has answered, and not with a WebSocket.
-    class HandshakeFailed < Error
+    class HandshakeError < Error
       # @return [Integer, nil] the status of its answer
       attr_reader :status
 
@@ -22,7 +22,7 @@ module Heddle
 
     # A WebSocket that this process has opened with {WebSocket.connect}. Calls wait, as those of an IO do. One
     # fiber or thread reads at a time, while any of them may write.
-    class Connection
+    class ClientSocket
       include MonotonicClock
       include Messages
 
@@ -64,7 +64,7 @@ module Heddle
       # @param timeout [Numeric, nil] seconds
       # @return [String, nil] the next message, in UTF-8 or BINARY; nil: the socket has ended
       # @raise [IO::TimeoutError]
-      def read(timeout = nil)
+      def read(timeout: nil)
         deadline = timeout && (now + timeout)
         until (message = @messages.shift) || @close_code
           receive(deadline)
@@ -136,8 +136,8 @@ module Heddle
         key = [Random.urandom(16)].pack("m0")
         @socket.write(request(key, protocols, headers), timeout: limits.write)
         head = HTTP::Client::Connection.new(@socket).reader.read_head("GET", limits.first_byte, limits.read)
-        raise HandshakeFailed, "#{@uri.host}: the server ended the connection" unless head
-        raise HandshakeFailed, "#{@uri.host}: #{head.reason}" if head.is_a?(HTTP::Rejection)
+        raise HandshakeError, "#{@uri.host}: the server ended the connection" unless head
+        raise HandshakeError, "#{@uri.host}: #{head.reason}" if head.is_a?(HTTP::Rejection)
 
         check(head, key, protocols)
       end
@@ -165,7 +165,7 @@ module Heddle
       # RFC 6455, section 4.1.
       def check(head, key, protocols)
         unless head.status == 101
-          raise HandshakeFailed.new("#{@uri.host} answered #{head.status} #{head.reason}", head.status)
+          raise HandshakeError.new("#{@uri.host} answered #{head.status} #{head.reason}", head.status)
         end
 
         fields = head.fields.each_slice(2).group_by(&:first).transform_values { |all| all.map(&:last).join(", ") }
@@ -178,7 +178,7 @@ module Heddle
                     elsif fields["sec-websocket-extensions"] then "it uses an extension that was not offered"
                     elsif @protocol && !protocols.include?(@protocol) then "#{@protocol} was not offered"
                     end
-        raise HandshakeFailed.new("#{@uri.host}: #{violation}", 101) if violation
+        raise HandshakeError.new("#{@uri.host}: #{violation}", 101) if violation
       end
 
       # Reads once, and answers what is to be answered. A ping breaks a silence, also one of several reads.
