@@ -20,7 +20,7 @@ module Bench
       private
 
       def inline_cost(calls)
-        Heddle::Offload.send(:quick_libraries, ["work"]) if defined?(Heddle::Offload)
+        Heddle::Offload::Switch.send(:quick_libraries, ["work"]) if defined?(Heddle::Offload)
         cost(calls)
       end
 

@@ -16,6 +16,8 @@ module Heddle
   # not touched.
   #
   # Loaded by `require "heddle/async"`, and by {Heddle.run} and the server when the program has loaded async.
+  #
+  # @api private
   module Async
     # Private methods of Async::Task that {TaskCalls} replaces or calls.
     NEEDED = %i[schedule completed! failed! cancelled! finish!].freeze

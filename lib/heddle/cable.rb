@@ -5,6 +5,8 @@ require "heddle/web_socket"
 module Heddle
   # Serves Action Cable without its threads: connections are WebSockets of this server, and broadcasts reach them
   # without Ruby code for each. `config.heddle.cable = true` turns it on.
+  #
+  # @api private
   module Cable
     autoload :ChannelStreams, "heddle/cable/channel_streams"
     autoload :ConnectionTopics, "heddle/cable/connection_topics"

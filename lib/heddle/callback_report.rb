@@ -47,61 +47,73 @@ module Heddle
 
     # Places that {recent} keeps.
     RECENT = 100
+    private_constant :RECENT
 
-    @recent = []
+    # The protection :callback_report.
+    #
+    # @api private
+    module Switch
+      @recent = []
+
+      class << self
+        # Where it can't be had, {status} says why.
+        # @return [void]
+        def enable
+          @reason = unavailable
+          Native.report_callbacks(true) unless @reason
+          @enabled = true
+        end
+
+        # Forgets the places, too.
+        # @return [void]
+        def disable
+          Native.report_callbacks(false)
+          @recent = []
+          @enabled = false
+        end
+
+        # @return [Boolean]
+        def enabled? = @enabled || false
+
+        # @see CallbackReport.status
+        def status
+          counts = Native.callback_waits.each_with_object(Hash.new(0)) do |(path, waits), all|
+            all[File.basename(path)] += waits
+          end
+          { waits: counts.values.sum, by_library: counts, reason: @reason }.compact
+        end
+
+        # @see CallbackReport.recent
+        def recent
+          take
+          @recent.dup
+        end
+
+        # @return [Array<Wait>] what is not yet reported
+        def take
+          found = Native.take_callbacks.map { |fields| Wait.new(*fields) }
+          @recent = (@recent + found).last(RECENT)
+          found
+        end
+
+        private
+
+        def unavailable
+          return if Native.find_interpreter(-> { Native.note_interpreter }) { Native.note_interpreter }
+
+          "the native frames of a fiber can't be recognized on this platform"
+        end
+      end
+      Protection.register(:callback_report, self)
+    end
 
     class << self
-      # Where it can't be had, {status} says why.
-      # @return [void]
-      def enable
-        @reason = unavailable
-        Native.report_callbacks(true) unless @reason
-        @enabled = true
-      end
-
-      # Forgets the places, too.
-      # @return [void]
-      def disable
-        Native.report_callbacks(false)
-        @recent = []
-        @enabled = false
-      end
-
-      # @return [Boolean]
-      def enabled? = @enabled || false
+      # @return [Array<Wait>] the last reported call sites, oldest first
+      def recent = Switch.recent
 
       # @return [Hash{Symbol => Object}] `waits`: how many were met; `by_library`: the same by the library's file name;
       #   `reason`: why none can be
-      def status
-        counts = Native.callback_waits.each_with_object(Hash.new(0)) do |(path, waits), all|
-          all[File.basename(path)] += waits
-        end
-        { waits: counts.values.sum, by_library: counts, reason: @reason }.compact
-      end
-
-      # @return [Array<Wait>] the last reported call sites, oldest first
-      def recent
-        take
-        @recent.dup
-      end
-
-      # @api private
-      # @return [Array<Wait>] what is not yet reported
-      def take
-        found = Native.take_callbacks.map { |fields| Wait.new(*fields) }
-        @recent = (@recent + found).last(RECENT)
-        found
-      end
-
-      private
-
-      def unavailable
-        return if Native.find_interpreter(-> { Native.note_interpreter }) { Native.note_interpreter }
-
-        "the native frames of a fiber can't be recognized on this platform"
-      end
+      def status = Switch.status
     end
-
-    Protection.register(:callback_report, self)
   end
 end

@@ -7,6 +7,8 @@ module Heddle
   autoload :Nearest, "heddle/nearest"
 
   # The command `heddle`.
+  #
+  # @api private
   module CLI
     autoload :CheckCommand, "heddle/cli/check_command"
     autoload :ControlCommand, "heddle/cli/control_command"

@@ -6,6 +6,8 @@ require "heddle/seconds"
 
 module Heddle
   # Tasks and the objects that they wait for. The public methods are in {Heddle} itself; these are their parts.
+  #
+  # @api private
   module Concurrency
     # Lines of a backtrace that begin with this are Heddle's own.
     OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle".freeze

@@ -10,6 +10,8 @@ module Heddle
   #
   # PostgreSQL cancels the query and keeps the connection. The protocol of MySQL and MariaDB has no such message: the
   # connection is closed, and a second one kills it on the server.
+  #
+  # @api private
   module Databases
     # Seconds that the server may take to confirm that it has stopped; then the connection is closed.
     PATIENCE = 0.5

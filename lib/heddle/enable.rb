@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
+require "heddle/visible"
+
 module Heddle
   # The protections that keep one fiber from holding up the others: switched on and off by name, for the whole process.
   #
   # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash: its state, and
   # the reason where something is missing). It lives in a file of its own, which is loaded when it is first asked for.
+  #
+  # @api private
   module Protection
     # Name => the file that registers it.
     LIBRARIES = {
@@ -18,6 +22,7 @@ module Heddle
     autoload :Table, "heddle/protection/table"
 
     @registered = {}
+    @reporter = ->(report) { $stderr.write("heddle: #{Visible.line(report.to_s)}\n") }
     @lock = Thread::Mutex.new
     @users = {}
     @theirs = []
@@ -58,7 +63,20 @@ module Heddle
         taken.each { |name| release(name) }
       end
 
-      # @api private
+      # Passes on what an operator should know.
+      # @param report [#to_s] a line, or an object with +advice+, which says what to do about it
+      def report(report) = @reporter.call(report)
+
+      # While the block runs, reports go to this callable instead of $stderr.
+      # @param reporter [#call] called in a fiber of a loop
+      # @return what the block returns
+      def reporting_to(reporter)
+        before, @reporter = @reporter, reporter
+        yield
+      ensure
+        @reporter = before
+      end
+
       # A protection that the program switches on itself stays on.
       def keep(name) = @lock.synchronize { @theirs -= [name] }
 
@@ -97,7 +115,7 @@ module Heddle
     #     Heddle.enable :offload
     #
     # @param names [Array<Symbol>] see {Protection::LIBRARIES}
-    # @param options [Hash] for the protection, where one name is given: see its own `enable`
+    # @param options [Hash] for the protection, where one name is given: docs/stalls.md and docs/offload.md have them
     # @return [Array<Symbol>] what is on now
     # @raise [ArgumentError] for an unknown name
     def enable(*names, **options)

@@ -3,6 +3,8 @@
 module Heddle
   # The class and the message of an application's exception, which may be anything: its methods may fail, and a message
   # may quote the whole body of a request.
+  #
+  # @api private
   module ErrorText
     # Characters of a message.
     LIMIT = 16_384

@@ -9,6 +9,8 @@ module Heddle
   # what was read of them. Requests that are being served stay where they are.
   #
   # Only the workers of a {Server} have others to give to; elsewhere it does nothing.
+  #
+  # @api private
   module Handoff
     # Seconds that a loop may be held up before; another 5 to 10 ms go by until it is noticed and done.
     AFTER = 0.015

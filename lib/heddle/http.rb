@@ -5,6 +5,8 @@ require "heddle/native"
 module Heddle
   # Requests and responses on the wire. Knows sockets only as objects that read and write,
   # and knows nothing of Rack.
+  #
+  # @api private
   module HTTP
     autoload :BadRequest, "heddle/http/bad_request"
     autoload :Limits, "heddle/http/limits"

@@ -15,6 +15,8 @@ module Heddle
   #
   # It answers GET for the page itself, for its script, and for its WebSocket or the fallback for that, below the path
   # it is mounted at.
+  #
+  # @api private
   class Live
     autoload :Connection, "heddle/live/connection"
     autoload :NotFound, "heddle/live/page"

@@ -4,6 +4,8 @@ require "heddle/visible"
 
 module Heddle
   # The message about a library that can't be loaded: a gem that is missing, or whose extension does not fit this Ruby.
+  #
+  # @api private
   class LoadFailure
     # The end of Ruby's message about an extension.
     EXTENSION = %r{ - (?<file>/.*\.(?:so|bundle|dylib))\z}

@@ -12,6 +12,8 @@ module Heddle
   #
   # The environment variable HEDDLE_NATIVE names a variant that `bin/compile` built: `debug` or
   # `sanitize`.
+  #
+  # @api private
   module Native
     # There is no build for this Ruby. The message says what to do.
     class NotBuilt < LoadError; end

@@ -2,6 +2,8 @@
 
 module Heddle
   # Finds the right name for a wrong one.
+  #
+  # @api private
   module Nearest
     class << self
       # @param word [String]

@@ -5,6 +5,8 @@ require "heddle/net/datagram_socket"
 
 module Heddle
   # Sockets, connections, names and TLS. Knows no HTTP.
+  #
+  # @api private
   module Net
     autoload :Connector, "heddle/net/connector"
     autoload :HappyEyeballs, "heddle/net/happy_eyeballs"

@@ -39,80 +39,141 @@ module Heddle
     autoload :ThreadLimit, "heddle/offload/thread_limit"
     autoload :InPlace, "heddle/offload/in_place"
 
-    class << self
-      # Switches it on: see {Heddle.enable}.
-      #
-      # @param allow [Array<String>] further libraries whose calls may run on any thread, for good, each the beginning
-      #   of a file's name; more come from the environment variable HEDDLE_OFFLOAD_ALLOW, separated by commas. Read
-      #   docs/offload.md first: it lists things that such a library must not do
-      # @param deny [Array<String>] further libraries to leave alone, for good, the same way, and HEDDLE_OFFLOAD_DENY;
-      #   a library that is both allowed and denied is denied
-      # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
-      #   offloaded though they hold Ruby's lock: see docs/offload.md for the demands on such a library
-      # @param threads [Integer, nil] how many offload threads there may be; nil: as before, at first
-      #   {ThreadLimit.default}. Then calls queue until others end
-      # @raise [ArgumentError] for a library that must not be hooked, or no thread at all
-      def enable(allow: [], deny: [], libc: [], threads: nil)
-        name_libraries(allow:, deny:, libc:)
-        self.thread_limit = threads if threads
-        limit_threads(@thread_limit ||= ThreadLimit.default)
-        know_good_libraries(KNOWN_GOOD.map(&:to_s))
-        allow_libraries(@allow)
-        deny_libraries(@deny)
-        quick_libraries(QUICK)
-        native_methods(Scheduler::BlockingOperations::INLINE.keys, LOADING)
-        hook_libc(@libc - @hooked)
-        @hooked = @libc
-        intercept
-        switch(true)
-      end
+    private_constant :DENIED, :QUICK, :LIBC, :NEVER_LIBC, :LOADING, :NOT_TRIED
 
-      # @param threads [Integer] how many offload threads there may be from now on
-      # @raise [ArgumentError] unless it is 1 or more
-      def thread_limit=(threads)
-        unless threads.is_a?(Integer) && threads.between?(1, 100_000)
-          raise ArgumentError, "#{threads.inspect} offload threads: it takes a whole number from 1 to 100000"
+    # The protection :offload. Other methods are in C.
+    #
+    # @api private
+    module Switch
+      class << self
+        # Switches it on: see {Heddle.enable}.
+        #
+        # @param allow [Array<String>] further libraries whose calls may run on any thread, for good, each the beginning
+        #   of a file's name; more come from the environment variable HEDDLE_OFFLOAD_ALLOW, separated by commas. Read
+        #   docs/offload.md first: it lists things that such a library must not do
+        # @param deny [Array<String>] further libraries to leave alone, for good, the same way, and HEDDLE_OFFLOAD_DENY;
+        #   a library that is both allowed and denied is denied
+        # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
+        #   offloaded though they hold Ruby's lock: see docs/offload.md for the demands on such a library
+        # @param threads [Integer, nil] how many offload threads there may be; nil: as before, at first
+        #   {ThreadLimit.default}. Then calls queue until others end
+        # @raise [ArgumentError] for a library that must not be hooked, or no thread at all
+        def enable(allow: [], deny: [], libc: [], threads: nil)
+          name_libraries(allow:, deny:, libc:)
+          self.thread_limit = threads if threads
+          limit_threads(@thread_limit ||= ThreadLimit.default)
+          know_good_libraries(KNOWN_GOOD.map(&:to_s))
+          allow_libraries(@allow)
+          deny_libraries(@deny)
+          quick_libraries(QUICK)
+          native_methods(Scheduler::BlockingOperations::INLINE.keys, LOADING)
+          hook_libc(@libc - @hooked)
+          @hooked = @libc
+          intercept
+          switch(true)
         end
 
-        limit_threads(@thread_limit = threads)
+        # @see Offload.thread_limit=
+        def thread_limit=(threads)
+          unless threads.is_a?(Integer) && threads.between?(1, 100_000)
+            raise ArgumentError, "#{threads.inspect} offload threads: it takes a whole number from 1 to 100000"
+          end
+
+          limit_threads(@thread_limit = threads)
+        end
+
+        # @param workers [Integer] processes that share the container's limit of tasks; a limit that was set stays
+        def share_threads(workers) = limit_threads(@thread_limit ||= ThreadLimit.default(workers:))
+
+        # Names libraries for the next time it is switched on.
+        # @param (see enable)
+        # @raise (see enable)
+        def name_libraries(allow: [], deny: [], libc: [])
+          allow, deny, libc = [allow, deny, libc].map { |names| Array(names).map(&:to_s) }
+          refuse(libc)
+          @allow |= environment("HEDDLE_OFFLOAD_ALLOW") + allow
+          @deny |= environment("HEDDLE_OFFLOAD_DENY") + deny
+          @libc |= libc
+        end
+
+        # Calls that come from now on are as Ruby made them; those under way end as they began.
+        def disable = switch(false)
+
+        # @see Offload.status
+        def status
+          { on: enabled?, core: core || true, extensions: library_count, libc: libc_libraries.size, reason: missing,
+            **threads }
+        end
+
+        # @see Offload.functions
+        def functions = native_functions.sort_by { |function| -function[:wall] }
+
+        # @return [Array<InPlace>] the functions that have held up a loop in place since this was last asked, each once
+        def take_in_place = take_held_up.map { |function, seconds| InPlace.new(function:, seconds:) }
+
+        # Calls of the block stay on the thread of the loop.
+        def inline
+          scheduler = Fiber.current_scheduler
+          return yield unless scheduler.is_a?(Scheduler)
+
+          count_inline(scheduler, 1)
+          begin
+            yield
+          ensure
+            count_inline(scheduler, -1)
+          end
+        end
+
+        private
+
+        # Called from C, once a process, on a fiber of the loop that must not wait.
+        def threads_used_up(scheduler)
+          limit = threads[:limit]
+          line = "all #{limit} offload threads are at work: native calls queue until others end " \
+                 "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)"
+          scheduler.spawn(-> { Protection.report(line) })
+        end
+
+        # Called from C, once, to see where Fiddle keeps the function that it calls. This call is not offloaded.
+        def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
+
+        # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits nothing
+        # of the fiber, neither its storage nor its masks, and no group that it may leave: its threads may be joined.
+        def start_thread
+          Fiber.new(blocking: true, storage: nil) do
+            thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }
+            thread.name = "heddle offload"
+            thread.report_on_exception = false
+            ThreadGroup::Default.add(thread) unless thread.group.nil? || thread.group.enclosed?
+          end.resume
+          nil
+        end
+
+        def missing
+          return if core.nil? || core == NOT_TRIED
+          return "not Ruby's own calls: #{core}" unless library_count.zero?
+
+          "only #{"what Ruby hands to the scheduler, and " if RUBY_VERSION >= "3.4"}Heddle.offload { }: #{core}"
+        end
+
+        def refuse(libraries)
+          bad = libraries.find { |name| name.empty? || NEVER_LIBC.any? { |never| name.start_with?(never) } }
+          return unless bad
+
+          raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks of the thread meanwhile"
+        end
+
+        def environment(name) = ENV.fetch(name, "").split(",").map(&:strip).reject(&:empty?)
       end
 
-      # @api private
-      # @param workers [Integer] processes that share the container's limit of tasks; a limit that was set stays
-      def share_threads(workers) = limit_threads(@thread_limit ||= ThreadLimit.default(workers:))
+      @allow = []
+      @deny = DENIED
+      @libc = LIBC
+      @hooked = []
+      Protection.register(:offload, self)
+    end
 
-      # While the block runs, messages go to this callable instead of $stderr.
-      # @param tell [#call] called with a line, in a fiber of a loop
-      # @return what the block returns
-      def telling(tell)
-        before, @tell = @tell, tell
-        yield
-      ensure
-        @tell = before
-      end
-
-      # Names libraries for the next time it is switched on.
-      # @param (see enable)
-      # @raise (see enable)
-      def name_libraries(allow: [], deny: [], libc: [])
-        allow, deny, libc = [allow, deny, libc].map { |names| Array(names).map(&:to_s) }
-        refuse(libc)
-        @allow |= environment("HEDDLE_OFFLOAD_ALLOW") + allow
-        @deny |= environment("HEDDLE_OFFLOAD_DENY") + deny
-        @libc |= libc
-      end
-
-      # Calls that come from now on are as Ruby made them; those under way end as they began.
-      def disable = switch(false)
-
-      # @return [Hash] its state: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+, how
-      #   many libraries' are; +:libc+, how many libraries' waits in libc are; the result of {threads}; and +:reason+,
-      #   the thing that is missing here, or nil
-      def status
-        { on: enabled?, core: core || true, extensions: library_count, libc: libc_libraries.size, reason: missing,
-          **threads }
-      end
-
+    class << self
       # The facts about each native function that fibers have called: +:library+, +:function+ (its symbol or its place
       # in the file), +:method+ (the Ruby method that called it first), +:calls+, how many were +:offloaded+, +:wall+
       # (seconds, an average that falls slowly), +:cpu+ (the part of it that was spent computing), +:class+ (+:waits+,
@@ -120,74 +181,27 @@ module Heddle
       # +:reason+ (why it is in place, or nil).
       #
       # @return [Array<Hash>] the ones that take most time first
-      def functions = native_functions.sort_by { |function| -function[:wall] }
+      def functions = Switch.functions
 
-      # @return [Array<InPlace>] the functions that have held up a loop in place since this was last asked, each once
-      def take_in_place = take_held_up.map { |function, seconds| InPlace.new(function:, seconds:) }
+      # @return [Array<Hash>] the native libraries, and whether their calls may run on any thread
+      def libraries = Switch.libraries
 
-      # @api private
-      # Called from C, once a process, on a fiber of the loop that must not wait.
-      def threads_used_up(scheduler)
-        limit = threads[:limit]
-        line = "all #{limit} offload threads are at work: native calls queue until others end " \
-               "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)"
-        scheduler.spawn(-> { @tell.call(line) })
+      # @return [Array<String>] the libraries whose waits in libc are offloaded
+      def libc_libraries = Switch.libc_libraries
+
+      # @return [Hash{Symbol => Integer}] how many offload threads there are, and what they do
+      def threads = Switch.threads
+
+      # @return [Hash] its state: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+, how
+      #   many libraries' are; +:libc+, how many libraries' waits in libc are; the result of {threads}; and +:reason+,
+      #   the thing that is missing here, or nil
+      def status = Switch.status
+
+      # @param threads [Integer] how many offload threads there may be from now on
+      # @raise [ArgumentError] unless it is 1 or more
+      def thread_limit=(threads)
+        Switch.thread_limit = threads
       end
-
-      # @api private
-      # Called from C, once, to see where Fiddle keeps the function that it calls. This call is not offloaded.
-      def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
-
-      # @api private
-      # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits nothing
-      # of the fiber, neither its storage nor its masks, and no group that it may leave: its threads may be joined.
-      def start_thread
-        Fiber.new(blocking: true, storage: nil) do
-          thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }
-          thread.name = "heddle offload"
-          thread.report_on_exception = false
-          ThreadGroup::Default.add(thread) unless thread.group.nil? || thread.group.enclosed?
-        end.resume
-        nil
-      end
-
-      # @api private
-      def inline
-        scheduler = Fiber.current_scheduler
-        return yield unless scheduler.is_a?(Scheduler)
-
-        count_inline(scheduler, 1)
-        begin
-          yield
-        ensure
-          count_inline(scheduler, -1)
-        end
-      end
-
-      private
-
-      def missing
-        return if core.nil? || core == NOT_TRIED
-        return "not Ruby's own calls: #{core}" unless library_count.zero?
-
-        "only #{"what Ruby hands to the scheduler, and " if RUBY_VERSION >= "3.4"}Heddle.offload { }: #{core}"
-      end
-
-      def refuse(libraries)
-        bad = libraries.find { |name| name.empty? || NEVER_LIBC.any? { |never| name.start_with?(never) } }
-        return unless bad
-
-        raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks of the thread meanwhile"
-      end
-
-      def environment(name) = ENV.fetch(name, "").split(",").map(&:strip).reject(&:empty?)
     end
-
-    @allow = []
-    @deny = DENIED
-    @libc = LIBC
-    @hooked = []
-    @tell = ->(line) { $stderr.write("heddle: #{line}\n") }
-    Protection.register(:offload, self)
   end
 end

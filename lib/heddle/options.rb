@@ -20,6 +20,8 @@ require "heddle/options/removed"
 
 module Heddle
   # All options of the server, by subject. A file of options/ has each one's name, unit, default, bounds and text.
+  #
+  # @api private
   module Options
     SUBJECTS = {
       "Processes" => PROCESSES, "Where to listen" => LISTENING, "TLS" => TLS, "Connections" => CONNECTIONS,

@@ -7,6 +7,8 @@ require "heddle/watch"
 module Heddle
   # A fiber that computes in Ruby for longer than its slice gives way to the others of its loop.
   # `Heddle.enable :preempt` switches it on. docs/stalls.md says what code may rely on then.
+  #
+  # @api private
   module Preemption
     # Seconds that a fiber may compute while others wait.
     SLICE = 0.01

@@ -5,6 +5,8 @@ require "heddle/http"
 module Heddle
   # A request becomes an env, an answer becomes bytes (the Rack specification, 3.2). The gem `rack` is not needed
   # here: the specification is about plain Ruby objects.
+  #
+  # @api private
   module Rack
     autoload :CancellingHandler, "heddle/rack/cancelling_handler"
     autoload :EarlyHints, "heddle/rack/early_hints"

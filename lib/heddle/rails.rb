@@ -4,6 +4,8 @@ require "heddle/runtime"
 
 module Heddle
   # The settings that a Rails application needs under a server whose requests are fibers of one thread.
+  #
+  # @api private
   module Rails
     autoload :ConnectionBudget, "heddle/rails/connection_budget"
     autoload :ConnectionQueue, "heddle/rails/connection_queue"

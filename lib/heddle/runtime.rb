@@ -242,7 +242,7 @@ module Heddle
       raise ArgumentError, "Heddle.without_offload needs a block: what must stay on this thread" unless block
 
       require "heddle/offload"
-      Offload.inline(&block)
+      Offload::Switch.inline(&block)
     end
 
     # The tasks of this thread's loop: names, states, and where each waits. Print it: `puts Heddle.task_tree`.

@@ -10,6 +10,8 @@ module Heddle
   # option `mode` says ({Modes}).
   #
   #     Heddle::Server.new.run(->(env) { [200, {}, ["hello"]] })
+  #
+  # @api private
   class Server
     autoload :Admission, "heddle/server/admission"
     autoload :AdmissionPolicy, "heddle/server/admission_policy"
@@ -220,27 +222,19 @@ module Heddle
     private
 
     # In development a line says what to do about a stall, too.
-    def protected(&block)
-      return protect_and_report(&block) unless protections.include?(:offload)
-
-      require "heddle/offload"
-      Offload.telling(->(line) { @log.notice(line) }) { protect_and_report(&block) }
-    end
-
-    def protect_and_report(&)
-      return Protection.during(protections, &) unless protections.intersect?(%i[stall_report callback_report])
-
+    def protected(&)
       advise = @configuration.environment == "development"
-      Stalls.telling(->(stall) { @log.notice(Stalls.line(stall, advise:)) }) do
-        Protection.during(protections, &)
+      report = lambda do |found|
+        @log.notice(advise && found.respond_to?(:advice) ? "#{found}; #{found.advice}" : found.to_s)
       end
+      Protection.reporting_to(report) { Protection.during(protections, &) }
     end
 
     def name_libraries
       require "heddle/offload"
-      Offload.name_libraries(allow: @configuration.offload_allow, deny: @configuration.offload_deny,
-                             libc: @configuration.offload_libc)
-      Offload.share_threads(@configuration.worker_count)
+      Offload::Switch.name_libraries(allow: @configuration.offload_allow, deny: @configuration.offload_deny,
+                                     libc: @configuration.offload_libc)
+      Offload::Switch.share_threads(@configuration.worker_count)
     rescue ArgumentError => e
       raise BootError, "#{Options::BY_NAME.fetch(:offload_libc).flag}: #{e.message}"
     end

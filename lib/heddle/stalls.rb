@@ -32,47 +32,38 @@ module Heddle
 
     # When an endpoint got its last line, and how many stalls it had since.
     Line = Struct.new(:at, :unreported)
-    private_constant :Line
+    private_constant :INTERVAL, :RECENT, :ENDPOINTS, :OTHERS, :PLACES, :Count, :Line
 
     @lock = Thread::Mutex.new
     @lines = {}
     @coming = false
-    @tell = ->(stall) { $stderr.write("heddle: #{Visible.line(line(stall))}\n") }
+
+    # The protection :stall_report.
+    #
+    # @api private
+    module Switch
+      class << self
+        # @param threshold [Numeric] seconds that anything may keep the loop for
+        # @return [void]
+        def enable(threshold: THRESHOLD)
+          Watch.threshold = threshold
+        end
+
+        # @return [void]
+        def disable
+          Watch.threshold = nil
+        end
+
+        # @return [Boolean]
+        def enabled? = !Watch.threshold.nil?
+
+        # @return [Hash{Symbol => Object}]
+        def status = { threshold: Watch.threshold, stalls: Stalls.statistics[:count] }
+      end
+      Protection.register(:stall_report, self)
+    end
 
     class << self
-      # @param threshold [Numeric] seconds that anything may keep the loop for
-      # @return [void]
-      def enable(threshold: THRESHOLD)
-        Watch.threshold = threshold
-      end
-
-      # While the block runs, stalls are reported to this callable instead of $stderr.
-      # @param tell [#call] called with each {Stall} that is worth a line, in a fiber of the loop
-      # @return what the block returns
-      def telling(tell)
-        before = @tell
-        @tell = tell
-        yield
-      ensure
-        @tell = before
-      end
-
-      # @return [void]
-      def disable
-        Watch.threshold = nil
-      end
-
-      # @return [Boolean]
-      def enabled? = !Watch.threshold.nil?
-
-      # @return [Hash{Symbol => Object}]
-      def status = { threshold: Watch.threshold, stalls: @total.count }
-
-      # @param stall [Stall]
-      # @param advise [Boolean] whether to say what to do about it
-      # @return [String] what a log says of it
-      def line(stall, advise: false) = advise ? "#{stall}; #{stall.advice}" : stall.to_s
-
       # @return [Hash{Symbol => Object}] since the process began: `count`, `seconds`, `longest`, and the same
       #   `by_cause` ({Stall::CAUSES}) and `by_endpoint` ({Stall#endpoint})
       def statistics
@@ -99,16 +90,15 @@ module Heddle
         @lines.clear
       end
 
-      # @api private
+      private
+
       # Called from C, on the fiber of the loop, when there are some.
       def noted(scheduler)
         return if @coming
 
         @coming = true
-        scheduler.spawn(method(:tell))
+        scheduler.spawn(method(:report))
       end
-
-      private
 
       # Takes the extension's new stalls. The reader of the counts may be another thread than the one that reports them.
       def collect
@@ -130,14 +120,15 @@ module Heddle
         stall
       end
 
-      def tell
+      def report
         @coming = false
         collect
         while (stall = @unreported.shift)
-          @tell.call(stall) if worth_a_line?(stall)
+          Protection.report(stall) if worth_a_line?(stall)
         end
-        Offload.take_in_place.each { |call| @tell.call(call) } if Protection.enabled.include?(:offload)
-        CallbackReport.take.each { |wait| @tell.call(wait) } if Protection.enabled.include?(:callback_report)
+        enabled = Protection.enabled
+        Offload::Switch.take_in_place.each { |call| Protection.report(call) } if enabled.include?(:offload)
+        CallbackReport::Switch.take.each { |wait| Protection.report(wait) } if enabled.include?(:callback_report)
       end
 
       # Sets how many stalls of the same endpoint (outside of requests: of the same place) were not logged meanwhile.
@@ -159,6 +150,5 @@ module Heddle
     end
 
     reset
-    Protection.register(:stall_report, self)
   end
 end

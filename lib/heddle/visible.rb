@@ -4,6 +4,8 @@ module Heddle
   # Makes text of clients and applications safe to be printed: it can't begin a line of its own in a log, and a terminal
   # finds nothing in it to obey. Control characters but the tab (C0, DEL and C1: Unicode category Cc) and bytes that are
   # no UTF-8 are shown as `\xNN`.
+  #
+  # @api private
   module Visible
     CONTROL = /[\u0000-\u0008\u000A-\u001F\u007F-\u009F]/
     # The indentation of a line after the first.

@@ -25,7 +25,7 @@ class CallbackReportTest < Minitest::Test
   def teardown = Heddle.disable(:callback_report)
 
   # What is told of a callback that is called with a queue into which another fiber puts something.
-  def told(tell: ->(_) {}, &) = Heddle::Stalls.telling(tell) { noted(&) }
+  def told(tell: ->(_) {}, &) = Heddle::Protection.reporting_to(tell) { noted(&) }
 
   def noted
     scheduled do

@@ -126,7 +126,7 @@ class PreemptionTest < Minitest::Test
   end
 
   def test_off_it_interrupts_nobody
-    Heddle::Preemption.disable
+    Heddle.disable(:preempt)
     order = []
     scheduled do
       Fiber.schedule { order << :waiting_over if sleep(0) }
@@ -138,10 +138,10 @@ class PreemptionTest < Minitest::Test
   end
 
   def test_switched_on_in_a_loop_that_runs
-    Heddle::Preemption.disable
+    Heddle.disable(:preempt)
     flag = false
     scheduled do
-      Heddle::Preemption.enable(slice: SLICE)
+      Heddle.enable(:preempt, slice: SLICE)
       sleep 0
       Fiber.schedule do
         sleep 0.01
@@ -586,7 +586,7 @@ class PreemptionTest < Minitest::Test
   def test_a_program_ends_while_the_fibers_of_another_thread_compute
     output, status = ruby(<<~RUBY)
       require "heddle"
-      Heddle::Preemption.enable(slice: 0.002)
+      Heddle.enable(:preempt, slice: 0.002)
       at_exit { puts "end" }
       turns = 0
       Thread.new { Heddle.run { Heddle.async { nil while true }; sleep 0.001 while turns += 1 } }
@@ -600,7 +600,7 @@ class PreemptionTest < Minitest::Test
   def test_exit_in_a_fiber_ends_those_that_compute_as_soon_as_they_wait
     output, status = ruby(<<~RUBY)
       require "heddle"
-      Heddle::Preemption.enable(slice: 0.002)
+      Heddle.enable(:preempt, slice: 0.002)
       flag = false
       Heddle.run do
         Heddle.async do
@@ -625,7 +625,7 @@ class PreemptionTest < Minitest::Test
     8.times do
       output, status = ruby(<<~RUBY)
         require "heddle"
-        Heddle::Preemption.enable(slice: 0.001)
+        Heddle.enable(:preempt, slice: 0.001)
         flag = false
         Heddle.run { Heddle.async { sleep 0.01; flag = true }; nil until flag }
         ended = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.01
@@ -640,7 +640,7 @@ class PreemptionTest < Minitest::Test
   def test_a_forked_child_preempts_too
     output, status = ruby(<<~RUBY)
       require "heddle"
-      Heddle::Preemption.enable(slice: 0.002)
+      Heddle.enable(:preempt, slice: 0.002)
       flag = false
       Heddle.run do
         Heddle.async { nil until flag }

@@ -11,7 +11,7 @@ class StallsOfMachineTest < Minitest::Test
     require ARGV[0]
     require "heddle"
     Heddle.enable :stall_report, threshold: 0.3
-    Heddle::Stalls.telling(->(*) {}) do
+    Heddle::Protection.reporting_to(->(*) {}) do
       Heddle.run do
         sleep 0.001
         NativeCalls.hold_between($stdout.fileno, $stdin.fileno)

@@ -48,7 +48,7 @@ class StallsTest < Minitest::Test
 
   # The stalls of a loop in which the block is called.
   def stalls_of(&block)
-    Heddle::Stalls.telling(@told.method(:push)) do
+    Heddle::Protection.reporting_to(@told.method(:push)) do
       scheduled do
         sleep 0.001
         block.call
@@ -135,7 +135,7 @@ class StallsTest < Minitest::Test
     stall = @told.find { |one| one.cause == :ruby && one.place }
 
     assert_match(/\Astall of \d+ ms: Ruby code, at .*stalls_test.rb:\d+/, stall.to_s)
-    assert_match(/Heddle.enable :preempt/, Heddle::Stalls.line(stall, advise: true))
+    assert_match(/Heddle.enable :preempt/, stall.advice)
   end
 
   # @return [Array<Heddle::Stall>] those that get a line
@@ -147,7 +147,7 @@ class StallsTest < Minitest::Test
   def test_an_endpoint_gets_a_line_a_minute_which_counts_those_without
     assert_equal ["GET /pages/1", "GET /other"], told_of(["GET /pages/1", "GET /pages/2", "GET /other", "GET /pages/3"])
       .map(&:request)
-    Heddle::Stalls.instance_variable_get(:@lines).each_value { |line| line.at -= Heddle::Stalls::INTERVAL }
+    Heddle::Stalls.instance_variable_get(:@lines).each_value { |line| line.at -= Heddle::Stalls.const_get(:INTERVAL) }
     later, = told_of(["GET /pages/4"])
 
     assert_equal 2, later.unreported
@@ -193,12 +193,12 @@ class StallsTest < Minitest::Test
     assert_equal ["GET /users/:id/edit", "/app/x.rb:3 in show"], [stall.endpoint, stall.place]
     assert_equal ["POST /users", "(no request)"],
                  ["POST /users", ""].map { |request| Heddle::Stall.new([:ruby, 1.0, 0.2, request, ""]).endpoint }
-    found = Array.new(Heddle::Stalls::ENDPOINTS + 50) { |i| [:native, 1.0, 0.5, "GET /page#{i}", ""] }
+    found = Array.new(Heddle::Stalls.const_get(:ENDPOINTS) + 50) { |i| [:native, 1.0, 0.5, "GET /page#{i}", ""] }
     found.each { |one| Heddle::Stalls.send(:count, Heddle::Stall.new(one)) }
     endpoints = Heddle::Stalls.statistics[:by_endpoint]
 
-    assert_equal Heddle::Stalls::ENDPOINTS + 1, endpoints.size
-    assert_equal 50, endpoints[Heddle::Stalls::OTHERS][:count]
+    assert_equal Heddle::Stalls.const_get(:ENDPOINTS) + 1, endpoints.size
+    assert_equal 50, endpoints[Heddle::Stalls.const_get(:OTHERS)][:count]
   end
 
   def test_any_number_of_stalls_of_any_endpoints_take_no_more_than_so_much_memory
@@ -210,8 +210,8 @@ class StallsTest < Minitest::Test
     kept = %i[@recent @unreported @lines @by_endpoint].to_h { |name| [name, Heddle::Stalls.instance_variable_get(name).size] }
 
     assert_equal 2_000, Heddle::Stalls.statistics[:count]
-    assert_equal({ "@recent": 100, "@unreported": 0, "@lines": Heddle::Stalls::PLACES,
-                   "@by_endpoint": Heddle::Stalls::ENDPOINTS + 1 }, kept)
+    assert_equal({ "@recent": 100, "@unreported": 0, "@lines": Heddle::Stalls.const_get(:PLACES),
+                   "@by_endpoint": Heddle::Stalls.const_get(:ENDPOINTS) + 1 }, kept)
   end
 
   def test_what_is_read_beside_the_loop_is_counted_once

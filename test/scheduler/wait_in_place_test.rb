@@ -158,8 +158,8 @@ class WaitInPlaceTest < Minitest::Test
   def test_a_wait_in_place_that_is_a_stall_is_told_with_the_library_and_the_line
     told = []
     line = nil
-    Heddle::Stalls.enable(threshold: 0.02)
-    Heddle::Stalls.telling(->(stall) { told << stall if stall.library }) do
+    Heddle.enable(:stall_report, threshold: 0.02)
+    Heddle::Protection.reporting_to(->(stall) { told << stall if stall.library }) do
       turns_during(-> { (line = __LINE__) && sleep(0.1) })
       scheduled { sleep 0.01 }
     end
@@ -168,7 +168,7 @@ class WaitInPlaceTest < Minitest::Test
     assert_includes told.first.place, "wait_in_place_test.rb:#{line}"
     assert_includes told.first.to_s, "in a callback of callbacks"
   ensure
-    Heddle::Stalls.disable
+    Heddle.disable(:stall_report)
   end
 
   def test_names_that_name_no_library_are_refused

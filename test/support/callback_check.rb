@@ -31,8 +31,8 @@ module CallbackCheck
     return unless (@can_check_callbacks = defined?(Heddle::Native) && Heddle::Native.respond_to?(:report_callbacks))
 
     require "heddle/callback_report"
-    Heddle::CallbackReport.disable
-    Heddle::CallbackReport.enable unless exempt_from_callback_check?
+    Heddle.disable(:callback_report)
+    Heddle.enable(:callback_report) unless exempt_from_callback_check?
   end
 
   def after_teardown
@@ -40,7 +40,7 @@ module CallbackCheck
     return if !@can_check_callbacks || exempt_from_callback_check?
 
     flunk "the test has switched the callback report off, which would have seen nothing" unless
-      Heddle::CallbackReport.enabled?
+      Heddle.enabled.include?(:callback_report)
     found = Heddle::CallbackReport.recent
     flunk "other fibers run during callbacks:\n#{found.join("\n")}" if found.any?
   end

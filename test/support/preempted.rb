@@ -10,11 +10,11 @@ module Preempted
   SLICE = 0.002
 
   def setup
-    Heddle::Preemption.enable(slice: SLICE)
+    Heddle.enable(:preempt, slice: SLICE)
   end
 
   def teardown
-    Heddle::Preemption.disable
+    Heddle.disable(:preempt)
   end
 
   # Seconds that the block computes for, whoever runs meanwhile.

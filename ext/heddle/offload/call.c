@@ -220,7 +220,7 @@ static int answer_callback(call *self, bool skip)
 
 static VALUE start_thread(VALUE data)
 {
-    rb_funcall(rb_path2class("Heddle::Offload"), rb_intern("start_thread"), 0);
+    rb_funcall(rb_path2class("Heddle::Offload::Switch"), rb_intern("start_thread"), 0);
     return Qnil;
 }
 
@@ -241,7 +241,7 @@ static bool start_needed_thread(void)
 
 static VALUE report_full(VALUE scheduler)
 {
-    return rb_funcall(rb_path2class("Heddle::Offload"), rb_intern("threads_used_up"), 1, scheduler);
+    return rb_funcall(rb_path2class("Heddle::Offload::Switch"), rb_intern("threads_used_up"), 1, scheduler);
 }
 
 /* Logs, once for each process, that calls queue until others end. */

@@ -326,7 +326,7 @@ static VALUE offload_functions(VALUE self)
 }
 
 #ifdef HEDDLE_DEBUG
-/* Heddle::Offload.delay_threads(seconds, seed), for trials: see offload/thread_delay.h. */
+/* Heddle::Offload::Switch.delay_threads(seconds, seed), for trials: see offload/thread_delay.h. */
 static VALUE offload_delay_threads(VALUE self, VALUE seconds, VALUE seed)
 {
     heddle_threads_set_delay((int64_t)(NUM2DBL(seconds) * 1e9), (unsigned)NUM2ULL(seed));
@@ -343,7 +343,7 @@ static long count_idle_threads(void)
 void Init_heddle_offload(VALUE heddle)
 {
     heddle_hooks.count_idle_threads = count_idle_threads;
-    VALUE offload = rb_define_module_under(heddle, "Offload");
+    VALUE offload = rb_define_module_under(rb_define_module_under(heddle, "Offload"), "Switch");
     heddle_calls_setup();
     VALUE class = rb_singleton_class(offload);
     rb_define_private_method(class, "serve", offload_serve, 0);

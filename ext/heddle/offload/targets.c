@@ -23,7 +23,7 @@ bool heddle_target_needed(const heddle_function *function)
 
 static VALUE call_probe(VALUE data)
 {
-    return rb_funcall(rb_path2class("Heddle::Offload"), rb_intern("call_probe"), 0);
+    return rb_funcall(rb_path2class("Heddle::Offload::Switch"), rb_intern("call_probe"), 0);
 }
 
 static void find_slot(void)

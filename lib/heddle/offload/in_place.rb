@@ -6,6 +6,8 @@ module Heddle
     #
     # @!attribute function [Hash] what {Offload.functions} says of it
     # @!attribute seconds [Float] the longest time for which it held up the loop
+    #
+    # @api private
     InPlace = Data.define(:function, :seconds) do
       # @return [String] a line for a log
       def to_s

@@ -10,12 +10,16 @@ module Heddle
     # @!attribute needs [Array<String>] beginnings of the names of the libraries that it was tried with, besides the
     #   system's and Ruby's; where it needs others it is not known good
     # @!attribute trial [String] the test that shows it
+    #
+    # @api private
     KnownGood = Data.define(:file, :gem, :tried, :needs, :trial) do
       # @return [String] as the extension takes it
       def to_s = [file, *needs].join(" ")
     end
 
     # The shipped list. Each entry has a trial in this repository; the versions are those that it ran with.
+    #
+    # @api private
     KNOWN_GOOD = [
       KnownGood.new(file: "pg_ext.", gem: "pg", tried: "1.7.0 with the libpq that it brings", needs: %w[libpq],
                     trial: "test/trials/databases_test.rb"),

@@ -3,6 +3,8 @@
 module Heddle
   module Offload
     # How many offload threads a process may have, unless the application has set {Offload.thread_limit=}.
+    #
+    # @api private
     module ThreadLimit
       # Threads of one process.
       DEFAULT = 512

@@ -32,7 +32,7 @@ module Heddle
 
           # 0: this method; 1: the hook; 2: the method that asked.
           label = caller_locations(2, 1)&.first&.label.to_s
-          return Fiber.blocking { work.call } if inline?(label) || Offload.refused? || scheduler.wait_in_place?
+          return Fiber.blocking { work.call } if inline?(label) || Offload::Switch.refused? || scheduler.wait_in_place?
 
           scheduler.offload_threads.run(&work)
         end

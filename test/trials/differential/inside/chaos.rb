@@ -34,6 +34,6 @@ module Trials
     end
 
     Heddle::Scheduler.prepend(self)
-    Heddle::Offload.send(:delay_threads, LONGEST_DELAY, SEED)
+    Heddle::Offload::Switch.send(:delay_threads, LONGEST_DELAY, SEED)
   end
 end
