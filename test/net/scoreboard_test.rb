@@ -31,7 +31,7 @@ class BoardTest < Minitest::Test
 
   def test_mistakes
     assert_raises(ArgumentError) { Scoreboard.new(0) }
-    assert_raises(ArgumentError) { Scoreboard.new(10_000) }
+    assert_raises(ArgumentError) { Scoreboard.new(Scoreboard::MAX_SLOTS + 1) }
     scoreboard = Scoreboard.new(1)
 
     assert_raises(ArgumentError) { scoreboard.read(1) }

@@ -17,6 +17,7 @@
 enum {
     HEDDLE_SCOREBOARD_VERSION = 6,
     HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, because processors fetch them in pairs */
+    HEDDLE_SCOREBOARD_MAX = UINT16_MAX, /* slots: the owner of a pool's share is a slot's number plus one */
     HEDDLE_SHARED_POOLS = 32,     /* how many pools can have a limit over all workers */
     HEDDLE_POOL_SHARES = 1024,    /* the largest such limit */
 };

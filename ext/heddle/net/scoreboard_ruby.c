@@ -63,8 +63,8 @@ static VALUE scoreboard_initialize(VALUE self, VALUE slots)
 {
     heddle_scoreboard *scoreboard = scoreboard_data(self);
     uint32_t count = NUM2UINT(slots);
-    if (count == 0 || count > 4096)
-        rb_raise(rb_eArgError, "a scoreboard has 1 to 4096 slots, not %u", count);
+    if (count == 0 || count > HEDDLE_SCOREBOARD_MAX)
+        rb_raise(rb_eArgError, "a scoreboard has 1 to %d slots, not %u", HEDDLE_SCOREBOARD_MAX, count);
     if (scoreboard->header)
         rb_raise(rb_eArgError, "initialized already");
     int result = heddle_scoreboard_create(scoreboard, count);
@@ -196,6 +196,7 @@ void Init_heddle_scoreboard(VALUE net)
 {
     VALUE scoreboard_class = rb_define_class_under(net, "Scoreboard", rb_cObject);
     rb_define_alloc_func(scoreboard_class, scoreboard_allocate);
+    rb_define_const(scoreboard_class, "MAX_SLOTS", INT2FIX(HEDDLE_SCOREBOARD_MAX));
     rb_define_singleton_method(scoreboard_class, "for_fd", scoreboard_for_fd, 2);
     rb_define_method(scoreboard_class, "initialize", scoreboard_initialize, 1);
     rb_define_method(scoreboard_class, "descriptors", scoreboard_descriptors, 0);

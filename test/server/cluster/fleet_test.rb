@@ -9,6 +9,16 @@ class ClusterFleetTest < Minitest::Test
 
   def setup
     @fleet = Cluster::Fleet.new(1, Heddle::Net::Scoreboard.new(4), self, -> { 0.0 })
+    @notices = []
+  end
+
+  def notice(text) = @notices << text
+
+  def test_resize_beyond_the_scoreboard_is_limited_and_logged
+    @fleet.resize(3)
+
+    assert_equal 2, @fleet.size
+    assert_equal ["2 workers instead of 3: restart the server (USR2) for more"], @notices
   end
 
   def test_nobody_is_started_while_there_is_no_mold

@@ -63,7 +63,9 @@ module Heddle
         # @param reserves [Integer]
         # @return [void]
         def resize(number, reserves = @reserves)
-          @size = [number, 1].max
+          most = [(@scoreboard.slots / 2) - reserves, 1].max
+          @log.notice("#{most} workers instead of #{number}: restart the server (USR2) for more") if number > most
+          @size = number.clamp(1, most)
           @reserves = reserves
           serving.each { |worker| retire(worker, "leave") unless role_kept?(worker) }
         end
@@ -161,7 +163,7 @@ module Heddle
 
           # A worker that the mold has not reported yet, or a child that a worker has left behind.
           @unknown_exits[pid] = status
-          @unknown_exits.shift if @unknown_exits.size > 100
+          @unknown_exits.shift if @unknown_exits.size > @workers.size + 100
         end
 
         # A worker that should have replaced another and could not, and how it ended.

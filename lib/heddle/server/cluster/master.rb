@@ -92,13 +92,13 @@ module Heddle
           @log.notice("no new master could be started: #{e.message}")
         end
 
-        # @param size [Integer] how many workers there are to be; a number that can't be is left alone
+        # @param size [Integer] how many workers there are to be; 0 is ignored
         # @return [void]
         def resize(size)
-          return if @stopping || size < 1 || size > resources.scoreboard.slots / 2
+          return if @stopping || size < 1
 
           fleet.resize(size)
-          @log.notice("#{size} #{size == 1 ? "worker" : "workers"} from now on")
+          @log.notice("#{fleet.size} #{fleet.size == 1 ? "worker" : "workers"} from now on")
         end
 
         # @param now [Boolean] whether requests that run are cut off

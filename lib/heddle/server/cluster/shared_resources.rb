@@ -8,9 +8,11 @@ module Heddle
       # The resources that all processes of a server share: the sockets, the scoreboard, and the socket pair of the
       # handoff. They are made before the first fork, or taken over from another master.
       class SharedResources
-        # Slots of the scoreboard, at least: one for each worker, those that have not ended yet included.
-        MIN_SLOTS = 64
-        private_constant :MIN_SLOTS
+        # Slots of the scoreboard for each process: a reload has its successor, and others may not have ended yet.
+        SLOTS_A_PROCESS = 4
+        # Slots at least, for more workers after a reload or TTIN; memory that no worker has used costs nothing.
+        MIN_SLOTS = 256
+        private_constant :SLOTS_A_PROCESS, :MIN_SLOTS
 
         # @return [Hash{String => Array<Listener>}] by address, as {Bind#key} names it in every process
         attr_reader :listeners_by_key
@@ -41,8 +43,7 @@ module Heddle
           inheritance.close_unused
           inheritance.adopt_pubsub
           configuration.open_pubsub(log.method(:notice))
-          processes = configuration.worker_count + configuration.reserve_count
-          @scoreboard = inheritance.scoreboard || Net::Scoreboard.new([MIN_SLOTS, processes * 4].max)
+          @scoreboard = open_scoreboard(inheritance, configuration.worker_count + configuration.reserve_count)
           @handoff_sender, @handoff_receiver = inheritance.handoff_sockets || UNIXSocket.pair(:SEQPACKET)
         rescue BootError
           close_listeners
@@ -101,6 +102,14 @@ module Heddle
         end
 
         private
+
+        # A scoreboard that is too small for these processes stays with the former master's workers.
+        def open_scoreboard(inheritance, processes)
+          inherited = inheritance.scoreboard
+          return inherited if inherited && inherited.slots >= processes * 2
+
+          Net::Scoreboard.new((processes * SLOTS_A_PROCESS).clamp(MIN_SLOTS, Net::Scoreboard::MAX_SLOTS))
+        end
 
         # Several addresses have the same key if the system chooses the port (0): each after the first gets a number.
         def binds_by_key(configuration)
