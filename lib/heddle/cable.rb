@@ -21,7 +21,9 @@ module Heddle
     autoload :Worker, "heddle/cable/worker"
 
     # The Action Cable of this application has no server that another one can take the place of.
-    class Unsupported < StandardError; end
+    class UnsupportedError < StandardError
+      include Heddle::Error
+    end
 
     # The protocol of Action Cable, and AnyCable's, with positions.
     PROTOCOL = "actioncable-v1-json"
@@ -40,10 +42,10 @@ module Heddle
 
     # Takes the place of Action Cable's own server.
     # @return [void]
-    # @raise [Unsupported]
+    # @raise [UnsupportedError]
     def self.install
       require "action_cable"
-      raise Unsupported, UNSUPPORTED unless ::ActionCable::Server.const_defined?(:Socket)
+      raise UnsupportedError, UNSUPPORTED unless ::ActionCable::Server.const_defined?(:Socket)
 
       ::ActionCable.singleton_class.prepend(Installed)
       ActiveSupport.on_load(:action_cable_connection) { prepend ConnectionTopics }

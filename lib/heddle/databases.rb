@@ -17,8 +17,10 @@ module Heddle
     PATIENCE = 0.5
 
     # Raised, and rescued, in here only: the server did not confirm within {PATIENCE}.
-    class Unsettled < StandardError; end
-    private_constant :Unsettled
+    class UnsettledError < StandardError
+      include Heddle::Error
+    end
+    private_constant :UnsettledError
 
     autoload :ActiveRecord, "heddle/databases/active_record"
     autoload :AsyncQueries, "heddle/databases/async_queries"
@@ -98,7 +100,7 @@ module Heddle
         if Fiber.current_scheduler.is_a?(Scheduler)
           Heddle.timeout(seconds, &block)
         else
-          Timeout.timeout(seconds, Unsettled, &block)
+          Timeout.timeout(seconds, UnsettledError, &block)
         end
         true
       rescue StandardError

@@ -93,7 +93,7 @@ module Heddle
     # @return [void]
     def call(stream)
       Heddle.run { serve(stream) }
-    rescue SystemCallError, IOError, ClientGone
+    rescue SystemCallError, IOError, ClientGoneError
       nil # the client has left
     ensure
       stream.close

@@ -8,7 +8,7 @@ module Heddle
   #
   # @api private
   module HTTP
-    autoload :BadRequest, "heddle/http/bad_request"
+    autoload :BadRequestError, "heddle/http/bad_request_error"
     autoload :Limits, "heddle/http/limits"
     autoload :Rejection, "heddle/http/rejection"
     autoload :RequestBody, "heddle/http/request_body"
@@ -16,7 +16,7 @@ module Heddle
     autoload :ResponseHead, "heddle/http/response_head"
   end
 
-  autoload :ClientGone, "heddle/http/client_gone"
+  autoload :ClientGoneError, "heddle/http/client_gone_error"
 end
 
 # Not by autoload: the extension has defined these.

@@ -19,10 +19,9 @@ module Heddle
   # @api private
   class Live
     autoload :Connection, "heddle/live/connection"
-    autoload :NotFound, "heddle/live/page"
+    autoload :NotFoundError, "heddle/live/page"
     autoload :Page, "heddle/live/page"
     autoload :Patch, "heddle/live/patch"
-    autoload :Raw, "heddle/live/page"
     autoload :Session, "heddle/live/session"
     autoload :Template, "heddle/live/template"
     autoload :Token, "heddle/live/token"
@@ -92,7 +91,7 @@ module Heddle
       session = Session.new(@page, params, user) { |ended| forget(ended) }
       session.mount
       @sessions[session.id] = session
-    rescue NotFound
+    rescue NotFoundError
       nil
     end
 
@@ -134,7 +133,7 @@ module Heddle
                                        env["SCRIPT_NAME"] + SCRIPT_PATH)]]
     rescue ::Rack::QueryParser::InvalidParameterError, ::Rack::QueryParser::ParamsTooDeepError
       [400, {}, []]
-    rescue NotFound
+    rescue NotFoundError
       [404, { "content-type" => "text/plain" }, ["There is no such page.\n"]]
     end
 

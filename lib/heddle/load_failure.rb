@@ -23,7 +23,7 @@ module Heddle
 
     # @return [String] what can't be loaded, why, where it was required, and what to do
     def message
-      return @text if defined?(Native::NotBuilt) && @error.is_a?(Native::NotBuilt)
+      return @text if defined?(Native::NotBuiltError) && @error.is_a?(Native::NotBuiltError)
 
       "#{Visible.lines(@text)}#{" (required at #{place})" if place}\n#{advice}"
     end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/error"
 require "heddle/monotonic_clock" # by which the extension counts deadlines
 require "rbconfig"
 
@@ -16,7 +17,9 @@ module Heddle
   # @api private
   module Native
     # There is no build for this Ruby. The message says what to do.
-    class NotBuilt < LoadError; end
+    class NotBuiltError < LoadError
+      include Heddle::Error
+    end
 
     class << self
       # @param variant [String, nil] `nil` for the ordinary build
@@ -56,9 +59,9 @@ module Heddle
       private
 
       def missing!(built)
-        raise NotBuilt, "Heddle's C extension is not built for Ruby #{RUBY_VERSION} (looked for #{built} and " \
-                        "heddle/heddle): run `bin/compile` with this Ruby in a checkout, " \
-                        "or `gem pristine heddle` for an installed gem"
+        raise NotBuiltError, "Heddle's C extension is not built for Ruby #{RUBY_VERSION} (looked for #{built} and " \
+                             "heddle/heddle): run `bin/compile` with this Ruby in a checkout, " \
+                             "or `gem pristine heddle` for an installed gem"
       end
     end
   end

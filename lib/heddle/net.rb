@@ -11,10 +11,10 @@ module Heddle
     autoload :Connector, "heddle/net/connector"
     autoload :HappyEyeballs, "heddle/net/happy_eyeballs"
     autoload :PoolShares, "heddle/net/pool_shares"
-    autoload :PrivateAddress, "heddle/net/connector"
+    autoload :PrivateAddressError, "heddle/net/connector"
     autoload :Resolver, "heddle/net/resolver"
-    autoload :ConnectTimeout, "heddle/net/connector"
-    autoload :TLSTimeout, "heddle/net/connector"
+    autoload :ConnectTimeoutError, "heddle/net/connector"
+    autoload :TLSTimeoutError, "heddle/net/connector"
 
     # Opens a connection to a server. It belongs to no loop and no thread: in a loop only the calling fiber waits, in a
     # plain thread the thread does; one fiber or thread at a time may use it. A forked child has no part in it.
@@ -32,7 +32,7 @@ module Heddle
     # @param timeout [Numeric, nil] seconds for the name and the connection, and again for the TLS handshake
     # @param allow [#call, nil] given each numeric address before it is tried; false: it is refused
     # @return [OutboundConnection]
-    # @raise [SystemCallError, Socket::ResolutionError, ConnectTimeout, TLSTimeout, OpenSSL::SSL::SSLError]
+    # @raise [SystemCallError, Socket::ResolutionError, ConnectTimeoutError, TLSTimeoutError, OpenSSL::SSL::SSLError]
     def self.connect(endpoint, tls: false, timeout: 10, allow: nil)
       Connector.new(endpoint, tls: tls, timeout: timeout, allow: allow).connect
     end

@@ -21,6 +21,7 @@ module Heddle
 
     # No server or backend takes the message, or this process has no topics; the message says why.
     class UnreachableError < StandardError
+      include Heddle::Error
     end
 
     class << self
@@ -110,11 +111,11 @@ module Heddle
         socket = @socket || socket_of_environment
         address = socket ? control::Address.parse(socket) : control::Address.new(path: control::Address.default_path)
         control::Client.new(address).publish(topic, data)
-      rescue Server::Control::Client::NotRunning
+      rescue Server::Control::Client::NotRunningError
         raise UnreachableError, "the message was not published: no server answers at #{address}. #{ADVICE}", cause: nil
-      rescue Server::Control::Client::TooLarge => e
+      rescue Server::Control::Client::TooLargeError => e
         raise ArgumentError, e.message
-      rescue Server::Control::Client::NoServer, Server::Control::Client::Declined => e
+      rescue Server::Control::Client::NoServerError, Server::Control::Client::DeclinedError => e
         raise UnreachableError, "the message was not published: #{e.message}"
       end
 

@@ -23,7 +23,7 @@ module Heddle
   autoload :Cable, "heddle/cable"
   autoload :CallbackReport, "heddle/callback_report"
   autoload :Channel, "heddle/concurrency/channel"
-  autoload :ClientGone, "heddle/http/client_gone"
+  autoload :ClientGoneError, "heddle/http/client_gone_error"
   autoload :Condition, "heddle/concurrency/condition"
   autoload :Databases, "heddle/databases"
   autoload :EventStream, "heddle/event_stream"
@@ -87,7 +87,7 @@ module Heddle
     # @param cancel_grace [Numeric] seconds that a cancelled task may take to clean up; 5
     # @return what the block returns
     # @raise what the block, or the first task that failed, has raised
-    # @raise [Deadlock] when every task waits for another
+    # @raise [DeadlockError] when every task waits for another
     # @raise [NoLoopError] when this thread has a scheduler of another kind
     def run(selector: nil, name: nil, cancel_grace: nil, &block)
       raise ArgumentError, "Heddle.run needs a block: what is to run in the loop" unless block

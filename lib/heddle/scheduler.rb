@@ -38,7 +38,9 @@ module Heddle
   end
 
   # Raised out of the loop when every fiber waits for another and nothing can wake them.
-  class Deadlock < StandardError; end
+  class DeadlockError < StandardError
+    include Heddle::Error
+  end
 
   # A fiber scheduler: it makes Ruby's blocking calls wait without blocking their thread.
   #
@@ -215,7 +217,7 @@ module Heddle
     def stop(reason)
       shutdown(reason)
       run_ticks
-    rescue Deadlock
+    rescue DeadlockError
       raise unless reason # the exception that began the stop says more
     rescue Exception
       @given_up = true
@@ -256,7 +258,7 @@ module Heddle
     # Called from C when the loop would wait forever. A fiber in +sleep+ without a limit means to.
     def on_deadlock
       each_fiber { |fiber, _job, _state| return nil if sleeps_for_ever?(fiber) }
-      raise deadlock_report ? deadlock_report.call(self) : Deadlock.new(deadlock_message)
+      raise deadlock_report ? deadlock_report.call(self) : DeadlockError.new(deadlock_message)
     end
 
     # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for a wake-up. Between the hook and

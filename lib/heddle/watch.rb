@@ -8,7 +8,9 @@ module Heddle
   # The thread that looks at the heartbeats of the loops, for {Preemption}, {Stalls} and {Handoff}; native, in C.
   module Watch
     # The system has refused the thread.
-    class NoThread < Errno::EAGAIN
+    class NoThreadError < Errno::EAGAIN
+      include Heddle::Error
+
       def initialize = super("starting the watch thread")
     end
 
@@ -47,7 +49,7 @@ module Heddle
       def start(slice, threshold, handoff)
         Native.watch(slice, threshold, handoff)
       rescue Errno::EAGAIN
-        raise NoThread, cause: nil
+        raise NoThreadError, cause: nil
       end
 
       def duration(seconds, name)

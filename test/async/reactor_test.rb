@@ -61,7 +61,7 @@ class AsyncReactorTest < Minitest::Test
     RUBY
   end
 
-  # It would wait forever; without other fibers that is a Deadlock.
+  # It would wait forever; without other fibers that is a DeadlockError.
   def test_a_heddle_task_or_a_plain_fiber_that_asked_for_its_task_keeps_no_loop_running
     assert_equal "[:task, :fiber, :cancelled]\n", script(<<~RUBY)
       log = []

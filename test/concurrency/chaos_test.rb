@@ -59,7 +59,7 @@ class ChaosTest < Minitest::Test
 
   def survive
     yield
-  rescue Planned, Heddle::TimeoutError, Heddle::Pool::NestedCheckout
+  rescue Planned, Heddle::TimeoutError, Heddle::Pool::NestedCheckoutError
     nil
   end
 

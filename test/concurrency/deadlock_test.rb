@@ -18,7 +18,7 @@ class DeadlockTest < Minitest::Test
       end
     RUBY
 
-    assert_match(/every task waits for another.*\(Heddle::Deadlock\)/, out)
+    assert_match(/every task waits for another.*\(Heddle::DeadlockError\)/, out)
     assert_match(/^main \(waiting\)$/, out)
     assert_match(/^  second \(waiting\)\n      program\.rb:3:in/, out)
     assert_match(/^  first \(waiting\)\n      program\.rb:4:in/, out)
@@ -34,7 +34,7 @@ class DeadlockTest < Minitest::Test
           sleep 0.001
           puts "cleaned up"
         end
-      rescue Heddle::Deadlock
+      rescue Heddle::DeadlockError
         puts "deadlock"
       end
     RUBY
@@ -46,7 +46,7 @@ class DeadlockTest < Minitest::Test
     out = run_ruby(<<~RUBY)
       begin
         Heddle.run { Thread::Queue.new.pop }
-      rescue Heddle::Deadlock
+      rescue Heddle::DeadlockError
         puts "queue"
       end
       begin
@@ -55,7 +55,7 @@ class DeadlockTest < Minitest::Test
           Heddle.async { a.synchronize { sleep(0); b.synchronize { } } }
           Heddle.async { b.synchronize { sleep(0); a.synchronize { } } }
         end
-      rescue Heddle::Deadlock
+      rescue Heddle::DeadlockError
         puts "mutex"
       end
     RUBY
@@ -68,7 +68,7 @@ class DeadlockTest < Minitest::Test
     out = run_ruby(<<~RUBY)
       begin
         Heddle.run { File.read("program.rb") && Heddle::Task.current.scheduler.park }
-      rescue Heddle::Deadlock
+      rescue Heddle::DeadlockError
         puts "deadlock"
       end
     RUBY

@@ -59,8 +59,8 @@ class PromiseTest < Minitest::Test
     promise.resolve(nil)
     assert_predicate promise, :settled?
     assert_nil promise.value
-    assert_raises(Heddle::Promise::AlreadySettled) { promise.resolve(1) }
-    assert_raises(Heddle::Promise::AlreadySettled) { promise.reject("late") }
+    assert_raises(Heddle::Promise::AlreadySettledError) { promise.resolve(1) }
+    assert_raises(Heddle::Promise::AlreadySettledError) { promise.reject("late") }
   end
 
   def test_waits_no_longer_than_its_timeout

@@ -219,7 +219,7 @@ class ScopeTest < Minitest::Test
   def test_no_task_can_be_started_in_an_ended_scope
     in_loop do
       scope = Heddle.scope(&:itself)
-      assert_raises(Heddle::ScopeEnded) { scope.async {} }
+      assert_raises(Heddle::ScopeEndedError) { scope.async {} }
     end
   end
 

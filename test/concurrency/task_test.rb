@@ -65,7 +65,7 @@ class TaskTest < Minitest::Test
       refute task.cancel, "the second time it says that it was cancelled before"
       assert_same task, task.wait
       assert_equal :cancelled, task.state
-      error = assert_raises(Heddle::TaskCancelled) { task.value }
+      error = assert_raises(Heddle::TaskCancelledError) { task.value }
       assert_match(/victim/, error.message)
     end
   end

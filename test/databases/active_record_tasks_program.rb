@@ -69,7 +69,7 @@ Heddle.run do
   began = now
   begin
     lease.call(pool.size)
-  rescue Heddle::Pool::NestedCheckout => e
+  rescue Heddle::Pool::NestedCheckoutError => e
     seen[:nested] = e.message
   end
   seen[:nested_took] = now - began
@@ -86,7 +86,7 @@ Heddle.run do
         child.value
       end
     end
-  rescue Heddle::Pool::NestedCheckout
+  rescue Heddle::Pool::NestedCheckoutError
     :error
   end
   seen[:nested_later_took] = now - began

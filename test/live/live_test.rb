@@ -26,7 +26,7 @@ class LiveTest < Minitest::Test
     event :fail_when_told
 
     def mount(params)
-      raise Heddle::Live::NotFound if params["title"] == "none"
+      raise Heddle::Live::NotFoundError if params["title"] == "none"
 
       @title = params["title"]
       @count = 0

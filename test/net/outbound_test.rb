@@ -198,7 +198,7 @@ class OutboundTest < Minitest::Test
       UNIXServer.open(path) do |server|
         fill(server, path)
 
-        assert_raises(Heddle::Net::ConnectTimeout) { Heddle::Net.connect("unix:#{path}", timeout: 0.02) }
+        assert_raises(Heddle::Net::ConnectTimeoutError) { Heddle::Net.connect("unix:#{path}", timeout: 0.02) }
         in_loop do
           waiting = Heddle.async { Heddle::Net.connect("unix:#{path}") }
           accepted = Array.new(@sockets.size + 1) { server.accept }
@@ -271,7 +271,7 @@ class OutboundTest < Minitest::Test
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.05
     attempts = Heddle::Net::HappyEyeballs.new([silent_address], deadline, "name", 1)
 
-    assert_raises(Heddle::Net::ConnectTimeout) { attempts.run }
+    assert_raises(Heddle::Net::ConnectTimeoutError) { attempts.run }
   end
 
   private

@@ -137,7 +137,7 @@ module SendingTests
 
   def test_a_full_output_ends_with_its_connection
     answer = lambda do |exchange|
-      error = assert_raises(Heddle::ClientGone) { exchange.write("x" * 2_000_000) }
+      error = assert_raises(Heddle::ClientGoneError) { exchange.write("x" * 2_000_000) }
 
       assert_match(/EPIPE|ECONNRESET|closed/, error.message)
     end

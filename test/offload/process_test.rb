@@ -135,7 +135,7 @@ class OffloadProcessTest < Minitest::Test
           NativeCalls.set_errno(1)
           Fiber.scheduler.park
         end
-      rescue Heddle::Deadlock
+      rescue Heddle::DeadlockError
         puts "deadlock"
       end
     RUBY

@@ -36,7 +36,7 @@ class HandlerTest < Minitest::Test
       output = serve(->(_env) { returned }, lint: false)
 
       assert_operator output, :start_with?, "HTTP/1.1 500 ", returned.inspect
-      assert_equal [Heddle::HTTP::InvalidResponse], log.failures.map(&:class), returned.inspect
+      assert_equal [Heddle::HTTP::InvalidResponseError], log.failures.map(&:class), returned.inspect
     end
   end
 
@@ -127,7 +127,7 @@ class HandlerTest < Minitest::Test
     end
     converse_with(app) { |conversation| conversation.say(GET) && conversation.await { !conversation.open? } }
 
-    assert_equal [Heddle::ClientGone], errors.map(&:class)
+    assert_equal [Heddle::ClientGoneError], errors.map(&:class)
     assert_equal [1, 0], [log.gone.size, log.failures.size]
   end
 

@@ -146,7 +146,7 @@ class ResponderTest < Minitest::Test
 
     refute_includes output, "hello"
     refute_predicate self, :kept?
-    expect_failure Heddle::HTTP::InvalidResponse
+    expect_failure Heddle::HTTP::InvalidResponseError
     output = serve(answer(200, { "transfer-encoding" => "chunked" }, EachBody.new("1\r\nx\r\n")))
 
     refute_includes output, "0\r\n\r\n"

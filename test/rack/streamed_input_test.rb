@@ -63,9 +63,9 @@ class StreamedInputTest < Minitest::Test
   end
 
   def test_a_body_cut_short_is_never_taken_for_its_end
-    %i[read gets].each { |method| assert_raises(Heddle::ClientGone) { input("a", Heddle::ClientGone).public_send(method) } }
-    assert_raises(Heddle::ClientGone) { input("a", Heddle::ClientGone).read(2) }
-    assert_raises(Heddle::ClientGone) { input("a", Heddle::ClientGone).each { |line| flunk line } }
+    %i[read gets].each { |method| assert_raises(Heddle::ClientGoneError) { input("a", Heddle::ClientGoneError).public_send(method) } }
+    assert_raises(Heddle::ClientGoneError) { input("a", Heddle::ClientGoneError).read(2) }
+    assert_raises(Heddle::ClientGoneError) { input("a", Heddle::ClientGoneError).each { |line| flunk line } }
   end
 
   def test_a_closed_input_is_not_read

@@ -108,13 +108,13 @@ class StreamingTest < Minitest::Test
     app = streaming do |stream|
       conversation.vanish
       loop { stream.write("a") && (Fiber.scheduler ? Fiber.scheduler.yield : Thread.pass) }
-    rescue Heddle::ClientGone => e
+    rescue Heddle::ClientGoneError => e
       seen = e
       raise
     end
     converse_with(app) { |conversation| conversation.say(GET) && conversation.await { !conversation.open? } }
 
-    assert_kind_of Heddle::ClientGone, seen
+    assert_kind_of Heddle::ClientGoneError, seen
     assert_empty log.failures
   end
 

@@ -200,7 +200,7 @@ class InterfaceTest < Minitest::Test
       Fiber.schedule { Queue.new.pop }
       begin
         Fiber.scheduler.run
-      rescue Heddle::Deadlock => e
+      rescue Heddle::DeadlockError => e
         puts e.message
       end
     RUBY
@@ -241,7 +241,7 @@ class InterfaceTest < Minitest::Test
         (lock = Mutex.new).synchronize { ConditionVariable.new.wait(lock) }
       end
 
-      assert_raises(Heddle::Deadlock) { scheduler.__send__(:on_deadlock) }
+      assert_raises(Heddle::DeadlockError) { scheduler.__send__(:on_deadlock) }
     ensure
       waiting.kill
     end

@@ -110,7 +110,7 @@ class LifetimeTest < Minitest::Test
       Fiber.schedule { sleep 0.003; 20.times { Fiber.schedule { sleep 0.001 } } }
       begin
         scheduler.run
-      rescue Heddle::Deadlock
+      rescue Heddle::DeadlockError
         $stdout.flush
         exit!
       end

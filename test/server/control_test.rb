@@ -147,7 +147,7 @@ class ControlTest < Minitest::Test
 
   def test_what_one_process_cant_do_is_declined
     controlled
-    error = assert_raises(Client::Declined) { client.command("reload") }
+    error = assert_raises(Client::DeclinedError) { client.command("reload") }
 
     assert_match(/can't reload/, error.message)
     assert_equal 405, ask("/stop").first
@@ -245,7 +245,7 @@ class ControlTest < Minitest::Test
   def test_the_process_of_another_user_is_neither_asked_nor_told
     File.chmod(0o1777, @folder)
     listener = UNIXServer.new(@path)
-    error = Process.stub(:euid, Process.euid + 1) { assert_raises(Client::NoServer) { client.command("stop") } }
+    error = Process.stub(:euid, Process.euid + 1) { assert_raises(Client::NoServerError) { client.command("stop") } }
 
     assert_match(/\Aa process of another user \(uid #{Process.euid}\) answers at unix:/, error.message)
     assert_equal "", listener.accept.read, "nothing was sent"
@@ -286,7 +286,7 @@ class ControlTest < Minitest::Test
   end
 
   def test_without_a_server_the_message_says_what_to_do
-    error = assert_raises(Client::NoServer) { client.status }
+    error = assert_raises(Client::NoServerError) { client.status }
 
     assert_match(/no server runs here.*--control unix:path/, error.message)
     refute_predicate client, :there?
@@ -306,7 +306,7 @@ class ControlTest < Minitest::Test
     end
     asking = Client.new(Heddle::Server::Control::Address.new(path:))
     answers.each do |text|
-      error = assert_raises(Client::NoServer, text) { asking.status }
+      error = assert_raises(Client::NoServerError, text) { asking.status }
 
       assert_includes error.message, "is not a Heddle server: its status "
     end
@@ -320,8 +320,8 @@ class ControlTest < Minitest::Test
     asking = Client.new(Heddle::Server::Control::Address.new(path: @path), patience: 0.01)
 
     assert_match(/has not answered for .* acts on this order when it goes on\z/,
-                 assert_raises(Client::NoServer) { asking.command("stop") }.message)
-    refute_match(/this order/, assert_raises(Client::NoServer) { asking.status }.message)
+                 assert_raises(Client::NoServerError) { asking.command("stop") }.message)
+    refute_match(/this order/, assert_raises(Client::NoServerError) { asking.status }.message)
   ensure
     stopped&.close
   end
@@ -332,7 +332,7 @@ class ControlTest < Minitest::Test
       waiting = fill_queue
 
       assert_match(/accepts no more connections\. The process is suspended/,
-                   assert_raises(Client::NoServer) { client.status }.message)
+                   assert_raises(Client::NoServerError) { client.status }.message)
     ensure
       [stopped, *waiting].each { |socket| socket&.close }
     end

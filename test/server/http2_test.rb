@@ -81,7 +81,7 @@ class Http2Test < Minitest::Test
       assert started.pop(timeout: PATIENCE)
       client.send_frame("RST_STREAM - 1 #8")
 
-      assert_kind_of Heddle::ClientGone, failure.pop(timeout: PATIENCE)
+      assert_kind_of Heddle::ClientGoneError, failure.pop(timeout: PATIENCE)
       client.send_frame("HEADERS es+eh 3 get")
       frame = client.read_frame
       frame = client.read_frame until frame.nil? || frame.end_stream?

@@ -13,7 +13,7 @@ class ProcessLimitTest < Minitest::Test
   def explained(error) = Limit.explain(error)&.slice(/.*?: /)
 
   def test_a_refused_process_is_explained
-    error = assert_raises(Limit::NoProcess) { Limit.forking { raise Errno::EAGAIN, "fork(2)" } }
+    error = assert_raises(Limit::NoProcessError) { Limit.forking { raise Errno::EAGAIN, "fork(2)" } }
 
     assert_equal "fork(2): ", explained(error)
     assert_equal "fork(2): ", explained(Limit.failed_fork(Errno::EAGAIN::Errno))

@@ -169,7 +169,7 @@ class ServerTest < Minitest::Test
       socket = connect
       socket.write(GET)
 
-      assert_kind_of Heddle::ClientGone, gone.pop(timeout: PATIENCE)
+      assert_kind_of Heddle::ClientGoneError, gone.pop(timeout: PATIENCE)
       socket.close
     end
 

@@ -108,7 +108,7 @@ class TortureTest < Minitest::Test
     shim.arm(function, nth, number)
     failed = @conversation.run
     [failed, shim.disarm]
-  rescue Conformance::Malformed => e
+  rescue Conformance::MalformedError => e
     flunk "#{what}: #{e.message}"
   ensure
     shim.disarm

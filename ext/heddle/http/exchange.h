@@ -32,7 +32,7 @@ typedef struct {
     /*
      * Sends a complete response: a Hash of headers and an Array of Strings, `size` bytes. False: nothing was sent, and
      * the response needs the methods of the Ruby object, as one with a header of Rack's own does. With `wait`, returns
-     * when the client has taken all of it. Raises InvalidResponse and ClientGone.
+     * when the client has taken all of it. Raises InvalidResponseError and ClientGoneError.
      */
     bool (*respond)(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size, bool wait);
     /*

@@ -153,7 +153,7 @@ void heddle_exchange_raise_gone(const char *text, int error)
         VALUE cause = rb_syserr_new(error, NULL);
         rb_str_catf(message, " (%" PRIsVALUE ")", rb_obj_class(cause));
     }
-    rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGone"), message));
+    rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGoneError"), message));
 }
 
 void heddle_exchange_raise_bad_request(const heddle_rejection *rejection)
@@ -161,7 +161,7 @@ void heddle_exchange_raise_bad_request(const heddle_rejection *rejection)
     VALUE arguments[] = {INT2FIX(rejection->status), rb_str_new_cstr(rejection->reason)};
     /* Data.new turns the arguments into keywords. */
     VALUE object = rb_funcallv(rb_path2class("Heddle::HTTP::Rejection"), rb_intern("new"), 2, arguments);
-    rb_exc_raise(rb_class_new_instance(1, &object, rb_path2class("Heddle::HTTP::BadRequest")));
+    rb_exc_raise(rb_class_new_instance(1, &object, rb_path2class("Heddle::HTTP::BadRequestError")));
 }
 
 /* -- the head ---------------------------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ static inline heddle_connection *heddle_exchange_connection(const heddle_exchang
 }
 /* The same; raises IOError instead of returning NULL, and ThreadError on a thread other than the loop's. */
 heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handle);
-/* The same while a response can be sent; raises ClientGone otherwise. */
+/* The same while a response can be sent; raises ClientGoneError otherwise. */
 heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *handle);
 
 /* The part of the body that was received before a runner took the exchange: String, SpooledBody or nil; once. */
@@ -49,7 +49,7 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange);
 /* The bytes of an Array of Strings; -1: it is no such Array. To be called again after application code has run. */
 int64_t heddle_content_size(VALUE body);
 
-/* Raise ClientGone and BadRequest. `error`: an errno, or 0. */
+/* Raise ClientGoneError and BadRequestError. `error`: an errno, or 0. */
 NORETURN(void heddle_exchange_raise_gone(const char *text, int error));
 NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejection));
 

@@ -433,6 +433,7 @@ void Init_heddle_response_head(VALUE http)
      * A response of the application can't be sent as HTTP: a header has a line end, for example. When this is raised,
      * nothing of the response was sent.
      */
-    invalid_response = rb_define_class_under(http, "InvalidResponse", rb_eStandardError);
+    invalid_response = rb_define_class_under(http, "InvalidResponseError", rb_eStandardError);
+    rb_include_module(invalid_response, rb_path2class("Heddle::Error"));
     rb_gc_register_mark_object(invalid_response);
 }

@@ -19,20 +19,20 @@
 void heddle_buffer_reserve(heddle_buffer *buffer, size_t more);
 void heddle_buffer_free(heddle_buffer *buffer);
 
-/* The status of a final response, 200 to 999 or 101; raises InvalidResponse. */
+/* The status of a final response, 200 to 999 or 101; raises InvalidResponseError. */
 int heddle_response_status(VALUE status);
 
 /*
  * Writes a whole head. `headers`: a Hash, or an object that yields names and values; `protocol`: the
- * protocol to which a 101 upgrades, a String, or nil. Raises InvalidResponse.
+ * protocol to which a 101 upgrades, a String, or nil. Raises InvalidResponseError.
  */
 void heddle_response_head_write(heddle_head_writer *head, heddle_buffer *out, VALUE headers, VALUE protocol,
                                 const char *date, size_t date_size);
 
-/* Writes a whole interim response 103 (RFC 8297). Raises InvalidResponse. */
+/* Writes a whole interim response 103 (RFC 8297). Raises InvalidResponseError. */
 void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form);
 
-/* Defines Heddle::HTTP::InvalidResponse. */
+/* Defines Heddle::HTTP::InvalidResponseError. */
 void Init_heddle_response_head(VALUE http);
 
 #endif

@@ -30,7 +30,7 @@ static bool is_plain(VALUE answer)
  *
  * Sends a plain answer: a Hash of headers without any of Rack's own (rack.hijack), and an Array of Strings, which is
  * not closed. false, and nothing is sent, when it is of another kind. The loop sends the bytes that the client does not
- * take at once, unless +wait+ asks to return after the last byte. Raises InvalidResponse, and ClientGone.
+ * take at once, unless +wait+ asks to return after the last byte. Raises InvalidResponseError, and ClientGoneError.
  */
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {

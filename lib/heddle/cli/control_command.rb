@@ -32,7 +32,7 @@ module Heddle
         raise UsageError, "#{e.message}: heddle help #{name} lists the flags"
       rescue Server::ConfigurationError => e
         raise UsageError, e.message
-      rescue Server::Control::Client::NoServer, Server::Control::Client::Declined, Server::BootError => e
+      rescue Server::Control::Client::NoServerError, Server::Control::Client::DeclinedError, Server::BootError => e
         warn "heddle: #{Visible.lines(e.message)}"
         FAILED
       end

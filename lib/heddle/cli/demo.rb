@@ -17,7 +17,9 @@ module Heddle
       autoload :Pulse, "heddle/cli/demo/pulse"
 
       # A parameter in the query is not one of those that the demo accepts. The client gets 400.
-      class BadParameter < StandardError; end
+      class BadParameterError < StandardError
+        include Heddle::Error
+      end
 
       # Requests that a press of the button makes, and how long each of them sleeps, in seconds.
       REQUESTS = 50
@@ -79,7 +81,9 @@ module Heddle
 
       # Blocks the thread in the way that the query says: once for each press of the button.
       def block(env)
-        blockade = Blockade::WAYS.fetch(query(env)["way"]) { |way| raise BadParameter, "there is no way #{way.inspect}" }
+        blockade = Blockade::WAYS.fetch(query(env)["way"]) do |way|
+          raise BadParameterError, "there is no way #{way.inspect}"
+        end
         return Answer.text(403, "Only the page's button may ask for that.\n") unless @blocks
 
         @blocks = false
@@ -100,7 +104,7 @@ module Heddle
 
         route = @routes[path] or return Answer.text(404, "There is no #{path} here. The demo is at /.\n")
         route.call(env)
-      rescue BadParameter => e
+      rescue BadParameterError => e
         Answer.text(400, "#{e.message}\n")
       end
 
@@ -146,7 +150,7 @@ module Heddle
       # client could have requests sent to any port of this machine.
       def own_address
         url = (@server&.urls || @urls.call).find { |one| one.start_with?("http://", "https://") } or
-          raise BadParameter, "This panel works where `heddle demo` listens on a TCP address."
+          raise BadParameterError, "This panel works where `heddle demo` listens on a TCP address."
         url = URI(url)
         [url.hostname == "localhost" ? "127.0.0.1" : url.hostname, url.port]
       end
@@ -154,15 +158,15 @@ module Heddle
       def query(env)
         URI.decode_www_form(env["QUERY_STRING"].to_s).to_h
       rescue ArgumentError => e
-        raise BadParameter, "The query can't be read: #{e.message}."
+        raise BadParameterError, "The query can't be read: #{e.message}."
       end
 
       def number(env, name, range, default)
         value = Float(given = query(env).fetch(name, default), exception: false)
         return value if value && range.cover?(value)
 
-        raise BadParameter, "#{name} has to be a number from #{range.begin} to #{range.end}, " \
-                            "such as #{name}=#{default}; it was #{given.inspect}."
+        raise BadParameterError, "#{name} has to be a number from #{range.begin} to #{range.end}, " \
+                                 "such as #{name}=#{default}; it was #{given.inspect}."
       end
 
       # HTML of a group of radio buttons.

@@ -1,12 +1,20 @@
 # frozen_string_literal: true
 
+require "heddle/error"
+
 module Heddle
   # Something that needs a loop was called where none runs.
-  class NoLoopError < RuntimeError; end
+  class NoLoopError < RuntimeError
+    include Heddle::Error
+  end
 
   # A task was to be started in a scope that has ended.
-  class ScopeEnded < RuntimeError; end
+  class ScopeEndedError < RuntimeError
+    include Heddle::Error
+  end
 
   # The value of a task was asked for that was cancelled.
-  class TaskCancelled < StandardError; end
+  class TaskCancelledError < StandardError
+    include Heddle::Error
+  end
 end

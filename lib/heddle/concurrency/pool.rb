@@ -36,7 +36,9 @@ module Heddle
     private_constant :JITTER, :GOLDEN
 
     # One more task waits than can ever be served: it runs inside tasks that hold all the pool has.
-    class NestedCheckout < StandardError; end
+    class NestedCheckoutError < StandardError
+      include Heddle::Error
+    end
 
     class << self
       # @return [Array<Pool>] those of this process, or Ractor, that are in use
@@ -149,7 +151,7 @@ module Heddle
     #
     # @param timeout [Numeric, nil] seconds to wait for one at most; nil: for ever
     # @raise [TimeoutError]
-    # @raise [NestedCheckout] when none can ever come back, because the tasks that have them wait for this one
+    # @raise [NestedCheckoutError] when none can ever come back, because the tasks that have them wait for this one
     # @raise [ClosedQueueError] when the pool is closed
     # @raise the error with which none could be made, when there is none at all
     def acquire(timeout: @timeout) = take(timeout, caller_locations(1, 1).first).resource

@@ -11,7 +11,9 @@ module Heddle
   #     answer.value
   class Promise
     # It was settled before.
-    class AlreadySettled < ThreadError; end
+    class AlreadySettledError < ThreadError
+      include Heddle::Error
+    end
 
     def initialize
       @lock = Thread::Mutex.new
@@ -20,14 +22,14 @@ module Heddle
     end
 
     # @return [self]
-    # @raise [AlreadySettled]
+    # @raise [AlreadySettledError]
     def resolve(value = nil)
       settle { @value = value }
     end
 
     # @param error [Exception, Class, String] as for `raise`; it is raised in those who ask for the value
     # @return [self]
-    # @raise [AlreadySettled]
+    # @raise [AlreadySettledError]
     def reject(error)
       error = RuntimeError.new(error) if error.is_a?(String)
       error = error.exception
@@ -73,7 +75,7 @@ module Heddle
 
     def settle
       @lock.synchronize do
-        raise AlreadySettled, "the promise was settled before, with #{(@error || @value).inspect}" if settled?
+        raise AlreadySettledError, "the promise was settled before, with #{(@error || @value).inspect}" if settled?
 
         yield
         @settled.close

@@ -11,7 +11,7 @@ module Heddle
       #
       # @return what the block returns
       def self.run(scheduler, name, grace, block)
-        scheduler.deadlock_report ||= ->(stuck) { Deadlock.new(DeadlockReport.new(Context.of(stuck)).to_s) }
+        scheduler.deadlock_report ||= ->(stuck) { DeadlockError.new(DeadlockReport.new(Context.of(stuck)).to_s) }
         Fiber.set_scheduler(scheduler)
         begin
           new(scheduler, name, grace, block).run_loop

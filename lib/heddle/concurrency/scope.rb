@@ -26,7 +26,7 @@ module Heddle
     # @param name [String, nil] what the task tree calls it; default: where its block stands
     # @param background [Boolean] true: the scope doesn't wait for it, and cancels it when all others have ended
     # @return [Task]
-    # @raise [ScopeEnded] when the scope has ended
+    # @raise [ScopeEndedError] when the scope has ended
     def async(name: nil, background: false, &block)
       raise ArgumentError, "async needs a block: what the task is to do" unless block
 
@@ -37,7 +37,7 @@ module Heddle
     # @param child [Task] one that was made for this scope, and is started here
     # @return [Task]
     def begin_task(child, background)
-      raise ScopeEnded, "#{self} has ended: no task can be started in it any more" if ended?
+      raise ScopeEndedError, "#{self} has ended: no task can be started in it any more" if ended?
 
       child.strike(child) if @origin
       child.start # may raise: only then it is one of ours

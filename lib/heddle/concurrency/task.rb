@@ -106,10 +106,10 @@ module Heddle
     # Waits for the task and returns what its block returned.
     #
     # @raise the error that the task failed with
-    # @raise [TaskCancelled] when it was cancelled
+    # @raise [TaskCancelledError] when it was cancelled
     def value
       wait
-      raise TaskCancelled, "#{self} was cancelled, so it has no value" if @state == :cancelled
+      raise TaskCancelledError, "#{self} was cancelled, so it has no value" if @state == :cancelled
 
       @value
     end

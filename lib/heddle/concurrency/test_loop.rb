@@ -11,7 +11,9 @@ module Heddle
       TIME_LIMIT = 10
 
       # The test is over, but not all that it started.
-      class Leak < StandardError; end
+      class LeakError < StandardError
+        include Heddle::Error
+      end
 
       # @param name [String] what the task tree calls the test
       # @param time_limit [Numeric] seconds
@@ -28,7 +30,7 @@ module Heddle
       def run(&)
         Heddle.run(name: @name) { watch(&) }
         raise TimeoutError, "the test was not done within #{@time_limit} s" if @expired
-        raise Leak, @leak if @leak
+        raise LeakError, @leak if @leak
       rescue StandardError => e
         e
       end

@@ -85,7 +85,7 @@ module Heddle
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] of a pool that has several
-      # @raise [Pool::NestedCheckout] when none can ever come back
+      # @raise [Pool::NestedCheckoutError] when none can ever come back
       def wait(scheduler, server = nil)
         return yield unless keeps_connections?(scheduler, server)
 
@@ -138,7 +138,7 @@ module Heddle
 
       def look_soon(context) = @looking[context] ||= context.clock.add(STEP, Look.new(self, context), :look)
 
-      # @return [Pool::NestedCheckout, nil]
+      # @return [Pool::NestedCheckoutError, nil]
       def nesting_error(waiter, server)
         holders = holders(server)
         return unless holders && waiter.inside_holder?(holders) && (pairs = pairs(server))
@@ -148,7 +148,7 @@ module Heddle
         stuck = Pool::Nesting.stuck(waiter, waiters, slots) if slots.size == pairs.size
         return warn_of_nesting(waiter, slots) unless stuck
 
-        Pool::NestedCheckout.new(message(waiter, slots.size, stuck.first))
+        Pool::NestedCheckoutError.new(message(waiter, slots.size, stuck.first))
       end
 
       # The slot as the fiber has taken it. If none was recorded, a new one says only that the fiber has the connection.

@@ -16,7 +16,8 @@ module Heddle
     # Redirects, retries and cookies are left to Faraday's middleware.
     class FaradayAdapter < ::Faraday::Adapter
       # The errors of {Client}, as Faraday names them.
-      ERRORS = { Client::ConnectTimeout => ::Faraday::ConnectionFailed, Client::TLSTimeout => ::Faraday::ConnectionFailed,
+      ERRORS = { Client::ConnectTimeoutError => ::Faraday::ConnectionFailed,
+                 Client::TLSTimeoutError => ::Faraday::ConnectionFailed,
                  Client::TimeoutError => ::Faraday::TimeoutError, Client::TLSError => ::Faraday::SSLError,
                  Client::Error => ::Faraday::ConnectionFailed }.freeze
       # Of Faraday's time limits, and the phases that they are for.

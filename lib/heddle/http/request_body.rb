@@ -27,8 +27,8 @@ module Heddle
       end
 
       # @return [String, nil] the next bytes of the body, never empty; nil at its end
-      # @raise [BadRequest] for a malformed, too large or too slow body
-      # @raise [ClientGone] for one that ended too early
+      # @raise [BadRequestError] for a malformed, too large or too slow body
+      # @raise [ClientGoneError] for one that ended too early
       def read
         return take_ahead if @ahead
         return read_raw if @raw
@@ -69,14 +69,14 @@ module Heddle
       def read_raw
         @exchange.readpartial(65_536)
       rescue SystemCallError => e
-        raise ClientGone, "the connection broke (#{e.class})"
+        raise ClientGoneError, "the connection broke (#{e.class})"
       end
 
       def receive
         send_continue if @exchange.expects?
         started = now
         bytes = @exchange.fill(time_left)
-        raise ClientGone, "the request's body ended before it was complete" unless bytes
+        raise ClientGoneError, "the request's body ended before it was complete" unless bytes
 
         @waited += now - started
         @received += bytes
@@ -93,9 +93,9 @@ module Heddle
       end
 
       def too_slow
-        raise ClientGone, "the client sent nothing of its body for #{@limits.idle_timeout} s" if @answered
+        raise ClientGoneError, "the client sent nothing of its body for #{@limits.idle_timeout} s" if @answered
 
-        raise BadRequest, Rejection.new(408, "the body came slower than #{@limits.body_rate} bytes a second")
+        raise BadRequestError, Rejection.new(408, "the body came slower than #{@limits.body_rate} bytes a second")
       end
 
       # Not needed when the client has begun to send (RFC 9110, 10.1.1).

@@ -52,8 +52,8 @@ module Heddle
 
       # Sends an interim response 103, unless the client doesn't know those or the response has begun.
       # @param headers [Hash]
-      # @raise [InvalidResponse]
-      # @raise [ClientGone]
+      # @raise [InvalidResponseError]
+      # @raise [ClientGoneError]
       def early_hints(headers)
         @exchange.send_early_hints(headers) if @exchange.interim? && !started?
       end
@@ -64,7 +64,7 @@ module Heddle
       # @param length [Integer, nil] of the content, where it is known
       # @param protocol [String, nil] the protocol to upgrade to
       # @param until_close [Boolean] whether the content of unknown length ends with the connection, unframed
-      # @raise [InvalidResponse]
+      # @raise [InvalidResponseError]
       def start(status, headers, length: nil, protocol: nil, until_close: false)
         head = @exchange.make_head(status, headers, length:, protocol:, until_close:)
         @status = head.status
@@ -96,7 +96,7 @@ module Heddle
 
       # Sends a piece of the content.
       # @param data [String]
-      # @raise [ClientGone]
+      # @raise [ClientGoneError]
       def write(data)
         return if @exchange.chunk(data)
         raise IOError, "the response is finished" if @finished
@@ -173,7 +173,7 @@ module Heddle
         buffer = @rest ? @rest << data.b : data.b
         position = @precoded.decode(buffer, 0, output)
         if @precoded.rejection
-          raise InvalidResponse, "transfer-encoding is chunked, but the content is not: #{@precoded.rejection.reason}"
+          raise InvalidResponseError, "transfer-encoding is chunked, but not the content: #{@precoded.rejection.reason}"
         end
 
         @rest = buffer.byteslice(position, buffer.bytesize)

@@ -30,7 +30,9 @@ module Heddle
           return super unless @stubbed
 
           body = @stubbed.body.to_s.b
-          body.bytesize > limit ? raise(Client::BodyTooLarge, "the stubbed body is larger than #{limit} bytes") : body
+          return body if body.bytesize <= limit
+
+          raise Client::BodyTooLargeError, "the stubbed body is larger than #{limit} bytes"
         end
 
         def read_piece
@@ -82,7 +84,7 @@ module Heddle
         # @param response [WebMock::Response]
         # @return [StubbedHead]
         def head(response)
-          raise Client::ConnectTimeout, "WebMock: the request times out" if response.should_timeout
+          raise Client::ConnectTimeoutError, "WebMock: the request times out" if response.should_timeout
 
           response.raise_error_if_any
           fields = (response.headers || {}).flat_map do |name, value|

@@ -71,7 +71,7 @@ module Heddle
       #
       # @param params [Hash{String => String}] of the query
       # @return [void]
-      # @raise [NotFound] there is no such page
+      # @raise [NotFoundError] there is no such page
       def mount(params) = params
 
       # Overridden: the page has ended.
@@ -135,7 +135,8 @@ module Heddle
     end
 
     # There is no page for these parameters.
-    class NotFound < StandardError
+    class NotFoundError < StandardError
+      include Heddle::Error
     end
   end
 end

@@ -32,7 +32,7 @@ module Heddle
       end
 
       # Mounts the page.
-      # @raise [NotFound]
+      # @raise [NotFoundError]
       # @return [void]
       def mount = take_turn { @page.mount(@params) }
 

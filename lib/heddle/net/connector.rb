@@ -9,11 +9,19 @@ require "heddle/seconds"
 module Heddle
   module Net
     # The time for the name and the connection is over.
-    class ConnectTimeout < IO::TimeoutError; end
+    class ConnectTimeoutError < IO::TimeoutError
+      include Heddle::Error
+    end
+
     # The time for the TLS handshake is over.
-    class TLSTimeout < IO::TimeoutError; end
+    class TLSTimeoutError < IO::TimeoutError
+      include Heddle::Error
+    end
+
     # Every address of the host is one that the caller refuses.
-    class PrivateAddress < IOError; end
+    class PrivateAddressError < IOError
+      include Heddle::Error
+    end
 
     # Makes outbound connections to one endpoint. Frozen, and may be used by several threads.
     class Connector
@@ -108,7 +116,7 @@ module Heddle
       def open_unix(deadline)
         until connected?(socket = UNIXSocket.new(@host))
           socket.close
-          raise ConnectTimeout, "unix:#{@host} accepted no connection in time" if deadline && now >= deadline
+          raise ConnectTimeoutError, "unix:#{@host} accepted no connection in time" if deadline && now >= deadline
 
           sleep(PAUSE)
         end
@@ -128,7 +136,7 @@ module Heddle
         return @literal if @literal
 
         left = deadline && (deadline - now)
-        Timeout.timeout(left && [left, 0.001].max, ConnectTimeout, "the name #{@host} was not resolved in time") do
+        Timeout.timeout(left && [left, 0.001].max, ConnectTimeoutError, "the name #{@host} was not resolved in time") do
           Addrinfo.getaddrinfo(@host, @port, nil, :STREAM)
         end
       end
@@ -139,7 +147,7 @@ module Heddle
         allowed = addresses.select { |address| @allow.call(address.ip_address) }
         return allowed if allowed.any?
 
-        raise PrivateAddress, "#{@host} is #{addresses.map(&:ip_address).uniq.join(", ")}, which is not allowed"
+        raise PrivateAddressError, "#{@host} is #{addresses.map(&:ip_address).uniq.join(", ")}, which is not allowed"
       end
 
       def earlier(started, seconds, deadline)

@@ -15,7 +15,7 @@ module Heddle
       autoload :Client, "heddle/net/dns/client"
       autoload :Data, "heddle/net/dns/data"
       autoload :EDNS, "heddle/net/dns/edns"
-      autoload :Malformed, "heddle/net/dns/malformed"
+      autoload :MalformedError, "heddle/net/dns/malformed_error"
       autoload :Message, "heddle/net/dns/message"
       autoload :MessageReader, "heddle/net/dns/message_reader"
       autoload :MessageWriter, "heddle/net/dns/message_writer"

@@ -23,7 +23,7 @@ module Heddle
 
       # @return [Socket]
       # @raise [SystemCallError] the error of the first attempt, when all have failed
-      # @raise [ConnectTimeout]
+      # @raise [ConnectTimeoutError]
       def run
         winner = nil
         until winner
@@ -85,7 +85,7 @@ module Heddle
       # Seconds until the next attempt or the deadline; nil: no limit.
       def longest_wait
         left = @deadline && (@deadline - MonotonicClock.now)
-        raise ConnectTimeout, "no connection to #{@host}:#{@port} in time" if left && left <= 0
+        raise ConnectTimeoutError, "no connection to #{@host}:#{@port} in time" if left && left <= 0
         return left if @waiting.empty?
 
         left ? [left, DELAY].min : DELAY

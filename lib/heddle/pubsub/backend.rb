@@ -17,11 +17,13 @@ module Heddle
       autoload :Redis, "heddle/pubsub/backend/redis"
 
       # The connection has failed; a new one may not.
-      class Lost < StandardError
+      class LostError < StandardError
+        include Heddle::Error
       end
 
       # Offsets of another epoch are given now.
-      class EpochChanged < StandardError
+      class EpochChangedError < StandardError
+        include Heddle::Error
       end
 
       # The state of a backend.
@@ -80,7 +82,7 @@ module Heddle
       def self.hide_password(url) = url.sub(%r{//.*@}m, "//").gsub(/(password=)[^&]*/, '\1…')
 
       # @return [Redis, Postgresql] a new connection
-      # @raise [Lost]
+      # @raise [LostError]
       # @raise [UnreachableError] when its gem is missing
       def connect
         load_gem

@@ -9,7 +9,7 @@ module Heddle
     # @api private
     class Reading < Task
       # @return [Reading] in the innermost scope that is open here
-      # @raise [ScopeEnded] when that scope has ended
+      # @raise [ScopeEndedError] when that scope has ended
       def self.start(scheduler, subscription, topic, block)
         scope = Concurrency::Context.of(scheduler).scope
         scope.begin_task(new(scope, scope.task.scheduler, subscription, topic, block), true)

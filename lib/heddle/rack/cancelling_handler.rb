@@ -15,7 +15,7 @@ module Heddle
 
         def raise_outcome
           super
-          raise ClientGone, "the client left, so its request was cancelled" if @surfaced
+          raise ClientGoneError, "the client left, so its request was cancelled" if @surfaced
         end
       end
       private_constant :ClientScope

@@ -6,7 +6,9 @@ module Heddle
     # that fiber does what the thread asks for, until the thread gives it back.
     class ExchangeProxy
       # Raised when code uses a request that has ended.
-      class Over < IOError
+      class EndedError < IOError
+        include Heddle::Error
+
         def initialize(message = "this request has ended")
           super
         end
@@ -72,7 +74,7 @@ module Heddle
 
         @thread = Thread.current
         Thread.handle_interrupt(Cancelled => :immediate) { @service.call(self) }
-      rescue Cancelled, Over
+      rescue Cancelled, EndedError
         # No thread waits for it any more.
       ensure
         @thread = nil
@@ -83,7 +85,7 @@ module Heddle
       # @param aside [Boolean] whether it may take its time while the loop does what it is asked for meanwhile
       # @return what the block returns
       # @raise what the block raises
-      # @raise [Over]
+      # @raise [EndedError]
       def ask(aside: false, &work)
         answers = Thread::Queue.new
         add(aside ? Call.new(-> { Fiber.schedule { answer(work, answers) } }, nil) : Call.new(work, answers))
@@ -96,7 +98,7 @@ module Heddle
       # Has the loop do this and goes on; the next call raises its error.
       # @param size [Integer] bytes that are kept until it is done
       # @return [void]
-      # @raise [Over]
+      # @raise [EndedError]
       def tell(size = 0, &work)
         @ahead += size
         if @ahead > AHEAD
@@ -168,7 +170,7 @@ module Heddle
 
       def close
         ask { @exchange.close }
-      rescue Over
+      rescue EndedError
         nil
       end
 
@@ -177,7 +179,7 @@ module Heddle
       def add(call)
         @calls << call
       rescue ClosedQueueError
-        raise Over
+        raise EndedError
       end
 
       def raise_failure
@@ -219,7 +221,7 @@ module Heddle
       def end_calls
         @calls.close
         while (call = @calls.pop)
-          call.answers&.push([nil, Over.new])
+          call.answers&.push([nil, EndedError.new])
         end
       end
     end

@@ -84,13 +84,13 @@ module Heddle
 
         check_open(exchange)
         unless answer.is_a?(Array) && answer.size == 3
-          raise HTTP::InvalidResponse,
+          raise HTTP::InvalidResponseError,
                 "the application returned #{answer.class} in place of [status, headers, body]"
         end
 
         status, headers, body = answer
         unless headers.respond_to?(:each) && headers.respond_to?(:[])
-          raise HTTP::InvalidResponse, "the application returned #{headers.class} as headers: they must be a Hash"
+          raise HTTP::InvalidResponseError, "the application returned #{headers.class} as headers: they must be a Hash"
         end
 
         return if exchange.upgradable? && upgrade(exchange, env, status, headers)
@@ -108,18 +108,18 @@ module Heddle
       end
 
       def check_open(exchange)
-        raise ClientGone, "the connection was closed before the client had the answer" if exchange.closed?
+        raise ClientGoneError, "the connection was closed before the client had the answer" if exchange.closed?
       end
 
       def responder(exchange, input, wait) = Responder.new(exchange, input, wait:)
 
       def fail_with(exchange, error)
         case error
-        when ClientGone
+        when ClientGoneError
           @log.client_gone(exchange, error)
           # One that has only closed its own side still reads.
           reject(exchange, 400, error.message)
-        when HTTP::BadRequest then reject(exchange, error.rejection.status, error.rejection.reason)
+        when HTTP::BadRequestError then reject(exchange, error.rejection.status, error.rejection.reason)
         when ApplicationFailure
           @log.failure(exchange, error)
           reject(exchange, 500, "the application failed to answer; the server's log says why")

@@ -81,7 +81,7 @@ module Heddle
         return each(body, status, headers) if body.respond_to?(:each)
         return stream(body, status, headers, nil) if body.respond_to?(:call)
 
-        raise HTTP::InvalidResponse, "the body, #{body.class}, responds neither to each nor to call"
+        raise HTTP::InvalidResponseError, "the body, #{body.class}, responds neither to each nor to call"
       end
 
       def array(chunks, status, headers)
@@ -133,7 +133,9 @@ module Heddle
       end
 
       def stream(body, status, headers, protocol)
-        raise HTTP::InvalidResponse, "rack.protocol needs a body that responds to call" unless body.respond_to?(:call)
+        unless body.respond_to?(:call)
+          raise HTTP::InvalidResponseError, "rack.protocol needs a body that responds to call"
+        end
 
         @response.start(status, headers, protocol:)
         return finish if @response.bodiless?
@@ -173,7 +175,7 @@ module Heddle
       def size_of(chunk)
         return chunk.bytesize if chunk.is_a?(String)
 
-        raise HTTP::InvalidResponse, "the body yielded a #{chunk.class}: pieces must be Strings"
+        raise HTTP::InvalidResponseError, "the body yielded a #{chunk.class}: pieces must be Strings"
       end
     end
   end

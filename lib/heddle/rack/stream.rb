@@ -41,7 +41,7 @@ module Heddle
       #   same time: each call's strings stay together. (In C, where the common case is one step.)
       #   @param strings [Array<#to_s>]
       #   @return [Integer] bytes
-      #   @raise [ClientGone]
+      #   @raise [ClientGoneError]
       #   @raise [IOError] when closed for writing
       #   @raise [ThreadError] from another thread than the request's
 

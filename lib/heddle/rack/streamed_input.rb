@@ -24,8 +24,8 @@ module Heddle
       # @param length [Integer, nil] bytes, or nil for everything
       # @param buffer [String, nil] filled and returned in place of a new string
       # @return [String, nil] binary; at the end nil when a length was given, else empty
-      # @raise [ClientGone] when the body ended too early, which is never taken for its end
-      # @raise [HTTP::BadRequest] when the body is malformed, too large or too slow
+      # @raise [ClientGoneError] when the body ended too early, which is never taken for its end
+      # @raise [HTTP::BadRequestError] when the body is malformed, too large or too slow
       def read(length = nil, buffer = nil)
         check_open
         raise ArgumentError, "negative length #{length} given" if length && length < 0

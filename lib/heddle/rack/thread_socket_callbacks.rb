@@ -51,7 +51,8 @@ module Heddle
       end
 
       # A fiber of the loop has to serve such a socket.
-      class Attended < StandardError
+      class NeedsFiberError < StandardError
+        include Heddle::Error
       end
 
       ATTENDED = "Heddle::WebSocket.serve needs a fiber for its block, which mode thread has none for: use callbacks " \
@@ -71,7 +72,7 @@ module Heddle
       def in_loop? = false
 
       def run(handler, callback, client, message)
-        return Attended.new(ATTENDED) if handler.is_a?(WebSocket::Attendant) && callback == :on_open
+        return NeedsFiberError.new(ATTENDED) if handler.is_a?(WebSocket::Attendant) && callback == :on_open
 
         call = Call.new { super(handler, callback, client, message) }
         @runners << call

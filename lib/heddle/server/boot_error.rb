@@ -1,10 +1,14 @@
 # frozen_string_literal: true
 
+require "heddle/error"
+
 module Heddle
   class Server
     # The server can't start: the message says what happened, where, and what to do. Nothing of ours in a backtrace
     # would help.
     class BootError < StandardError
+      include Heddle::Error
+
       # @param exit [SystemExit] raised while the application was loaded
       # @return [BootError]
       def self.ended(exit)

@@ -13,7 +13,7 @@ module Heddle
       autoload :Client, "heddle/server/control/client"
       autoload :ShutdownResult, "heddle/server/control/shutdown_result"
       autoload :Folder, "heddle/server/control/folder"
-      autoload :Refused, "heddle/server/control/refused"
+      autoload :RejectedError, "heddle/server/control/rejected_error"
 
       # Limits of the requests to it: how many at once, and their time.
       CONNECTIONS = 64

@@ -101,7 +101,7 @@ module Heddle
 
       # Clients leave; that is theirs to do, and no error.
       # @param _exchange [HTTP::Exchange]
-      # @param _error [ClientGone]
+      # @param _error [ClientGoneError]
       def client_gone(_exchange, _error) = @gone += 1
 
       # One that another log has made in the same format.

@@ -12,22 +12,24 @@ module Heddle
       private_constant :MESSAGE, :NO_THREAD
 
       # The system has refused a process of the server.
-      class NoProcess < Errno::EAGAIN
+      class NoProcessError < Errno::EAGAIN
+        include Heddle::Error
+
         def initialize = super("fork(2)")
       end
 
       # @param number [Integer] errno of a fork that has failed
       # @return [SystemCallError]
       def self.failed_fork(number)
-        number == Errno::EAGAIN::Errno ? NoProcess.new : SystemCallError.new("fork(2)", number)
+        number == Errno::EAGAIN::Errno ? NoProcessError.new : SystemCallError.new("fork(2)", number)
       end
 
       # Runs a block that forks.
-      # @raise [NoProcess]
+      # @raise [NoProcessError]
       def self.forking
         yield
       rescue Errno::EAGAIN
-        raise NoProcess, cause: nil
+        raise NoProcessError, cause: nil
       end
 
       # @param error [Exception]
@@ -39,8 +41,8 @@ module Heddle
 
       # Not `case`: SystemCallError.=== takes any error with the same number.
       def self.what_was_refused(error)
-        if error.is_a?(NoProcess) then "fork(2)"
-        elsif error.is_a?(Watch::NoThread) then "starting the watch thread"
+        if error.is_a?(NoProcessError) then "fork(2)"
+        elsif error.is_a?(Watch::NoThreadError) then "starting the watch thread"
         elsif error.is_a?(ThreadError) && error.message.start_with?(NO_THREAD) then NO_THREAD
         end
       end

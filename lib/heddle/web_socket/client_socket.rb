@@ -7,7 +7,9 @@ require "heddle/web_socket/messages"
 module Heddle
   module WebSocket
     # Of a WebSocket that this process opens. A failure before there is a connection is an HTTP::Client::Error.
-    class Error < StandardError; end
+    class Error < StandardError
+      include Heddle::Error
+    end
 
     # The server has answered, and not with a WebSocket.
     class HandshakeError < Error

@@ -13,7 +13,7 @@ class PoolNestingTest < Minitest::Test
       things = pool(1)
       first = __LINE__ + 1
       things.with do
-        error = assert_raises(Heddle::Pool::NestedCheckout) { things.with { flunk } }
+        error = assert_raises(Heddle::Pool::NestedCheckoutError) { things.with { flunk } }
         assert_includes error.message, "Checked out at #{__FILE__}:#{first}, and again at #{__FILE__}:#{first + 1}."
       end
       assert_equal [1, 0, 1], [things.idle, things.waiting, things.stats[:nested]]
@@ -23,7 +23,7 @@ class PoolNestingTest < Minitest::Test
   def test_a_child_in_a_scope_inside_the_block_gets_the_error_at_once
     in_loop do
       things = pool(1)
-      assert_raises(Heddle::Pool::NestedCheckout) do
+      assert_raises(Heddle::Pool::NestedCheckoutError) do
         things.with { Heddle.scope { |scope| scope.async { things.with { flunk } } } }
       end
     end
@@ -33,7 +33,7 @@ class PoolNestingTest < Minitest::Test
     in_loop do
       things = pool(1)
       Heddle.supervise(on_failure: ->(*) {}) do
-        assert_raises(Heddle::Pool::NestedCheckout) do
+        assert_raises(Heddle::Pool::NestedCheckoutError) do
           things.with { Heddle.async { Heddle.scope { Heddle.async { things.with { flunk } }.value } }.value }
         end
       end
@@ -48,7 +48,7 @@ class PoolNestingTest < Minitest::Test
           child = Heddle.async { things.with { flunk } }
           turns
           assert_equal 1, things.waiting
-          assert_raises(Heddle::Pool::NestedCheckout) { child.value }
+          assert_raises(Heddle::Pool::NestedCheckoutError) { child.value }
         end
       end
     end
@@ -59,7 +59,7 @@ class PoolNestingTest < Minitest::Test
       things = pool(3)
       errors = Heddle.map(1..3) do
         things.with { turns && Heddle.scope { |scope| scope.async { things.with { :served } } } && nil }
-      rescue Heddle::Pool::NestedCheckout => e
+      rescue Heddle::Pool::NestedCheckoutError => e
         e
       end
 
@@ -125,7 +125,9 @@ class PoolNestingTest < Minitest::Test
       things = pool(1)
       rows = Enumerator.new { |row| things.with { row << 1 } }
       rows.next
-      assert_raises(Heddle::Pool::NestedCheckout) { Heddle.scope { |scope| scope.async { things.with { flunk } } } }
+      assert_raises(Heddle::Pool::NestedCheckoutError) do
+        Heddle.scope { |scope| scope.async { things.with { flunk } } }
+      end
       assert_raises(StopIteration) { rows.next }
       assert_equal [0, :served], [things.busy, Heddle.scope { |scope| scope.async { things.with { :served } }.value }]
     end

@@ -78,7 +78,7 @@ class PoolSharingTest < Minitest::Test
       pool = Heddle::Pool.new(name: "alone", max_total: 2, timeout: 0) { Object.new }
       2.times { pool.acquire }
 
-      assert_raises(Heddle::Pool::NestedCheckout) { pool.acquire }
+      assert_raises(Heddle::Pool::NestedCheckoutError) { pool.acquire }
       assert_equal [2, 2], pool.stats.values_at(:size_total, :max_total)
     end
   end

@@ -36,7 +36,7 @@ class ClientEventStreamTest < ClientCase
     gone = serve { |socket, _| socket.close }
     client = Client.new(server.url, proxy: nil)
 
-    assert_raises(Client::ConnectionLost) { client.events("/", pause: 0.001) { client.get("#{gone.url}/") } }
+    assert_raises(Client::ConnectionLostError) { client.events("/", pause: 0.001) { client.get("#{gone.url}/") } }
     assert_equal 1, server.received.size
   end
 

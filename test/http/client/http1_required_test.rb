@@ -78,9 +78,9 @@ class ClientHTTP1RequiredTest < ClientCase
     end
     body = Enumerator.new { |pieces| pieces << "one" }.lazy
 
-    error = assert_raises(Client::ConnectionLost) { client(server).post("/", body:) }
+    error = assert_raises(Client::ConnectionLostError) { client(server).post("/", body:) }
     assert_match(/HTTP_1_1_REQUIRED/, error.message)
-    refute_kind_of Client::OutcomeUnknown, error
+    refute_kind_of Client::OutcomeUnknownError, error
     assert_empty server.received
   end
 

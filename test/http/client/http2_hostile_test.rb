@@ -49,7 +49,8 @@ class ClientHTTP2HostileTest < ClientCase
       cuts[..-2].each do |cut|
         error = assert_raises(Client::Error, "cut at #{cut}") { http.get("/") }
         head = ANSWER.index("\x00\x00\x06\x00".b)
-        assert_instance_of cut < head ? Client::ConnectionLost : Client::IncompleteBody, error, "cut at #{cut}"
+        assert_instance_of cut < head ? Client::ConnectionLostError : Client::IncompleteBodyError, error,
+                           "cut at #{cut}"
       end
       assert_equal BODY, http.get("/").body
     end
@@ -66,7 +67,7 @@ class ClientHTTP2HostileTest < ClientCase
     http = client(server)
     in_loop do
       ANSWER.bytesize.times do |cut|
-        assert_raises(Client::OutcomeUnknown, Client::IncompleteBody, "cut at #{cut}") { http.post("/", body: "x") }
+        assert_raises(Client::OutcomeUnknownError, Client::IncompleteBodyError, "cut at #{cut}") { http.post("/", body: "x") }
       end
     end
     assert_equal ANSWER.bytesize, posts
@@ -82,7 +83,7 @@ class ClientHTTP2HostileTest < ClientCase
     in_loop do
       ANSWER.bytesize.times do |stall|
         first = stall < head
-        assert_raises(first ? Client::FirstByteTimeout : Client::ReadTimeout, "stalls at #{stall}") do
+        assert_raises(first ? Client::FirstByteTimeoutError : Client::ReadTimeoutError, "stalls at #{stall}") do
           client(server).get("/", timeout: { first_byte: first ? 0.02 : LIMIT, read: first ? LIMIT : 0.02 })
         end
         Client::Connections.close_idle # the next answer comes on another connection

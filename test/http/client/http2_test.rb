@@ -93,8 +93,8 @@ class ClientHTTP2Test < ClientCase
     in_loop do
       Heddle.scope do |scope|
         scope.async { http.get("/") }
-        Heddle.async { assert_raises(Client::PoolTimeout) { http.get("/") } }.value
-        Heddle.async { assert_raises(Client::TotalTimeout) { http.get("/", timeout: 0.01) } }.value
+        Heddle.async { assert_raises(Client::PoolTimeoutError) { http.get("/") } }.value
+        Heddle.async { assert_raises(Client::TotalTimeoutError) { http.get("/", timeout: 0.01) } }.value
         scope.cancel
       end
     end
@@ -279,7 +279,7 @@ class ClientHTTP2Test < ClientCase
   def test_a_server_that_opens_no_window_ends_with_the_write_limit
     server = serve_h2(settings: "4:0") { |peer, _| peer.read_to_end }
 
-    assert_raises(Client::WriteTimeout) { client(server, timeout: { write: 0.1 }).post("/", body: "x" * 300_000) }
+    assert_raises(Client::WriteTimeoutError) { client(server, timeout: { write: 0.1 }).post("/", body: "x" * 300_000) }
   end
 
   # -- what may be sent again
@@ -302,8 +302,8 @@ class ClientHTTP2Test < ClientCase
   def test_a_request_whose_streams_are_always_refused_raises_connection_lost
     server = serve_h2 { |peer, _| peer.reset_all(7) }
 
-    error = assert_raises(Client::ConnectionLost) { client(server).post("/", body: "x") }
-    refute_kind_of Client::OutcomeUnknown, error
+    error = assert_raises(Client::ConnectionLostError) { client(server).post("/", body: "x") }
+    refute_kind_of Client::OutcomeUnknownError, error
   end
 
   def test_requests_above_the_last_stream_of_a_goaway_are_sent_again_elsewhere
@@ -348,7 +348,7 @@ class ClientHTTP2Test < ClientCase
 
     assert_equal "hello", http.get("/").body
     assert_equal 2, server.connections
-    assert_raises(Client::OutcomeUnknown) { http.post("/", body: "x") }
+    assert_raises(Client::OutcomeUnknownError) { http.post("/", body: "x") }
     assert_equal 2, server.connections
   end
 
@@ -356,8 +356,8 @@ class ClientHTTP2Test < ClientCase
     server = serve_h2 { |peer, _| peer.reset_all(2) }
     http = client(server)
 
-    assert_raises(Client::OutcomeUnknown) { http.post("/", body: "x") }
-    error = assert_raises(Client::ConnectionLost) { http.get("/") }
+    assert_raises(Client::OutcomeUnknownError) { http.post("/", body: "x") }
+    error = assert_raises(Client::ConnectionLostError) { http.get("/") }
     assert_match(/INTERNAL_ERROR/, error.message)
     assert_equal 1, server.connections
   end

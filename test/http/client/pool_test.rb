@@ -45,7 +45,7 @@ class ClientPoolTest < ClientCase
     in_loop do
       Heddle.scope do |scope|
         scope.async { client.get("/") }
-        Heddle.async { assert_raises(Client::PoolTimeout) { client.get("/") } }.value
+        Heddle.async { assert_raises(Client::PoolTimeoutError) { client.get("/") } }.value
         scope.cancel
       end
     end
@@ -59,7 +59,7 @@ class ClientPoolTest < ClientCase
     in_loop do
       Heddle.scope do |scope|
         scope.async { client.get("/") }
-        Heddle.async { assert_raises(Client::TotalTimeout) { client.get("/", timeout: 0.05) } }.value
+        Heddle.async { assert_raises(Client::TotalTimeoutError) { client.get("/", timeout: 0.05) } }.value
         scope.cancel
       end
     end
@@ -161,7 +161,7 @@ class ClientPoolTest < ClientCase
       Heddle.map(1..20) do |n|
         500.times do |i|
           raise unless client.post("/", body: "#{n}-#{i}").body == "#{n}-#{i}"
-        rescue Client::OutcomeUnknown
+        rescue Client::OutcomeUnknownError
           unknown += 1
         end
       end

@@ -27,7 +27,7 @@ class RepeatingTest < ClientCase
     client = Client.new(server.url, proxy: nil)
     client.get("/1")
 
-    error = assert_raises(Client::OutcomeUnknown) { client.post("/2", body: "x") }
+    error = assert_raises(Client::OutcomeUnknownError) { client.post("/2", body: "x") }
     assert_match(/the server may have carried it out or not/, error.message)
     assert_equal %w[/1 /2], server.received.map(&:target)
   end
@@ -37,15 +37,15 @@ class RepeatingTest < ClientCase
     client = Client.new(server.url, proxy: nil)
     client.get("/1")
 
-    assert_raises(Client::OutcomeUnknown) { client.patch("/2", body: "x") }
+    assert_raises(Client::OutcomeUnknownError) { client.patch("/2", body: "x") }
   end
 
   def test_a_fresh_connection_that_ends_is_an_error_for_every_method
     server = serve { |socket, _| socket.close }
     client = Client.new(server.url, proxy: nil)
 
-    assert_instance_of Client::ConnectionLost, assert_raises(Client::ConnectionLost) { client.get("/") }
-    assert_raises(Client::OutcomeUnknown) { client.post("/", body: "x") }
+    assert_instance_of Client::ConnectionLostError, assert_raises(Client::ConnectionLostError) { client.get("/") }
+    assert_raises(Client::OutcomeUnknownError) { client.post("/", body: "x") }
     assert_equal 2, server.received.size
   end
 
@@ -54,7 +54,7 @@ class RepeatingTest < ClientCase
     client = Client.new(server.url, proxy: nil)
     client.get("/1")
 
-    assert_raises(Client::ConnectionLost) { client.put("/2", body: %w[a b].each) }
+    assert_raises(Client::ConnectionLostError) { client.put("/2", body: %w[a b].each) }
     assert_equal %w[/1 /2], server.received.map(&:target)
   end
 

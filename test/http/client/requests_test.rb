@@ -147,8 +147,8 @@ class ClientRequestsTest < ClientCase
   def test_a_body_is_bounded_also_when_decompressed
     client = Client.new(@server.url, proxy: nil, body_limit: 50_000)
 
-    assert_raises(Client::BodyTooLarge) { client.get("/gzip") }
-    assert_raises(Client::BodyTooLarge) { client.post("/", body: "x" * 60_000) }
+    assert_raises(Client::BodyTooLargeError) { client.get("/gzip") }
+    assert_raises(Client::BodyTooLargeError) { client.post("/", body: "x" * 60_000) }
   end
 
   def test_a_stream_gives_pieces_events_lines_and_files
@@ -202,10 +202,10 @@ class ClientRequestsTest < ClientCase
   def test_a_line_is_bounded
     assert_equal %w[1234 1234], response_of(%W[12 34\n 1234]).each_line(limit: 4).to_a
     [%W[12345\n], %w[123 45], %w[12345], %W[1\n12345\n]].each do |pieces|
-      error = assert_raises(Client::BodyTooLarge) { response_of(pieces).each_line(limit: 4).to_a }
+      error = assert_raises(Client::BodyTooLargeError) { response_of(pieces).each_line(limit: 4).to_a }
       assert_match(%r{a line of http://a.example/ is longer than 4 bytes}, error.message)
     end
-    assert_raises(Client::BodyTooLarge) { response_of(["x" * 1_048_576] * 17).each_line.to_a }
+    assert_raises(Client::BodyTooLargeError) { response_of(["x" * 1_048_576] * 17).each_line.to_a }
   end
 
   # Each byte is searched once: this would take a minute otherwise.

@@ -67,23 +67,23 @@ class RetriesTest < ClientCase
     end
 
     assert_equal 200, client(server, 1).get("/").status
-    assert_raises(Client::OutcomeUnknown) { client(server, 5, max_connections: 1).post("/", body: "once") }
+    assert_raises(Client::OutcomeUnknownError) { client(server, 5, max_connections: 1).post("/", body: "once") }
     assert_equal(%w[GET GET POST], server.received.map(&:method))
   end
 
   def test_without_a_connection_a_post_is_sent_again_too
     one = retries(1)
-    failing = Failing.new([Client::ConnectError.new, Client::ConnectTimeout.new])
+    failing = Failing.new([Client::ConnectError.new, Client::ConnectTimeoutError.new])
 
     assert_nil one.head(Asked.new(false, true), failing)
-    assert_raises(Client::ConnectTimeout, "no try is left") { one.head(Asked.new(false, true), failing) }
+    assert_raises(Client::ConnectTimeoutError, "no try is left") { one.head(Asked.new(false, true), failing) }
     assert_raises(Client::ConnectError, "its body is gone") do
       retries(1).head(Asked.new(false, false), Failing.new([Client::ConnectError.new]))
     end
   end
 
   def test_an_error_that_a_retry_can_not_mend_is_raised
-    [Client::TLSError, Client::PrivateAddressError, Client::OutcomeUnknown, Client::FirstByteTimeout,
+    [Client::TLSError, Client::PrivateAddressError, Client::OutcomeUnknownError, Client::FirstByteTimeoutError,
      Client::ProtocolError].each do |error|
       assert_raises(error) { retries(1).head(Asked.new(true, true), Failing.new([error.new])) }
     end

@@ -74,7 +74,7 @@ class ClientSloppyServersTest < ClientCase
   def test_a_compressed_body_without_content_has_an_end
     empty = Zlib.gzip("") * 10_000
 
-    assert_raises(Client::BodyTooLarge) { answer_to(body: empty, body_limit: 50_000) }
+    assert_raises(Client::BodyTooLargeError) { answer_to(body: empty, body_limit: 50_000) }
     assert_equal "", answer_to(body: empty).body
   end
 
@@ -85,7 +85,7 @@ class ClientSloppyServersTest < ClientCase
     end
     client = Client.new(server.url, proxy: nil, body_limit: 50_000)
 
-    assert_raises(Client::BodyTooLarge) { client.stream(:get, "/", &:body) }
+    assert_raises(Client::BodyTooLargeError) { client.stream(:get, "/", &:body) }
   end
 
   def typed(charset, body = "{}x")

@@ -129,8 +129,8 @@ class ClientTlsTest < ClientCase
     url = "https://localhost:#{listener.local_address.ip_port}/"
     client = Client.new(proxy: nil, timeout: { tls: 0.1 })
 
-    assert_raises(Client::TLSTimeout) { client.get(url) }
-    in_loop { assert_raises(Client::TLSTimeout) { client.get(url) } }
+    assert_raises(Client::TLSTimeoutError) { client.get(url) }
+    in_loop { assert_raises(Client::TLSTimeoutError) { client.get(url) } }
   ensure
     listener.close
   end
@@ -157,7 +157,7 @@ class ClientTlsTest < ClientCase
     end
     url = "https://localhost:#{server.port}"
 
-    assert_raises(Client::IncompleteBody) { client.get("#{url}/cut") }
+    assert_raises(Client::IncompleteBodyError) { client.get("#{url}/cut") }
     server.close
   end
 

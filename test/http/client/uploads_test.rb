@@ -59,7 +59,7 @@ class UploadsTest < ClientCase
     client = Client.new(server.url, proxy: nil)
     client.get("/first")
     assert_next_is_answered(client) do
-      assert_raises(Client::WriteTimeout) { client.post("/", body: "x" * 30_000_000, timeout: { write: 0.1 }) }
+      assert_raises(Client::WriteTimeoutError) { client.post("/", body: "x" * 30_000_000, timeout: { write: 0.1 }) }
     end
   end
 

@@ -42,10 +42,10 @@ class WebMockTest < ClientCase
   end
 
   def test_stubs_may_time_out_and_raise
-    stub_request(:get, "http://a.example/").to_timeout.then.to_raise(Client::ConnectionLost)
+    stub_request(:get, "http://a.example/").to_timeout.then.to_raise(Client::ConnectionLostError)
 
-    assert_raises(Client::ConnectTimeout) { Heddle::HTTP.get("http://a.example/") }
-    assert_raises(Client::ConnectionLost) { Heddle::HTTP.get("http://a.example/") }
+    assert_raises(Client::ConnectTimeoutError) { Heddle::HTTP.get("http://a.example/") }
+    assert_raises(Client::ConnectionLostError) { Heddle::HTTP.get("http://a.example/") }
   end
 
   def test_real_requests_where_they_are_allowed

@@ -25,7 +25,7 @@ class WholeAnswersTest < ClientCase
       in_loop do
         Heddle.map(0...answer.bytesize, limit: 20) do |cut|
           error = assert_raises(Client::Error, "cut at #{cut}") { client.get("/", headers: { cut: cut }) }
-          assert_kind_of Client::ConnectionLost, error if cut.zero?
+          assert_kind_of Client::ConnectionLostError, error if cut.zero?
         end
         assert_equal BODY, client.get("/", headers: { cut: answer.bytesize }).body
       end
@@ -37,7 +37,7 @@ class WholeAnswersTest < ClientCase
 
       in_loop do
         Heddle.map(0...answer.bytesize, limit: 20) do |cut|
-          assert_raises(Client::OutcomeUnknown, Client::IncompleteBody, Client::DecodingError) do
+          assert_raises(Client::OutcomeUnknownError, Client::IncompleteBodyError, Client::DecodingError) do
             client.post("/#{cut}", body: "x", headers: { cut: cut })
           end
         end
@@ -57,7 +57,7 @@ class WholeAnswersTest < ClientCase
         Heddle.map(0...answer.bytesize) do |stall|
           # Only the limit that is expected can pass, however late a busy machine sends the bytes.
           first = [0, answer.index("HTTP/1.1 200")].include?(stall)
-          assert_raises(first ? Client::FirstByteTimeout : Client::ReadTimeout, "stalls at #{stall}") do
+          assert_raises(first ? Client::FirstByteTimeoutError : Client::ReadTimeoutError, "stalls at #{stall}") do
             client.get("/", headers: { stall: stall },
                             timeout: { first_byte: first ? 0.2 : LIMIT, read: first ? LIMIT : 0.2 })
           end
@@ -70,15 +70,15 @@ class WholeAnswersTest < ClientCase
     server = serve { |socket, _| socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal") && socket.read }
     client = Client.new(server.url, proxy: nil, timeout: { total: 0.2 })
 
-    assert_raises(Client::TotalTimeout) { client.get("/") }
-    assert_raises(Client::TotalTimeout) { in_loop { client.get("/") } }
+    assert_raises(Client::TotalTimeoutError) { client.get("/") }
+    assert_raises(Client::TotalTimeoutError) { in_loop { client.get("/") } }
   end
 
   def test_a_streamed_body_that_is_cut_raises_after_its_pieces
     server = serve_bytes(ANSWERS[:sized].byteslice(0..-4))
     pieces = []
 
-    assert_raises(Client::IncompleteBody) do
+    assert_raises(Client::IncompleteBodyError) do
       Client.new(server.url, proxy: nil).stream(:get, "/") { |response| response.each { |piece| pieces << piece } }
     end
     assert_equal "twelve by", pieces.join
@@ -88,7 +88,7 @@ class WholeAnswersTest < ClientCase
     server = serve_bytes(ANSWERS[:chunked].byteslice(0..-4))
     Dir.mktmpdir do |folder|
       path = File.join(folder, "body")
-      assert_raises(Client::IncompleteBody) do
+      assert_raises(Client::IncompleteBodyError) do
         Client.new(server.url, proxy: nil).stream(:get, "/") { |response| response.save(path) }
       end
       assert_empty Dir.children(folder)
@@ -108,7 +108,7 @@ class WholeAnswersTest < ClientCase
     Dir.mktmpdir do |folder|
       path = File.join(folder, "body")
       cut = Thread.new do
-        assert_raises(Client::IncompleteBody) { client.stream(:get, "/cut") { |response| response.save(path) } }
+        assert_raises(Client::IncompleteBodyError) { client.stream(:get, "/cut") { |response| response.save(path) } }
       end
       until_true { Dir.children(folder).any? }
 

@@ -56,7 +56,7 @@ class AnswerMemoryTest < Minitest::Test
                 [["transfer-encoding", +"gzip"]]].map do |headers|
       head(headers)
       nil
-    rescue Heddle::HTTP::InvalidResponse => e
+    rescue Heddle::HTTP::InvalidResponseError => e
       e.message
     end
     GC.stress = false
@@ -129,7 +129,7 @@ class AnswerMemoryTest < Minitest::Test
     expected = names.map { |name| "#{name}: #{name}\r\n" }.join
 
     2.times { assert_equal expected, lines_of(head(names.to_h { |name| [name, name] })) }
-    ["x-1 ", "x-1:", "x-1\n", "X-1\0"].each { |name| assert_raises(Heddle::HTTP::InvalidResponse) { head({ name => "x" }) } }
+    ["x-1 ", "x-1:", "x-1\n", "X-1\0"].each { |name| assert_raises(Heddle::HTTP::InvalidResponseError) { head({ name => "x" }) } }
   end
 
   def test_each_ractor_writes_its_own

@@ -200,7 +200,7 @@ class AnswerRulesTest < Minitest::Test
   REFUSED.each_with_index do |(section, status, headers, message), number|
     define_method(:"test_#{section}: #{number} is refused: #{headers.inspect} #{status.inspect}") do
       [headers, headers.to_a].each do |given|
-        error = assert_raises(Heddle::HTTP::InvalidResponse) { head(GET, status, given) }
+        error = assert_raises(Heddle::HTTP::InvalidResponseError) { head(GET, status, given) }
         assert_match message, error.message.b.force_encoding("UTF-8").scrub
       end
       # Nothing of it is left for the next answer.
@@ -227,14 +227,14 @@ class AnswerRulesTest < Minitest::Test
   end
 
   def test_no_interim_status_for_http_one_zero
-    error = assert_raises(Heddle::HTTP::InvalidResponse) { head(OLD, 101, { "upgrade" => "x" }) }
+    error = assert_raises(Heddle::HTTP::InvalidResponseError) { head(OLD, 101, { "upgrade" => "x" }) }
     assert_match(/status 101 is not allowed in a response over HTTP.1.0/, error.message)
-    assert_raises(Heddle::HTTP::InvalidResponse) { head(OLD, 200, {}, protocol: "x") }
+    assert_raises(Heddle::HTTP::InvalidResponseError) { head(OLD, 200, {}, protocol: "x") }
   end
 
   def test_a_protocol_is_checked_like_a_value
     ["a\r\nb: c", "", :websocket, "a\0"].each do |protocol|
-      assert_raises(Heddle::HTTP::InvalidResponse, protocol.inspect) { head(GET, 200, {}, protocol:) }
+      assert_raises(Heddle::HTTP::InvalidResponseError, protocol.inspect) { head(GET, 200, {}, protocol:) }
     end
   end
 end

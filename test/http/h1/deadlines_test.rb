@@ -197,7 +197,7 @@ class H1DeadlinesTest < Minitest::Test
   def test_a_write_to_a_client_that_reads_nothing_times_out
     error = nil
     taken = seconds do
-      answer = ->(exchange) { error = assert_raises(Heddle::ClientGone) { loop { exchange.write("x" * 50_000) } } }
+      answer = ->(exchange) { error = assert_raises(Heddle::ClientGoneError) { loop { exchange.write("x" * 50_000) } } }
       converse(answer, reads: false, write_timeout: 0.2) do |conversation|
         conversation.say(GET)
         conversation.await { error }

@@ -38,7 +38,7 @@ class H1ExchangeLifeTest < Minitest::Test
 
   def assert_ended(exchange)
     OF_THE_CONNECTION.each do |name, arguments|
-      error = assert_raises(Heddle::ClientGone, name) { exchange.send(name, *arguments) }
+      error = assert_raises(Heddle::ClientGoneError, name) { exchange.send(name, *arguments) }
 
       assert_match(/the connection was closed before the client had the answer/, error.message)
     end
@@ -191,14 +191,14 @@ class H1ExchangeLifeTest < Minitest::Test
     answer = lambda do |exchange|
       exchange.write("x")
       conversation.vanish
-      error = assert_raises(Heddle::ClientGone) { exchange.body.read }
+      error = assert_raises(Heddle::ClientGoneError) { exchange.body.read }
     end
     converse(answer, stream_bodies: true) do |conversation|
       conversation.say(post(100_000))
       conversation.await { !conversation.open? }
     end
 
-    assert_kind_of Heddle::ClientGone, error
+    assert_kind_of Heddle::ClientGoneError, error
   end
 
   # What the application calls while its answer is read may end the connection.
@@ -213,7 +213,7 @@ class H1ExchangeLifeTest < Minitest::Test
         given = exchange
         begin
           refute Heddle::Rack.respond(exchange, answer, false)
-        rescue Heddle::ClientGone => e
+        rescue Heddle::ClientGoneError => e
           assert_match(/closed/, e.message)
         end
       end

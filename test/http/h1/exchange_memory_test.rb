@@ -104,7 +104,7 @@ class H1ExchangeMemoryTest < Minitest::Test
       sockets = held[:sockets] = Heddle::Net::Sockets.new(scheduler, service: engine) do |exchange|
         held[:exchange] = exchange
         exchange.write("w" * 1_000_000)
-      rescue Heddle::ClientGone
+      rescue Heddle::ClientGoneError
         nil
       end
       [["GET / HTTP/1.1\r\nHost: a\r\n\r\n"], ["GET /"], ["POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab"],

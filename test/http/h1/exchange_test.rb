@@ -125,12 +125,12 @@ class H1ExchangeTest < Minitest::Test
   def test_a_large_streamed_body_that_ends_too_early_raises_when_it_is_read
     serve(post(70_000), "abc", stream_bodies: true) do |exchange|
       assert_equal "abc", exchange.body.read
-      assert_raises(Heddle::ClientGone) { exchange.body.read }
+      assert_raises(Heddle::ClientGoneError) { exchange.body.read }
     end
     seen = nil
     answer = lambda do |exchange|
       seen = exchange.body.read
-      assert_raises(Heddle::ClientGone) { exchange.body.read }
+      assert_raises(Heddle::ClientGoneError) { exchange.body.read }
     end
     converse(answer, kind: :tcp, stream_bodies: true) do |conversation|
       conversation.say(post(70_000), "abc")
@@ -204,7 +204,7 @@ class H1ExchangeTest < Minitest::Test
       error = nil
       answer = lambda do |exchange|
         conversation.vanish
-        error = assert_raises(Heddle::ClientGone) { loop { exchange.write("x" * 10_000) && Fiber.scheduler.yield } }
+        error = assert_raises(Heddle::ClientGoneError) { loop { exchange.write("x" * 10_000) && Fiber.scheduler.yield } }
       end
       converse(answer, kind:) do |conversation|
         conversation.say(GET)

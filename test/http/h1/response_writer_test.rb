@@ -79,9 +79,9 @@ class ResponseWriterTest < Minitest::Test
     assert_equal [:length, 12], head(200, { "content-length" => "12" }).to_a.values_at(2, 3)
     assert_equal [:length, 12], head(200, { "Content-Length" => 12 }).to_a.values_at(2, 3)
     ["-1", "", "x", "1, 1", "1\n", nil, %w[1 2]].each do |value|
-      assert_raises(Heddle::HTTP::InvalidResponse, value.inspect) { head(200, { "content-length" => value }) }
+      assert_raises(Heddle::HTTP::InvalidResponseError, value.inspect) { head(200, { "content-length" => value }) }
     end
-    assert_raises(Heddle::HTTP::InvalidResponse) { head(200, { "content-length" => "1", "Content-Length" => "2" }) }
+    assert_raises(Heddle::HTTP::InvalidResponseError) { head(200, { "content-length" => "1", "Content-Length" => "2" }) }
   end
 
   def test_the_applications_framing_headers_do_not_reach_the_wire
@@ -90,14 +90,14 @@ class ResponseWriterTest < Minitest::Test
 
     assert_equal "HTTP/1.1 200 OK\r\n#{DATE}transfer-encoding: chunked\r\n\r\n", answer.bytes
     assert answer.precoded
-    assert_raises(Heddle::HTTP::InvalidResponse) { head(200, { "transfer-encoding" => "gzip, chunked" }) }
+    assert_raises(Heddle::HTTP::InvalidResponseError) { head(200, { "transfer-encoding" => "gzip, chunked" }) }
     assert_equal :close, head(200, { "transfer-encoding" => "chunked" }, line: "GET / HTTP/1.0").framing
   end
 
   def test_line_ends_and_nul_in_a_value_are_refused
     ["a\r\nb: c", "a\nb", "a\rb", "a\0b", "\n", "ä\n", "\xFF\r\n"].each do |value|
       [value, [value], ["x", value]].each do |given|
-        error = assert_raises(Heddle::HTTP::InvalidResponse, given.inspect) { head(200, { "x" => given }) }
+        error = assert_raises(Heddle::HTTP::InvalidResponseError, given.inspect) { head(200, { "x" => given }) }
         assert_match(/header x holds CR, LF or NUL/, error.message)
       end
     end
@@ -105,7 +105,7 @@ class ResponseWriterTest < Minitest::Test
 
   def test_malformed_names_are_refused
     ["", "a b", "a:", "a\r\nb", "ä", "a\n", "(a)", :a, nil].each do |name|
-      assert_raises(Heddle::HTTP::InvalidResponse, name.inspect) { head(200, { name => "x" }) }
+      assert_raises(Heddle::HTTP::InvalidResponseError, name.inspect) { head(200, { name => "x" }) }
     end
   end
 
@@ -120,7 +120,7 @@ class ResponseWriterTest < Minitest::Test
   def test_statuses
     assert_operator head(299).bytes, :start_with?, "HTTP/1.1 299 \r\n"
     assert_operator head("404").bytes, :start_with?, "HTTP/1.1 404 Not Found\r\n"
-    [0, 99, 100, 102, 103, 199, 1000, nil, "x"].each { |status| assert_raises(Heddle::HTTP::InvalidResponse) { head(status) } }
+    [0, 99, 100, 102, 103, 199, 1000, nil, "x"].each { |status| assert_raises(Heddle::HTTP::InvalidResponseError) { head(status) } }
   end
 
   def test_an_upgrade_leaves_the_connection_to_the_stream
@@ -144,7 +144,7 @@ class ResponseWriterTest < Minitest::Test
   def test_early_hints
     assert_equal "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\nlink: </b>\r\n\r\n",
                  @writer.early_hints({ "link" => %w[</a> </b>] })
-    assert_raises(Heddle::HTTP::InvalidResponse) { @writer.early_hints({ "link" => "a\nb" }) }
+    assert_raises(Heddle::HTTP::InvalidResponseError) { @writer.early_hints({ "link" => "a\nb" }) }
   end
 
   def test_the_date_is_made_once_a_second

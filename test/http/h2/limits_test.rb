@@ -95,7 +95,7 @@ class H2LimitsTest < Minitest::Test
       errors = frames_of(conversation.output).filter_map(&:error)
 
       assert_equal %w[CANCEL], errors
-      assert_equal [Heddle::ClientGone], conversation.raised.map(&:class)
+      assert_equal [Heddle::ClientGoneError], conversation.raised.map(&:class)
     end
   end
 

@@ -88,7 +88,7 @@ class DNSMessageTest < Minitest::Test
 
   def test_names_that_are_none_are_named
     ["a..b", ".a", "#{"a" * 64}.test", (["a" * 60] * 5).join("."), "a\\", "a\\25", "a\\256"].each do |name|
-      error = assert_raises(DNS::Malformed, name) { DNS::Name.to_wire(name) }
+      error = assert_raises(DNS::MalformedError, name) { DNS::Name.to_wire(name) }
 
       assert_includes error.message, "is not a domain name"
     end
@@ -98,13 +98,13 @@ class DNSMessageTest < Minitest::Test
 
   def test_data_that_does_not_fit_its_type_is_named
     { A: "2001:db8::1", AAAA: "192.0.2.1", MX: "mail.test", SRV: [1, 2], SOA: %w[a b] }.each do |type, value|
-      error = assert_raises(ArgumentError, DNS::Malformed) do
+      error = assert_raises(ArgumentError, DNS::MalformedError) do
         response(DNS::Record.of("a.test", type, 60, value)).encode
       end
 
       assert_includes error.message, value.is_a?(String) ? value.inspect : type.to_s
     end
-    assert_raises(DNS::Malformed) { response(DNS::Record.of("a.test", :MX, 60, [65_536, "m.test"])).encode }
+    assert_raises(DNS::MalformedError) { response(DNS::Record.of("a.test", :MX, 60, [65_536, "m.test"])).encode }
   end
 
   def test_records_of_the_wrong_length_are_malformed
@@ -113,7 +113,7 @@ class DNSMessageTest < Minitest::Test
       if type == 16 # an empty TXT is read, as others do
         assert_equal [], DNS::Message.parse(bytes).answers.first.data.strings
       else
-        assert_raises(DNS::Malformed, "type #{type}") { DNS::Message.parse(bytes) }
+        assert_raises(DNS::MalformedError, "type #{type}") { DNS::Message.parse(bytes) }
       end
     end
   end
@@ -121,7 +121,7 @@ class DNSMessageTest < Minitest::Test
   def test_a_message_cut_anywhere_is_malformed
     whole = message_of_every_type
     whole.bytesize.times do |size|
-      assert_raises(DNS::Malformed, size) { DNS::Message.parse(whole.byteslice(0, size)) }
+      assert_raises(DNS::MalformedError, size) { DNS::Message.parse(whole.byteslice(0, size)) }
     end
   end
 
@@ -130,7 +130,7 @@ class DNSMessageTest < Minitest::Test
     (0...whole.bytesize).each do |index|
       [0, 1, 0x3f, 0x40, 0xc0, 0xff].each do |value|
         DNS::Message.parse(whole.dup.tap { |bytes| bytes.setbyte(index, value) })
-      rescue DNS::Malformed
+      rescue DNS::MalformedError
         next
       end
     end
@@ -143,7 +143,7 @@ class DNSMessageTest < Minitest::Test
     bytes = [1, 0x8000, 0, 4_000, 0, 0].pack("n6")
     bytes << [0, 65_400, 1, 60, 253].pack("CnnNn") << name << 0 << (record * 3_999)
 
-    error = assert_raises(DNS::Malformed) { DNS::Message.parse(bytes) }
+    error = assert_raises(DNS::MalformedError) { DNS::Message.parse(bytes) }
 
     assert_match(/more than \d+ labels/, error.message)
   end

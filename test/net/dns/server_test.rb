@@ -60,7 +60,7 @@ class DNSServerTest < Minitest::Test
       assert_equal :SERVFAIL, dns.ask("a.test", :A).rcode
       assert_equal [RuntimeError, "a.test"], errors.pop
       assert_equal :SERVFAIL, dns.ask("b.test", :AAAA).rcode
-      assert_equal [DNS::Malformed, "b.test"], errors.pop
+      assert_equal [DNS::MalformedError, "b.test"], errors.pop
     end
   end
 

@@ -190,7 +190,7 @@ class PubSubPostgresqlTest < Minitest::Test
   # The server reads its rules anew soon.
   def refusal_of(url)
     loop { Heddle::PubSub::Backend.new(url).connect.close }
-  rescue Heddle::PubSub::Backend::Lost => e
+  rescue Heddle::PubSub::Backend::LostError => e
     e.message
   end
 

@@ -23,14 +23,14 @@ class PubSubPublisherTest < Minitest::Test
     def to_s = "a backend"
 
     def publish(epoch, publisher, number, messages)
-      raise Backend::EpochChanged unless epoch == @epochs.first
+      raise Backend::EpochChangedError unless epoch == @epochs.first
 
       known = @stored.index([epoch, publisher, number]) and return known + 1
       @stored << [epoch, publisher, number]
       return @stored.size unless messages.any? { |_topic, data| data == "cut" }
 
       @epochs.shift if @epochs.size > 1
-      raise Backend::Lost, "the connection is closed"
+      raise Backend::LostError, "the connection is closed"
     end
   end
 

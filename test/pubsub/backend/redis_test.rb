@@ -200,11 +200,11 @@ class PubSubRedisTest < Minitest::Test
   def test_a_wrong_password_is_said_without_it
     redis.call("CONFIG", "SET", "requirepass", "right")
     backend = Heddle::PubSub::Backend.new(url.sub("//", "//:wr0ng@"))
-    refused = assert_raises(Heddle::PubSub::Backend::Lost) { backend.connect }
+    refused = assert_raises(Heddle::PubSub::Backend::LostError) { backend.connect }
 
     assert_match(/WRONGPASS/, refused.message)
     refute_includes refused.message, "wr0ng"
-    assert_raises(Heddle::PubSub::Backend::Lost) { Heddle::PubSub::Backend.new(url).connect }
+    assert_raises(Heddle::PubSub::Backend::LostError) { Heddle::PubSub::Backend.new(url).connect }
     assert Heddle::PubSub::Backend.new(url.sub("//", "//:right@")).connect.open
   end
 
@@ -221,7 +221,8 @@ class PubSubRedisTest < Minitest::Test
 
   def test_what_is_no_address_of_a_backend_is_refused_with_an_example
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("nats://me:secret@x") }
-    assert_match(%r{\A"nats://x" is not an address.*redis:// and rediss://.*as "redis://localhost:6379/1"}, wrong.message)
+    assert_match(%r{\A"nats://x" is not an address.*redis:// and rediss://.*as "redis://localhost:6379/1"},
+                 wrong.message)
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("redis://x", name: "a b") }
     assert_match(/small letters, digits/, wrong.message)
   end

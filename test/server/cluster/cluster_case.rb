@@ -76,7 +76,7 @@ module ClusterCase
   # @return [Integer, nil] its process; while one takes over from the other, nobody may answer
   def master
     client.status[:master][:pid]
-  rescue Heddle::Server::Control::Client::NoServer
+  rescue Heddle::Server::Control::Client::NoServerError
     nil
   end
 

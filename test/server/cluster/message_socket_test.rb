@@ -54,7 +54,7 @@ class ClusterMessageSocketTest < Minitest::Test
     MALFORMED.each do |text|
       @one.io.send(text, 0)
 
-      assert_raises(MessageSocket::Malformed, text) { @other.receive }
+      assert_raises(MessageSocket::MalformedError, text) { @other.receive }
     end
     @one.send_message("b")
 
@@ -71,11 +71,11 @@ class ClusterMessageSocketTest < Minitest::Test
   def test_a_value_of_another_class_is_refused_by_name
     @one.send_message("spawned", slot: "1", pid: nil)
     message = @other.receive
-    error = assert_raises(MessageSocket::Malformed) { message.fetch("slot", Integer) }
+    error = assert_raises(MessageSocket::MalformedError) { message.fetch("slot", Integer) }
 
     assert_equal "\"spawned\" with String as \"slot\"", error.message
-    assert_raises(MessageSocket::Malformed) { message.fetch("pid", Integer) }
-    assert_raises(MessageSocket::Malformed) { message.fetch("none", String) }
+    assert_raises(MessageSocket::MalformedError) { message.fetch("pid", Integer) }
+    assert_raises(MessageSocket::MalformedError) { message.fetch("none", String) }
     assert_equal "1", message.fetch("slot", String)
   end
 

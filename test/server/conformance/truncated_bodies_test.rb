@@ -25,7 +25,7 @@ class TruncatedBodiesConformanceTest < Minitest::Test
       way.call(env["rack.input"])
       SEEN << :end
       [200, {}, ["whole"]]
-    rescue Heddle::ClientGone, Heddle::HTTP::BadRequest => e
+    rescue Heddle::ClientGoneError, Heddle::HTTP::BadRequestError => e
       SEEN << e.class
       raise
     end
@@ -63,7 +63,7 @@ class TruncatedBodiesConformanceTest < Minitest::Test
       self.class.wait_for_call(@calls_before)
       client.reset
 
-      assert_equal Heddle::ClientGone, SEEN.pop(timeout: Server::PATIENCE)
+      assert_equal Heddle::ClientGoneError, SEEN.pop(timeout: Server::PATIENCE)
     end
   end
 
@@ -77,7 +77,7 @@ class TruncatedBodiesConformanceTest < Minitest::Test
 
   # Either the application was not called, or its read raised.
   def assert_cut_short # rubocop:disable Minitest/TestMethodName
-    assert_equal Heddle::ClientGone, SEEN.pop(timeout: Server::PATIENCE) if calls > 0
+    assert_equal Heddle::ClientGoneError, SEEN.pop(timeout: Server::PATIENCE) if calls > 0
     assert_empty SEEN
   end
 
@@ -91,7 +91,7 @@ class TruncatedBodiesConformanceTest < Minitest::Test
   conform "a body that turns out malformed raises",
           post("Transfer-Encoding: chunked", path: "/read", body: "#{chunk}x\r\n") do |client|
     assert_rejection 400, client.answer
-    assert_equal Heddle::HTTP::BadRequest, SEEN.pop(timeout: Server::PATIENCE) if calls > 0
+    assert_equal Heddle::HTTP::BadRequestError, SEEN.pop(timeout: Server::PATIENCE) if calls > 0
     assert_empty SEEN
   end
   conform "a whole body is read to its end", post("Content-Length: 400", path: "/read", body: "y\n" * 200) do |client|

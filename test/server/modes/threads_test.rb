@@ -134,7 +134,7 @@ class ThreadModeTest < Minitest::Test
     raised = Thread::Queue.new
     app = lambda do |env|
       env["rack.input"].read
-    rescue Heddle::ClientGone => e
+    rescue Heddle::ClientGoneError => e
       raised << e
       raise
     end
@@ -142,7 +142,7 @@ class ThreadModeTest < Minitest::Test
       socket = ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf")
       socket.close_write
 
-      assert_kind_of Heddle::ClientGone, raised.pop(timeout: PATIENCE)
+      assert_kind_of Heddle::ClientGoneError, raised.pop(timeout: PATIENCE)
       assert_operator read_all(socket), :start_with?, "HTTP/1.1 400 "
     end
   end

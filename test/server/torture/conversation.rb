@@ -25,7 +25,7 @@ module Torture
 
     # @return [Array<String>] exchanges that were not answered as they should be; an answer that is wrong is none of
     #   them, as a server that can't go on may say so or hang up
-    # @raise [Conformance::Malformed] for an answer that is wrong, or none and no end
+    # @raise [Conformance::MalformedError] for an answer that is wrong, or none and no end
     def run
       @failed = []
       keep_alive
@@ -73,7 +73,7 @@ module Torture
         raise IOError unless answer&.complete
 
         allowed = [400, 500, 503].include?(answer.status)
-        raise Conformance::Malformed, "#{answer.status} for a bad request" unless allowed
+        raise Conformance::MalformedError, "#{answer.status} for a bad request" unless allowed
       end
     end
 
@@ -96,7 +96,7 @@ module Torture
     def check(client, content)
       answer = client.answer
       raise IOError unless answer&.complete && answer.status == 200
-      raise Conformance::Malformed, "another content: #{answer.content[0, 100]}" unless answer.content == content
+      raise Conformance::MalformedError, "another content: #{answer.content[0, 100]}" unless answer.content == content
     end
 
     def with(name)
@@ -106,7 +106,7 @@ module Torture
       raise Conformance::Silence, "#{name} is not answered and not ended"
     rescue SystemCallError, IOError
       @failed << name if name
-    rescue Conformance::Malformed => e
+    rescue Conformance::MalformedError => e
       # An answer that ends too early is one that was given up.
       raise unless e.message.start_with?("the connection ends")
 

@@ -81,7 +81,8 @@ static VALUE take_chunks(heddle_exchange_handle *handle, heddle_connection *conn
 /*
  * call-seq: decode -> String or nil
  *
- * The received bytes of the body; nil if there are none now. Raises BadRequest when they are malformed or too large.
+ * The received bytes of the body; nil if there are none now. Raises BadRequestError when they are malformed or too
+ * large.
  */
 static VALUE exchange_decode(VALUE self)
 {
@@ -97,7 +98,7 @@ static VALUE exchange_decode(VALUE self)
  * call-seq: fill(timeout) -> Integer or nil
  *
  * Receives more of the body; waits if there is none. Returns the number of bytes; nil at the end of input. Raises
- * IO::TimeoutError, and ClientGone when the connection broke.
+ * IO::TimeoutError, and ClientGoneError when the connection broke.
  */
 static VALUE exchange_fill(VALUE self, VALUE seconds)
 {

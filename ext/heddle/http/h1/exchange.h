@@ -8,9 +8,9 @@
 
 /* -- h1/sending.c -------------------------------------------------------------------------------------------------- */
 
-/* Sends as much as possible now; raises ClientGone. */
+/* Sends as much as possible now; raises ClientGoneError. */
 void heddle_h1_flush(heddle_connection *connection);
-/* Waits until at most `low` bytes of the output are left; raises ClientGone. */
+/* Waits until at most `low` bytes of the output are left; raises ClientGoneError. */
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low);
 /* Writes a chunk of a chunked body if that needs no wait: `write_piece` of the exchange's operations. */
 bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);

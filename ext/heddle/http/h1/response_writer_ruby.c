@@ -204,7 +204,7 @@ static head_options options_of(VALUE keywords)
  * `request`: a RequestHead; `headers`: a Hash of Strings and Arrays of Strings, or an object that yields the same;
  * `length`: of the content in bytes, if it is known: it replaces content-length; `keep_alive`: whether the server would
  * keep the connection open; `protocol`: the one to upgrade to; `until_close`: the end of the connection ends content of
- * unknown length, and an application's own transfer-encoding is passed on. Raises InvalidResponse.
+ * unknown length, and an application's own transfer-encoding is passed on. Raises InvalidResponseError.
  */
 static VALUE writer_head(int argc, VALUE *argv, VALUE self)
 {
@@ -238,7 +238,7 @@ static VALUE writer_head(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: early_hints(headers) -> String
  *
- * An interim response 103 (RFC 8297). Raises InvalidResponse.
+ * An interim response 103 (RFC 8297). Raises InvalidResponseError.
  */
 static VALUE writer_early_hints(VALUE self, VALUE headers)
 {

@@ -46,11 +46,11 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
         heddle_transport_will_reset(&connection->transport);
         heddle_sockets_close_connection(connection);
         VALUE message = rb_sprintf("the client took nothing of the answer for %g s", (double)timeout / 1e9);
-        rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGone"), message));
+        rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGoneError"), message));
     }
 }
 
-/* Schedules the sending of queued output. Waits while there is too much of it; raises ClientGone. */
+/* Schedules the sending of queued output. Waits while there is too much of it; raises ClientGoneError. */
 static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *connection)
 {
     if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
@@ -89,7 +89,7 @@ static void add_string(heddle_connection *connection, VALUE string)
  * call-seq: write(string_or_strings) -> self
  *
  * Sends the bytes, at the latest in the loop's next tick. Waits while the client is slower than the application. Raises
- * ClientGone.
+ * ClientGoneError.
  */
 static VALUE exchange_write(VALUE self, VALUE data)
 {
@@ -198,7 +198,7 @@ static VALUE exchange_set_chunking(VALUE self, VALUE on)
 /*
  * call-seq: drain -> nil
  *
- * Waits until the kernel has taken all output. Raises ClientGone.
+ * Waits until the kernel has taken all output. Raises ClientGoneError.
  */
 static VALUE exchange_drain(VALUE self)
 {

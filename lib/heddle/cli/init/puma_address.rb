@@ -26,7 +26,7 @@ module Heddle
 
         # @param url [String] as Puma's `bind` takes it
         # @return [String]
-        # @raise [PumaTranslation::Left]
+        # @raise [PumaTranslation::LeftError]
         def of_url(url)
           uri = url.match(%r{\A(tcp|unix|ssl)://([^?]*)(?:\?(.*))?\z}) or left("its kind of address is unknown")
           parameters = URI.decode_www_form(uri[3].to_s).to_h
@@ -41,7 +41,7 @@ module Heddle
         # @param port [Integer, String]
         # @param options [Hash] as Puma's `ssl_bind` takes them
         # @return [String]
-        # @raise [PumaTranslation::Left]
+        # @raise [PumaTranslation::LeftError]
         def of_tls(host, port, options)
           left("certificates are read from files") if options.key?(:cert_pem) || options.key?(:key_pem)
 
@@ -90,7 +90,7 @@ module Heddle
           parameters.each_key { |name| @remarks << "#{name} is left out#{": #{why[name]}" if why[name]}" }
         end
 
-        def left(why) = raise(PumaTranslation::Left, why)
+        def left(why) = raise(PumaTranslation::LeftError, why)
       end
     end
   end

@@ -14,11 +14,13 @@ module Heddle
         Outcome = Data.define(:call, :kind, :lines, :remarks)
 
         # Raised by what can't be carried over; the message says why.
-        class Left < StandardError
+        class LeftError < StandardError
+          include Heddle::Error
         end
 
         # Raised by what need not be; the message says why.
-        class Needless < StandardError
+        class NeedlessError < StandardError
+          include Heddle::Error
         end
 
         # @param file [PumaFile]
@@ -62,22 +64,22 @@ module Heddle
           said = @said.dup
           lines = condition(call, translate(call))
           Outcome.new(call, :carried, lines, @remarks)
-        rescue Needless => e
+        rescue NeedlessError => e
           Outcome.new(call, :needless, [], [e.message])
-        rescue Left => e
+        rescue LeftError => e
           @said = said
           Outcome.new(call, :left, [], [e.message])
         end
 
         def translate(call)
           name = call.name
-          raise Needless, PumaWords::NEEDLESS[name] if PumaWords::NEEDLESS.key?(name)
-          raise Left, PumaWords::LEFT[name] if PumaWords::LEFT.key?(name)
+          raise NeedlessError, PumaWords::NEEDLESS[name] if PumaWords::NEEDLESS.key?(name)
+          raise LeftError, PumaWords::LEFT[name] if PumaWords::LEFT.key?(name)
           return hook(call) if PumaWords::HOOKS.key?(name)
 
           own = own_variable(call)
-          raise Needless, "Heddle reads #{own} itself" if own
-          raise Left, "its value could not be computed when the file was run" unless call.values
+          raise NeedlessError, "Heddle reads #{own} itself" if own
+          raise LeftError, "its value could not be computed when the file was run" unless call.values
 
           remark_on_value(call)
           return same(call, PumaWords::OPTIONS.fetch(name)) if PumaWords::OPTIONS.key?(name)
@@ -85,9 +87,9 @@ module Heddle
           return translate_plugin(*call.values) if name == :plugin
           return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaWords::TRANSLATED.key?(name)
 
-          raise Left, "Heddle does not know this setting of Puma"
+          raise LeftError, "Heddle does not know this setting of Puma"
         rescue ArgumentError, TypeError, NoMethodError, RangeError, EncodingError
-          raise Left, "its arguments are not understood"
+          raise LeftError, "its arguments are not understood"
         end
 
         def remark_on_value(call)
@@ -101,11 +103,11 @@ module Heddle
 
         # `environment ENV.fetch("RAILS_ENV", "development")` says nothing that Heddle would not do.
         def same(call, name)
-          option = Options::BY_NAME[name] or raise Left, "there is no option for it yet"
+          option = Options::BY_NAME[name] or raise LeftError, "there is no option for it yet"
           variable = option.variables.find { |one| call.arguments.include?(one) }
           value = call.values.first
           known = [nil, option.default, *ENV.values_at(*variable)]
-          raise Needless, "Heddle reads #{variable} itself" if variable && known.include?(value)
+          raise NeedlessError, "Heddle reads #{variable} itself" if variable && known.include?(value)
 
           option(name, option.unit == :path && value.is_a?(String) ? InitCommand.relative(value) : value)
         end
@@ -118,19 +120,19 @@ module Heddle
 
         def hook(call)
           name = PumaWords::HOOKS.fetch(call.name)
-          raise Left, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
-          raise Left, "it has no block" unless call.block
-          raise Left, "its block uses #{call.needs.join(", ")}, which only Puma's file defines" if call.needs.any?
+          raise LeftError, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
+          raise LeftError, "it has no block" unless call.block
+          raise LeftError, "its block uses #{call.needs.join(", ")}, which only Puma's file defines" if call.needs.any?
 
           ["#{name} #{call.block}"]
         end
 
         def option(name, value)
-          option = Options::BY_NAME[name] or raise Left, "there is no option for it yet"
+          option = Options::BY_NAME[name] or raise LeftError, "there is no option for it yet"
           value = option.parse(value, name.to_s)
           ["#{name} #{Options::Units.literal(option.unit, value)}"]
         rescue Server::ConfigurationError => e
-          raise Left, e.message
+          raise LeftError, e.message
         end
 
         def translate_threads(min, max = min)
@@ -154,7 +156,7 @@ module Heddle
 
         def translate_set_default_host(host)
           @host = host
-          raise Needless, "the translation of port contains it"
+          raise NeedlessError, "the translation of port contains it"
         end
 
         def bind(call)
@@ -188,35 +190,35 @@ module Heddle
         def translate_log_requests(*which) = translate_quiet(!which.fetch(0, true))
 
         def translate_preload_app(*answer)
-          raise Needless, "the application is loaded once, before the workers are forked" if answer.fetch(0, true)
+          raise NeedlessError, "the application is loaded once, before the workers are forked" if answer.fetch(0, true)
 
-          raise Left, "the application is always loaded before the workers are forked"
+          raise LeftError, "the application is always loaded before the workers are forked"
         end
 
         def translate_early_hints(*answer)
-          raise Needless, "early hints are off unless the file says otherwise" unless answer.fetch(0, true)
+          raise NeedlessError, "early hints are off unless the file says otherwise" unless answer.fetch(0, true)
 
           @remarks << "Not to clients that come through a proxy, of which some can't pass them on: :always does."
           ["early_hints :on"]
         end
 
         def translate_force_shutdown_after(value = :forever)
-          raise Left, "there is always a limit: stop_timeout" if value == :forever
+          raise LeftError, "there is always a limit: stop_timeout" if value == :forever
 
           option(:stop_timeout, value == :immediately ? 0 : value)
         end
 
         def translate_plugin(name)
           name = Visible.line(name)
-          raise Needless, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)
-          raise Left, "Heddle has no plugins, and nothing that stands for #{name}" unless name == "solid_queue"
+          raise NeedlessError, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)
+          raise LeftError, "Heddle has no plugins, and nothing that stands for #{name}" unless name == "solid_queue"
 
           @remarks << PumaWords::SOLID_QUEUE_REMARK
           PumaWords::SOLID_QUEUE
         end
 
         def translate_stdout_redirect(output = nil, errors = nil, *)
-          raise Left, "say where errors go when you start the server: heddle serve 2>> log/error.log" unless output
+          raise LeftError, "say where errors go when you start the server: heddle serve 2>> log/error.log" unless output
 
           @remarks << "This is the server's log. The application's own output goes to the standard output, errors to " \
                       "the standard error: heddle serve >> log/application.log#{" 2>> #{errors}" if errors}"
@@ -226,7 +228,7 @@ module Heddle
         def condition(call, lines)
           return lines if call.conditions == []
           return guarded(lines, call.conditions) if call.conditions && call.needs.empty?
-          raise Left, "its condition did not hold when the file was read" unless call.reached
+          raise LeftError, "its condition did not hold when the file was read" unless call.reached
 
           @remarks << "its condition is left out: it held when the file was read"
           lines

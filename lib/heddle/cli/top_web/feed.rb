@@ -36,7 +36,7 @@ module Heddle
         # @return [String] the task tree
         def tasks
           @client.tasks
-        rescue Server::Control::Client::NoServer => e
+        rescue Server::Control::Client::NoServerError => e
           e.message
         end
 
@@ -46,7 +46,7 @@ module Heddle
           report = @client.status
           before = @view.report
           View.new(report, before, before && elapsed, nil)
-        rescue Server::Control::Client::NoServer => e
+        rescue Server::Control::Client::NoServerError => e
           View.new(nil, nil, nil, e.message)
         end
       end

@@ -82,7 +82,7 @@ module Heddle
       end
     end
 
-    # @return [NestedCheckout, nil]
+    # @return [NestedCheckoutError, nil]
     def nesting_error(waiter)
       return if size + @creating < @limit.max || @creating.positive? || !waiter.inside_holder?(@holders)
 
@@ -91,7 +91,7 @@ module Heddle
       return warn_of_nesting(waiter, slots) unless stuck
 
       @statistics.nested += 1
-      NestedCheckout.new(Nesting.message(name, waiter, stuck, slots.size))
+      NestedCheckoutError.new(Nesting.message(name, waiter, stuck, slots.size))
     end
 
     def warn_of_nesting(waiter, slots)

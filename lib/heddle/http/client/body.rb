@@ -26,13 +26,14 @@ module Heddle
         end
 
         # @return [String]
-        # @raise [BodyTooLarge]
+        # @raise [BodyTooLargeError]
         def read
           whole = String.new
           @decoder&.limit_input(@limit)
           each do |piece|
             if whole.bytesize + piece.bytesize > @limit
-              raise BodyTooLarge, "the body is larger than #{@limit} bytes (`body_limit`): read it in pieces, with each"
+              raise BodyTooLargeError, "the body is larger than #{@limit} bytes (`body_limit`): read it in pieces, " \
+                                       "with each"
             end
 
             whole << piece

@@ -6,7 +6,9 @@ module Heddle
       # One request on one connection, from its first byte to the last of its answer. Decides what may be sent again.
       class Carrier
         # The connection was lost where the request may be sent again.
-        class Again < StandardError; end
+        class RepeatError < StandardError
+          include Heddle::Error
+        end
 
         # @param connection [Connection, SharedConnection]
         # @param request [Request]
@@ -26,18 +28,21 @@ module Heddle
         def loss(untouched, why)
           subject = "#{@request.method} #{@origin}#{@request.target}"
           if untouched || @request.idempotent?
-            ConnectionLost.new("#{subject}: the connection was lost: #{why}")
+            ConnectionLostError.new("#{subject}: the connection was lost: #{why}")
           else
-            OutcomeUnknown.new("#{subject}: the connection was lost; the server may have carried it out or not: #{why}")
+            OutcomeUnknownError.new("#{subject}: the connection was lost; the server may have carried it out or not: " \
+                                    "#{why}")
           end
         end
 
-        def too_large(limit) = BodyTooLarge.new("the body of #{place} is larger than #{limit} bytes (`body_limit`)")
+        def too_large(limit)
+          BodyTooLargeError.new("the body of #{place} is larger than #{limit} bytes (`body_limit`)")
+        end
 
         def place = "#{@origin}#{@request.target}"
 
         def timed_out(phase, what)
-          phase = TotalTimeout if @deadline && MonotonicClock.now >= @deadline
+          phase = TotalTimeoutError if @deadline && MonotonicClock.now >= @deadline
           phase.new("#{@origin} #{what} in time")
         end
       end

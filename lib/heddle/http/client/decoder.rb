@@ -107,14 +107,14 @@ module Heddle
           @taken += piece.bytesize
           return unless @input_limit && @taken > (@input_limit * 2) + SLACK
 
-          raise BodyTooLarge, "the compressed body is much larger than #{@input_limit} bytes (`body_limit`)"
+          raise BodyTooLargeError, "the compressed body is much larger than #{@input_limit} bytes (`body_limit`)"
         end
 
         def count(decoded)
           @size += decoded.bytesize
           if @limit && @size > @limit
-            raise BodyTooLarge, "the decompressed body is larger than #{@limit} bytes (`body_limit`): " \
-                                "stream it, and read it in pieces"
+            raise BodyTooLargeError, "the decompressed body is larger than #{@limit} bytes (`body_limit`): " \
+                                     "stream it, and read it in pieces"
           end
 
           yield decoded

@@ -85,10 +85,10 @@ module Heddle
         def kind_of(error, deadline)
           case error
           when IO::TimeoutError, Errno::ETIMEDOUT
-            return TotalTimeout if deadline && MonotonicClock.now >= deadline
+            return TotalTimeoutError if deadline && MonotonicClock.now >= deadline
 
-            error.is_a?(Net::TLSTimeout) ? TLSTimeout : ConnectTimeout
-          when Net::PrivateAddress then PrivateAddressError
+            error.is_a?(Net::TLSTimeoutError) ? TLSTimeoutError : ConnectTimeoutError
+          when Net::PrivateAddressError then PrivateAddressError
           when SystemCallError, SocketError, IOError then ConnectError
           else TLSError if defined?(::OpenSSL::SSL::SSLError) && error.is_a?(::OpenSSL::SSL::SSLError)
           end

@@ -4,7 +4,9 @@ module Heddle
   module HTTP
     class Client
       # Of everything that goes wrong between a client and a server; an answer with status 500 is none.
-      class Error < StandardError; end
+      class Error < StandardError
+        include Heddle::Error
+      end
 
       # No connection: the name, the network, the server's rejection.
       class ConnectError < Error; end
@@ -16,17 +18,17 @@ module Heddle
       class PrivateAddressError < ConnectError; end
 
       # The connection was lost before the answer, and the request changed nothing or may be repeated (RFC 9110, 9.2.2).
-      class ConnectionLost < Error; end
+      class ConnectionLostError < Error; end
       # The connection was lost after the request was sent, and before the answer. The server may have carried the
       # request out, or not; it is not sent again.
-      class OutcomeUnknown < ConnectionLost; end
+      class OutcomeUnknownError < ConnectionLostError; end
       # The answer was cut off.
-      class IncompleteBody < Error; end
+      class IncompleteBodyError < Error; end
 
       # The bytes are no response of HTTP/1.1.
       class ProtocolError < Error; end
       # The body, as sent or decompressed, is larger than `body_limit`.
-      class BodyTooLarge < Error; end
+      class BodyTooLargeError < Error; end
       # The body is not what its Content-Encoding says.
       class DecodingError < Error; end
       # More redirects than `redirects`, or one that can't be followed.
@@ -35,19 +37,19 @@ module Heddle
       # A time limit has passed. Each phase has its own.
       class TimeoutError < Error; end
       # No connection of the origin was free in time (`timeout: { pool: … }`).
-      class PoolTimeout < TimeoutError; end
+      class PoolTimeoutError < TimeoutError; end
       # … for the name and the connection (`connect`).
-      class ConnectTimeout < TimeoutError; end
+      class ConnectTimeoutError < TimeoutError; end
       # … for the TLS handshake (`tls`).
-      class TLSTimeout < TimeoutError; end
+      class TLSTimeoutError < TimeoutError; end
       # The server took nothing of the request for so long (`write`).
-      class WriteTimeout < TimeoutError; end
+      class WriteTimeoutError < TimeoutError; end
       # … from the request to the first byte of the answer (`first_byte`).
-      class FirstByteTimeout < TimeoutError; end
+      class FirstByteTimeoutError < TimeoutError; end
       # … from one byte of the answer to the next (`read`).
-      class ReadTimeout < TimeoutError; end
+      class ReadTimeoutError < TimeoutError; end
       # … for everything together (`total`).
-      class TotalTimeout < TimeoutError; end
+      class TotalTimeoutError < TimeoutError; end
     end
   end
 end

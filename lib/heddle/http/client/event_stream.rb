@@ -8,7 +8,7 @@ module Heddle
         # Seconds that a pause grows to, while the server can't be reached.
         LONGEST_PAUSE = 60
         # Errors that connecting again does not mend.
-        FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLarge, RedirectError].freeze
+        FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLargeError, RedirectError].freeze
         private_constant :LONGEST_PAUSE, :FINAL
 
         # @return [String] of the last event that was complete
@@ -55,7 +55,7 @@ module Heddle
         rescue Error => e
           raise if e.equal?(@raised) || FINAL.any? { |final| e.is_a?(final) }
 
-          e.is_a?(IncompleteBody) || e.is_a?(ReadTimeout) ? @pause : longer_pause(nil)
+          e.is_a?(IncompleteBodyError) || e.is_a?(ReadTimeoutError) ? @pause : longer_pause(nil)
         end
 
         def request_headers = @last_id.empty? ? @headers : @headers.merge("Last-Event-ID" => @last_id)

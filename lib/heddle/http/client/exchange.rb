@@ -30,7 +30,7 @@ module Heddle
           head = @carrier.head(@retries < STALE_CONNECTIONS)
           @origin.count_time(:answer_seconds, began)
           head
-        rescue Carrier::Again
+        rescue Carrier::RepeatError
           finish
           @retries += 1
           retry

@@ -6,7 +6,7 @@ module Heddle
       # A request over a connection of HTTP/1.1, which is its own meanwhile.
       class H1Carrier < Carrier
         # Sends the request.
-        # @param may_retry [Boolean] whether {Again} may be raised
+        # @param may_retry [Boolean] whether {RepeatError} may be raised
         # @return [H1::ReceivedResponse]
         # @raise [Error]
         def head(may_retry)
@@ -68,7 +68,7 @@ module Heddle
             piece = rest_of(piece, written)
           end
         rescue IO::TimeoutError
-          raise timed_out(WriteTimeout, "took nothing of the request")
+          raise timed_out(WriteTimeoutError, "took nothing of the request")
         rescue SystemCallError, IOError => e
           raise lost(e) if nothing_taken? || e.instance_of?(IOError)
 
@@ -106,7 +106,7 @@ module Heddle
 
           raise ProtocolError, "#{@origin} sent #{Defaults::INTERIM_LIMIT} interim answers and no final one"
         rescue IO::TimeoutError
-          raise timed_out(reader.begun? ? ReadTimeout : FirstByteTimeout, "sent no answer")
+          raise timed_out(reader.begun? ? ReadTimeoutError : FirstByteTimeoutError, "sent no answer")
         rescue SystemCallError, IOError => e
           raise lost(e)
         end
@@ -114,18 +114,18 @@ module Heddle
         def reading_body
           yield
         rescue IO::TimeoutError
-          raise timed_out(ReadTimeout, "sent no more of its response")
+          raise timed_out(ReadTimeoutError, "sent no more of its response")
         rescue EOFError => e
-          raise IncompleteBody, "#{place}: #{e.message}"
+          raise IncompleteBodyError, "#{place}: #{e.message}"
         rescue SystemCallError, IOError => e
-          raise IncompleteBody, "#{place}: the connection was lost before the end of the body (#{e.message})"
+          raise IncompleteBodyError, "#{place}: the connection was lost before the end of the body (#{e.message})"
         end
 
         def nothing_taken? = @socket.bytes_sent == @sent_before
 
         # @param cause [Exception, nil]
         def lost(cause)
-          return Again.new if @connection.reused? && !@connection.reader.begun? && may_repeat?
+          return RepeatError.new if @connection.reused? && !@connection.reader.begun? && may_repeat?
 
           loss(nothing_taken?, cause.is_a?(Exception) ? cause.message : "the server closed it without an answer")
         end

@@ -15,7 +15,7 @@ module Heddle
         private_constant :PIECE, :CODES, :HTTP_1_1_REQUIRED
 
         # Sends the request.
-        # @param may_retry [Boolean] whether {Again} may be raised
+        # @param may_retry [Boolean] whether {RepeatError} may be raised
         # @return [H2::ReceivedResponse]
         # @raise [Error]
         def head(may_retry)
@@ -23,7 +23,7 @@ module Heddle
           @first = @connection.uses.zero?
           @stream = open_stream
           write_body
-          await(FirstByteTimeout, @limits.first_byte, "sent no answer") { @stream.status || @stream.failed? }
+          await(FirstByteTimeoutError, @limits.first_byte, "sent no answer") { @stream.status || @stream.failed? }
           raise failure unless @stream.status
 
           H2::ReceivedResponse.new(@stream.status, @stream.take_head, @stream.head_only?)
@@ -44,7 +44,7 @@ module Heddle
           unless (piece = @stream.read(PIECE))
             return if @stream.ended?
 
-            await(ReadTimeout, @limits.read, "sent no more of its response") do
+            await(ReadTimeoutError, @limits.read, "sent no more of its response") do
               @stream.buffered.positive? || @stream.ended? || @stream.failed?
             end
             piece = @stream.read(PIECE) or return @stream.ended? ? nil : raise(failure)
@@ -72,9 +72,9 @@ module Heddle
                                     @request.fields.to_a, @request.body.nil? ||
                                     (@request.body.is_a?(String) && @request.body.empty?))
           unless stream
-            raise Again if @may_retry
+            raise RepeatError if @may_retry
 
-            raise ConnectionLost, "#{@origin}: the server took no further request"
+            raise ConnectionLostError, "#{@origin}: the server took no further request"
           end
           stream
         end
@@ -98,7 +98,7 @@ module Heddle
             flush
             next unless taken.zero?
 
-            await(WriteTimeout, @limits.write, "took nothing of the request") do
+            await(WriteTimeoutError, @limits.write, "took nothing of the request") do
               @stream.room? || @stream.status || @stream.failed?
             end
             return false unless @stream.room?
@@ -109,7 +109,7 @@ module Heddle
         def flush
           @connection.flush(deadline_after(@limits.write))
         rescue IO::TimeoutError
-          raise timed_out(WriteTimeout, "took nothing of the request")
+          raise timed_out(WriteTimeoutError, "took nothing of the request")
         rescue SystemCallError, IOError
           nil # the stream says what has become of it
         end
@@ -128,7 +128,7 @@ module Heddle
         rescue SystemCallError, IOError => e
           raise loss(false, e.message) unless @stream.status
 
-          raise IncompleteBody, "#{place}: the connection was lost before the end of the body (#{e.message})"
+          raise IncompleteBodyError, "#{place}: the connection was lost before the end of the body (#{e.message})"
         end
 
         def deadline_after(seconds)
@@ -146,7 +146,7 @@ module Heddle
           if %i[rejected failed].include?(kind)
             ProtocolError.new("#{place}: #{why}")
           elsif @stream.status
-            IncompleteBody.new("#{place}: #{why} before the end of the body")
+            IncompleteBodyError.new("#{place}: #{why} before the end of the body")
           else
             lost_before_answer(kind, code, why)
           end
@@ -154,11 +154,11 @@ module Heddle
 
         def lost_before_answer(kind, code, why)
           unless kind == :reset && code == HTTP_1_1_REQUIRED
-            return may_repeat?(kind) ? Again.new : loss(kind == :refused, why)
+            return may_repeat?(kind) ? RepeatError.new : loss(kind == :refused, why)
           end
 
           @origin.require_http1
-          @may_retry && @request.replayable? ? Again.new : loss(true, why)
+          @may_retry && @request.replayable? ? RepeatError.new : loss(true, why)
         end
 
         # The server has not looked at a refused request (RFC 9113, 8.7). One that was lost with its connection may have

@@ -183,10 +183,10 @@ module Heddle
           count_time(:wait_seconds, began)
           return room.is_a?(Connection) ? room_of(room) : room if room
 
-          raise TotalTimeout, "#{self} had no connection free in time" unless time == limits.pool
+          raise TotalTimeoutError, "#{self} had no connection free in time" unless time == limits.pool
 
-          raise PoolTimeout, "all #{@settings.max_connections} connections to #{self} (`max_connections`) were in " \
-                             "use for longer than the time limit `pool`"
+          raise PoolTimeoutError, "all #{@settings.max_connections} connections to #{self} (`max_connections`) were " \
+                                  "in use for longer than the time limit `pool`"
         ensure
           give_up(waiter) if waiter && !room
         end

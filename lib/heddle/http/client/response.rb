@@ -96,7 +96,7 @@ module Heddle
         # The body's lines, without their ends.
         # @param limit [Integer] bytes of a line
         # @return [self]
-        # @raise [BodyTooLarge] when a line is longer
+        # @raise [BodyTooLargeError] when a line is longer
         def each_line(limit: Defaults::LINE_LIMIT)
           return to_enum(:each_line, limit: limit) unless block_given?
 
@@ -151,7 +151,7 @@ module Heddle
           line = line.delete_suffix("\n").delete_suffix("\r") if line.end_with?("\n")
           return line.force_encoding(encoding) if line.bytesize <= limit
 
-          raise BodyTooLarge, "a line of #{url} is longer than #{limit} bytes"
+          raise BodyTooLargeError, "a line of #{url} is longer than #{limit} bytes"
         end
 
         def encoding

@@ -18,9 +18,9 @@ module Heddle
         PATIENCE = 60
         # Statuses of a server that is overloaded, or of a proxy that has none.
         STATUSES = [429, 502, 503, 504].freeze
-        UNSENT = [ConnectError, ConnectTimeout, TLSTimeout].freeze
+        UNSENT = [ConnectError, ConnectTimeoutError, TLSTimeoutError].freeze
         # Another try does not mend these, or might do twice what the request wants.
-        FINAL = [TLSError, PrivateAddressError, OutcomeUnknown].freeze
+        FINAL = [TLSError, PrivateAddressError, OutcomeUnknownError].freeze
         private_constant :UNSENT, :FINAL
 
         # @param field [String, nil] Retry-After: a number or a date (RFC 9110, 10.2.3)
@@ -52,7 +52,7 @@ module Heddle
         # @raise [Error] that stands
         def head(request, exchange)
           exchange.head
-        rescue *UNSENT, ConnectionLost => e
+        rescue *UNSENT, ConnectionLostError => e
           raise if FINAL.any? { |final| e.is_a?(final) }
           raise unless again?(request, 0, unsent: UNSENT.any? { |unsent| e.is_a?(unsent) })
 

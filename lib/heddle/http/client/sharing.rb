@@ -175,10 +175,10 @@ module Heddle
           raise woken.class, woken.message if waiter.over
           return if woken
 
-          raise TotalTimeout, "#{@origin} took no further request in time" unless time == limit
+          raise TotalTimeoutError, "#{@origin} took no further request in time" unless time == limit
 
-          raise PoolTimeout, "#{@origin} allows no more requests at once on its connection, and none has ended " \
-                             "within the time limit `pool`"
+          raise PoolTimeoutError, "#{@origin} allows no more requests at once on its connection, and none has ended " \
+                                  "within the time limit `pool`"
         end
 
         # A new connection has time limits of its own; that of the pool is for a server that is busy.

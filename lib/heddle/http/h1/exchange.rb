@@ -26,7 +26,7 @@ module Heddle
         # @param protocol [String, nil] the protocol to upgrade to
         # @param until_close [Boolean] whether content of unknown length ends with the connection, unframed
         # @return [ResponseHead] which was not sent yet
-        # @raise [InvalidResponse]
+        # @raise [InvalidResponseError]
         def make_head(status, headers, length: nil, protocol: nil, until_close: false)
           keep_alive = !engine.draining? && discardable?
           engine.writer.head(self, status, headers, length:, keep_alive:, protocol:, until_close:)
@@ -34,7 +34,7 @@ module Heddle
 
         # @param head [ResponseHead]
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def send_head(head)
           write(head.bytes)
           @chunked = head.framing == :chunked
@@ -45,18 +45,18 @@ module Heddle
         # @param head [ResponseHead]
         # @param chunks [Array<String>]
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def send_whole(head, chunks) = write([head.bytes, *chunks])
 
         # @param data [String] not empty
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def send_content(data) = @chunked ? write_chunk(data) : write(data)
 
         # The content is complete, and with it the exchange: the rest of it leaves by itself.
         # @param head [ResponseHead]
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def send_end(head)
           write(LAST_CHUNK) if @chunked
           finish(head.keep_alive, head.status)
@@ -66,8 +66,8 @@ module Heddle
         # sent as one response 103: clients and proxies treat each as a whole response.
         # @param headers [Hash{String => String, Array<String>}]
         # @return [void]
-        # @raise [InvalidResponse]
-        # @raise [ClientGone]
+        # @raise [InvalidResponseError]
+        # @raise [ClientGoneError]
         def send_early_hints(headers)
           bytes = engine.writer.early_hints(headers)
           return if @hints && amend_hints(bytes)
@@ -84,7 +84,7 @@ module Heddle
         # @param offset [Integer] bytes
         # @param length [Integer] bytes
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         # @raise [EOFError] when the file is shorter
         def send_file(file, offset, length)
           drain
@@ -102,7 +102,7 @@ module Heddle
         # @return [Socket] with the bytes that were read ahead pushed back; the same one however often it is asked for.
         #   It is in the env, too, as libraries for Rack 2 expect
         # @raise [IOError] when the response has begun
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def call
           return @socket if hijacked?
           raise IOError, "the response has begun: hijack the connection before" if started?
@@ -114,7 +114,7 @@ module Heddle
         def hijacked? = defined?(@socket) ? true : false
 
         # @return [Socket] with the bytes that were read ahead pushed back
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def detach
           engine = self.engine
           drain
@@ -151,7 +151,7 @@ module Heddle
             message = "the connection was closed before the client had the answer"
           end
           close
-          raise ClientGone, message
+          raise ClientGoneError, message
         end
       end
     end

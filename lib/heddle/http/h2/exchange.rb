@@ -29,20 +29,20 @@ module Heddle
         # @param headers [Hash{String => String, Array<String>}]
         # @param length [Integer, nil] of the content in bytes, where it is known
         # @return [ResponseHead] which was not sent yet
-        # @raise [InvalidResponse]
+        # @raise [InvalidResponseError]
         def make_head(status, headers, length: nil, **)
           engine.field_writer.head(self, status, headers, length:, keep_alive: true)
         end
 
         # @param head [ResponseHead]
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def send_head(head) = write_head(head.status, head.bytes, false)
 
         # @param head [ResponseHead]
         # @param chunks [Array<String>]
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def send_whole(head, chunks)
           send_head(head)
           chunks.each { |chunk| write(chunk) }
@@ -50,19 +50,19 @@ module Heddle
 
         # @param data [String] not empty
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def send_content(data) = write(data)
 
         # The content is complete, and with it the exchange: the rest of it leaves by itself.
         # @param head [ResponseHead]
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         def send_end(head) = finish(head.status)
 
         # @param headers [Hash{String => String, Array<String>}]
         # @return [void]
-        # @raise [InvalidResponse]
-        # @raise [ClientGone]
+        # @raise [InvalidResponseError]
+        # @raise [ClientGoneError]
         def send_early_hints(headers) = write_head(103, engine.field_writer.early_hints(headers), false)
 
         # @return [void]
@@ -73,7 +73,7 @@ module Heddle
         # @param offset [Integer] bytes
         # @param length [Integer] bytes
         # @return [void]
-        # @raise [ClientGone]
+        # @raise [ClientGoneError]
         # @raise [EOFError] when the file is shorter
         def send_file(file, offset, length)
           while length > 0

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "ipaddr"
-require_relative "malformed"
+require_relative "malformed_error"
 
 module Heddle
   module Net
@@ -18,7 +18,7 @@ module Heddle
           case bytes.bytesize
           when 4 then bytes.unpack("C4").join(".").freeze
           when 16 then ipv6(bytes.unpack("n8"))
-          else raise Malformed, "address of #{bytes.bytesize} bytes"
+          else raise MalformedError, "address of #{bytes.bytesize} bytes"
           end
         end
 
@@ -33,22 +33,22 @@ module Heddle
         end
 
         # @return [String] 4 bytes
-        # @raise [Malformed]
+        # @raise [MalformedError]
         def ipv4_bytes(text)
-          raise Malformed, "#{text.inspect} is not an IPv4 address such as 192.0.2.1" unless IPV4.match?(text)
+          raise MalformedError, "#{text.inspect} is not an IPv4 address such as 192.0.2.1" unless IPV4.match?(text)
 
           text.split(".").map!(&:to_i).pack("C4")
         end
 
         # @return [String] 16 bytes
-        # @raise [Malformed]
+        # @raise [MalformedError]
         def ipv6_bytes(text)
           address = IPAddr.new(text)
           raise IPAddr::InvalidAddressError unless address.ipv6? && !text.match?(%r{[%/]})
 
           address.hton
         rescue IPAddr::Error
-          raise Malformed, "#{text.inspect} is not an IPv6 address such as 2001:db8::1"
+          raise MalformedError, "#{text.inspect} is not an IPv6 address such as 2001:db8::1"
         end
       end
     end

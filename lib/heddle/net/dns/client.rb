@@ -33,7 +33,7 @@ module Heddle
           def self.read(bytes, query)
             reply = new(Message.parse(bytes), query)
             reply if reply.answers_question?
-          rescue Malformed
+          rescue MalformedError
             nil
           end
 
@@ -100,7 +100,7 @@ module Heddle
             name = target
           end
           []
-        rescue Malformed => e
+        rescue MalformedError => e
           raise ArgumentError, e.message
         end
 

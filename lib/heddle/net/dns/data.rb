@@ -112,7 +112,7 @@ module Heddle
             at_end = reader.offset + length
             flags = reader.octet
             tag = reader.character_string.freeze
-            raise Malformed, "CAA record without a value" if reader.offset > at_end
+            raise MalformedError, "CAA record without a value" if reader.offset > at_end
 
             new(flags, tag, reader.bytes(at_end - reader.offset).freeze)
           end
@@ -190,12 +190,12 @@ module Heddle
         # @param type [Symbol]
         # @param length [Integer] of the data that begins where the reader is
         # @return [Object]
-        # @raise [Malformed] when the data does not fill its length
+        # @raise [MalformedError] when the data does not fill its length
         def read(type, reader, length)
           at_end = reader.offset + length
           reader.bytes_at(reader.offset, length)
           data = CLASSES.fetch(type, Opaque).read(reader, length)
-          raise Malformed, "#{type} record of #{length} bytes" unless reader.offset == at_end
+          raise MalformedError, "#{type} record of #{length} bytes" unless reader.offset == at_end
 
           data
         end
@@ -203,7 +203,7 @@ module Heddle
         def name(reader) = Name.from_wire(reader.cased_name).freeze
 
         def sized(reader, length, wanted)
-          raise Malformed, "address of #{length} bytes" unless length == wanted
+          raise MalformedError, "address of #{length} bytes" unless length == wanted
 
           reader.bytes(length)
         end
@@ -211,7 +211,7 @@ module Heddle
         def uint(value, bits)
           return value if value.is_a?(Integer) && value >= 0 && value < (1 << bits)
 
-          raise Malformed, "#{value.inspect} is not a number of #{bits} bits"
+          raise MalformedError, "#{value.inspect} is not a number of #{bits} bits"
         end
 
         def quote(string)

@@ -13,7 +13,7 @@ module Heddle
       EDNS = ::Data.define(:size, :rcode_high, :version, :dnssec, :options) do
         # @param klass [Integer] the record's class, which is the size
         # @param ttl [Integer] the record's TTL, which is the rest
-        # @raise [Malformed] when the options do not fill the data
+        # @raise [MalformedError] when the options do not fill the data
         def self.read(reader, klass, ttl, length)
           at_end = reader.offset + length
           options = []
@@ -21,7 +21,7 @@ module Heddle
             code, size = reader.unpack("nn", 4)
             options << [code, reader.bytes(size)]
           end
-          raise Malformed, "OPT record of #{length} bytes" unless reader.offset == at_end
+          raise MalformedError, "OPT record of #{length} bytes" unless reader.offset == at_end
 
           new(klass, ttl >> 24, (ttl >> 16) & 0xff, ttl.anybits?(0x8000), options)
         end

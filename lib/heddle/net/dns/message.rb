@@ -52,10 +52,10 @@ module Heddle
 
         # @param bytes [String]
         # @return [Message]
-        # @raise [Malformed]
+        # @raise [MalformedError]
         def self.parse(bytes)
           if bytes.bytesize < HEADER_SIZE
-            raise Malformed, "a DNS message has a header of #{HEADER_SIZE} bytes, and this has only #{bytes.bytesize}"
+            raise MalformedError, "a DNS message has a header of #{HEADER_SIZE} bytes, this has #{bytes.bytesize}"
           end
 
           id, flags, *counts = bytes.unpack("n6")
@@ -165,8 +165,8 @@ module Heddle
 
         # RFC 6891, section 6.1.1: the owner is the root, and there is one at most.
         def read_opt(reader, owner, klass, ttl, length)
-          raise Malformed, "a second OPT record" if @edns
-          raise Malformed, "OPT record of a name" unless owner.empty?
+          raise MalformedError, "a second OPT record" if @edns
+          raise MalformedError, "OPT record of a name" unless owner.empty?
 
           reader.bytes_at(reader.offset, length)
           @edns = EDNS.read(reader, klass, ttl, length)

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "codes"
-require_relative "malformed"
+require_relative "malformed_error"
 require_relative "name"
 
 module Heddle
   module Net
     module DNS
-      # Reads the parts of a DNS message in order. A pointer that leaves the message or loops is Malformed, and the work
-      # is bounded by the size of the message.
+      # Reads the parts of a DNS message in order. A pointer that leaves the message or loops raises MalformedError, and
+      # the work is bounded by the size of the message.
       class MessageReader
         # A sane server needs one or two in a name. Each must point further back, but a chain of them through a whole
         # message, for each of its records, would keep the loop busy for seconds.
@@ -72,7 +72,7 @@ module Heddle
         def character_string = bytes(octet)
 
         def bytes_at(offset, size)
-          raise Malformed, "#{size} bytes at #{offset} of #{@bytes.bytesize}" if offset + size > @bytes.bytesize
+          raise MalformedError, "#{size} bytes at #{offset} of #{@bytes.bytesize}" if offset + size > @bytes.bytesize
 
           @bytes.byteslice(offset, size)
         end
@@ -114,18 +114,18 @@ module Heddle
           after = nil
           pointers = 0
           until (size = byte(offset)).zero?
-            raise Malformed, "more than #{MAX_STEPS} labels" if (@steps += 1) > MAX_STEPS
+            raise MalformedError, "more than #{MAX_STEPS} labels" if (@steps += 1) > MAX_STEPS
 
             if size >= POINTER
               target = ((size << 8) | byte(offset + 1)) & POINTER_OFFSET
               pointers += 1
-              raise Malformed, "pointer at #{offset}" if target >= offset || pointers > MAX_POINTERS
+              raise MalformedError, "pointer at #{offset}" if target >= offset || pointers > MAX_POINTERS
 
               after ||= offset + 2
               offset = target
             else
               text << label(offset, size)
-              raise Malformed, "name longer than #{Name::MAX_WIRE} bytes" if text.bytesize > Name::MAX_WIRE
+              raise MalformedError, "name longer than #{Name::MAX_WIRE} bytes" if text.bytesize > Name::MAX_WIRE
 
               offset += 1 + size
             end
@@ -134,11 +134,11 @@ module Heddle
         end
 
         def byte(offset)
-          @bytes.getbyte(offset) or raise Malformed, "end of message"
+          @bytes.getbyte(offset) or raise MalformedError, "end of message"
         end
 
         def label(offset, size)
-          raise Malformed, "label of #{size} bytes" if size > Name::MAX_LABEL
+          raise MalformedError, "label of #{size} bytes" if size > Name::MAX_LABEL
 
           bytes_at(offset, 1 + size)
         end

@@ -79,21 +79,21 @@ module Heddle
         end
 
         # @param string [String] at most 255 bytes; their number goes in front
-        # @raise [Malformed]
+        # @raise [MalformedError]
         def character_string(string)
-          raise Malformed, "a string of #{string.bytesize} bytes: 255 is the most" if string.bytesize > 255
+          raise MalformedError, "a string of #{string.bytesize} bytes: 255 is the most" if string.bytesize > 255
 
           @bytes << string.bytesize << string.b
         end
 
         # Writes what the block writes, with its size in two bytes in front.
-        # @raise [Malformed] when it is larger than 65,535 bytes
+        # @raise [MalformedError] when it is larger than 65,535 bytes
         def sized
           at = @bytes.bytesize
           @bytes << "\0\0"
           yield self
           size = @bytes.bytesize - at - 2
-          raise Malformed, "record data of #{size} bytes: 65535 is the most" if size > 65_535
+          raise MalformedError, "record data of #{size} bytes: 65535 is the most" if size > 65_535
 
           @bytes.setbyte(at, size >> 8)
           @bytes.setbyte(at + 1, size & 0xff)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "malformed"
+require_relative "malformed_error"
 
 module Heddle
   module Net
@@ -60,19 +60,19 @@ module Heddle
 
         # @param text [String] with or without the final dot
         # @return [String] labels with their lengths in front, without the final zero
-        # @raise [Malformed] for an empty or too long label, or a name that is too long
+        # @raise [MalformedError] for an empty or too long label, or a name that is too long
         def to_wire(text)
           wire = "".b
           labels(text).each do |label|
             unless label.bytesize.between?(1, MAX_LABEL)
-              raise Malformed, "#{text.inspect} is not a domain name: a label has 1 to #{MAX_LABEL} bytes"
+              raise MalformedError, "#{text.inspect} is not a domain name: a label has 1 to #{MAX_LABEL} bytes"
             end
 
             wire << label.bytesize << label
           end
           return wire if wire.bytesize <= MAX_WIRE
 
-          raise Malformed, "#{text.inspect} is not a domain name: it has more than #{MAX_WIRE - 1} bytes"
+          raise MalformedError, "#{text.inspect} is not a domain name: it has more than #{MAX_WIRE - 1} bytes"
         end
 
         # @param text [String]
@@ -85,7 +85,7 @@ module Heddle
           parts = bytes.scan(/((?:\\\d{3}|\\[^\d]|[^\\.])*)(\.|\z)/mn)
           parts.pop if parts.last&.first == "" # after the final dot, or at the end
           unless parts.sum { |label, dot| label.bytesize + dot.bytesize } == bytes.bytesize
-            raise Malformed, "#{text.inspect} is not a domain name: \\ is followed by a character or by three digits"
+            raise MalformedError, "#{text.inspect} is not a domain name: \\ is followed by a character or three digits"
           end
 
           parts.map { |label, _| unescape(label, text) }
@@ -111,7 +111,7 @@ module Heddle
           label.gsub(ESCAPE) do
             found = Regexp.last_match(1)
             next found if found.bytesize == 1
-            raise Malformed, "#{text.inspect} is not a domain name: \\#{found} is not a byte" if found.to_i > 255
+            raise MalformedError, "#{text.inspect} is not a domain name: \\#{found} is not a byte" if found.to_i > 255
 
             found.to_i.chr
           end

@@ -168,7 +168,7 @@ module Heddle
           self.fail(rcode) if rcode
           keep_one_set if type == :ANY
           @source.respond(@response)
-        rescue Malformed # nothing of it has been sent
+        rescue MalformedError # nothing of it has been sent
           @sent = false
           raise
         end

@@ -32,7 +32,7 @@ module Heddle
           return error(id, flags, :FORMERR) if counts[0] != 1 || counts[1] + counts[2] + counts[3] > MAX_RECORDS
 
           judge_query(Query.new(Message.read(bytes, id, flags, counts), source, @server))
-        rescue Malformed
+        rescue MalformedError
           error(id, flags, :FORMERR)
         end
 

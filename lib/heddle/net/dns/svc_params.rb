@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "address_text"
-require_relative "malformed"
+require_relative "malformed_error"
 
 module Heddle
   module Net
@@ -25,13 +25,13 @@ module Heddle
         module_function
 
         # @return [Hash] frozen
-        # @raise [Malformed] unless the keys ascend
+        # @raise [MalformedError] unless the keys ascend
         def read(reader, at_end)
           params = {}
           last = -1
           while reader.offset < at_end
             key, size = reader.unpack("nn", 4)
-            raise Malformed, "parameter #{key} after #{last}" if key <= last
+            raise MalformedError, "parameter #{key} after #{last}" if key <= last
 
             name = NAMES[key] || :"key#{key}"
             params[name] = decode(name, reader.bytes(size)).freeze
@@ -61,15 +61,18 @@ module Heddle
 
         def number(name)
           KEYS[name] || name.to_s[/\Akey(\d{1,5})\z/, 1]&.to_i ||
-            raise(Malformed, "#{name.inspect} is not a parameter (known: #{KEYS.keys.join(", ")}, key7 …)")
+            raise(MalformedError, "#{name.inspect} is not a parameter (known: #{KEYS.keys.join(", ")}, key7 …)")
         end
 
         def decode(name, bytes)
           case name
           when :mandatory then even(bytes, 2).unpack("n*").map { |key| NAMES[key] || :"key#{key}" }
           when :alpn then strings(bytes)
-          when :"no-default-alpn" then bytes.empty? || raise(Malformed, "no-default-alpn with a value")
-          when :port then bytes.bytesize == 2 ? bytes.unpack1("n") : raise(Malformed, "port of #{bytes.bytesize} bytes")
+          when :"no-default-alpn" then bytes.empty? || raise(MalformedError, "no-default-alpn with a value")
+          when :port
+            raise MalformedError, "port of #{bytes.bytesize} bytes" unless bytes.bytesize == 2
+
+            bytes.unpack1("n")
           when :ipv4hint then addresses(bytes, 4)
           when :ipv6hint then addresses(bytes, 16)
           else bytes
@@ -95,7 +98,7 @@ module Heddle
         def even(bytes, size)
           return bytes if bytes.bytesize.positive? && (bytes.bytesize % size).zero?
 
-          raise Malformed, "the parameter's #{bytes.bytesize} bytes are not one or more addresses of #{size} bytes each"
+          raise MalformedError, "the parameter's #{bytes.bytesize} bytes are not addresses of #{size} bytes each"
         end
 
         def strings(bytes)
@@ -104,7 +107,7 @@ module Heddle
           while at < bytes.bytesize
             size = bytes.getbyte(at)
             if size.zero? || at + 1 + size > bytes.bytesize
-              raise Malformed, "alpn: an entry's length is #{size}, which is zero or beyond the parameter's end"
+              raise MalformedError, "alpn: an entry's length is #{size}, which is zero or beyond the parameter's end"
             end
 
             found << bytes.byteslice(at + 1, size).freeze

@@ -100,7 +100,7 @@ module Heddle
           record = Record.of(owner, type, ttl, data)
           record.write(MessageWriter.new)
           record
-        rescue Malformed, TypeError, NoMethodError => e
+        rescue MalformedError, TypeError, NoMethodError => e
           raise ArgumentError, "#{data.inspect} is not data for the #{type} record of #{owner}: #{e.message}"
         end
 

@@ -42,7 +42,7 @@ module Heddle
 
           reply = new(bytes, query, flags, counts)
           reply if reply.answers_question?
-        rescue DNS::Malformed
+        rescue DNS::MalformedError
           nil
         end
 
@@ -112,7 +112,7 @@ module Heddle
         end
 
         def nothing(name, ttl)
-          raise DNS::Malformed, "#{@answers} answers, none of them to the question" if @answers > MAX_RECORDS
+          raise DNS::MalformedError, "#{@answers} answers, none of them to the question" if @answers > MAX_RECORDS
 
           absent = rcode == NAME_ERROR
           negative = negative_ttl
@@ -139,7 +139,7 @@ module Heddle
         def address(record)
           length = record.length
           bytes = @reader.bytes_at(record.offset, length)
-          raise DNS::Malformed, "address of #{length} bytes" unless length == ADDRESS_SIZES[record.type]
+          raise DNS::MalformedError, "address of #{length} bytes" unless length == ADDRESS_SIZES[record.type]
 
           DNS::AddressText.from_bytes(bytes)
         end

@@ -6,6 +6,8 @@ module Heddle
       # No name server gave an answer. Programs that rescue SocketError or Socket::ResolutionError meet what they know
       # from libc: error_code EAI_AGAIN.
       class ResolutionError < Socket::ResolutionError
+        include Heddle::Error
+
         # @param message [String]
         # @param silent [Boolean] whether no server answered at all, so that asking for more costs the same wait again
         def initialize(message, silent: false)

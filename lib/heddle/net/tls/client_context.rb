@@ -82,7 +82,7 @@ module Heddle
         # @param host [String] the name that the certificate must be for
         # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @return [OpenSSL::SSL::SSLSocket]
-        # @raise [OpenSSL::SSL::SSLError, TLSTimeout, SystemCallError]
+        # @raise [OpenSSL::SSL::SSLError, TLSTimeoutError, SystemCallError]
         def handshake(socket, host, deadline)
           secure = OpenSSL::SSL::SSLSocket.new(socket, @context)
           # An address is no name, and a name has no dot at its end there (RFC 6066, 3).
@@ -162,7 +162,7 @@ module Heddle
           left = deadline && (deadline - MonotonicClock.now)
           return if (left.nil? || left.positive?) && socket.public_send(direction, left)
 
-          raise TLSTimeout, "the TLS handshake was not complete in time"
+          raise TLSTimeoutError, "the TLS handshake was not complete in time"
         end
       end
     end

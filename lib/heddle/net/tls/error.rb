@@ -5,6 +5,7 @@ module Heddle
     class TLS
       # A certificate or a key that can't be used; the message says which file, and what to do.
       class Error < StandardError
+        include Heddle::Error
       end
     end
   end

@@ -137,7 +137,7 @@ module Heddle
           end
           case History.append(@epoch, message.offset, message.topic, message.data)
           when :too_large then History.begin(@epoch, message.offset) # no room for it: a reset
-          when :stale, :gap then raise Lost, "another process has changed the history"
+          when :stale, :gap then raise LostError, "another process has changed the history"
           end
           @appended = message.offset
         end

@@ -48,7 +48,7 @@ module Heddle
         # @param url [String]
         # @param name [String]
         # @param stored [Integer]
-        # @raise [Lost]
+        # @raise [LostError]
         def initialize(url, name, stored)
           @name = name
           @table = "#{name}_messages"
@@ -81,7 +81,7 @@ module Heddle
           values = [epoch, messages.size, publisher, number, *messages.transpose.map { |all| @array.encode(all) },
                     notification(messages)]
           count = translate { @pg.exec_params(publish_statement, values).first }
-          raise EpochChanged unless count
+          raise EpochChangedError unless count
 
           trim
           Integer(count["count"]) - messages.size + 1
@@ -254,12 +254,12 @@ module Heddle
         end
 
         # Rows of another program have the next numbers.
-        # @raise [Lost] always: the publisher tries again
+        # @raise [LostError] always: the publisher tries again
         def pass_foreign_rows
           translate { @pg.exec(<<~SQL) }
             UPDATE #{@name} SET count = greatest(count, (SELECT max(number) FROM #{@table} WHERE number < #{NUMBERS}))
           SQL
-          raise Lost, "another program has written rows to the table #{@table}"
+          raise LostError, "another program has written rows to the table #{@table}"
         end
 
         def trim
@@ -276,7 +276,7 @@ module Heddle
         rescue PG::UniqueViolation
           raise
         rescue PG::Error, SystemCallError, IOError => e
-          raise Lost, "#{e.message.strip} (#{e.class})"
+          raise LostError, "#{e.message.strip} (#{e.class})"
         end
       end
     end

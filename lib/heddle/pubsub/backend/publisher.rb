@@ -87,7 +87,7 @@ module Heddle
           first = attempt(batch)
           History.count_published(batch.size)
           batch.each_with_index { |entry, i| entry.answer << "#{@epoch}:#{first + i}" }
-        rescue Lost, UnreachableError => e
+        rescue LostError, UnreachableError => e
           fail_batch(batch, UnreachableError.new("the message may not be published: #{e.message}"))
         rescue StandardError => e
           close
@@ -108,10 +108,10 @@ module Heddle
           end
 
           @connection.publish(@epoch, @id, @number, batch.map { |entry| [entry.topic, entry.data] })
-        rescue EpochChanged
+        rescue EpochChangedError
           close
           retry
-        rescue Lost
+        rescue LostError
           @unanswered ||= @epoch if @connection
           close
           raise if now >= batch.last.due

@@ -79,7 +79,7 @@ module Heddle
         # @param url [String]
         # @param name [String]
         # @param stored [Integer]
-        # @raise [Lost]
+        # @raise [LostError]
         def initialize(url, name, stored)
           # Cluster nodes keep keys with the same braces together.
           @state = "{#{name}}:state"
@@ -105,7 +105,7 @@ module Heddle
         def publish(epoch, publisher, number, messages)
           arguments = [epoch, number, @stored, MEMORY, *messages.flatten]
           first = translate { run(PUBLISH, [@state, @stream, @publisher + publisher], arguments) }
-          raise EpochChanged unless first
+          raise EpochChangedError unless first
 
           Integer(first)
         end
@@ -177,7 +177,7 @@ module Heddle
         def translate
           yield
         rescue RedisClient::Error, SystemCallError, IOError => e
-          raise Lost, "#{e.message} (#{e.class})"
+          raise LostError, "#{e.message} (#{e.class})"
         end
       end
     end

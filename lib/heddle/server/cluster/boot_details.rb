@@ -16,7 +16,7 @@ module Heddle
         # @param worker [WorkerHandle]
         # @param message [MessageSocket::Message] whose values are {Cluster.boot_details}
         # @return [void]
-        # @raise [MessageSocket::Malformed]
+        # @raise [MessageSocket::MalformedError]
         def add(worker, message)
           details = KEYS.to_h { |name| [name, message.fetch(name.to_s, String)] }
           @details = details unless @details && unprotected?(worker)

@@ -179,7 +179,7 @@ module Heddle
             handle_message(worker, message)
           end
           fleet.handle_closed_channel(worker) if message.nil?
-        rescue MessageSocket::Malformed => e
+        rescue MessageSocket::MalformedError => e
           worker.report_malformed { @log.notice("#{worker.name} sends #{e.message}; it is ignored") }
           retry
         end

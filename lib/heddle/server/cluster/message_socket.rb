@@ -15,16 +15,17 @@ module Heddle
           # @param name [String] of a value
           # @param type [Class]
           # @return [Object] the value
-          # @raise [Malformed] when it is absent, or of another class
+          # @raise [MalformedError] when it is absent, or of another class
           def fetch(name, type)
             value = values[name]
-            value.is_a?(type) ? value : raise(Malformed, "#{what.inspect} with #{value.class} as #{name.inspect}")
+            value.is_a?(type) ? value : raise(MalformedError, "#{what.inspect} with #{value.class} as #{name.inspect}")
           end
         end
 
         # Received bytes that no Heddle process sends. A process may serve code that writes to a descriptor which is not
         # its own any more, so the receiver must survive them.
-        class Malformed < StandardError
+        class MalformedError < StandardError
+          include Heddle::Error
         end
 
         # Bytes of a message. The kernel takes somewhat more, and gives the other end what there is room for.
@@ -59,7 +60,7 @@ module Heddle
         end
 
         # @return [Message, :wait, nil] what was said; :wait: nothing for now; nil: nothing any more
-        # @raise [Malformed] the next message can be read all the same
+        # @raise [MalformedError] the next message can be read all the same
         def receive
           received = @io.recvmsg_nonblock(LIMIT, 0, nil, scm_rights: true, exception: false)
           return :wait if received == :wait_readable
@@ -80,7 +81,7 @@ module Heddle
             @io.wait_readable
           end
           message
-        rescue Malformed
+        rescue MalformedError
           retry
         end
 
@@ -93,7 +94,7 @@ module Heddle
           what, values = decode(text)
           unless what.is_a?(String) && values.is_a?(Hash)
             ios.each(&:close)
-            raise Malformed, "#{text.bytesize} bytes that are no message: #{text.byteslice(0, SHOWN).inspect}"
+            raise MalformedError, "#{text.bytesize} bytes that are no message: #{text.byteslice(0, SHOWN).inspect}"
           end
 
           Message.new(what:, values:, io: ios.first)

@@ -136,7 +136,7 @@ module Heddle
             handle_message(mold, message)
           end
           handle_closed_channel(mold) if message.nil?
-        rescue MessageSocket::Malformed => e
+        rescue MessageSocket::MalformedError => e
           mold.report_malformed { @log.notice("the mold (pid #{mold.pid}) sends #{e.message}; it is ignored") }
           retry
         end
@@ -165,7 +165,7 @@ module Heddle
         # 0 and negative numbers would make signals go to process groups.
         def pid_of(message)
           pid = message.fetch("pid", Integer)
-          pid > 1 ? pid : raise(MessageSocket::Malformed, "the process id #{pid}")
+          pid > 1 ? pid : raise(MessageSocket::MalformedError, "the process id #{pid}")
         end
 
         def mark_ready(mold)

@@ -42,7 +42,7 @@ module Heddle
 
         # @param name [String] of a command
         # @return [String] what happens now
-        # @raise [Refused]
+        # @raise [RejectedError]
         def command(name)
           case name
           when "stop"
@@ -54,8 +54,8 @@ module Heddle
             @server.stop(now: true)
             "stopping at once"
           else
-            raise Refused, "this server is one process without a master, which can't #{name}. " \
-                           "Stop it and start it again, or start it with --workers 2"
+            raise RejectedError, "this server is one process without a master, which can't #{name}. " \
+                                 "Stop it and start it again, or start it with --workers 2"
           end
         end
       end

@@ -50,7 +50,7 @@ module Heddle
           return text(405, "a command is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
           text(202, @source.command(name))
-        rescue Refused => e
+        rescue RejectedError => e
           text(409, e.message)
         end
 

@@ -17,19 +17,21 @@ module Heddle
         private_constant :PATIENCE, :NOBODY, :SILENT
 
         # No server answers there; the message says what to do.
-        class NoServer < StandardError
+        class NoServerError < StandardError
+          include Heddle::Error
         end
 
         # No server answers there; the message is for a command line.
-        class NotRunning < NoServer
+        class NotRunningError < NoServerError
         end
 
         # The server does not do what it was asked.
-        class Declined < StandardError
+        class DeclinedError < StandardError
+          include Heddle::Error
         end
 
         # The request is larger than the server allows.
-        class TooLarge < Declined
+        class TooLargeError < DeclinedError
         end
 
         # @param address [Address]
@@ -40,34 +42,34 @@ module Heddle
         end
 
         # @return [Hash{Symbol => Object}] see {Alone#report}
-        # @raise [NoServer]
+        # @raise [NoServerError]
         def status
           report = JSON.parse(ask("GET", "/status"), symbolize_names: true)
           unless report.is_a?(Hash) && report[:workers].is_a?(Array) && report[:workers].all?(Hash)
-            raise NoServer, foreign("its status names no workers")
+            raise NoServerError, foreign("its status names no workers")
           end
 
           report
         rescue JSON::ParserError
-          raise NoServer, foreign("its status is not JSON")
+          raise NoServerError, foreign("its status is not JSON")
         end
 
         # @return [String]
-        # @raise [NoServer]
+        # @raise [NoServerError]
         def tasks = ask("GET", "/tasks")
 
         # @param name [String] of a command
         # @return [String] what happens now
-        # @raise [NoServer]
-        # @raise [Declined]
+        # @raise [NoServerError]
+        # @raise [DeclinedError]
         def command(name) = ask("POST", "/#{name}").chomp
 
         # @param topic [String]
         # @param data [String]
         # @return [String] the message's position
-        # @raise [NoServer]
-        # @raise [TooLarge]
-        # @raise [Declined]
+        # @raise [NoServerError]
+        # @raise [TooLargeError]
+        # @raise [DeclinedError]
         def publish(topic, data)
           ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
         end
@@ -75,15 +77,15 @@ module Heddle
         # Orders the server's end with the block, and waits for it.
         # @yield when that was asked for, on a connection that the server accepts before the order's
         # @return [Boolean, nil] whether every request was answered; nil: the server ended without a word
-        # @raise [NoServer]
-        # @raise [Declined]
+        # @raise [NoServerError]
+        # @raise [DeclinedError]
         def await_end
           socket = connect
           ask_for_end(socket)
           yield
           begin
             JSON.parse(answer(socket))["answered"]
-          rescue NoServer, Declined, SystemCallError, JSON::ParserError
+          rescue NoServerError, DeclinedError, SystemCallError, JSON::ParserError
             nil
           end
         ensure
@@ -94,7 +96,7 @@ module Heddle
         def there?
           socket = connect
           true
-        rescue NoServer
+        rescue NoServerError
           false
         ensure
           socket&.close
@@ -109,8 +111,8 @@ module Heddle
           request(socket, method, path, content)
           answer(socket)
         rescue IO::TimeoutError
-          raise NoServer, "the server at #{@address} has not answered for #{@patience} s. #{SILENT}" \
-                          "#{". It acts on this order when it goes on" if method == "POST"}"
+          raise NoServerError, "the server at #{@address} has not answered for #{@patience} s. #{SILENT}" \
+                               "#{". It acts on this order when it goes on" if method == "POST"}"
         rescue SystemCallError => e
           raise broken(e)
         ensure
@@ -125,7 +127,7 @@ module Heddle
         end
 
         def broken(error)
-          NoServer.new("the connection to the server at #{@address} broke (#{error.class}): run the command again")
+          NoServerError.new("the connection to the server at #{@address} broke (#{error.class}): run the command again")
         end
 
         def request(socket, method, path, content = "")
@@ -135,10 +137,10 @@ module Heddle
 
         def answer(socket)
           head, body = socket.read.split("\r\n\r\n", 2)
-          raise NoServer, "the server at #{@address} has closed the connection without an answer" unless body
+          raise NoServerError, "the server at #{@address} has closed the connection without an answer" unless body
 
           status = head[%r{\AHTTP/1\.\d (\d+)}, 1].to_i
-          raise status == 413 ? TooLarge : Declined, body.chomp unless status < 300
+          raise status == 413 ? TooLargeError : DeclinedError, body.chomp unless status < 300
 
           body.force_encoding(Encoding::UTF_8)
         end
@@ -148,13 +150,13 @@ module Heddle
           socket.timeout = @patience
           socket
         rescue Errno::ENOENT, Errno::ECONNREFUSED
-          raise NotRunning, "no server runs here: none answers at #{@address}. Run the command in the folder where " \
-                            "the server was started, as the user who runs it, or name its socket: " \
-                            "--control unix:path"
+          raise NotRunningError, "no server runs here: none answers at #{@address}. Run the command in the folder " \
+                                 "where the server was started, as the user who runs it, or name its socket: " \
+                                 "--control unix:path"
         rescue Errno::EACCES
-          raise NoServer, "#{@address} belongs to another user: run the command as the user who runs the server"
+          raise NoServerError, "#{@address} belongs to another user: run the command as the user who runs the server"
         rescue SystemCallError, SocketError, ArgumentError => e
-          raise NoServer, "can't ask the server at #{@address}: #{e.message}"
+          raise NoServerError, "can't ask the server at #{@address}: #{e.message}"
         end
 
         # In a folder where all users may make files another user may have been there first. Where the server's queue of
@@ -162,12 +164,13 @@ module Heddle
         def connect_to_owner
           socket = UNIXSocket.new(@address.path)
           uid, = socket.getpeereid
-          raise NoServer, "the server at #{@address} accepts no more connections. #{SILENT}" if uid == NOBODY
+          raise NoServerError, "the server at #{@address} accepts no more connections. #{SILENT}" if uid == NOBODY
           return socket if @address.trusts?(uid)
 
           socket.close
-          raise NoServer, "a process of another user (uid #{uid}) answers at #{@address}, in a folder that is not " \
-                          "that user's: the process is not trusted. If it is your server, run the command as that user"
+          raise NoServerError, "a process of another user (uid #{uid}) answers at #{@address}, in a folder that is " \
+                               "not that user's: the process is not trusted. If it is your server, run the command " \
+                               "as that user"
         end
       end
     end

@@ -83,7 +83,7 @@ module Heddle
 
         # @param name [String] of a command
         # @return [String] what happens now
-        # @raise [Refused]
+        # @raise [RejectedError]
         def command(name)
           @orders << name
           @writer.write_nonblock(".", exception: false)
@@ -130,11 +130,11 @@ module Heddle
         def ask_all(workers)
           tasks = workers.map do |one|
             Heddle.async do
-              raise Client::NoServer, "it has no process yet" unless one.pid
+              raise Client::NoServerError, "it has no process yet" unless one.pid
 
               address = Address.new(path: Cluster.socket(@folder, one.pid))
               yield one, Client.new(address, patience: PATIENCE)
-            rescue Client::NoServer, Client::Declined => e
+            rescue Client::NoServerError, Client::DeclinedError => e
               silent(one, e)
             end
           end

@@ -18,7 +18,7 @@ static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
     return carrier;
 }
 
-/* The same while a response can be sent; raises ClientGone otherwise. */
+/* The same while a response can be sent; raises ClientGoneError otherwise. */
 static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 {
     heddle_exchange_writable_connection(handle);
@@ -116,8 +116,8 @@ static VALUE exchange_take_body(VALUE self)
 /*
  * call-seq: fill(timeout) -> Integer or nil
  *
- * Waits for more of the body. Returns how many bytes are there; 0 at its end. Raises IO::TimeoutError, and ClientGone
- * when the client has reset the stream.
+ * Waits for more of the body. Returns how many bytes are there; 0 at its end. Raises IO::TimeoutError, and
+ * ClientGoneError when the client has reset the stream.
  */
 static VALUE exchange_fill(VALUE self, VALUE seconds)
 {
@@ -143,13 +143,13 @@ static void check_written(heddle_h2_write_result result)
     if (result == HEDDLE_H2_GONE)
         heddle_exchange_raise_gone("the client has reset the stream before it had the answer", 0);
     if (result != HEDDLE_H2_WRITTEN)
-        rb_raise(rb_path2class("Heddle::HTTP::InvalidResponse"), "these headers can't be sent over HTTP/2");
+        rb_raise(rb_path2class("Heddle::HTTP::InvalidResponseError"), "these headers can't be sent over HTTP/2");
 }
 
 /*
  * call-seq: write_head(status, fields, ended) -> nil
  *
- * Sends a head with fields from H2::ResponseWriter; with +ended+ no content follows. Raises ClientGone.
+ * Sends a head with fields from H2::ResponseWriter; with +ended+ no content follows. Raises ClientGoneError.
  */
 static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE ended)
 {
@@ -164,7 +164,7 @@ static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE e
 /*
  * call-seq: write(string) -> self
  *
- * Sends content. Waits while the client is slower than the application. Raises ClientGone.
+ * Sends content. Waits while the client is slower than the application. Raises ClientGoneError.
  */
 static VALUE exchange_write(VALUE self, VALUE string)
 {

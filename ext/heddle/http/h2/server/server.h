@@ -174,7 +174,7 @@ void heddle_h2_end_carrier(heddle_h2_carrier *carrier);
 void heddle_h2_free_carrier(heddle_h2_carrier *carrier);
 /* Frees the carrier of an exchange that is complete. The caller must call heddle_h2_send, which queues the next one. */
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
-/* Resets the stream of a running exchange: its next read or write raises ClientGone. */
+/* Resets the stream of a running exchange: its next read or write raises ClientGoneError. */
 void heddle_h2_reset_exchange(heddle_h2_carrier *carrier);
 
 /* -- h2/server/body.c ---------------------------------------------------------------------------------------------- */

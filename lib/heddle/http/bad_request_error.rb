@@ -4,7 +4,9 @@ module Heddle
   module HTTP
     # A request's body broke a rule or passed a limit after the application had begun to read it.
     # Where the application does not rescue it, the client gets the rejection as its answer.
-    class BadRequest < IOError
+    class BadRequestError < IOError
+      include Heddle::Error
+
       # @return [Heddle::HTTP::Rejection] the status and the reason
       attr_reader :rejection
 

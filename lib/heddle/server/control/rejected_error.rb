@@ -4,7 +4,8 @@ module Heddle
   class Server
     class Control
       # A command that this server can't follow.
-      class Refused < StandardError
+      class RejectedError < StandardError
+        include Heddle::Error
       end
     end
   end

@@ -5,7 +5,9 @@ module Heddle
     module DNS
       # A message, name or record that breaks the rules of DNS. {Server} answers one with FORMERR; {Message.parse} and
       # the constructors of records raise it.
-      class Malformed < StandardError; end
+      class MalformedError < StandardError
+        include Heddle::Error
+      end
     end
   end
 end
