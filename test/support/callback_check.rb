@@ -8,10 +8,9 @@ module CallbackCheck
     "CallbackReportTest" => "makes callbacks wait, to see them reported",
     "MetricsTest#test_waits_in_callbacks_of_native_libraries_are_counted_by_library" =>
       "makes a callback wait, to see it counted",
-    "DemoTrialTest" => "compares what is switched on before and after",
     "EnableTest#test_several_are_switched_on_at_once_and_all_off" => "switches everything off",
     "WaitInPlaceTest#test_locks_and_queues_are_waited_for_by_a_switch" => "promises that it switches there",
-    "WaitInPlaceTest#test_elsewhere_fibers_switch" => "promises that it switches with no library declared",
+    "WaitInPlaceTest#test_fibers_switch_outside_of_callbacks" => "promises that it switches with no library declared",
     "OffloadCallTest#test_callbacks_wait_beside_each_other" => "promises that callbacks of offloaded calls switch",
     "OffloadCancelTest#test_a_call_is_cancelled_in_its_callback" => "cancels it while it waits there"
   }.freeze
