@@ -44,7 +44,7 @@ class HTTPBenchmarkApplicationTest < Minitest::Test
     assert closed
   end
 
-  def test_an_unknown_path_gets_404
+  def test_an_unknown_path_is_not_found
     assert_equal 404, request.get("/").status
   end
 
