@@ -36,7 +36,7 @@ class PreemptionBoundsTest < Minitest::Test
     assert flag
   end
 
-  def test_who_started_a_fiber_that_computes_at_once_goes_on
+  def test_a_fiber_continues_after_it_started_one_that_computes_endlessly
     flag = false
     scheduled do
       Fiber.schedule { nil until flag }
@@ -96,7 +96,7 @@ class PreemptionBoundsTest < Minitest::Test
 
   # A call in C during which both the watch asks and the collector finds something to finalize, so that Ruby has both to
   # do as it returns: the one must not keep the other from being done until this fiber is back.
-  def test_finalizers_that_are_due_run_before_a_fiber_gives_way
+  def test_due_finalizers_run_before_a_fiber_is_preempted
     finalized = 0
     text = "x" * 300_000
     seen = []
@@ -143,7 +143,7 @@ class PreemptionBoundsTest < Minitest::Test
     strayed
   end
 
-  def test_a_timeout_that_anothers_mask_keeps_back_strikes_nobody_else
+  def test_a_timeout_deferred_by_another_fibers_mask_is_raised_in_no_other_fiber
     reached = []
     scheduled do
       over = Thread::Queue.new
@@ -159,7 +159,7 @@ class PreemptionBoundsTest < Minitest::Test
     assert_equal [nil, :end], reached
   end
 
-  def test_a_timeout_that_anothers_mask_keeps_back_strikes_when_that_ends
+  def test_a_timeout_deferred_by_another_fibers_mask_is_raised_when_the_mask_ends
     struck = false
     strayed = scheduled do
       strayed_into(-> { sleep 0.05 }) do
@@ -173,7 +173,7 @@ class PreemptionBoundsTest < Minitest::Test
     assert_nil strayed
   end
 
-  def test_a_fiber_whose_timeout_is_kept_back_still_gives_way
+  def test_a_fiber_whose_timeout_is_deferred_is_still_preempted
     flag = false
     struck = false
     scheduled do

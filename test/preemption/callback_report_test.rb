@@ -36,7 +36,7 @@ class CallbackReportTest < Minitest::Test
     Heddle::CallbackReport.recent
   end
 
-  def test_a_wait_in_a_callback_is_told_with_library_method_and_line
+  def test_a_wait_in_a_callback_is_reported_with_library_method_and_line
     line = nil
     found = told { |queue| CallingBack.call(-> { (line = __LINE__) && queue.pop }) }
 
@@ -117,7 +117,7 @@ class CallbackReportTest < Minitest::Test
     define_method("test_#{name}_is_not_told") { assert_empty(told { |queue| call.call(queue) }) }
   end
 
-  def test_each_place_is_told_once
+  def test_each_line_is_reported_once
     lines = []
     told(tell: ->(one) { lines << one }) do
       2.times { CallingBack.call(-> { sleep 0.001 }) }
@@ -155,7 +155,7 @@ class CallbackReportTest < Minitest::Test
     assert_equal before, Heddle::CallbackReport.status[:waits]
   end
 
-  def test_libraries_that_are_listed_as_reentrant_are_not_told
+  def test_libraries_listed_as_reentrant_are_not_reported
     Heddle::NativeLibraries.reentrant += ["callbacks"]
 
     assert_empty(told { |queue| CallingBack.call(-> { queue.pop }) })
@@ -170,7 +170,7 @@ class CallbackReportTest < Minitest::Test
   end
 
   # Applications that `rails new` has made load all their files through it.
-  def test_bootsnap_is_not_told
+  def test_bootsnap_is_not_reported
     require "bootsnap"
     require "bootsnap/bootsnap"
     found = Dir.mktmpdir do |folder|

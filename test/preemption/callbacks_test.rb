@@ -116,7 +116,7 @@ class CallbacksTest < Minitest::Test
     refute left?(->(block) { CallingBack.yield { Fiber.new { block.call }.resume } }, within: SLICE * 25)
   end
 
-  def test_after_such_a_call_a_fiber_gives_way_again
+  def test_a_fiber_is_preempted_again_after_a_callback
     assert left?(lambda { |block|
       CallingBack.yield { 1 }
       block.call
@@ -149,7 +149,7 @@ class CallbacksTest < Minitest::Test
   end
 
   # libxml2's error handler and what belongs to it are kept by thread, each parser puts back what it has found.
-  def test_parsers_that_read_from_a_slow_object_leave_libxml2_as_it_was
+  def test_parsers_that_read_from_a_slow_object_restore_libxml2s_error_handler
     output = program("nokogiri", <<~'RUBY')
       class Slow
         def initialize(text, seconds) = (@text, @seconds = text.dup, seconds)
@@ -190,7 +190,7 @@ class CallbacksTest < Minitest::Test
     assert_equal "no-such-function\n", output
   end
 
-  def test_what_a_callback_of_ffi_raises_strikes_its_own_fiber
+  def test_an_exception_in_an_ffi_callback_is_raised_in_its_own_fiber
     output = program("ffi", <<~RUBY)
       module LibC
         extend FFI::Library

@@ -58,7 +58,7 @@ class SignalHandlersTest < Minitest::Test
     end
   end
 
-  def test_what_a_handler_raises_strikes_and_its_fiber_gives_way_again
+  def test_an_exception_of_a_handler_is_raised_and_its_fiber_is_preempted_again
     assert_equal "[\"from the handler\", 10]\ntrue\n", run_program(<<~RUBY)
       #{ENABLED}
       trap(:USR1) { |number| raise IOError, "from the handler" if number == Signal.list.fetch("USR1") }
@@ -77,7 +77,7 @@ class SignalHandlersTest < Minitest::Test
     RUBY
   end
 
-  def test_who_replaces_a_handler_is_given_what_was_set
+  def test_trap_returns_the_former_handler
     assert_equal "[\"DEFAULT\", true, true, true, \"IGNORE\", \"DEFAULT\"]\n", run_program(<<~RUBY)
       #{ENABLED}
       first = proc {}
@@ -89,7 +89,7 @@ class SignalHandlersTest < Minitest::Test
   end
 
   # Ruby's own words for what is wrong; and a method that is private stays so.
-  def test_mistakes_are_told_as_without_it
+  def test_wrong_arguments_of_trap_raise_as_without_preemption
     program = <<~RUBY
       tries = [-> { trap(:USR2) }, -> { trap }, -> { trap(:USR2, 1, 2) }, -> { trap(:NONE) {} }, -> { 1.trap(:USR2) {} },
                -> { trap(:KILL) {} }]
