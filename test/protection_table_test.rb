@@ -9,7 +9,7 @@ class ProtectionTableTest < Minitest::Test
 
   def rows(table = Table.new) = table.rows.to_h { |row| [row.name, row] }
 
-  def test_what_is_on_is_told_from_what_is_off_and_why
+  def test_the_table_shows_what_is_on_and_why_the_rest_is_off
     Heddle::Protection.during(%i[preempt]) do
       found = rows(Table.new(offload: "option protect, --protect"))
 
@@ -20,7 +20,7 @@ class ProtectionTableTest < Minitest::Test
     end
   end
 
-  def test_offloading_is_told_of_rubys_own_calls_and_of_libraries
+  def test_the_table_shows_offloading_of_rubys_calls_and_of_libraries
     Heddle::Protection.during(%i[offload]) do
       found = rows
 
@@ -31,7 +31,7 @@ class ProtectionTableTest < Minitest::Test
     end
   end
 
-  def test_what_is_missing_is_told_where_it_is
+  def test_the_table_names_the_missing_parts
     table = Table.new
     def table.rows
       [Table::Row.new("one", true, nil), Table::Row.new("two", true, "3"), Table::Row.new("three", false, "too old"),
