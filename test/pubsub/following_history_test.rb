@@ -106,7 +106,7 @@ class FollowingHistoryTest < Minitest::Test
     end
   end
 
-  def test_nobody_publishes_past_the_backend
+  def test_publishing_past_the_backend_raises
     begin_anew
 
     assert_raises(Errno::EPERM) { PubSub::History.publish("a", "x") }

@@ -24,7 +24,7 @@ class PubSubTest < Minitest::Test
 
   def offset(position) = Integer(position[/\d+\z/])
 
-  def test_a_subscriber_is_given_what_is_published_from_then_on_in_order
+  def test_a_subscriber_gets_later_messages_in_order
     topic = new_topic
     got = in_loop do
       PubSub.publish(topic, "before")
@@ -96,7 +96,7 @@ class PubSubTest < Minitest::Test
     end
   end
 
-  def test_a_subscriber_whose_history_is_gone_gets_a_reset_and_goes_on
+  def test_a_subscriber_whose_history_is_overwritten_gets_a_reset_and_continues
     topic = new_topic
     first = PubSub.publish(topic, "0")
     last = Array.new(150) { |i| PubSub.publish(topic, i.to_s) }.last
@@ -109,7 +109,7 @@ class PubSubTest < Minitest::Test
     end
   end
 
-  def test_a_position_that_nobody_has_given_brings_a_reset
+  def test_an_invalid_position_causes_a_reset
     topic = new_topic
     last = PubSub.publish(topic, "x")
     epoch = last[/\A[^:]+/]
@@ -267,7 +267,7 @@ class PubSubTest < Minitest::Test
     ticks
   end
 
-  def test_other_fibers_run_while_a_message_is_given_to_many
+  def test_other_fibers_run_while_a_message_is_delivered_to_many
     topic = new_topic
     in_loop do
       subscriptions = Array.new(2_000) { subscription(topic) }
@@ -482,7 +482,7 @@ class PubSubTest < Minitest::Test
     end
   end
 
-  def test_what_is_too_large_is_refused
+  def test_a_message_that_is_too_large_is_rejected
     assert_match(/may have 1024/, assert_raises(ArgumentError) { PubSub.publish("x" * 1025, "") }.message)
     assert_match(/may have 1024/, assert_raises(ArgumentError) { PubSub.position("x" * 1025) }.message)
     assert_match(/pubsub_memory/, assert_raises(ArgumentError) { PubSub.publish("x", "x" * 5_000_000) }.message)

@@ -22,7 +22,7 @@ class PubSubReadersTest < Minitest::Test
 
   def got(count) = Array.new(count) { @got.pop(timeout: PATIENCE) }
 
-  def test_one_task_reads_a_topic_for_all_of_them
+  def test_one_task_reads_a_topic_for_all_readers
     Heddle.run do
       receivers = %w[a b].map { |name| receiver(name).tap { |one| readers.subscribe(@topic, one) } }
       publish("1")

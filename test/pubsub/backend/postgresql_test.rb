@@ -57,7 +57,7 @@ class PubSubPostgresqlTest < Minitest::Test
     pg&.close
   end
 
-  def test_what_is_skipped_is_logged_once
+  def test_a_skipped_notification_is_logged_once
     notices = Thread::Queue.new
     Heddle::PubSub::History.open(1 << 20, 100, 300)
     backend = Heddle::PubSub::Backend.new(url)

@@ -122,7 +122,7 @@ class PubSubRedisTest < Minitest::Test
     assert_equal [nil, last], machine("room", first).message
   end
 
-  def test_what_is_skipped_is_logged_once
+  def test_a_skipped_entry_is_logged_once
     notices = Thread::Queue.new
     Heddle::PubSub::History.open(1 << 20, 100, 300)
     backend = Heddle::PubSub::Backend.new(url)
@@ -219,7 +219,7 @@ class PubSubRedisTest < Minitest::Test
     assert_equal ["postgres:///x?password=…&user=a&sslpassword=…", "postgres://host/x"], hidden
   end
 
-  def test_what_is_no_address_of_a_backend_is_refused_with_an_example
+  def test_an_invalid_backend_address_is_rejected_with_an_example
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("nats://me:secret@x") }
     assert_match(%r{\A"nats://x" is not an address.*redis:// and rediss://.*as "redis://localhost:6379/1"},
                  wrong.message)

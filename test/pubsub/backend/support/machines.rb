@@ -83,7 +83,7 @@ module BackendPromises
   end
 
   # The publisher sends what was not confirmed once more, and the backend knows it again.
-  def test_nothing_is_lost_or_doubled_when_connections_are_cut
+  def test_no_message_is_lost_or_doubled_when_connections_break
     subscriber, publisher = Array.new(2) { machine }
     numbers = (1..1000).map(&:to_s)
     positions = numbers.map do |number|
@@ -95,7 +95,7 @@ module BackendPromises
     assert_in_order positions
   end
 
-  def test_what_a_durable_backend_has_confirmed_survives_its_crash
+  def test_messages_confirmed_by_a_durable_backend_survive_its_crash
     subscriber, publisher = Array.new(2) { machine }
     crashed = Thread.new { crash }
     confirmed = []
