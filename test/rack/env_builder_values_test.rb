@@ -110,7 +110,7 @@ class EnvBuilderValuesTest < Minitest::Test
     GC.stress = false
   end
 
-  def test_what_is_remembered_survives_compaction
+  def test_cached_values_survive_compaction
     random = Random.new(6)
     requests = Array.new(100) { [random_request(random), random_connection(random)] }
     3.times do
@@ -120,7 +120,7 @@ class EnvBuilderValuesTest < Minitest::Test
   end
 
   # A write barrier that is missing shows when young objects hang on an old one.
-  def test_what_is_remembered_survives_when_the_builder_is_old
+  def test_cached_values_of_an_old_builder_survive_minor_collections
     4.times { GC.start }
     500.times do |number|
       text = "GET / HTTP/1.1\r\nHost: host-#{number}\r\nTE: #{number}\r\n\r\n"
@@ -165,7 +165,7 @@ class EnvBuilderValuesTest < Minitest::Test
   end
 
   # Applications call force_encoding and << on these.
-  def test_what_applications_change_is_theirs
+  def test_changes_by_an_application_do_not_affect_later_requests
     text = request("User-Agent: a", "Accept: b", "Cookie: c", "Content-Type: d", "X-A: e", "X-Forwarded-For: f",
                    line: "GET /a?b HTTP/1.1")
     %w[PATH_INFO QUERY_STRING REQUEST_URI HTTP_USER_AGENT HTTP_ACCEPT HTTP_COOKIE CONTENT_TYPE HTTP_X_A
@@ -186,7 +186,7 @@ class EnvBuilderValuesTest < Minitest::Test
     assert_equal "gzip", build(request("Accept-Encoding: gzip"))["HTTP_ACCEPT_ENCODING"]
   end
 
-  def test_what_one_request_sets_another_does_not_see
+  def test_values_set_by_a_request_are_invisible_to_others
     build(HELLO).merge!("HTTP_HOST" => "x", "SERVER_NAME" => "y", "rack.input" => 1, "x" => 2)
 
     assert_equal by_the_rules(parse(HELLO), @connection), build(HELLO)

@@ -83,7 +83,7 @@ module EventStreamCases
     end
   end
 
-  def test_what_a_client_asks_for_with_a_position_is_whole_though_its_stream_skips_to_the_newest_when_it_is_slow
+  def test_messages_since_a_position_are_complete_though_slow_streams_skip_to_the_newest
     first, *rest = Array.new(4) { |i| PubSub.publish(topic, i.to_s) }
     serving do
       client = events("&slow=coalesce", "Last-Event-ID: #{first}\r\n")
@@ -241,7 +241,7 @@ class EventStreamTest < Minitest::Test
     end
   end
 
-  def test_when_the_server_stops_clients_are_told_when_to_come_back
+  def test_clients_get_a_retry_time_when_the_server_stops
     client = nil
     serving do
       client = events.tap(&:event)
@@ -337,7 +337,7 @@ class EventStreamTest < Minitest::Test
     assert_equal "event: update\n", Heddle::EventStream.new("a", event: :update).wish[2]
   end
 
-  def test_what_is_wrong_is_said
+  def test_invalid_arguments_raise_with_a_reason
     slow = assert_raises(ArgumentError) { Heddle::EventStream.new("a", slow: :no) }
     event = assert_raises(ArgumentError) { Heddle::EventStream.new("a", event: "a\nb") }
 

@@ -28,7 +28,7 @@ class HandlerTest < Minitest::Test
     assert_operator output, :end_with?, "\r\n\r\n"
   end
 
-  def test_what_is_no_answer_is_an_error
+  def test_an_invalid_response_is_an_error
     [nil, [], [200, {}], "x", [200, nil, []], [200, {}, nil], [200, {}, 5], [200, {}, [nil]], [200, {}, [1]],
      ["x", {}, []],
      [200, { "a" => "b\nc" }, []], [200, { "a b" => "c" }, []], [99, {}, []], [200, { "content-length" => "x" }, []],
@@ -40,7 +40,7 @@ class HandlerTest < Minitest::Test
     end
   end
 
-  def test_nothing_of_an_invalid_header_reaches_the_wire
+  def test_an_invalid_header_is_not_sent
     output = serve(answer(200, { "x" => "a\r\nset-cookie: evil=1" }, ["b"]), lint: false)
 
     refute_includes output, "evil"
@@ -105,7 +105,7 @@ class HandlerTest < Minitest::Test
     assert_equal ["GET", 200, "y", nil], [env["REQUEST_METHOD"], status, headers["x"], error]
   end
 
-  def test_response_finished_hears_of_errors_and_its_own_are_contained
+  def test_response_finished_gets_errors_and_its_own_errors_are_contained
     errors = []
     app = lambda do |env|
       env["rack.response_finished"] << ->(_, _, _, error) { errors << error }
@@ -118,7 +118,7 @@ class HandlerTest < Minitest::Test
     assert_equal %w[app callback], log.failures.map(&:message)
   end
 
-  def test_response_finished_hears_that_the_client_left
+  def test_response_finished_gets_an_error_when_the_client_left
     errors = []
     app = lambda do |env|
       env["rack.response_finished"] << ->(_, _, _, error) { errors << error }

@@ -91,7 +91,7 @@ class InputTest < Minitest::Test
     assert_equal ["abc", 3, true, 0, "abc"], [one.read, one.pos, one.eof?, one.rewind, one.read]
   end
 
-  def test_what_was_read_may_be_changed
+  def test_changing_a_read_string_does_not_change_the_input
     one = input("abc")
     one.read << "d"
     one.rewind

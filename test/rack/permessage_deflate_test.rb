@@ -9,7 +9,7 @@ class PermessageDeflateTest < Minitest::Test
 
   def answer_to(field) = Heddle::Rack::PermessageDeflate.answer_to(field)
 
-  def test_what_browsers_and_libraries_offer_is_taken
+  def test_offers_of_browsers_and_libraries_are_accepted
     ["permessage-deflate", "permessage-deflate; client_max_window_bits", "Permessage-Deflate;client_max_window_bits=10",
      'permessage-deflate; client_max_window_bits="15"', "permessage-deflate; server_no_context_takeover",
      "permessage-deflate ; client_no_context_takeover ; server_no_context_takeover",

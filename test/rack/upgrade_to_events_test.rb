@@ -63,7 +63,7 @@ module UpgradeToEventsCases
 
   def events(headers = ACCEPT, **) = EventStreamClient.new(connect, "/events", headers, **)
 
-  def test_what_a_handler_writes_is_events
+  def test_writes_of_a_handler_are_sent_as_events
     handler = Handler.new { |client| client.write("one\ntwo\r\n\rthree") }
     serving(handler, headers: { "x-more" => "yes", "content-length" => "0" }) do
       stream = events
@@ -122,7 +122,7 @@ module UpgradeToEventsCases
     end
   end
 
-  def test_when_the_server_stops_the_handler_is_told_and_the_client_comes_back_at_a_random_time
+  def test_a_stopping_server_calls_the_handler_and_sends_a_random_retry_time
     handler = Handler.new
     stream = nil
     serving(handler) do
@@ -162,7 +162,7 @@ module UpgradeToEventsCases
     end
   end
 
-  def test_other_requests_are_not_for_events
+  def test_other_requests_get_no_event_stream
     serving(Handler.new) do
       ["*/*", "text/html, text/event-stream", "text/event-streams"].each do |type|
         answer = exchange("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept: #{type}\r\n\r\n")
