@@ -36,7 +36,7 @@ class RackupHandlerTest < Minitest::Test
     served&.stop
   end
 
-  def test_it_serves_and_ends_with_ctrl_c
+  def test_rackup_serves_and_ends_with_ctrl_c
     served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", "0"], folder: @folder)
 
     assert_equal "HTTP/1.1 at /a", served.get("/a").body
@@ -76,7 +76,7 @@ class RackupHandlerTest < Minitest::Test
     served.stop
   end
 
-  def test_what_rails_says_that_nobody_typed_gives_way_to_the_file_and_the_environment
+  def test_defaults_of_rails_are_overridden_by_the_file_and_the_environment
     FileUtils.mkdir_p(File.join(@folder, "config"))
     File.write(File.join(@folder, "config/heddle.rb"), "port 4000\n")
     script = <<~'RUBY'

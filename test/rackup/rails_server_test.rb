@@ -14,7 +14,7 @@ class RailsServerTest < Minitest::Test
 
   def teardown = @folder && FileUtils.rm_rf(@folder)
 
-  def test_it_serves_the_application_and_ends_with_ctrl_c = serve_and_stop("-u", "heddle")
+  def test_rails_server_serves_and_ends_with_ctrl_c = serve_and_stop("-u", "heddle")
 
   def test_where_no_other_server_is_in_the_gemfile_it_is_the_one = serve_and_stop
 
