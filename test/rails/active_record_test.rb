@@ -24,7 +24,7 @@ class ActiveRecordTest < Minitest::Test
     await_output(@served, /pool 5, workers 1 → at most 5 connections of the server's 100$/)
   end
 
-  def test_one_process_counts_its_own_connections_whatever_is_said_of_workers
+  def test_a_single_process_counts_its_own_connections_whatever_workers_is
     environment = ServedExample.bundle("rails_postgresql").merge("DATABASE_URL" => PrivatePostgresql.shared.url,
                                                                  "HEDDLE_WORKERS" => "2", "RACK_ENV" => "production")
     start = "require 'rackup'; Rackup::Handler.get('heddle').run(Rack::Builder.parse_file(ARGV[0]), Port: 0)"

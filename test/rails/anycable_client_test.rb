@@ -42,7 +42,7 @@ class AnyCableClientTest < Minitest::Test
 
   def numbers = @browser.run("return window.log")
 
-  def test_it_gets_what_it_has_missed_when_it_comes_back
+  def test_a_reconnecting_client_gets_missed_messages
     await("states.includes('connected')")
     broadcast(1, 2)
     await("log.length === 2")

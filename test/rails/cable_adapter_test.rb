@@ -101,7 +101,7 @@ class CableAdapterTest < Minitest::Test
     assert_match(/the channel "x+" can't be subscribed: .* 1025 bytes, .* 1024 \(ArgumentError\)/, @log.string)
   end
 
-  def test_one_that_has_left_is_given_nothing
+  def test_an_unsubscribed_callback_gets_no_message
     Heddle::PubSub::History.open(16 << 20, 100, 300)
     one = adapter
     got = []

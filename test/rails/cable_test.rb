@@ -63,7 +63,7 @@ module CableTests
     Net::HTTP.post_form(served.at("/broadcast"), stream:, message: JSON.generate(message))
   end
 
-  def test_what_a_channel_broadcasts_reaches_its_subscribers
+  def test_a_channels_broadcast_reaches_its_subscribers
     one, other = Array.new(2) { subscribed(ROOM) }
     one.perform(ROOM, "speak", text: "<b> ä")
     expected = { "identifier" => ROOM, "message" => { "text" => "<b> ä", "name" => "ada" } }
@@ -71,7 +71,7 @@ module CableTests
     assert_equal [expected, expected], [one.read, other.read]
   end
 
-  def test_one_that_has_unsubscribed_gets_no_more
+  def test_an_unsubscribed_client_gets_no_more_messages
     one = subscribed(ROOM)
     one.command("unsubscribe", ROOM)
     other = CableSocket.identifier("RoomChannel", room: 8)
@@ -82,7 +82,7 @@ module CableTests
     assert_equal({ "identifier" => other, "message" => "eight" }, one.read)
   end
 
-  def test_subscriptions_of_one_stream_are_told_apart
+  def test_subscriptions_of_one_stream_are_distinguished
     identifiers = [ROOM, CableSocket.identifier("RoomChannel", room: 7, other: true)]
     one = client
     identifiers.each { |identifier| one.subscribe(identifier) }
@@ -95,7 +95,7 @@ module CableTests
     assert_kind_of Integer, client.ping["message"]
   end
 
-  def test_who_is_rejected_is_told_not_to_come_back
+  def test_a_rejected_client_is_told_not_to_reconnect
     assert_equal({ "type" => "disconnect", "reason" => "unauthorized", "reconnect" => false }, connect(name: nil).read)
   end
 
@@ -126,7 +126,7 @@ module CableTests
     assert_equal Array.new(50) { |i| i * 2 }, Array.new(50) { message_with(one, "doubled").dig("message", "doubled") }
   end
 
-  def test_what_is_called_of_a_connection_runs_as_often_as_it_was_called
+  def test_callbacks_of_a_connection_run_once_for_each_call
     one = client
     one.command("subscribe", ALL)
     one.perform(ALL, "work")
@@ -294,7 +294,7 @@ module CableTests
   end
 
   # One that does not read, behind a window of a few kB.
-  def test_a_client_that_reads_nothing_is_closed_and_keeps_nobody_waiting
+  def test_a_client_that_reads_nothing_is_closed_and_delays_no_other
     slow = Socket.new(:INET, :STREAM).tap { |socket| socket.setsockopt(:SOCKET, :RCVBUF, 4_096) }
     slow.connect(Addrinfo.tcp(served.uri.host, served.uri.port))
     client = WebSocketClient.new(slow, "/cable?name=ada", origin: served.uri.to_s.chomp("/"),

@@ -9,11 +9,11 @@ class RailsConnectionBudgetTest < Minitest::Test
     Heddle::Rails::ConnectionBudget.new(name:, pool:, workers:, most:, **more).to_s
   end
 
-  def test_it_says_how_many_connections_there_may_be_and_how_many_the_database_has
+  def test_the_notice_states_the_connections_used_at_most_and_the_databases_limit
     assert_equal "pool 5, workers 2 → at most 10 connections of the server's 100", text
   end
 
-  def test_it_says_so_when_the_database_has_too_few
+  def test_the_notice_warns_when_the_database_has_too_few_connections
     assert_equal "pool 60, workers 2 → at most 120 connections, but the server has 100: make the pool smaller, " \
                  "or let the server have more", text(pool: 60)
   end
@@ -23,7 +23,7 @@ class RailsConnectionBudgetTest < Minitest::Test
     assert_equal "pool 5, workers 2, reserves 1 → at most 15 connections", text(most: nil, reserves: 1)
   end
 
-  def test_it_names_the_database_where_there_are_several
+  def test_the_notice_names_each_of_several_databases
     assert_equal "queue: pool 5, workers 1 → at most 5 connections of the server's 100", text(name: "queue", workers: 1)
   end
 end

@@ -17,7 +17,7 @@ class RailsConnectionQueueTest < Minitest::Test
     require "pg"
   end
 
-  def test_who_waits_is_counted_served_in_order_and_may_be_cancelled_and_transactions_do_not_mix
+  def test_waiters_are_counted_served_in_order_and_cancellable_and_transactions_stay_separate
     environment = ServedExample.bundle("rails_postgresql").merge("DATABASE_URL" => PrivatePostgresql.shared.url)
     output, status = Open3.capture2e(environment, RbConfig.ruby, "-I", LIB, PROGRAM)
 

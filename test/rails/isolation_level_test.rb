@@ -44,7 +44,7 @@ class RailsIsolationLevelTest < Minitest::Test
     assert_equal "fiber", output
   end
 
-  def test_sentry_is_told_that_requests_are_fibers_unless_the_application_says_otherwise
+  def test_sentry_isolates_by_fiber_unless_the_application_configures_it
     skip "needs the gem sentry-ruby: bin/setup" if Gem::Specification.find_all_by_name("sentry-ruby").empty?
     %w[fiber thread].each do |level|
       said = "config.hub_isolation_level = :thread" if level == "thread"

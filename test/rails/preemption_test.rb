@@ -14,7 +14,7 @@ class RailsPreemptionTest < Minitest::Test
   def teardown = @served&.stop
 
   # `Monitor#synchronize` is an extension's, and below it lies all of Rails.
-  def test_a_request_gives_way_400_frames_deep_inside_of_monitors
+  def test_a_request_is_preempted_400_frames_deep_inside_of_monitors
     environment = ServedExample.bundle("rails").merge("RAILS_ENV" => "production", "HEDDLE_WORKERS" => "0")
     @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", "-b", "127.0.0.1", "-p", "0", "--control", "off",
                                  APPLICATION], environment:)

@@ -26,7 +26,7 @@ class RailsReloadLockTest < Minitest::Test
 
   def turns(count = 20) = count.times { sleep 0 }
 
-  def test_who_reloads_waits_for_the_other_fibers_of_its_thread
+  def test_a_reload_waits_for_the_other_fibers_of_its_thread
     in_loop do
       running = Heddle::Promise.new
       Heddle.async { @lock.sharing { running.value && @events << :done } }
@@ -40,7 +40,7 @@ class RailsReloadLockTest < Minitest::Test
     assert_equal %i[done reloaded], @events
   end
 
-  def test_one_that_holds_a_share_reloads_without_waiting_for_itself
+  def test_a_fiber_with_a_share_reloads_without_waiting_for_itself
     in_loop { @lock.sharing { @lock.exclusive { @lock.exclusive { @events << :reloaded } } } }
 
     assert_equal %i[reloaded], @events
@@ -70,7 +70,7 @@ class RailsReloadLockTest < Minitest::Test
     assert_equal (0...50).to_a, @events.last(50).sort
   end
 
-  def test_a_thread_gets_its_share_while_somebody_waits_to_reload
+  def test_a_thread_gets_its_share_while_a_reload_waits
     in_loop do
       Heddle.async do
         @lock.sharing do
@@ -84,7 +84,7 @@ class RailsReloadLockTest < Minitest::Test
     assert_equal %i[live reloaded], @events
   end
 
-  def test_nobody_runs_while_somebody_reloads
+  def test_no_other_fiber_runs_during_a_reload
     in_loop do
       Heddle.async do
         @lock.exclusive do
@@ -98,7 +98,7 @@ class RailsReloadLockTest < Minitest::Test
     assert_equal %i[reloaded ran], @events
   end
 
-  def test_one_that_is_cancelled_while_it_waits_leaves_the_lock_usable
+  def test_a_waiter_that_is_cancelled_leaves_the_lock_usable
     in_loop do
       running = Heddle::Promise.new
       Heddle.async { @lock.sharing { running.value } }
