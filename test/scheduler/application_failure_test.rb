@@ -21,7 +21,7 @@ class ApplicationFailureTest < Minitest::Test
     end
   end
 
-  def test_what_ends_more_than_a_request_passes
+  def test_cancellations_and_exits_are_not_caught
     [Heddle::Cancelled, Class.new(Heddle::Cancelled), SystemExit, Interrupt, SignalException.new("TERM")].each do |e|
       refute_operator self, :caught?, e
     end

@@ -432,7 +432,7 @@ class BlockHooksTest < Minitest::Test
   end
 
   # No array holds the fibers: the collector would find it on the stack now and then, and keep all of them.
-  def test_wake_ups_of_fibers_that_have_ended_are_not_kept_for_ever
+  def test_wake_ups_of_ended_fibers_are_dropped
     taken = done = false
     left = scheduled do |scheduler|
       waiting = Fiber.schedule do

@@ -9,7 +9,7 @@ class ClosedIOTest < Minitest::Test
   include Scheduled
 
   # fiber-scheduler trap 2: before Ruby 4.0 nothing tells the scheduler of a close.
-  def test_closing_an_io_fails_who_waits_for_it
+  def test_closing_an_io_raises_in_its_waiters
     scheduled do
       reader, _writer = IO.pipe
       error = nil
@@ -26,7 +26,7 @@ class ClosedIOTest < Minitest::Test
   end
 
   # Ruby hands the hook an IO of its own making there, with the socket's number.
-  def test_closing_a_socket_fails_who_waits_for_it_by_its_number
+  def test_closing_a_socket_raises_in_waiters_for_its_descriptor
     scheduled do
       left, _right = UNIXSocket.pair
       error = nil
@@ -45,7 +45,7 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
-  def test_a_close_by_another_thread_fails_who_waits
+  def test_a_close_by_another_thread_raises_in_waiters
     scheduled do
       reader, _writer = IO.pipe
       error = nil
@@ -67,7 +67,7 @@ class ClosedIOTest < Minitest::Test
   WAITS = [[:wait_readable], [:read, 1], [:gets], [:readpartial, 9]].freeze
 
   # As threads that wait. Ruby's own threads get IOError, too.
-  def test_reopening_an_io_fails_who_waits_for_it
+  def test_reopening_an_io_raises_in_its_waiters
     WAITS.each do |wait|
       scheduled do
         reader, writer = IO.pipe
@@ -88,7 +88,7 @@ class ClosedIOTest < Minitest::Test
   end
 
   # The reopening is handled before that fiber runs and waits on.
-  def test_reopening_fails_also_a_wait_whose_fiber_was_woken_for_nothing
+  def test_reopening_raises_in_a_waiter_after_a_spurious_wake_up
     scheduled do
       reader, writer = IO.pipe
       other = IO.pipe
@@ -109,7 +109,7 @@ class ClosedIOTest < Minitest::Test
   end
 
   # The loop's own thread alone may touch its selector: a message tells it, and wakes it.
-  def test_a_reopen_by_another_thread_with_or_without_a_loop_fails_who_waits
+  def test_a_reopen_by_another_thread_raises_in_waiters
     in_a_loop = ->(&block) { Thread.new { scheduled { block.call } } }
     [Thread.method(:new), in_a_loop].product(WAITS) do |start, wait|
       scheduled do
@@ -193,7 +193,7 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
-  def test_the_peer_sees_the_end_of_a_socket_that_somebody_waits_for
+  def test_the_peer_sees_the_close_of_a_socket_with_waiters
     scheduled do
       left, right = UNIXSocket.pair
       Fiber.schedule do

@@ -37,7 +37,7 @@ class DropErrorTest < Minitest::Test
   RUBY
 
   # In a process of its own: a thread that takes no interrupt doesn't let go of the others either.
-  def test_a_loop_in_which_memory_ran_out_still_takes_what_is_raised_at_its_thread
+  def test_a_loop_that_ran_out_of_memory_still_gets_exceptions_raised_at_its_thread
     assert_equal "HTTP/1.1 400 interrupted", output_of(PROGRAM)
   end
 

@@ -106,7 +106,7 @@ class ForkedChildTest < Minitest::Test
   end
 
   # There the loop runs on a fiber that it has not started, in the name of the parent's task.
-  def test_others_have_their_turns_in_a_child_of_a_fiber_that_a_task_resumes
+  def test_other_fibers_run_in_a_child_forked_by_a_resumed_fiber
     out, = in_a_loop(<<~RUBY)
       program = lambda do
         Fiber.schedule { puts "other" }

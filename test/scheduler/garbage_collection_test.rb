@@ -95,7 +95,7 @@ class GarbageCollectionTest < Minitest::Test
   end
 
   # Nobody but the loop holds a fiber that nobody else knows.
-  def test_a_fiber_that_nobody_else_holds_is_kept
+  def test_a_fiber_referenced_by_the_loop_only_is_kept
     woken = 0
     scheduled do
       queue = Queue.new
@@ -141,7 +141,7 @@ class GarbageCollectionTest < Minitest::Test
   RUBY
 
   # With them there are 600 dead fibers, or 600 MB.
-  def test_who_waits_keeps_no_stack_of_one_that_it_left_for_and_that_has_ended
+  def test_a_waiting_fiber_keeps_no_stack_of_an_ended_fiber
     skip "no /proc" unless File.exist?("/proc/self/status")
     output, status = ruby(LEFT_FOR_OTHERS)
 

@@ -10,7 +10,7 @@ class InterfaceTest < Minitest::Test
   # As tracers wrap the hooks.
   WRAPPER = Module.new { def kernel_sleep(*arguments) = [arguments].each { |all| super(*all) } }
 
-  def test_the_end_of_a_thread_runs_what_is_scheduled
+  def test_the_end_of_a_thread_runs_its_scheduled_fibers
     done = []
     in_thread do
       Fiber.set_scheduler(Heddle::Scheduler.new)
@@ -208,7 +208,7 @@ class InterfaceTest < Minitest::Test
     assert_match(/nothing can wake them/, out)
   end
 
-  def test_to_sleep_for_ever_is_no_deadlock
+  def test_an_endless_sleep_is_not_a_deadlock
     out, status = ruby(<<~RUBY)
       require "heddle/scheduler"
       Fiber.set_scheduler(Heddle::Scheduler.new)
@@ -223,7 +223,7 @@ class InterfaceTest < Minitest::Test
     assert_equal "alarm\n", out
   end
 
-  def test_to_sleep_for_ever_is_no_deadlock_where_a_module_wraps_the_hook
+  def test_an_endless_sleep_is_not_a_deadlock_when_a_module_wraps_the_hook
     scheduled do |scheduler|
       scheduler.singleton_class.prepend(WRAPPER)
       asleep = Fiber.schedule { sleep }

@@ -60,7 +60,7 @@ class InterruptTest < Minitest::Test
     assert_equal "now", outcome
   end
 
-  def test_interrupt_of_a_fiber_that_does_not_wait_strikes_at_its_next_wait
+  def test_interrupt_of_a_fiber_that_does_not_wait_is_raised_at_its_next_wait
     steps = []
     scheduled do |scheduler|
       scheduler.interrupt(Fiber.current, IndexError.new("later"))

@@ -24,7 +24,7 @@ class IOHooksTest < Minitest::Test
     assert_equal BYTES, received
   end
 
-  def test_what_is_known_of_a_pipe_does_not_harm_who_gets_its_number_next
+  def test_cached_pipe_state_does_not_affect_a_reused_descriptor
     scheduled do
       reader, writer = IO.pipe
       Fiber.schedule { writer.write(BYTES) }

@@ -64,7 +64,7 @@ class IOWaitTest < Minitest::Test
     end
   end
 
-  def test_select_tells_what_is_ready_of_each_list
+  def test_select_returns_the_ready_ios_of_each_list
     scheduled do
       reader, writer = IO.pipe
       quiet, silent = IO.pipe # a writer that is garbage makes its reader ready
@@ -111,7 +111,7 @@ class IOWaitTest < Minitest::Test
 
   # Where others are ready, who finds nothing lets them have a turn before the selector is told of the wait: but not
   # again and again.
-  def test_who_waits_for_bytes_that_do_not_come_takes_no_turns
+  def test_a_fiber_that_waits_for_bytes_is_not_resumed_without_any
     scheduled do |scheduler|
       readers, writers = Array.new(10) { UNIXSocket.pair }.transpose
       busy = 2.times.map { Fiber.schedule { 300.times { scheduler.yield } } }
@@ -127,7 +127,7 @@ class IOWaitTest < Minitest::Test
     end
   end
 
-  def test_who_is_interrupted_while_others_have_their_turn_does_not_read
+  def test_a_fiber_interrupted_before_its_read_does_not_read
     scheduled do |scheduler|
       reader, writer = UNIXSocket.pair
       raised = nil
@@ -152,7 +152,7 @@ class IOWaitTest < Minitest::Test
     end
   end
 
-  def test_a_wait_without_time_sees_what_is_there
+  def test_a_wait_with_a_zero_timeout_sees_ready_ios
     scheduled do
       reader, writer = UNIXSocket.pair
       seen = Array.new(3) { reader.wait_readable(0) }

@@ -60,7 +60,7 @@ class LifetimeTest < Minitest::Test
     assert_operator slept, :>=, 0.06
   end
 
-  def test_it_strikes_when_the_enumerator_waits_again
+  def test_a_timeout_is_raised_when_the_enumerator_waits_again
     scheduled do
       numbers = Enumerator.new do |yielder|
         Timeout.timeout(0.01) do
@@ -76,7 +76,7 @@ class LifetimeTest < Minitest::Test
     end
   end
 
-  def test_a_fiber_that_is_killed_before_its_turn_never_runs_and_stops_nobody
+  def test_a_fiber_killed_before_its_turn_never_runs_and_stops_no_other
     events = []
     scheduled do |scheduler|
       scheduler.spawn(-> { events << :killed }).kill
@@ -85,7 +85,7 @@ class LifetimeTest < Minitest::Test
     assert_equal [:other], events
   end
 
-  def test_a_killed_job_is_told
+  def test_a_killed_job_is_reported
     job = Class.new do
       attr_reader :error
 

@@ -22,7 +22,7 @@ class OffloadTest < Minitest::Test
     end
   end
 
-  def test_what_the_work_raises_is_raised_in_the_fiber
+  def test_an_exception_of_the_work_is_raised_in_the_fiber
     scheduled do |scheduler|
       error = assert_raises(IndexError) { scheduler.offload_threads.run { raise IndexError, "inside" } }
 

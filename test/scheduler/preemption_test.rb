@@ -125,7 +125,7 @@ class PreemptionTest < Minitest::Test
     assert_operator handed_over, :>, 5
   end
 
-  def test_off_it_interrupts_nobody
+  def test_disabled_preemption_interrupts_no_fiber
     Heddle.disable(:preempt)
     order = []
     scheduled do
@@ -200,7 +200,7 @@ class PreemptionTest < Minitest::Test
     assert_equal 0, lost
   end
 
-  def test_an_exception_raised_in_a_fiber_that_gave_way_strikes_there
+  def test_an_exception_for_a_preempted_fiber_is_raised_there
     struck = nil
     scheduled do
       computing = Fiber.schedule do
@@ -232,7 +232,7 @@ class PreemptionTest < Minitest::Test
 
   # -- timeouts and cancelling ----------------------------------------------------------------------------------------
 
-  def test_timeout_strikes_a_computation
+  def test_timeout_interrupts_a_computation
     error = nil
     took = nil
     scheduled do
@@ -278,7 +278,7 @@ class PreemptionTest < Minitest::Test
     assert_equal %i[outer], unwound
   end
 
-  def test_a_timeout_that_is_masked_strikes_its_own_fiber_and_no_other
+  def test_a_masked_timeout_is_raised_in_its_own_fiber_only
     order = []
     scheduled do
       Fiber.schedule do
@@ -299,7 +299,7 @@ class PreemptionTest < Minitest::Test
     assert_equal %i[computed slept struck], order
   end
 
-  def test_heddles_own_time_limit_strikes_only_where_the_task_waits
+  def test_heddle_timeout_is_raised_at_waits_only
     reached = false
     assert_raises(Heddle::TimeoutError) do
       Heddle.run do
@@ -343,7 +343,7 @@ class PreemptionTest < Minitest::Test
     assert_operator finalized, :>, 0
   end
 
-  def test_an_exception_from_another_thread_strikes
+  def test_an_exception_from_another_thread_interrupts_a_computation
     struck = false
     scheduled do
       thread = Thread.current
@@ -510,7 +510,7 @@ class PreemptionTest < Minitest::Test
   end
 
   # Debian keeps RubyGems outside of the library's folder.
-  def test_what_heddles_own_code_requires_is_not_interrupted
+  def test_code_called_by_heddles_own_code_is_not_preempted
     order = []
     own = made_up(File.join(__dir__, "../../lib/heddle/concurrency"), <<~RUBY)
       def self.compute(rubygems, seconds, order)

@@ -53,7 +53,7 @@ class RactorLoopsTest < Minitest::Test
     RUBY
   end
 
-  def test_one_accepts_and_hands_out
+  def test_one_ractor_accepts_connections_for_others
     check(<<~RUBY)
       ractors = [1, 2].map do |number|
         reader, writer = IO.pipe

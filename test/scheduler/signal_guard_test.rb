@@ -42,7 +42,7 @@ class SignalGuardTest < Minitest::Test
   end
 
   # Which leaves the task half-ended: nobody may wait for it after that.
-  def test_a_second_one_strikes_at_once_and_ends_the_program
+  def test_a_second_signal_is_raised_at_once_and_ends_the_program
     out, = strike("INT", <<~RUBY)
       twice = Module.new
       twice.module_eval("def settle = (Process.kill(:INT, Process.pid) if name == 'child'; super)", own)
@@ -60,7 +60,7 @@ class SignalGuardTest < Minitest::Test
     assert_equal %w[Interrupt], out
   end
 
-  def test_in_code_that_is_not_ours_it_strikes_at_once
+  def test_a_signal_in_application_code_is_raised_at_once
     out, = strike("INT", <<~RUBY)
       Heddle.run do
         [1].each { Process.kill(:INT, Process.pid) }
@@ -73,7 +73,7 @@ class SignalGuardTest < Minitest::Test
     assert_equal ["at once"], out.first(1)
   end
 
-  def test_nobody_who_does_not_rescue_it_survives_it
+  def test_a_signal_that_is_not_rescued_ends_the_program
     _, status = strike("TERM", <<~RUBY)
       Heddle.run do
         Heddle.async(name: "child") {}

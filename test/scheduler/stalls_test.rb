@@ -76,7 +76,7 @@ class StallsTest < Minitest::Test
   end
 
   # As it starts a thread, for one.
-  def test_what_heddle_does_in_a_fiber_apart_is_told_with_the_line_that_it_is_done_for
+  def test_a_stall_in_heddles_own_fiber_is_reported_with_the_callers_line
     path = File.expand_path("../../lib/heddle/concurrency/made_up.rb", __dir__)
     own = Module.new.module_eval(<<~RUBY, path, 1) # rubocop:disable Style/EvalWithLocation
       def self.hold_apart(seconds)
@@ -87,7 +87,7 @@ class StallsTest < Minitest::Test
     line = nil
     stall = until_stall(:native_with_gvl) { |seconds| (line = __LINE__) && own.hold_apart(seconds) }
 
-    assert_match(/stalls_test.rb:#{line} in test_what/, stall.place)
+    assert_match(/stalls_test.rb:#{line} in test_a_stall/, stall.place)
   end
 
   def test_ruby_code
@@ -118,7 +118,7 @@ class StallsTest < Minitest::Test
   end
 
   # A busy machine may stop what computes for some time.
-  def test_what_is_quick_is_no_stall
+  def test_a_quick_call_is_not_a_stall
     Heddle.enable :stall_report, threshold: 2
     scheduled do
       50.times do
@@ -160,7 +160,7 @@ class StallsTest < Minitest::Test
     assert_equal 1, told_of([""], "/app/y.rb:4:other").size
   end
 
-  def test_who_is_preempted_stalls_nobody
+  def test_a_preempted_computation_is_not_a_stall
     Heddle.enable :stall_report, threshold: 0.4 # far more than what a busy machine stops it for
     Heddle.enable :preempt, slice: 0.005
     scheduled do
@@ -214,7 +214,7 @@ class StallsTest < Minitest::Test
                    "@by_endpoint": Heddle::Stalls.const_get(:ENDPOINTS) + 1 }, kept)
   end
 
-  def test_what_is_read_beside_the_loop_is_counted_once
+  def test_reading_statistics_in_other_threads_counts_no_stall_twice
     counts = Array.new(2) { Thread.new { 50.times.map { Heddle::Stalls.statistics[:count] } } }
     stalls_of { 3.times { NativeCalls.hold(THRESHOLD * 2) && sleep(0.001) } }
     counts.each(&:join)

@@ -61,7 +61,7 @@ class TurnsTest < Minitest::Test
   end
 
   # They switch to each other without the loop in between, as long as it has nothing to do.
-  def test_two_that_only_wake_each_other_keep_nobody_from_a_turn
+  def test_two_fibers_that_wake_each_other_do_not_starve_others
     came = []
     scheduled do |scheduler|
       hand_over(there = Thread::Queue.new, Thread::Queue.new) { came.size == 4 }
@@ -161,7 +161,7 @@ class TurnsTest < Minitest::Test
     end
   end
 
-  def test_others_run_while_one_waits
+  def test_other_fibers_run_while_one_waits
     scheduled do
       turns = Thread::Queue.new
       Fiber.schedule do

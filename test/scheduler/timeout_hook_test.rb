@@ -117,7 +117,7 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
-  def test_a_timeout_that_is_over_never_strikes
+  def test_a_timeout_of_an_ended_block_is_never_raised
     scheduled do
       100.times { Timeout.timeout(0.002) { sleep 0.001 } rescue nil }
       sleep 0.01
@@ -126,7 +126,7 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
-  def test_it_does_not_strike_where_nothing_waits
+  def test_a_timeout_is_not_raised_without_a_wait
     scheduled do
       value = Timeout.timeout(0.001) do
         deadline = now + 0.01
@@ -138,7 +138,7 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
-  def test_it_strikes_at_the_first_wait_after_computing
+  def test_a_timeout_is_raised_at_the_first_wait_after_computing
     scheduled do
       assert_raises(Timeout::Error) do
         Timeout.timeout(0.001) do
@@ -150,7 +150,7 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
-  def test_it_ends_waits_of_each_kind
+  def test_a_timeout_ends_waits_of_each_kind
     reader, writer = IO.pipe # a writer that is garbage ends what is read
     waits = {
       sleep: -> { sleep }, queue: -> { Queue.new.pop }, read: -> { reader.read }, select: -> { IO.select([reader]) },
@@ -164,7 +164,7 @@ class TimeoutHookTest < Minitest::Test
     [reader, writer].each(&:close)
   end
 
-  def test_it_leaves_the_block_by_break_throw_and_return
+  def test_a_timeout_block_can_be_left_by_break_throw_and_return
     scheduled do
       assert_equal(1, Timeout.timeout(10) { break 1 })
       assert_equal(2, catch(:done) { Timeout.timeout(10) { throw :done, 2 } })
@@ -280,7 +280,7 @@ class TimeoutHookTest < Minitest::Test
   end
 
   # Its stack has the record of the mask: with the fiber collected, the list of masks led into other fibers' stacks.
-  def test_masks_of_fibers_that_nobody_resumes_any_more_are_kept_until_their_task_ends
+  def test_masks_of_abandoned_fibers_are_kept_until_their_task_ends
     scheduled do
       50.times { Enumerator.new { |out| Thread.handle_interrupt(Exception => :never) { out << 1 } }.next }
       2.times { GC.start }

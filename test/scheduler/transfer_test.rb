@@ -10,7 +10,7 @@ class TransferTest < Minitest::Test
     assert_equal([[:value, 0], [:value, 1]], Heddle.run { Array.new(2) { |i| Fiber.new { [:value, i] }.transfer } })
   end
 
-  def test_its_exception_is_raised_in_the_task
+  def test_an_exception_of_a_transferred_fiber_is_raised_in_the_task
     message = Heddle.run do
       Fiber.new { raise "meant" }.transfer
     rescue RuntimeError => e
@@ -20,7 +20,7 @@ class TransferTest < Minitest::Test
     assert_equal "meant", message
   end
 
-  def test_its_exit_is_raised_in_the_task
+  def test_an_exit_of_a_transferred_fiber_is_raised_in_the_task
     status = Heddle.run do
       Fiber.new { exit 3 }.transfer
     rescue SystemExit => e
@@ -30,7 +30,7 @@ class TransferTest < Minitest::Test
     assert_equal 3, status
   end
 
-  def test_it_may_wait_before_it_ends
+  def test_a_transferred_fiber_may_wait_before_it_ends
     values = Heddle.run do
       returns = Heddle.async { Array.new(3) { |i| Fiber.new { wait_then { i } }.transfer } }
       raises = Heddle.async { waited_error }

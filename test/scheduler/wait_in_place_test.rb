@@ -145,7 +145,7 @@ class WaitInPlaceTest < Minitest::Test
     end
   end
 
-  def test_elsewhere_fibers_switch
+  def test_fibers_switch_outside_of_callbacks
     [:call.to_proc, ->(block) { CallingBack.call(-> { 1 }) && block.call },
      ->(block) { Fiber.new { block.call }.resume }].each do |call|
       assert_operator turns_during(-> { sleep 0.05 }, call:).first, :>, 0
@@ -155,7 +155,7 @@ class WaitInPlaceTest < Minitest::Test
     assert_operator turns_during(-> { sleep 0.05 }).first, :>, 0
   end
 
-  def test_a_wait_in_place_that_is_a_stall_is_told_with_the_library_and_the_line
+  def test_a_stall_by_a_wait_in_place_is_reported_with_library_and_line
     told = []
     line = nil
     Heddle.enable(:stall_report, threshold: 0.02)
