@@ -19,7 +19,7 @@ class SecondsTest < Minitest::Test
     assert_nil Heddle::Seconds.limit("timeout:", nil)
   end
 
-  def test_other_intervals_are_mistakes
+  def test_invalid_intervals_are_rejected
     [nil, *BAD].each do |bad|
       error = assert_raises(ArgumentError) { Heddle::Seconds.interval(bad) }
 
@@ -27,7 +27,7 @@ class SecondsTest < Minitest::Test
     end
   end
 
-  def test_other_time_limits_are_mistakes
+  def test_invalid_time_limits_are_rejected
     BAD.each do |bad|
       error = assert_raises(ArgumentError) { Heddle::Seconds.limit("timeout: read", bad) }
 
