@@ -82,7 +82,7 @@ class AdmissionFollowsTest < Minitest::Test
     end
   end
 
-  def test_a_limit_is_told
+  def test_a_limit_is_logged
     pool = Heddle::Pool.new(max: 2) { Object.new }
     app = held { pool.with { @release.pop } }
     running(50, app) do

@@ -44,14 +44,14 @@ class AdmissionPolicyTest < Minitest::Test
     assert_equal FLOOR, after(60, lag: 2, busy: FLOOR + 1)
   end
 
-  def test_one_long_turn_costs_one_step_at_most
+  def test_a_long_tick_lowers_the_limit_by_one_step_at_most
     limit = after(0.1, lag: 3, busy: 1_000)
 
     assert_equal 800, limit
     assert_operator after(5, busy: 1_000), :>=, 800
   end
 
-  def test_it_grows_again_while_all_is_well_and_requests_wait
+  def test_the_limit_grows_while_lag_is_low_and_requests_wait
     least = after(20, lag: 0.5, busy: 1_000)
     grown = after(6, busy: 1_000, waiting: 100)
 
@@ -60,7 +60,7 @@ class AdmissionPolicyTest < Minitest::Test
     assert_equal :lag, policy.reason
   end
 
-  def test_it_does_not_grow_for_nobody_and_ends_when_nobody_has_waited_for_a_while
+  def test_the_limit_does_not_grow_without_waiters_and_is_lifted_after_a_while
     least = after(10, lag: 0.5)
 
     assert_equal least, after(8, busy: 3)
@@ -110,7 +110,7 @@ class AdmissionPolicyTest < Minitest::Test
   end
 
   # A loop that gets later with each request that runs: the limit settles where it is in time.
-  def test_it_settles
+  def test_the_limit_settles
     limits = Array.new(600) do
       busy = [500, policy.limit].compact.min
       after(0.01, busy:, lag: busy * 0.002, waiting: 500 - busy)

@@ -75,7 +75,7 @@ class AdmissionTest < Minitest::Test
     end
   end
 
-  def test_one_that_waits_costs_no_fiber
+  def test_a_waiting_request_uses_no_fiber
     serving(held, max_requests: 1) do
       asking("/1")
       before = server.statistics[:fibers]
@@ -107,7 +107,7 @@ class AdmissionTest < Minitest::Test
     end
   end
 
-  def test_one_that_waits_for_too_long_is_refused
+  def test_a_request_that_waits_too_long_is_rejected
     serving(held, max_requests: 1, queue_timeout: 0.05) do
       first, second, head, upload = Array.new(4) { connect }
       ask(first, "/1")
@@ -149,7 +149,7 @@ class AdmissionTest < Minitest::Test
     end
   end
 
-  def test_what_fails_makes_room_too
+  def test_failed_requests_release_their_slot
     failing = lambda do |env|
       held.call(env)
       case env["PATH_INFO"]
@@ -190,7 +190,7 @@ class AdmissionTest < Minitest::Test
     end
   end
 
-  def test_what_goes_on_after_an_answer_counts
+  def test_a_request_counts_until_its_body_is_closed
     app = lambda do |env|
       body = Object.new
       body.define_singleton_method(:each) { |&block| block.call(env["PATH_INFO"]) }
@@ -225,7 +225,7 @@ class AdmissionTest < Minitest::Test
     assert wait_for_end, "every request was answered"
   end
 
-  def test_requests_that_still_wait_at_the_end_are_told_so
+  def test_requests_that_wait_when_the_server_stops_are_rejected
     start(held, max_requests: 1, stop_timeout: 0.1)
     sockets = asking("/1", "/2", "/3")
     server.stop
@@ -236,7 +236,7 @@ class AdmissionTest < Minitest::Test
     assert_equal 1, @arrived.size
   end
 
-  def test_a_limit_is_told_once_and_not_for_each_request
+  def test_a_limit_is_logged_once_and_not_for_each_request
     serving(held, max_requests: 1, queue_limit: 2, access_log: false) do
       asking("/1", "/2", "/3", *Array.new(10, "/4"))
       until_statistics { output.string.lines.grep(/busy:/).size == 2 }

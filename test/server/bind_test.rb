@@ -137,7 +137,7 @@ class BindTest < Minitest::Test
     File.umask(before)
   end
 
-  def test_what_an_address_says_for_itself
+  def test_addresses_are_parsed_with_their_parameters
     bind = Server::Bind.parse("unix:/tmp/x?mode=660&owner=a:b", 1)
 
     assert_equal "/tmp/x", bind.path

@@ -12,7 +12,7 @@ class ConfigurationEnvironmentTest < Minitest::Test
     Configuration.load(flags:, environment: environment.transform_keys(&:to_s), file: nil)
   end
 
-  def test_what_puma_and_rails_read_is_obeyed
+  def test_environment_variables_of_puma_and_rails_are_used
     configuration = load(PORT: "3001", WEB_CONCURRENCY: "1", PIDFILE: "tmp/x.pid", RAILS_ENV: "test", RACK_ENV: "none")
 
     assert_equal [3001, 1, File.expand_path("tmp/x.pid"), "test"],

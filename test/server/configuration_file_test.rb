@@ -95,7 +95,7 @@ class ConfigurationFileTest < Minitest::Test
     assert_equal 60, load({ environment: "production" }, { "RAILS_ENV" => "test" }).stop_timeout
   end
 
-  def test_all_mistakes_are_told_each_with_its_line
+  def test_all_errors_are_reported_with_their_lines
     assert_equal ["config/heddle.rb:1: there is no option prot. Did you mean port?",
                   "config/heddle.rb:2: stop_timeout must be a number of seconds, but is \"soon\"",
                   "config/heddle.rb:4: port must be from 0 to 65535, but is 70000",
@@ -114,7 +114,7 @@ class ConfigurationFileTest < Minitest::Test
                  RUBY
   end
 
-  def test_a_value_that_is_assigned_sets_nothing_and_is_told
+  def test_an_assignment_to_an_option_is_reported
     assert_equal ["config/heddle.rb:2: port = … sets a variable, and no option. Write it without the =, as in: " \
                   "port 3000"], problems("backlog 5\nport = 3000\n")
     assert_equal ["config/heddle.rb:1: there is no option prot. Did you mean port?"], problems("self.prot = 3000")
@@ -142,7 +142,7 @@ class ConfigurationFileTest < Minitest::Test
     end
   end
 
-  def test_what_only_a_restart_changes_is_known
+  def test_options_that_need_a_restart_are_listed
     write("port 1\nstop_timeout 1\n")
     before = load
     write("port 2\nstop_timeout 2\n")

@@ -10,7 +10,7 @@ class ConfigurationTest < Minitest::Test
 
   def load(flags = {}, environment = {}) = Configuration.load(flags:, environment:)
 
-  def test_what_mode_ractor_can_not_have_is_refused
+  def test_options_that_mode_ractor_lacks_are_rejected
     load = ->(**flags) { Configuration.load(flags: { mode: "ractor", **flags }, environment: {}, file: nil) }
     error = assert_raises(Heddle::Server::ConfigurationError) { load.call(selector: "io_uring") }
 

@@ -31,7 +31,7 @@ class ConnectionLimitTest < Minitest::Test
     assert_equal 16, limit(descriptors: 20), "and is never nothing"
   end
 
-  def test_what_was_configured_counts
+  def test_a_configured_limit_overrides_the_computed_one
     assert_equal 100_000, limit(max_connections: 100_000, memory: 1_000_000)
   end
 

@@ -31,7 +31,7 @@ class ControlFolderTest < Minitest::Test
     Process.wait(pid)
   end
 
-  def test_it_is_this_users_alone
+  def test_the_folder_is_accessible_to_this_user_only
     folder = Folder.new(@parent)
 
     assert_equal 0o700, File.stat(folder.path).mode & 0o777
@@ -40,7 +40,7 @@ class ControlFolderTest < Minitest::Test
     assert_empty Dir.children(@parent)
   end
 
-  def test_what_another_user_has_made_is_left_alone
+  def test_a_folder_of_another_user_is_not_removed
     path = File.join(@parent, "heddle-workers-of-another")
     Dir.mkdir(path)
     foreign = File.lstat(path).tap { |stat| stat.define_singleton_method(:owned?) { false } }
@@ -49,7 +49,7 @@ class ControlFolderTest < Minitest::Test
     assert_path_exists path
   end
 
-  def test_that_of_a_server_that_was_killed_goes_and_that_of_one_that_runs_stays
+  def test_the_folder_of_a_killed_server_is_removed_and_that_of_a_running_one_kept
     killed = other_server { |_pid, path| path }
 
     assert_path_exists killed
@@ -72,7 +72,7 @@ class ControlFolderTest < Minitest::Test
     folder.remove
   end
 
-  def test_a_full_disk_is_told_with_what_to_do
+  def test_a_full_disk_is_reported_with_a_remedy
     full = ->(*) { raise Errno::ENOSPC }
     error = assert_raises(Heddle::Server::BootError) { Dir.stub(:mktmpdir, full) { Folder.new(@parent) } }
 
@@ -80,7 +80,7 @@ class ControlFolderTest < Minitest::Test
                  "Name another folder with TMPDIR.", error.message
   end
 
-  def test_what_is_no_folder_of_ours_stays
+  def test_other_files_and_folders_are_kept
     File.write(File.join(@parent, "heddle-workers-file"), "")
     Dir.mkdir(File.join(@parent, "else"))
     File.symlink("else", File.join(@parent, "heddle-workers-link"))

@@ -59,7 +59,7 @@ class ControlTest < Minitest::Test
     assert_equal 405, ask("/metrics", method: "POST").first
   end
 
-  def test_its_socket_is_its_users_alone_and_goes_with_it
+  def test_the_control_socket_is_private_and_removed_at_the_end
     controlled
 
     assert_equal "600", (File.stat(@path).mode & 0o777).to_s(8)
@@ -68,7 +68,7 @@ class ControlTest < Minitest::Test
   end
 
   # It sleeps in C with the loop's thread, or computes: nothing of the application's loop moves.
-  def test_an_application_that_holds_the_loop_up_does_not_keep_anybody_from_looking
+  def test_status_responds_while_the_application_blocks_the_loop
     entered = Thread::Queue.new
     computing = true
     app = lambda do |_env|
@@ -89,7 +89,7 @@ class ControlTest < Minitest::Test
     request&.join
   end
 
-  def test_neither_limits_nor_admission_keep_anybody_from_looking
+  def test_status_responds_at_the_limits_of_connections_and_requests
     app, entered, go = waiting_application
     controlled(app, max_requests: 1, queue_limit: 1)
     requests = Array.new(2) { Thread.new { get("/") } }
@@ -104,7 +104,7 @@ class ControlTest < Minitest::Test
   end
 
   # Its loop waits for Ruby's lock as long as the application's thread computes: that is the application's stall.
-  def test_its_own_loop_has_no_stalls
+  def test_the_control_loop_reports_no_stalls
     app = lambda do |_env|
       ended = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1
       Heddle.without_preemption { nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ended }
@@ -145,7 +145,7 @@ class ControlTest < Minitest::Test
     assert wait_for_end
   end
 
-  def test_what_one_process_cant_do_is_declined
+  def test_commands_that_need_a_master_are_declined
     controlled
     error = assert_raises(Client::DeclinedError) { client.command("reload") }
 
@@ -167,7 +167,7 @@ class ControlTest < Minitest::Test
   end
 
   # They would have half a minute for a request.
-  def test_silent_connections_keep_nobody_from_looking
+  def test_status_responds_beside_silent_connections
     controlled(control: ["unix:#{@path}", "tcp://127.0.0.1:0"])
     port = URI(@control.urls.last).port
     [-> { TCPSocket.new("127.0.0.1", port) }, -> { UNIXSocket.new(@path) }].each do |connect|
@@ -193,7 +193,7 @@ class ControlTest < Minitest::Test
   end
 
   # Anybody could have been there first, and is who would hear the commands.
-  def test_the_default_path_is_in_no_folder_that_everybody_may_write_to
+  def test_the_default_path_is_not_in_a_world_writable_folder
     address = Heddle::Server::Control::Address
     temporary = File.join(@folder, "tmp")
     Dir.mkdir(temporary)
@@ -227,7 +227,7 @@ class ControlTest < Minitest::Test
     end
   end
 
-  def test_who_answers_is_trusted_as_this_user_or_as_the_owner_of_the_folder
+  def test_a_server_of_this_user_or_of_the_folders_owner_is_trusted
     address = Heddle::Server::Control::Address.parse("unix:#{@path}")
     another = Process.euid + 1
 
@@ -242,7 +242,7 @@ class ControlTest < Minitest::Test
     assert address.trusts?(Process.euid)
   end
 
-  def test_the_process_of_another_user_is_neither_asked_nor_told
+  def test_no_command_is_sent_to_another_users_process
     File.chmod(0o1777, @folder)
     listener = UNIXServer.new(@path)
     error = Process.stub(:euid, Process.euid + 1) { assert_raises(Client::NoServerError) { client.command("stop") } }
@@ -315,7 +315,7 @@ class ControlTest < Minitest::Test
     foreign&.close
   end
 
-  def test_who_orders_something_of_a_stopped_server_learns_that_the_order_stays
+  def test_a_timed_out_command_says_that_the_server_will_still_run_it
     stopped = UNIXServer.new(@path)
     asking = Client.new(Heddle::Server::Control::Address.new(path: @path), patience: 0.01)
 
@@ -327,7 +327,7 @@ class ControlTest < Minitest::Test
   end
 
   if RUBY_PLATFORM.include?("linux") # elsewhere the connection is refused
-    def test_a_server_whose_queue_of_connections_is_full_is_taken_for_a_stopped_one
+    def test_a_server_with_a_full_accept_queue_counts_as_stuck
       stopped = UNIXServer.new(@path).tap { |server| server.listen(0) }
       waiting = fill_queue
 

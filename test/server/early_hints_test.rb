@@ -26,7 +26,7 @@ class ServerEarlyHintsTest < Minitest::Test
 
   def statuses(answers) = answers.scan(%r{^HTTP/1\.[01] (\d+)}).flatten
 
-  def test_they_are_off_as_in_puma
+  def test_early_hints_are_off_by_default_as_in_puma
     serving(hinting) { assert_equal ["200"], statuses(ask) }
   end
 
@@ -40,7 +40,7 @@ class ServerEarlyHintsTest < Minitest::Test
     end
   end
 
-  def test_they_come_while_the_request_waits_and_later_ones_in_a_103_of_their_own
+  def test_early_hints_are_sent_at_once_each_in_its_own_response
     go = Thread::Queue.new
     app = lambda do |env|
       2.times { |number| hint(env, number) }
@@ -67,7 +67,7 @@ class ServerEarlyHintsTest < Minitest::Test
   end
 
   # nginx before 1.29 takes a 103 for the response.
-  def test_who_comes_through_a_proxy_gets_none_whether_it_is_trusted_or_not
+  def test_requests_through_a_proxy_get_no_early_hints
     [%w[loopback], ["192.0.2.0/24"]].each do |trusted_proxies|
       serving(hinting, early_hints: :on, trusted_proxies:) do
         ["Via: 1.1 proxy", "X-Forwarded-For: 192.0.2.1", "x-forwarded-proto: https", "Forwarded: for=192.0.2.1",
@@ -93,7 +93,7 @@ class ServerEarlyHintsTest < Minitest::Test
     end
   end
 
-  def test_what_is_too_much_for_one_103_is_sent_in_several
+  def test_large_early_hints_are_sent_in_several_responses
     app = lambda do |env|
       20.times { |number| hint(env, "#{number}#{"x" * 1_000}") }
       [200, {}, []]

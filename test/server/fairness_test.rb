@@ -112,7 +112,7 @@ class FairnessTest < Minitest::Test
   end
 
   # Its blocks are decoded over several ticks: another client's request, which came later, is read in the first of them.
-  def test_a_client_with_many_header_fields_does_not_hold_up_others
+  def test_a_client_with_many_header_fields_does_not_delay_others
     order = []
     held = Thread::Queue.new
     go = false
@@ -143,7 +143,7 @@ class FairnessTest < Minitest::Test
 
   # Decoding one of their requests takes about the time that reading has in a tick. All of them came before the request
   # of another client, which is served before most of them are read.
-  def test_many_clients_with_much_to_decode_do_not_hold_up_others
+  def test_many_clients_with_much_to_decode_do_not_delay_others
     order = []
     held = Thread::Queue.new
     go = false
@@ -216,7 +216,7 @@ class FairnessTest < Minitest::Test
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
   # All of them have left before the requests of others came, which are served before most of them are closed.
-  def test_clients_that_leave_together_do_not_hold_up_those_that_stay
+  def test_clients_that_leave_together_do_not_delay_the_others
     left = 0
     held = Thread::Queue.new
     go = false

@@ -24,7 +24,7 @@ class ServedForkedChildTest < Minitest::Test
     end)
   RUBY
 
-  def test_it_ends_with_its_status_and_by_signals_and_the_server_goes_on
+  def test_a_forked_child_ends_by_status_or_signal_and_the_server_keeps_serving
     Dir.mktmpdir do |folder|
       File.write(file = File.join(folder, "config.ru"), APP)
       [%w[fiber 1], %w[fiber 2], %w[thread 1], %w[thread 2], %w[single 1]].each do |mode, workers|

@@ -14,11 +14,11 @@ class ForwardingNoticeTest < Minitest::Test
     output.string[NOTICE, 1]
   end
 
-  def test_it_is_said_of_an_address_that_others_can_reach
+  def test_the_notice_is_logged_for_an_address_reachable_from_other_machines
     assert_match(/\A0\.0\.0\.0:\d+\z/, said_with(bind: ["0.0.0.0:0"]))
   end
 
-  def test_it_is_not_said_of_this_machines_own_addresses_nor_where_somebody_has_decided
+  def test_the_notice_is_not_logged_for_local_addresses_or_configured_proxies
     assert_nil said_with
     assert_nil said_with(bind: ["0.0.0.0:0"], trusted_proxies: %w[loopback])
     assert_nil said_with(bind: ["0.0.0.0:0"], trusted_proxies: %w[192.0.2.0/24])

@@ -170,7 +170,7 @@ class Http2Test < Minitest::Test
   end
 
   # As over HTTP/1.1: what is complete is kept in C until the client takes it.
-  def test_a_client_that_takes_responses_slowly_holds_up_no_fiber
+  def test_a_client_that_reads_responses_slowly_blocks_no_fiber
     count = 30
     started = Thread::Queue.new
     app = lambda do |env|
@@ -213,7 +213,7 @@ class Http2Test < Minitest::Test
   end
 
   # RFC 9113, section 6.8: the first one leaves room for requests that are on their way, the second has the last stream.
-  def test_it_says_goaway_twice_over_tls_while_a_request_runs
+  def test_goaway_is_sent_twice_over_tls_while_a_request_runs
     @gate = Thread::Queue.new
     started = Thread::Queue.new
     app = ->(_env) { [200, {}, [(started << true) && @gate.pop.to_s]] }
@@ -333,7 +333,7 @@ class Http2Test < Minitest::Test
     assert_match(%r{"GET / HTTP/2" 200}, @output.string)
   end
 
-  def test_it_can_be_switched_off
+  def test_http2_can_be_switched_off
     serving(APP, http2: :off) do
       _, status = curl("/")
 

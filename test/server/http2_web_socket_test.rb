@@ -38,7 +38,7 @@ class Http2WebSocketTest < Minitest::Test
     end
   end
 
-  def test_it_is_offered_only_where_the_application_says_so
+  def test_extended_connect_is_offered_only_if_the_application_enables_it
     serving(upgrading(Echo.new)) { assert_equal 1, H2WebSocketConnection.new(connect).tap(&:close).settings[8] }
     WebSocketHelpers.instance_method(:serving).bind_call(self, text, lint: false) do
       assert_nil H2WebSocketConnection.new(connect).tap(&:close).settings[8]
@@ -217,7 +217,7 @@ class Http2WebSocketTest < Minitest::Test
     end
   end
 
-  def test_a_handler_that_is_slow_holds_up_its_own_client_by_the_window
+  def test_a_slow_handler_stops_its_client_by_the_stream_window
     gate = Thread::Queue.new
     handler = Class.new(Echo) do
       define_method(:on_message) do |client, message|
@@ -238,7 +238,7 @@ class Http2WebSocketTest < Minitest::Test
   end
 
   # What waits for the handlers is more than the connection's window (1 MiB).
-  def test_handlers_that_are_slow_do_not_hold_up_the_other_sockets_of_their_connection
+  def test_slow_handlers_do_not_delay_other_sockets_of_the_connection
     gate = Thread::Queue.new
     handler = Class.new(Echo) do
       define_method(:on_message) do |client, message|

@@ -56,7 +56,7 @@ class IdleLoopTest < Minitest::Test
     end
   end
 
-  def test_a_loop_whose_clients_all_wait_does_not_turn
+  def test_a_loop_with_idle_clients_only_does_not_tick
     sockets = []
     start(application, lint: false, protect: [], **TIMES)
     CLIENTS.each_value { |bytes| sockets << connect.tap { |socket| socket.write(bytes) } }

@@ -62,7 +62,7 @@ class InheritedTest < Minitest::Test
 
   def tcp = TCPServer.new("127.0.0.1", 0)
 
-  def test_what_was_handed_over_is_served_when_no_address_is_named
+  def test_inherited_sockets_are_served_without_a_bind_option
     web = tcp
     local = UNIXServer.new(File.join(@folder, "s"))
     handed([web, local]) do |said|
@@ -106,13 +106,13 @@ class InheritedTest < Minitest::Test
     end
   end
 
-  def test_none_of_that_name
+  def test_an_unknown_socket_name_is_reported
     handed([tcp], "-b", "systemd:web", names: "other") do |said|
       assert_match(/heddle: no socket named web \(FileDescriptorName=\) was passed/, said)
     end
   end
 
-  def test_what_is_meant_for_another_process_is_left_alone
+  def test_sockets_for_another_process_are_ignored
     variables = { "LISTEN_FDS" => "1", "LISTEN_PID" => "1" }
 
     assert_empty Heddle::Server::Inherited.find(variables)

@@ -42,7 +42,7 @@ class ServerJITTest < Minitest::Test
     Object.const_set(:Rails, had) if had
   end
 
-  def test_it_is_switched_on_once
+  def test_yjit_is_enabled_once
     compiler = Compiler.new
 
     assert enable(compiler)
@@ -85,7 +85,7 @@ class ServerJITTest < Minitest::Test
     RubyVM.send(:remove_const, :YJIT)
   end
 
-  def test_this_ruby_gets_it_where_it_has_one
+  def test_yjit_is_enabled_if_this_ruby_has_it
     script = "require 'heddle/server'; Heddle::Server::JIT.enable; " \
              "print defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : :none"
     out = IO.popen([{ "RUBY_YJIT_ENABLE" => nil }, RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", script], &:read)

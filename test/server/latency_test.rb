@@ -25,7 +25,7 @@ class LatencyTest < Minitest::Test
     @counts.each_with_index.flat_map { |count, i| [(i == 0 ? 0.0 : BOUNDS[i - 1])...BOUNDS[i]] * count }
   end
 
-  def test_every_answer_is_counted_whoever_writes_it
+  def test_every_response_is_counted_for_each_writer
     bodies = { "/array" => ["a"], "/each" => Enumerator.new { |to| to << "a" }, "/call" => lambda(&:close) }
     app = ->(env) { [200, {}, bodies.fetch(env["PATH_INFO"])] }
     counted(app, lint: false) { [*bodies.keys, "/missing"].each { |path| get(path) } }
@@ -63,7 +63,7 @@ class LatencyTest < Minitest::Test
     assert_equal 41, @counts.sum
   end
 
-  def test_what_is_taken_over_or_refused_is_no_answer_of_a_request
+  def test_hijacked_and_rejected_requests_are_not_counted
     app = ->(env) { env["rack.hijack"].call.close }
     counted(app, lint: false) do
       exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -47,7 +47,7 @@ class LineBufferTest < Minitest::Test
     end
   end
 
-  def test_what_is_left_is_written_at_the_end
+  def test_the_rest_is_written_at_the_end
     Heddle.run do
       @buffer.start
       @buffer.write("last\n")
@@ -70,7 +70,7 @@ class LineBufferTest < Minitest::Test
     assert_equal "(#{2_000 - lines.size + 1} lines of the log were lost: it is read too slowly)\n", lines.last
   end
 
-  def test_the_end_does_not_wait_for_ever_for_a_log_that_is_not_read
+  def test_a_log_that_is_not_read_delays_the_end_for_a_limited_time
     Heddle.run do
       @buffer.start
       @stream.hook = -> { sleep }
@@ -81,7 +81,7 @@ class LineBufferTest < Minitest::Test
     assert_empty @stream.writes
   end
 
-  def test_a_broken_log_stops_nobody
+  def test_a_broken_log_does_not_stop_the_server
     @stream.hook = -> { raise Errno::EPIPE }
     @buffer.write("x\n")
 

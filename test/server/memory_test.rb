@@ -44,7 +44,7 @@ class MemoryTest < Minitest::Test
     assert_nil limit({})
   end
 
-  def test_this_process
+  def test_used_memory_is_near_the_resident_size_and_below_the_limit
     skip "only Linux tells" unless File.exist?("/proc/self/statm")
 
     assert_in_delta File.read("/proc/self/status")[/VmRSS:\s+(\d+)/, 1].to_i * 1_024, Memory.used, 20_000_000

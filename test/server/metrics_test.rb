@@ -25,7 +25,7 @@ class MetricsTest < Minitest::Test
     stop
   end
 
-  def test_requests_are_counted_by_the_class_of_their_status_whoever_writes_the_answer
+  def test_requests_are_counted_by_status_class_for_each_writer
     bodies = { "/array" => [200, {}, ["a"]], "/each" => [301, {}, Enumerator.new { |to| to << "a" }],
                "/call" => [404, {}, lambda(&:close)] }
     found = metrics_of(->(env) { bodies.fetch(env["PATH_INFO"]) }) do
@@ -76,7 +76,7 @@ class MetricsTest < Minitest::Test
     end
   end
 
-  def test_who_does_not_offload_tells_of_no_threads_for_it
+  def test_a_server_without_offload_has_no_offload_metrics
     skip "it is on for the whole process (HEDDLE_TEST_PROTECT)" if Heddle.enabled.include?(:offload)
 
     assert_nil metrics_of(text, protect: []) { get("/") }["heddle_offload_threads"]&.fetch({ "worker" => "0" }, nil)
@@ -154,7 +154,7 @@ class MetricsTest < Minitest::Test
     assert_empty found["heddle_fibers"]
   end
 
-  def test_of_a_worker_and_the_one_that_replaces_it_the_newer_one_is_told
+  def test_a_replaced_worker_is_left_out_beside_its_successor
     # The clock was put back meanwhile.
     workers = [{ index: 0, state: "ending", started: 2.0, uptime: 60.0, fibers: 9 },
                { index: 0, state: "running", started: 1.0, uptime: 6.0, fibers: 5 }]
@@ -163,7 +163,7 @@ class MetricsTest < Minitest::Test
     assert_equal({ { "worker" => "0" } => 5.0 }, found["heddle_fibers"])
   end
 
-  def test_pools_are_told_of_as_far_as_their_library_counts
+  def test_pool_metrics_are_as_complete_as_their_librarys_counters
     pools = [{ pool: "things", library: "heddle", limit: 5, size: 3, busy: 2, idle: 1, waiting: 4, created: 3, waits: 9,
                wait_seconds: 1.5, closed: { idle: 1, age: 0 } },
              { pool: "primary writing", library: "active_record", limit: 5, size: 1, busy: 1, idle: 0, waiting: 0 }]
@@ -222,7 +222,7 @@ class MetricsTest < Minitest::Test
     assert_equal [1, 1, before + 3, 6, 0, 0, 0], counts
   end
 
-  def test_what_the_master_publishes_for_others_is_counted_too
+  def test_messages_published_through_the_master_are_counted
     found = PrometheusText.parse(Heddle::Server::Metrics.new(workers: [{ index: 0, pubsub_published: 1 }],
                                                              master: { pubsub_published: 2 }).to_s)
 

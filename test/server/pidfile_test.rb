@@ -13,7 +13,7 @@ class PidfileTest < Minitest::Test
 
   def path(name = "server.pid") = File.join(@folder, name)
 
-  def test_it_names_the_process_until_it_is_removed
+  def test_a_pidfile_names_the_process_until_it_is_removed
     pidfile = Pidfile.new(path("pids/server.pid"))
     pidfile.write
 
@@ -23,7 +23,7 @@ class PidfileTest < Minitest::Test
     refute_path_exists pidfile.path
   end
 
-  def test_that_of_another_process_stays
+  def test_a_pidfile_of_another_process_is_kept
     File.write(path, "1\n")
     Pidfile.new(path).remove
 

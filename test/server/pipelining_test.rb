@@ -98,7 +98,7 @@ class ServerPipeliningTest < Minitest::Test
     end
   end
 
-  def test_what_follows_connection_close_is_not_served
+  def test_requests_after_connection_close_are_not_served
     called = 0
     app = ->(env) { (called += 1) && ECHO.call(env) }
     requests = Array.new(40) { |i| request("/#{i}", i.even? ? "GET" : "chunked") }
@@ -168,7 +168,7 @@ class ServerPipeliningTest < Minitest::Test
   end
 
   # No other protocol begins where an application does not take it: the requests that follow are served.
-  def test_an_upgrade_that_nobody_takes_changes_nothing
+  def test_an_unhandled_upgrade_changes_nothing
     fields = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
     serving(ECHO, lint: false) do
       send_ahead(request("/1") + request("/2", "length", fields) + request("/3")) do |socket|

@@ -20,7 +20,7 @@ class ProcessLimitTest < Minitest::Test
     assert_kind_of Errno::EAGAIN, error
   end
 
-  def test_what_the_forked_process_does_is_its_own
+  def test_forking_passes_on_the_childs_exit_status
     assert_equal 4, Process.wait2(Limit.forking { fork { exit!(4) } }).last.exitstatus
   end
 

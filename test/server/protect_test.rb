@@ -41,7 +41,7 @@ class ProtectTest < Minitest::Test
     assert_equal @on_before, Heddle.enabled
   end
 
-  def test_a_library_whose_waits_must_not_be_offloaded_is_a_mistake_that_is_told
+  def test_a_library_that_must_not_be_offloaded_is_rejected
     configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], offload_libc: ["sqlite3_native"])
     error = assert_raises(Heddle::Server::BootError) { Heddle::Server.new(configuration).run(->(_) { [200, {}, []] }) }
 

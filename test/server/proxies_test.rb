@@ -43,7 +43,7 @@ class ServerProxiesTest < Minitest::Test
     end
   end
 
-  def test_what_others_say_is_dropped
+  def test_forwarding_fields_of_untrusted_clients_are_removed
     serving(telling, trusted_proxies: ["192.0.2.0/24"]) do
       env = ask("X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: https", "Forwarded: proto=https",
                 "X-Forwarded-Host: evil", "X-Forwarded-Port: 1", "X-Real-IP: 1.2.3.4", "Client-IP: 1.2.3.4",
@@ -121,7 +121,7 @@ class ServerProxiesTest < Minitest::Test
     end
   end
 
-  def test_what_the_client_behind_the_proxy_says_is_its_own
+  def test_forwarding_fields_of_a_client_behind_the_proxy_protocol_are_removed
     proxied do
       line = "PROXY TCP4 192.0.2.9 198.51.100.1 4321 80\r\n"
 
@@ -144,7 +144,7 @@ class ServerProxiesTest < Minitest::Test
     end
   end
 
-  def test_without_the_header_the_answer_says_what_is_missing
+  def test_a_missing_proxy_header_gets_an_error_that_names_it
     proxied do
       assert_match(%r{\AHTTP/1.1 400 .*header of the PROXY protocol}m, exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
       assert_match(%r{\AHTTP/1.1 400 }, exchange("PROXY TCP9 1 2 3 4\r\n"))

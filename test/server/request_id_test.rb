@@ -33,7 +33,7 @@ class RequestIdTest < Minitest::Test
     assert_equal ["a-1"], @seen
   end
 
-  def test_what_is_no_name_is_replaced
+  def test_an_invalid_id_is_replaced
     serving(app, lint: false, request_id: true) do
       ["a b", "\"", "x" * 201, "a\u00e9", ""].each do |name|
         assert_match UUID, get("/", "x-request-id" => name)["x-request-id"], name
@@ -41,7 +41,7 @@ class RequestIdTest < Minitest::Test
     end
   end
 
-  def test_others_name_nothing
+  def test_ids_of_untrusted_clients_are_replaced
     answer = nil
     serving(app, lint: false, request_id: true, trusted_proxies: []) { answer = get("/", "x-request-id" => "a-1") }
 
@@ -49,7 +49,7 @@ class RequestIdTest < Minitest::Test
     assert_equal [answer["x-request-id"]], @seen
   end
 
-  def test_it_is_the_proxy_that_names_it_on_whose_behalf_ever
+  def test_an_id_of_a_trusted_proxy_is_kept_for_any_client
     serving(app, lint: false, request_id: true) do
       assert_equal "a-1", get("/", "x-request-id" => "a-1", "x-forwarded-for" => "192.0.2.1")["x-request-id"]
     end

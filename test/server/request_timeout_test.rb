@@ -7,7 +7,7 @@ require_relative "server_helpers"
 class RequestTimeoutTest < Minitest::Test
   include ServerHelpers
 
-  def test_a_request_that_waits_for_too_long_is_answered_with_503_and_told
+  def test_a_request_that_waits_too_long_gets_503_and_is_logged
     cleaned_up = nil
     app = lambda do |env|
       sleep if env["PATH_INFO"] == "/slow"
@@ -25,7 +25,7 @@ class RequestTimeoutTest < Minitest::Test
     assert_match(%r{GET /slow was given up after 0.05 s, in #{__FILE__}:\d+:in}, output.string)
   end
 
-  def test_others_notice_nothing
+  def test_other_requests_are_not_affected_by_a_timeout
     gate = Thread::Queue.new
     app = lambda do |env|
       env["PATH_INFO"] == "/slow" ? sleep : gate.pop
@@ -70,7 +70,7 @@ class RequestTimeoutTest < Minitest::Test
     serving(->(_) { [200, {}, body] }, request_timeout: 0.05) { assert_equal "late", get("/").body }
   end
 
-  def test_it_is_refused_where_nothing_can_end_a_request
+  def test_request_timeout_is_rejected_in_modes_that_can_not_cancel
     error = assert_raises(Heddle::Server::ConfigurationError) do
       Heddle::Server::Configuration.new(mode: :thread, request_timeout: 1)
     end

@@ -19,7 +19,7 @@ class ServerRunningRequestsTest < Minitest::Test
     assert_equal "GET /1 for 1.0 s, GET /0 for 0.0 s", list(2)
   end
 
-  def test_there_may_be_none
+  def test_an_empty_list_gives_nil
     assert_nil list(0)
   end
 end

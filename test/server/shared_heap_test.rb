@@ -26,7 +26,7 @@ class SharedHeapTest < Minitest::Test
     assert_equal 1, compactions(100, 110, 50)
   end
 
-  def test_there_is_a_most
+  def test_the_number_of_compactions_is_limited
     assert_equal 8, compactions(*(0..20).map { |count| 1_000_000 >> count })
   end
 
@@ -47,7 +47,7 @@ class SharedHeapTest < Minitest::Test
     puts pages.call
   RUBY
 
-  def test_one_more_compaction_would_gain_little
+  def test_compaction_stops_when_it_gains_little
     out, status = Open3.capture2e(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", SCRIPT)
     assert_predicate status, :success?, out
     fragmented, packed, later = out.split.map(&:to_i)

@@ -18,7 +18,7 @@ class SlowestTest < Minitest::Test
     engine.slowest
   end
 
-  def test_a_slow_answer_is_told_with_its_request_time_and_status
+  def test_a_slow_response_is_listed_with_request_time_and_status
     app = lambda do |env|
       sleep 0.05 if env["PATH_INFO"] == "/slow"
       [env["PATH_INFO"] == "/slow" ? 404 : 200, {}, ["a"]]

@@ -18,7 +18,7 @@ class StallReportTest < Minitest::Test
     Heddle::Stalls.reset
   end
 
-  def test_a_request_that_holds_rubys_lock_in_native_code_is_told_and_counted
+  def test_a_request_that_holds_the_gvl_in_native_code_is_logged_and_counted
     app = lambda do |env|
       NativeCalls.hold(LONG) if env["PATH_INFO"].start_with?("/reports")
       [200, {}, ["done"]]
@@ -40,7 +40,7 @@ class StallReportTest < Minitest::Test
                  output.string)
   end
 
-  def test_a_task_that_a_request_has_started_is_told_with_the_request
+  def test_a_stall_of_a_requests_task_is_logged_with_the_request
     serving(->(_) { [200, {}, [Heddle.async { Heddle.async { NativeCalls.hold(LONG) }.wait }.wait.to_s]] }) do
       get("/tasks")
     end
@@ -48,7 +48,7 @@ class StallReportTest < Minitest::Test
     assert_includes held.map(&:request), "GET /tasks"
   end
 
-  def test_what_goes_on_after_its_request_is_nobodys
+  def test_a_stall_after_the_request_has_ended_has_no_request
     go = Thread::Queue.new
     gone = Thread::Queue.new
     app = lambda do |_|

@@ -51,7 +51,7 @@ class StopTest < Minitest::Test
     assert_match(/stopping with 1 request unanswered after 0.1 s/, output.string)
   end
 
-  def test_an_upload_that_takes_too_long_is_told_of
+  def test_an_upload_cut_off_by_the_stop_is_logged
     start(held, stop_timeout: 0.4)
     upload = connect
     upload.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n")

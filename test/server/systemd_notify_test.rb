@@ -24,7 +24,7 @@ class SystemdNotifyTest < Minitest::Test
 
   def notify(**more) = Notify.new({ "NOTIFY_SOCKET" => @path }.merge(more.transform_keys(&:to_s)))
 
-  def test_each_step_is_told
+  def test_each_state_is_sent_to_systemd
     one = notify
 
     assert one.ready("serving on\nhttp://localhost")

@@ -40,7 +40,7 @@ class TimelineTest < Minitest::Test
     assert_in_delta 0.02, lags(0.1).last
   end
 
-  def test_one_long_turn_covers_all_that_it_held_up
+  def test_a_long_tick_fills_all_steps_that_it_blocked
     note(0)
     note(1.0, 0.9)
 
@@ -61,7 +61,7 @@ class TimelineTest < Minitest::Test
     assert_equal 5, lags(1.1).last(5).count { |lag| (lag - 1.0).abs < 0.001 }
   end
 
-  def test_it_is_bounded_whatever_happens
+  def test_the_timeline_is_bounded
     2_000.times { |i| note(i * 0.1, 0.001) }
     note(400.0, 100.0)
 

@@ -38,7 +38,7 @@ class TLSClientsTest < Minitest::Test
     client&.close
   end
 
-  def test_who_shows_none_is_not_let_in_where_one_is_required
+  def test_a_client_without_a_certificate_is_rejected_when_one_is_required
     serving_verified("required") do
       assert_nil ask
       assert_nil ask(max_version: OpenSSL::SSL::TLS1_2_VERSION)
@@ -47,7 +47,7 @@ class TLSClientsTest < Minitest::Test
     end
   end
 
-  def test_who_shows_none_is_let_in_where_it_is_optional_and_the_application_knows
+  def test_a_client_without_a_certificate_is_accepted_when_it_is_optional
     serving_verified("optional") do
       assert_match(/\[\[\["SSL_CLIENT_VERIFY", "NONE"\]\], nil\]\z/, ask)
       assert_match(/SUCCESS/, ask(@ours))
@@ -60,11 +60,11 @@ class TLSClientsTest < Minitest::Test
     end
   end
 
-  def test_one_that_has_expired_is_refused
+  def test_an_expired_client_certificate_is_rejected
     serving_verified("required") { assert_nil ask(TestCertificates.make("old", ca: @ca, life: -60)) }
   end
 
-  def test_the_application_is_told_who_it_is
+  def test_the_application_gets_the_clients_certificate
     serving_verified("required") do
       answer = ask(@ours)
 
@@ -102,7 +102,7 @@ class TLSClientsTest < Minitest::Test
     refute_nil asking
   end
 
-  def test_where_nobody_is_asked_nothing_is_told
+  def test_no_certificate_is_passed_on_when_none_is_requested
     serving_tls(app) { assert_match(/\[\[\], nil\]\z/, ask(@ours)) }
   end
 
@@ -124,7 +124,7 @@ class TLSClientsTest < Minitest::Test
     end
   end
 
-  def test_mistakes_are_told_in_one_sentence
+  def test_wrong_settings_are_reported_in_one_sentence
     nothing = File.join(@folder, "nothing.pem").tap { |path| File.write(path, "nothing") }
     {
       "verify=required" => /verify needs a file of CA certificates: name it with --tls-ca/,

@@ -64,7 +64,7 @@ class TLSSettingsTest < Minitest::Test
                  refused(environment: "production"))
   end
 
-  def test_each_mistake_is_told_in_one_sentence
+  def test_each_wrong_setting_is_reported_in_one_sentence
     other = TestCertificates.write(@folder, "other", TestCertificates.make("other"))[1]
     encrypted = file("encrypted.key", OpenSSL::PKey.read(File.read(@key)).private_to_pem("AES-256-CBC", "secret"))
     nothing = file("nothing.pem", "nothing")
@@ -86,7 +86,7 @@ class TLSSettingsTest < Minitest::Test
     end
   end
 
-  def test_an_expired_certificate_is_told_of
+  def test_an_expired_certificate_is_reported
     paths = TestCertificates.write(@folder, "old", TestCertificates.make("localhost", life: -60))
     serving(text, bind: ["tls://127.0.0.1:0?cert=#{paths[0]}&key=#{paths[1]}"]) { nil }
 

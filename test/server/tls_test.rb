@@ -11,7 +11,7 @@ class ServerTLSTest < Minitest::Test
   # Many records, and more than the buffers of two sockets hold.
   LARGE = ("0123456789abcdef" * 65_536 * 12).freeze
 
-  def test_a_request_is_answered_and_the_application_knows_that_it_was_private
+  def test_a_request_over_tls_has_the_https_scheme
     seen = nil
     app = lambda do |env|
       seen = env.slice("rack.url_scheme", "HTTPS", "REMOTE_ADDR", "SERVER_PORT")
@@ -161,7 +161,7 @@ class ServerTLSTest < Minitest::Test
     nil
   end
 
-  def test_a_plain_request_is_told_what_is_missing
+  def test_a_plain_request_to_a_tls_port_gets_an_error_that_names_tls
     serving_tls(text) do
       answer = exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 
@@ -170,7 +170,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_what_is_no_handshake_is_closed
+  def test_a_connection_with_an_invalid_handshake_is_closed
     serving_tls(text) do
       ["\x16\x03\x01\x00\x05hello".b, "\x00".b * 40, "hello".b].each do |bytes|
         answer = begin
@@ -204,7 +204,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_the_end_of_an_answer_is_told_and_a_cut_one_is_not
+  def test_a_complete_response_has_close_notify_and_a_cut_one_has_none
     body = Enumerator.new do |out|
       out << "beginning"
       raise "half-way"

@@ -46,7 +46,7 @@ class WebSocketBroadcastTest < Minitest::Test
     end
   end
 
-  def test_a_handler_is_told_that_a_broadcast_has_left
+  def test_a_handler_is_called_when_a_broadcast_is_sent
     handler = Class.new(Room) { def on_drained(client) = @calls << [:drained, client.pending] }.new
     serving(upgrading(handler), lint: false, websocket_ping: 3_600) do # a ping drains, too
       client = dial

@@ -140,7 +140,7 @@ class WebSocketConnectTest < Minitest::Test
     end
   end
 
-  def test_a_server_that_leaves_without_a_word_ends_the_socket
+  def test_a_server_that_disappears_ends_the_socket
     socket = answering(UPGRADE, &:close)
 
     assert_nil socket.read(timeout: PATIENCE)

@@ -77,7 +77,7 @@ class WebSocketDeflateTest < Minitest::Test
     end
   end
 
-  def test_it_is_off_by_default
+  def test_compression_is_off_by_default
     serving(upgrading(Echo.new), lint: false) do
       client = offering
       client.text(LONG)

@@ -33,7 +33,7 @@ class WebSocketTest < Minitest::Test
   end
 
   # It waits for the end of the tick, and longer for a client that does not read.
-  def test_a_frame_leaves_as_it_was_when_it_was_written
+  def test_a_frame_is_sent_as_it_was_when_written
     handler = Class.new(Echo) do
       def on_message(client, _)
         frame = Heddle::HTTP::WebSocket::Codec.frame(2, "x" * 20_000, nil)
@@ -102,7 +102,7 @@ class WebSocketTest < Minitest::Test
     end
   end
 
-  def test_a_client_that_vanishes_is_told_to_the_handler
+  def test_the_handler_is_called_when_a_client_disappears
     handler = Echo.new
     serving(upgrading(handler), lint: false) do
       dial.io.close
@@ -282,7 +282,7 @@ class WebSocketTest < Minitest::Test
     end
   end
 
-  def test_a_handler_is_told_when_everything_has_left
+  def test_a_handler_is_called_when_all_output_is_sent
     handler = Class.new(Echo) { def on_drained(client) = @calls << [:drained, client.pending] }.new
     serving(upgrading(handler), lint: false) do
       client = dial
@@ -423,7 +423,7 @@ class WebSocketTest < Minitest::Test
     end
   end
 
-  def test_a_handler_hears_of_lost_messages
+  def test_a_handler_is_called_for_lost_messages
     handler = Class.new(Echo) do
       def on_open(client) = %w[a b].each { |topic| client.subscribe(topic, since: "unknown:1") }
 

@@ -55,7 +55,7 @@ class WebSocketTurnsTest < Minitest::Test
     end
   end
 
-  def test_lost_messages_of_a_topic_that_is_no_longer_subscribed_are_not_told
+  def test_lost_messages_of_an_unsubscribed_topic_are_not_reported
     handler = Class.new(Echo) do
       def on_open(client)
         client.subscribe("a", since: "unknown:1")
@@ -123,7 +123,7 @@ class WebSocketTurnsTest < Minitest::Test
     end
   end
 
-  def test_a_handler_that_waits_for_its_output_is_told_that_all_has_left
+  def test_a_handler_that_waits_for_its_output_is_called_when_all_is_sent
     skip "a thread is no fiber" if mode_under_test[:mode] == :thread
     handler = Class.new(Echo) do
       def on_message(client, message)

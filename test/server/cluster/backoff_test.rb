@@ -11,7 +11,7 @@ class ClusterBackoffTest < Minitest::Test
     assert_in_delta 130.0, backoff.retry_at
   end
 
-  def test_what_has_lasted_is_forgiven
+  def test_a_long_run_resets_the_backoff
     backoff = Heddle::Server::Cluster::Backoff.new
     3.times { backoff.record_failure(100.0, 1) }
 

@@ -12,7 +12,7 @@ class ClusterBootTest < Minitest::Test
     Open3.capture2e(*command, chdir: @folder, stdin_data: "")
   end
 
-  def test_it_says_where_and_by_how_many_workers
+  def test_the_boot_line_names_addresses_and_number_of_workers
     serve
     wait_for("Ctrl-C stops it")
 
@@ -20,7 +20,7 @@ class ClusterBootTest < Minitest::Test
     assert_match(/^Mode \w+: 2 workers, each with /, served.output)
   end
 
-  def test_an_application_that_can_not_be_loaded_is_told_once_and_ends_it_all
+  def test_an_application_that_can_not_be_loaded_is_reported_once_and_ends_the_server
     { "run ->(env) {" => /\Aheddle: config\.ru can't be loaded, it has a syntax error:/,
       "raise 'no key'" => /\Aheddle: config\.ru can't be loaded:\n  RuntimeError: no key\n/,
       "exit 3" => /\Aheddle: the application ended the process while it was loaded, with status 3 \(config\.ru:1\)\n\z/,
@@ -51,7 +51,7 @@ class ClusterBootTest < Minitest::Test
   end
 
   # As under `ulimit -u` or a container's pids.max.
-  def test_a_thread_that_can_not_be_made_is_told_with_what_to_raise_and_without_a_backtrace
+  def test_a_failed_thread_creation_is_reported_with_the_limit_to_raise_and_no_backtrace
     refuse = "def Thread.new(*) = raise(ThreadError, \"can't create Thread: Resource temporarily unavailable\")\n"
     [["worker_boot { #{refuse.chomp} }\n", [], /worker \d failed: can't create Thread: the system allows .* pids\.max/],
      [refuse, %w[-w 0], /\Aheddle: can't create Thread: the system allows .* pids\.max/]].each do |hook, flags, message|
@@ -64,7 +64,7 @@ class ClusterBootTest < Minitest::Test
     end
   end
 
-  def test_a_worker_that_can_not_be_forked_is_told_with_what_to_raise
+  def test_a_failed_fork_is_reported_with_the_limit_to_raise
     write("config/heddle.rb", <<~RUBY)
       before_worker_fork do
         def Process.fork = raise(Errno::EAGAIN, "fork(2)")
@@ -77,7 +77,7 @@ class ClusterBootTest < Minitest::Test
     assert_match(/could not be forked: fork\(2\): the system allows .* pids\.max/, output)
   end
 
-  def test_a_port_that_is_taken_is_told_before_the_application_is_loaded
+  def test_a_port_in_use_is_reported_before_the_application_is_loaded
     taken = TCPServer.new("127.0.0.1", 0)
     write("config.ru", "puts 'loaded'\n#{APP}")
     output, status = boot("-p", taken.local_address.ip_port.to_s)
@@ -138,7 +138,7 @@ class ClusterBootTest < Minitest::Test
   end
 
   # NoMemoryError is not a StandardError.
-  def test_a_hook_of_the_mold_may_fail_by_anything_and_is_told_without_a_backtrace
+  def test_any_exception_of_a_mold_hook_is_reported_without_a_backtrace
     raising = "raise NoMemoryError, \"no \\xFF\""
     { "before_mold" => /\Aheddle: a hook failed: NoMemoryError: no \\xFF \(/,
       "after_mold" => /\Aheddle: a hook failed: NoMemoryError: no \\xFF \(/,
@@ -163,7 +163,7 @@ class ClusterBootTest < Minitest::Test
     assert_equal "", served.get("/").body, "each worker has loaded these"
   end
 
-  def test_one_worker_is_a_process_of_its_own_in_production_only
+  def test_a_single_worker_is_forked_in_production_only
     { "development" => true, "production" => false }.each do |environment, same|
       serve(workers: 1, environment: { "RACK_ENV" => environment })
 

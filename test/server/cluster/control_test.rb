@@ -66,7 +66,7 @@ class ClusterControlTest < Minitest::Test
     signal("CONT", stuck) if stuck
   end
 
-  def test_what_a_killed_master_leaves_behind_is_removed_by_the_next_one
+  def test_files_of_a_killed_master_are_removed_by_the_next_one
     FileUtils.mkdir(path("temporary"))
     left = -> { Dir.children(path("temporary")).grep(/\Aheddle-workers-/) }
     environment = { "RACK_ENV" => "production", "TMPDIR" => path("temporary") }

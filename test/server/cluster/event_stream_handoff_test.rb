@@ -103,7 +103,7 @@ class ClusterEventStreamHandoffTest < Minitest::Test
     assert_equal "2", listen("Last-Event-ID: #{last["id"]}\r\n", path: "/stays").event["data"]
   end
 
-  def test_over_tls_clients_are_told_to_come_back_and_miss_nothing
+  def test_clients_over_tls_reconnect_and_miss_no_message
     certificate, key = TestCertificates.write(@folder, "site", TestCertificates.make("localhost", "127.0.0.1"))
     command = [*ServedProcess::HEDDLE, "serve", "-w", "2", "-b", "tls://127.0.0.1:0", "--tls-cert", certificate,
                "--tls-key", key, "-b", "tcp://127.0.0.1:0"]
@@ -126,7 +126,7 @@ class ClusterEventStreamHandoffTest < Minitest::Test
     assert_equal %w[1 2 3], ([last] + Array.new(2) { again.event }).map { |event| event["data"] }
   end
 
-  def test_over_http2_clients_are_told_to_come_back_and_miss_nothing
+  def test_clients_over_http2_reconnect_and_miss_no_message
     serve
     first = listen_over_http2
     position = first.readpartial(200)[/^id: (.*)$/, 1]

@@ -21,13 +21,13 @@ class ClusterFleetTest < Minitest::Test
     assert_equal ["2 workers instead of 3: restart the server (USR2) for more"], @notices
   end
 
-  def test_nobody_is_started_while_there_is_no_mold
+  def test_no_worker_is_started_without_a_mold
     assert_nil @fleet.start(0)
     assert_nil @fleet.start_missing
     assert_empty @fleet.workers
   end
 
-  def test_nobody_is_started_while_the_mold_loads
+  def test_no_worker_is_started_while_the_mold_loads
     @fleet.mold = Cluster::MoldHandle.new(pid: 1, channel: nil, generation: 1, configuration: nil, now: 0.0)
 
     assert_nil @fleet.start(0)

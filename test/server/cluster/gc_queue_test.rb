@@ -38,14 +38,14 @@ class GCQueueTest < Minitest::Test
     assert_equal [%w[collect_garbage], %w[collect_garbage]], [@first.messages, @second.messages]
   end
 
-  def test_a_worker_that_ends_gives_its_turn_to_the_next
+  def test_a_worker_that_ends_lets_the_next_one_collect
     @first.serving = false
     @turns.start_next
 
     assert_equal %w[collect_garbage], @second.messages
   end
 
-  def test_a_worker_that_ended_while_it_waited_has_no_turn
+  def test_a_worker_that_ended_while_it_waited_is_skipped
     @second.serving = false
     @turns.finish(@first)
     @turns.start_next

@@ -127,7 +127,7 @@ class ClusterHandoffTest < Minitest::Test
     end
   end
 
-  def test_what_was_read_of_a_request_goes_along
+  def test_received_bytes_of_a_request_are_handed_off_with_its_connection
     serve_app
     blocker, witness, head, body = neighbours(4)
     head.socket.write("GET /ec")
@@ -207,7 +207,7 @@ class ClusterHandoffTest < Minitest::Test
     blocker.hear
   end
 
-  def test_what_can_not_go_is_answered_later
+  def test_a_chunked_request_begun_on_a_stuck_worker_is_answered_later
     serve_app
     blocker, witness, chunks = neighbours(3)
     chunks.socket.write("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
@@ -221,7 +221,7 @@ class ClusterHandoffTest < Minitest::Test
     assert_equal "abcdef", chunks.hear.last
   end
 
-  def test_where_all_are_held_up_everybody_waits_and_is_answered
+  def test_all_requests_wait_and_are_answered_when_every_worker_is_stuck
     serve_app
     clients_of_both(2)
     first, second = @clients.values.map(&:shift)

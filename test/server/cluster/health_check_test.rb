@@ -59,7 +59,7 @@ class ClusterHealthCheckTest < Minitest::Test
     assert_equal [%w[ping ping]] * 2, @fleet.workers.map(&:said)
   end
 
-  def test_nobody_is_pinged_or_killed_without_a_timeout
+  def test_no_worker_is_pinged_or_killed_without_a_timeout
     watched = watch(worker_timeout: 0)
     look(watched, 10_000.0)
 
@@ -80,7 +80,7 @@ class ClusterHealthCheckTest < Minitest::Test
     assert_equal [["KILL"], []], [silent.signals, other.signals]
   end
 
-  def test_one_that_boots_has_a_minute_at_least
+  def test_a_booting_worker_has_at_least_a_minute
     watched = watch(worker_timeout: 5)
     worker = @fleet.workers.first
     @fleet.workers.last.last_message_at = 60.0
@@ -93,7 +93,7 @@ class ClusterHealthCheckTest < Minitest::Test
     assert_equal ["worker 0 (pid 1000) has not become ready for 61 s: it is killed"], @lines
   end
 
-  def test_one_that_says_nothing_is_killed_all_the_same
+  def test_a_stuck_worker_that_reports_no_requests_is_killed
     watched = watch(worker_timeout: 60)
     look(watched, 61.0)
     look(watched, 62.0)
@@ -102,7 +102,7 @@ class ClusterHealthCheckTest < Minitest::Test
     assert_equal 2, @lines.size
   end
 
-  def test_one_that_does_not_end_in_time_is_killed
+  def test_a_worker_that_does_not_end_in_time_is_killed
     watched = watch
     worker = @fleet.workers.first
     worker.state = :ending
@@ -113,7 +113,7 @@ class ClusterHealthCheckTest < Minitest::Test
     assert_equal ["worker 0 (pid 1000) has not ended in time: it is killed"], @lines
   end
 
-  def test_one_that_uses_too_much_memory_stays_while_nobody_can_be_started
+  def test_a_worker_over_its_memory_limit_stays_while_no_other_can_be_started
     watched = watch(memory: { 1000 => 900 << 20 }, worker_memory_limit: 600 << 20)
     @fleet.define_singleton_method(:start) { |*, **| nil }
     look(watched, 0.0)
@@ -121,7 +121,7 @@ class ClusterHealthCheckTest < Minitest::Test
     assert_empty @lines
   end
 
-  def test_one_that_uses_too_much_memory_is_replaced_one_at_a_time
+  def test_workers_over_their_memory_limit_are_replaced_one_at_a_time
     watched = watch(memory: { 1000 => 900 << 20, 1001 => 900 << 20 }, worker_memory_limit: 600 << 20)
     look(watched, 0.0)
 

@@ -40,7 +40,7 @@ class ClusterLiveFallbackTest < Minitest::Test
 
   def patch = JSON.parse(@stream.event.fetch("data"))
 
-  def test_a_message_that_comes_to_another_worker_reaches_the_page
+  def test_a_message_sent_to_another_worker_reaches_the_page
     serve
     socket = TCPSocket.new(served.uri.host, served.uri.port)
     @stream = EventStreamClient.new(socket, "/live", "Accept: text/event-stream\r\n")

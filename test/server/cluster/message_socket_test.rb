@@ -39,7 +39,7 @@ class ClusterMessageSocketTest < Minitest::Test
     reader.close
   end
 
-  def test_what_is_longer_than_the_other_end_takes_is_not_said
+  def test_a_message_over_the_size_limit_is_not_sent
     refute @one.send_message("a", text: "é" * 70_000)
     assert @one.send_message("b")
 
@@ -50,7 +50,7 @@ class ClusterMessageSocketTest < Minitest::Test
   MALFORMED = ["not json", "[", "null", "7", "{}", "[]", '["answer"]', '["answer", null]', '["a", {}, 1]', "[1, {}]",
                "[\"a\", {\"b\": \"\xFF\"}]", "\0" * 100, "[" * 1_000].freeze
 
-  def test_what_is_no_message_is_refused_and_the_next_one_is_heard
+  def test_a_malformed_message_raises_and_the_next_one_is_received
     MALFORMED.each do |text|
       @one.io.send(text, 0)
 
@@ -61,7 +61,7 @@ class ClusterMessageSocketTest < Minitest::Test
     assert_equal "b", @other.receive.what
   end
 
-  def test_what_is_no_message_is_passed_over_by_who_waits
+  def test_wait_skips_malformed_messages
     MALFORMED.each { |text| @one.io.send(text, 0) }
     @one.send_message("b")
 
@@ -79,14 +79,14 @@ class ClusterMessageSocketTest < Minitest::Test
     assert_equal "1", message.fetch("slot", String)
   end
 
-  def test_nobody_is_there_any_more
+  def test_a_closed_peer_is_detected_by_receive_and_send
     @one.close
 
     assert_nil @other.receive
     refute @other.send_message("hello?")
   end
 
-  def test_who_does_not_hear_holds_up_nobody
+  def test_sending_to_a_peer_that_does_not_read_returns_false
     10_000.times { break unless @one.send_message("x" * 1_000) }
 
     refute @one.send_message("x" * 1_000)

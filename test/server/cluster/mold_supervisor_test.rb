@@ -45,13 +45,13 @@ class ClusterMoldSupervisorTest < Minitest::Test
 
   def notice(text) = @lines << text
 
-  def test_at_the_start_it_is_a_mistake_that_is_told
+  def test_a_failed_fork_of_the_first_mold_raises_a_boot_error
     error = assert_raises(Heddle::Server::BootError) { @mold_supervisor.load_first }
 
     assert_match(/can't be forked: .*fork\(2\)/, error.message)
   end
 
-  def test_a_reload_is_told_not_to_take_place
+  def test_a_failed_fork_at_a_reload_is_logged_and_reported_to_systemd
     @mold_supervisor.reload
 
     assert_match(/\Anot reloaded: .*fork\(2\); the workers go on as they are\z/, @lines.first)
@@ -59,7 +59,7 @@ class ClusterMoldSupervisorTest < Minitest::Test
     assert_match(/fork\(2\)\z/, @systemd.heard.last)
   end
 
-  def test_in_place_of_one_that_died_it_is_tried_again_and_again
+  def test_a_failed_fork_after_a_molds_death_is_retried_with_backoff
     channel, = Cluster::MessageSocket.pair.each(&:close)
     mold = Cluster::MoldHandle.new(pid: 1, channel:, generation: 1, configuration: nil, now: 0.0)
     mold.state = :ready

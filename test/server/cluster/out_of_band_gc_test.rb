@@ -44,7 +44,7 @@ class ClusterOutOfBandGCTest < Minitest::Test
       wait_until("no major collection has run") { served.get("/churn")["x-major"] != "0" }
     end
   else
-    def test_a_ruby_that_decides_alone_is_told_at_the_start
+    def test_a_ruby_without_out_of_band_gc_is_reported_at_boot
       error = assert_raises(RuntimeError) { serve("--out-of-band-gc") }
 
       assert_match(/out_of_band_gc \(--out-of-band-gc\) needs Ruby 3.4 or newer/, error.message)

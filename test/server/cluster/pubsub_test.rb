@@ -108,7 +108,7 @@ class ClusterPubSubTest < Minitest::Test
     wait_until { !alive?(@master) } if @master
   end
 
-  def test_what_is_kept_is_configured
+  def test_the_size_of_the_history_is_configured
     serve("--control", "unix:control.sock", "--pubsub-history", "2", "--pubsub-memory", "64k")
     positions = Array.new(4) { |i| publish(i) }
 

@@ -43,7 +43,7 @@ class ClusterReforkTest < Minitest::Test
     assert_stripped molds.first
   end
 
-  def test_the_new_mold_replaces_workers_and_gives_way_to_a_reload
+  def test_the_new_mold_replaces_workers_and_is_replaced_by_a_reload
     serve("--refork-after", "5", "--control", "unix:control.sock")
     wait_until("there is no refork") { served.get("/") && said("reforked: 2 workers serve").positive? }
     warm = served.get("/")["x-served-by"].split.first
@@ -62,7 +62,7 @@ class ClusterReforkTest < Minitest::Test
   end
 
   # The worker that was to become the mold has requests that outlast its time.
-  def test_a_worker_that_can_not_be_drained_leaves_all_as_it_was
+  def test_a_worker_that_can_not_be_drained_cancels_the_refork
     serve("--refork-after", "5", "--stop-timeout", "1")
     first = workers
     held = Array.new(8) { ask("/hold") }
@@ -76,7 +76,7 @@ class ClusterReforkTest < Minitest::Test
     held&.each(&:close)
   end
 
-  def test_a_server_that_stops_meanwhile_stops
+  def test_a_server_stops_during_a_refork
     serve("--refork-after", "5", "--stop-timeout", "600", "--control", "unix:control.sock")
     held = Array.new(2) { ask("/hold") }
     wait_until("no worker leaves") { served.get("/") && leaving? }

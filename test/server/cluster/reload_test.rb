@@ -15,7 +15,7 @@ class ClusterReloadTest < Minitest::Test
 
   def molds = File.readlines(path("molds")).map(&:to_i)
 
-  def test_twenty_reloads_under_load_fail_not_one_request
+  def test_no_request_fails_in_twenty_reloads_under_load
     serve
     load = self.load
     load.wait_for(50)
@@ -105,7 +105,7 @@ class ClusterReloadTest < Minitest::Test
     assert_match(/connection: close.*code 1\z/m, held.read)
   end
 
-  def test_is_over_only_when_nobody_would_answer_with_the_old_code
+  def test_a_reload_ends_only_when_no_worker_of_the_old_code_accepts
     write("config.ru", APP.sub("Fiber.blocking { sleep 1 }", 'Fiber.blocking { sleep 0.01 until File.exist?("go") }'))
     serve("--control", "unix:control.sock", workers: 1)
     held = ask("/block")
@@ -136,7 +136,7 @@ class ClusterReloadTest < Minitest::Test
     assert_equal "code 2", served.get("/").body
   end
 
-  def test_a_configuration_with_a_mistake_changes_nothing_either
+  def test_a_reload_of_a_wrong_configuration_changes_nothing
     write("config/heddle.rb", "stop_timeout 5\n")
     serve
     write("config/heddle.rb", "stop_timeot 5\n")
@@ -147,7 +147,7 @@ class ClusterReloadTest < Minitest::Test
     assert_equal "200", served.get("/").code
   end
 
-  def test_what_takes_more_than_a_reload_is_told
+  def test_changes_that_need_a_restart_are_reported_at_a_reload
     write("config/heddle.rb", "stop_timeout 5\nbacklog 64\n")
     serve
     write("config/heddle.rb", "stop_timeout 6\nbacklog 65\n")
@@ -157,7 +157,7 @@ class ClusterReloadTest < Minitest::Test
     assert_match(/backlog changed: that takes a new master: heddle restart, or USR2$/, served.output)
   end
 
-  def test_of_a_syntax_error_the_line_says_what_is_missing
+  def test_the_log_line_of_a_syntax_error_says_what_is_missing
     serve
     write("config.ru", "require './page'\nrun Page\n")
     write("page.rb", "class Page\n  def call(env)\n    [200, {}, []]\n")
@@ -167,7 +167,7 @@ class ClusterReloadTest < Minitest::Test
     assert_match(/not reloaded: .*syntax error.*page\.rb:\d.* expect(ed an|ing) `end/, served.output)
   end
 
-  def test_workers_that_can_not_boot_leave_the_old_ones
+  def test_workers_that_can_not_boot_do_not_replace_the_old_ones
     write("config/heddle.rb", "worker_boot { }\n")
     serve
     before = workers
@@ -220,7 +220,7 @@ class ClusterReloadTest < Minitest::Test
     wait_for("reloaded")
   end
 
-  def test_one_beside_a_mold_that_died_leaves_one_that_starts_workers
+  def test_a_reload_beside_a_restarting_mold_leaves_one_working_mold
     write("config.ru", GATED)
     serve(workers: 1)
     killed = before = worker
@@ -239,7 +239,7 @@ class ClusterReloadTest < Minitest::Test
     wait_until("there are more molds than one") { molds.one? { |pid| alive?(pid) } }
   end
 
-  def test_one_that_is_asked_for_by_the_application_that_loads_leaves_one_mold
+  def test_a_reload_requested_by_the_loading_application_leaves_one_mold
     write("config.ru", <<~RUBY)
       File.write("molds", "\#{$$}\\n", mode: "a")
       Process.kill("HUP", Process.ppid) if File.readlines("molds").one?

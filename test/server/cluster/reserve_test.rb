@@ -74,7 +74,7 @@ class ClusterReserveTest < Minitest::Test
     burning + Array.new(count - 2) { ask(path) }
   end
 
-  def test_fifty_requests_are_answered_while_five_others_hold_up_every_worker
+  def test_fifty_requests_are_answered_while_five_others_block_every_worker
     %w[/burn /first/burn].each do |path|
       serve_app
       reserve = reserve_pid
@@ -112,7 +112,7 @@ class ClusterReserveTest < Minitest::Test
     refute_includes idle.map { |socket| hear(socket) }, reserve
   end
 
-  def test_one_worker_and_a_reserve_are_enough
+  def test_a_reserve_serves_beside_a_single_worker
     serve_app(workers: 1)
     reserve = reserve_pid
     burning = ask("/burn")
@@ -152,7 +152,7 @@ class ClusterReserveTest < Minitest::Test
     assert_equal [0, 1, 2], all.map { |one| one[:index] }
   end
 
-  def test_people_are_told_of_it
+  def test_boot_line_and_metrics_name_the_reserve
     serve_app
 
     assert_includes served.output, "2 workers, each with one loop, and 1 in reserve."

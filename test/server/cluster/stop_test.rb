@@ -19,7 +19,7 @@ class ClusterStopTest < Minitest::Test
     @served = nil
   end
 
-  def test_who_waits_to_be_accepted_is_answered_too
+  def test_clients_in_the_accept_queue_are_answered_at_a_stop
     serve(workers: 1)
     blocked = ask("/block")
     wait_until { File.exist?(path("held")) }

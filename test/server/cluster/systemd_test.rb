@@ -33,7 +33,7 @@ class ClusterSystemdTest < Minitest::Test
     end
   end
 
-  def test_it_is_ready_when_all_workers_serve_reloads_and_stops
+  def test_systemd_gets_ready_reloading_and_stopping
     serve
 
     assert_match(%r{\AREADY=1\nSTATUS=2 workers serve http://127\.0\.0\.1:\d+\n\z}, heard("READY"))
@@ -69,7 +69,7 @@ class ClusterSystemdTest < Minitest::Test
     assert_match(/^STATUS=2 workers serve .*; not reloaded: worker \d .* ended .* before it could/, heard("READY"))
   end
 
-  def test_it_lives_as_long_as_some_worker_does
+  def test_watchdog_is_sent_as_long_as_some_worker_runs
     serve("WATCHDOG_USEC" => "200000")
     heard("READY")
     2.times { assert_equal "WATCHDOG=1\n", heard("WATCHDOG") }

@@ -37,7 +37,7 @@ class ClusterUnprotectedTest < Minitest::Test
     client.status[:workers].find { |one| one[:index] == worker }[:protection].sort.join(",")
   end
 
-  def test_one_worker_of_two_does_without_and_that_is_told
+  def test_one_of_two_workers_runs_unprotected_and_the_boot_line_says_so
     serve("--control", "unix:control.sock", "--unprotected-share", "0.1")
     wait_for("Ctrl-C stops it")
 

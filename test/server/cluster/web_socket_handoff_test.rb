@@ -98,7 +98,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     clients.each { |client| assert_equal "last", client.message }
   end
 
-  def test_a_socket_that_waits_for_the_rest_of_a_message_is_told_to_come_back
+  def test_a_socket_in_the_middle_of_a_message_is_asked_to_reconnect
     serve
     client = dial
     ask_count(client)
@@ -111,7 +111,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     assert_equal 1012, client.closing.code
   end
 
-  def test_sockets_whose_state_can_not_be_had_are_told_to_come_back
+  def test_sockets_whose_state_can_not_be_saved_are_asked_to_reconnect
     serve
     clients = %w[fails fails-badly large nil symbol].map { |kind| dial(kind) }
     clients.each { |client| ask_count(client) }
@@ -128,7 +128,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     assert_match(/Counter#dump must return .*, but has returned Symbol/, served.output)
   end
 
-  def test_sockets_whose_handler_new_code_can_not_load_are_told_to_come_back
+  def test_sockets_whose_handler_can_not_be_loaded_are_asked_to_reconnect
     serve
     client = dial
     ask_count(client)
@@ -140,7 +140,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     assert_match(/Counter\.load failed: .*old counts 1/, served.output)
   end
 
-  def test_a_state_that_never_comes_holds_up_no_other_socket
+  def test_a_state_that_is_never_returned_delays_no_other_socket
     serve(workers: 1)
     clients = %w[hangs counts].map { |kind| dial(kind) }
     before = clients.map { |client| ask_count(client) }
@@ -153,7 +153,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
   end
 
   # The first of three sockets has its time, and the others none: thousands of them may come.
-  def test_a_handler_that_is_never_loaded_holds_up_no_other_connection
+  def test_a_handler_that_is_never_loaded_delays_no_other_connection
     serve(workers: 1)
     clients = Array.new(3) { dial.tap { |client| ask_count(client) } }
     kept = ask("/")
@@ -183,7 +183,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     assert_equal 2, ask_count(clients.last).last
   end
 
-  def test_what_is_no_handler_is_told_to_come_back
+  def test_sockets_whose_loader_returns_no_handler_are_asked_to_reconnect
     serve
     client = dial
     ask_count(client)
@@ -194,7 +194,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     wait_for("load must return a handler")
   end
 
-  def test_sockets_over_tls_are_told_to_come_back
+  def test_sockets_over_tls_are_asked_to_reconnect
     certificate, key = TestCertificates.write(@folder, "site", TestCertificates.make("localhost", "127.0.0.1"))
     command = [*ServedProcess::HEDDLE, "serve", "-w", "2", "-b", "tls://127.0.0.1:0", "--tls-cert", certificate,
                "--tls-key", key]
@@ -209,7 +209,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     assert_equal 1012, client.closing.code
   end
 
-  def test_sockets_over_http2_are_told_to_come_back
+  def test_sockets_over_http2_are_asked_to_reconnect
     write("config/heddle.rb", "http2_websockets true\n")
     serve
     socket = TCPSocket.new(served.uri.host, served.uri.port)

@@ -27,7 +27,7 @@ class ClusterWorkerDeathTest < Minitest::Test
     assert_match(/was ended by SIGKILL, which nothing here has sent.*a new one starts now$/, served.output)
   end
 
-  def test_one_that_is_asked_to_end_does_so_in_order
+  def test_a_worker_that_gets_term_drains_and_ends
     serve
     load = self.load
     load.wait_for(50)
@@ -44,7 +44,7 @@ class ClusterWorkerDeathTest < Minitest::Test
   end
 
   # As when the terminal closes in which the server was started.
-  def test_a_hang_up_that_all_processes_hear_ends_no_worker
+  def test_hup_to_all_processes_ends_no_worker
     serve
     before = workers
     (before | children_of(served.pid)).each { |pid| signal("HUP", pid) }
@@ -55,7 +55,7 @@ class ClusterWorkerDeathTest < Minitest::Test
     refute_includes served.output, "was ended by"
   end
 
-  def test_one_that_dies_again_and_again_is_started_ever_more_slowly
+  def test_a_worker_that_dies_repeatedly_is_restarted_with_backoff
     serve(workers: 1)
     3.times do |number|
       assert_equal "", ask("/die").read
@@ -67,7 +67,7 @@ class ClusterWorkerDeathTest < Minitest::Test
     assert_equal ["now", "in 0.5 s", "in 1.0 s"], served.output.scan(/a new one starts (.*)$/).flatten
   end
 
-  def test_one_that_gives_no_sign_of_life_is_killed_and_replaced
+  def test_a_worker_without_a_heartbeat_is_killed_and_replaced
     serve("--worker-timeout", "3")
     stuck = worker
     signal("STOP", stuck)
@@ -77,7 +77,7 @@ class ClusterWorkerDeathTest < Minitest::Test
     wait_for("and was killed; a new one starts now")
   end
 
-  def test_what_a_stuck_one_was_serving_is_told_before_it_is_killed
+  def test_requests_of_a_stuck_worker_are_logged_before_it_is_killed
     write("config.ru", "run ->(_env) { Fiber.blocking { sleep 60 } }")
     serve("--worker-timeout", "3", workers: 1)
     ask("/slow?a=b")

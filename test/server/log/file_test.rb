@@ -21,7 +21,7 @@ class LogFileTest < Minitest::Test
   # Looks whenever it writes: nobody has to wait for a second.
   def file = yield(Heddle::Server::Log::File.new(@path, look: 0))
 
-  def test_what_was_renamed_is_opened_anew
+  def test_a_renamed_file_is_reopened
     file do |log|
       log.write("one\n")
       File.rename(@path, "#{@path}.1")
@@ -32,7 +32,7 @@ class LogFileTest < Minitest::Test
     assert_equal "two\n", File.read(@path)
   end
 
-  def test_what_was_removed_or_replaced_is_opened_anew
+  def test_a_removed_or_replaced_file_is_reopened
     file do |log|
       log.write("one\n")
       File.unlink(@path)
@@ -45,7 +45,7 @@ class LogFileTest < Minitest::Test
     assert_equal "made by logrotate's create\nthree\n", File.read(@path)
   end
 
-  def test_what_was_cut_goes_on_from_its_beginning
+  def test_a_truncated_file_is_written_from_its_beginning
     file do |log|
       log.write("one\n" * 100)
       File.truncate(@path, 0)
@@ -66,7 +66,7 @@ class LogFileTest < Minitest::Test
     end
   end
 
-  def test_it_goes_on_behind_what_there_is_and_is_not_everybodys
+  def test_a_log_file_is_appended_to_and_not_world_readable
     File.write(@path, "before\n")
     Heddle::Server::Log::File.new(@path).write("after\n")
 

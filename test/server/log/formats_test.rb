@@ -54,7 +54,7 @@ class LogFormatsTest < Minitest::Test
     assert_equal ["192.0.2.7", "127.0.0.1"], json.values_at("remote", "proxy")
   end
 
-  def test_what_somebody_says_who_is_no_trusted_proxy_is_not_believed
+  def test_forwarding_fields_of_an_untrusted_client_are_ignored
     line, = lines_of(:json, request("/", "X-Forwarded-For: 192.0.2.7", "Forwarded: for=192.0.2.8"),
                      trusted_proxies: ["10.0.0.0/8"])
 
@@ -94,7 +94,7 @@ class LogFormatsTest < Minitest::Test
   FORGED = "x\n17:00:00 200 GET /admin 12 bytes in 0.3 ms for 10.0.0.1\r\n\e]0;owned\a\u009B31m\xFF"
 
   # An exception that quotes a parameter lets a client choose its message.
-  def test_what_an_exception_says_can_neither_forge_a_line_nor_give_orders_to_a_terminal
+  def test_exception_messages_are_escaped_in_log_lines
     app = lambda do |_env|
       raise ArgumentError, FORGED
     rescue ArgumentError => e
@@ -112,7 +112,7 @@ class LogFormatsTest < Minitest::Test
     refute_match(/[^[:print:]\n]/, errors.string)
   end
 
-  def test_what_a_class_is_called_can_neither_forge_a_line_nor_give_orders_to_a_terminal
+  def test_class_names_are_escaped_in_log_lines
     named = Class.new(StandardError) { def self.to_s = FORGED }
     app = lambda do |_env|
       raise named, "inner"

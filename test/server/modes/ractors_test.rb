@@ -164,7 +164,7 @@ class RactorsTest < Minitest::Test
     assert_predicate @status, :success?
   end
 
-  def test_several_workers_are_told_once_what_a_request_may_stumble_over
+  def test_possible_sharing_errors_are_logged_once_for_all_workers
     served(DOUBTFUL, "-w", "2") do |served|
       assert_equal %w[500 200], [served.get("/hits").code, served.get("/").code]
       assert_equal 1, served.output.scan(/the constant App::HITS \(.*config\.ru:2\) is an Array/).size, served.output
@@ -176,7 +176,7 @@ class RactorsTest < Minitest::Test
     assert_predicate @status, :success?
   end
 
-  def test_what_can_not_be_shared_is_named_with_its_place
+  def test_unshareable_objects_are_named_with_their_path
     out = refused(UNSHAREABLE)
 
     assert_includes out, "@lock of Store (the application) is a Thread::Mutex"

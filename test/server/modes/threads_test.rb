@@ -89,7 +89,7 @@ class ThreadModeTest < Minitest::Test
     end
   end
 
-  def test_who_waits_too_long_for_a_thread_is_told_that_the_server_is_busy
+  def test_a_request_that_waits_too_long_for_a_thread_is_rejected
     serving(held, threads: 1, queue_timeout: 0.05) do
       first = ask(LAST)
       @arrived.pop(timeout: PATIENCE)
@@ -196,7 +196,7 @@ class ThreadModeTest < Minitest::Test
     Timeout.timeout(PATIENCE) { found << socket.readpartial(1_000) until found.include?(text) }
   end
 
-  def test_other_threads_may_write_to_a_stream
+  def test_a_stream_can_be_written_by_other_threads
     app = lambda do |_env|
       [200, {}, lambda { |stream|
         Array.new(3) { |number| Thread.new { 100.times { stream.write("<#{number}", number.to_s, ">") } } }.each(&:join)
@@ -249,7 +249,7 @@ class ThreadModeTest < Minitest::Test
     File.unlink(file.path) if file
   end
 
-  def test_an_answer_is_what_it_was_when_the_application_returned_it
+  def test_a_response_is_sent_as_it_was_when_the_application_returned
     string = +""
     headers = {}
     app = lambda do |env|
@@ -284,7 +284,7 @@ class ThreadModeTest < Minitest::Test
     serving(app, lint: false) { assert_operator exchange(GET), :end_with?, "\r\n\r\nmine" }
   end
 
-  def test_hints_are_sent_early_and_who_wants_to_know_hears_of_the_end
+  def test_early_hints_are_sent_and_response_finished_is_called
     finished = Thread::Queue.new
     app = lambda do |env|
       env["rack.early_hints"].call("link" => "</a.css>; rel=preload")
@@ -315,7 +315,7 @@ class ThreadModeTest < Minitest::Test
     assert_same threads.pop(timeout: PATIENCE), threads.pop(timeout: PATIENCE)
   end
 
-  def test_what_fails_is_answered_and_logged_and_the_thread_goes_on
+  def test_a_failing_request_gets_500_is_logged_and_its_thread_serves_on
     app = lambda do |env|
       case env["PATH_INFO"]
       when "/raise" then raise "on purpose"

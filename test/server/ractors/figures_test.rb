@@ -23,7 +23,7 @@ class RactorFiguresTest < Minitest::Test
     assert_equal ["GET /2"], both.slowest.map(&:first)
   end
 
-  def test_they_say_what_an_engine_has_counted
+  def test_counters_equal_those_of_the_engine
     assert_equal 0, Figures.of(Heddle::HTTP::Engine.new, 5).requests
     assert_equal 5, Figures.of(Heddle::HTTP::Engine.new, 5).gone
   end

@@ -23,21 +23,21 @@ class RactorSharingTest < Minitest::Test
     assert_raises(Heddle::Server::BootError) { Sharing.new(Application.new(inner)).share(nil) }.message
   end
 
-  def test_what_can_be_shared_is_frozen_through_and_through
+  def test_shareable_objects_are_deeply_frozen
     app = Application.new({ "a" => [+"b", Application.new(+"c")] })
 
     assert_same app, Sharing.new(app).share(nil)
     assert Ractor.shareable?(app)
   end
 
-  def test_what_is_one_ractors_alone_is_named_with_its_place
+  def test_objects_that_belong_to_one_ractor_are_named_with_their_path
     assert_includes rejection({ a: [1, $stdout] }),
                     "  the application.inner[:a][1] is an IO, which is one Ractor's alone\n"
     assert_includes rejection(Monitor.new), "  the application.inner is a Monitor"
     assert_includes rejection([Thread::Queue.new]), "  the application.inner[0] is a Thread::Queue"
   end
 
-  def test_what_only_ruby_knows_is_found_too
+  def test_unshareable_objects_of_c_classes_are_found
     assert_includes rejection({ a: [StringIO.new] }), "the application.inner[:a][0] is a StringIO"
   end
 
@@ -48,7 +48,7 @@ class RactorSharingTest < Minitest::Test
     assert_includes message, "the application.inner is a block (#{__FILE__}:#{__LINE__ - 2}), and its "
   end
 
-  def test_what_refers_to_itself_is_looked_at_once
+  def test_circular_references_are_visited_once
     ring = [Thread::Mutex.new]
     ring << ring
 
@@ -59,7 +59,7 @@ class RactorSharingTest < Minitest::Test
     assert_includes rejection(Array.new(23) { Thread::Mutex.new }), "\n  and 3 more\n"
   end
 
-  def test_what_a_request_may_stumble_over_is_told_and_no_reason_to_refuse
+  def test_mutable_class_state_is_logged_and_does_not_prevent_sharing
     told = []
     log = Object.new
     log.define_singleton_method(:notice) { |text| told << text }
