@@ -43,14 +43,14 @@ class CallbackCheckTest < Minitest::Test
     assert_match(/another fiber runs during a callback of callbacks\.so.*planted_test\.rb:7/, output)
   end
 
-  def test_it_is_on_unless_it_is_switched_off
+  def test_the_callback_check_is_on_by_default
     assert_match(/^4 runs, .* 3 failures, 0 errors/, planted(nil))
     assert_match(/^4 runs, .* 0 failures, 0 errors/, planted("off"))
     assert_raises(ArgumentError) { CallbackCheck.wanted?("eror") }
   end
 
   # An exemption that names no test would excuse nothing.
-  def test_what_is_exempt_exists
+  def test_every_exempt_test_exists
     CallbackCheck::EXEMPT.each_key do |name|
       type, method = name.split("#")
       sources = Dir[File.join(ROOT, "test/**/*_test.rb")].select { |path| File.read(path).match?(/^class #{type} </) }

@@ -18,7 +18,7 @@ class ExtconfTest < Minitest::Test
     assert_match(/\Aheddle: no C compiler \(no-such-compiler is not on PATH\), install one: \S/, said)
   end
 
-  def test_a_compiler_that_builds_nothing_is_told_apart
+  def test_a_broken_compiler_is_reported_as_such
     said, status = configure("CC" => "false")
 
     refute_predicate status, :success?

@@ -35,7 +35,7 @@ class SetupScriptsTest < Minitest::Test
     assert_equal %w[3.4.1], found_versions
   end
 
-  def test_older_rubies_and_what_is_no_ruby_are_passed_over
+  def test_older_rubies_and_other_programs_are_skipped
     fake_ruby(File.join(@path, "ruby"), "3.2.9")
     executable(File.join(@path, "ruby3.4"), "exit 1")
     fake_ruby(File.join(@home, ".asdf/installs/ruby/3.3.1/bin/ruby"), "3.3.1")

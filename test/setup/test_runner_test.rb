@@ -35,7 +35,7 @@ class TestRunnerTest < Minitest::Test
     assert_includes lines, "failed: 9.9 test/b_test.rb BTest#test_one: Epic Fail!"
   end
 
-  def test_what_failed_can_be_run_once_more_in_the_same_order_with_the_same_settings
+  def test_failed_files_can_be_run_again_in_the_same_order_and_settings
     write_test "test/scheduler/a_test.rb", 'def test_one = ENV["HEDDLE_SELECTOR"] ? flunk : pass', "def test_two = pass"
     run_files("test/scheduler/a_test.rb", arguments: %w[-n test_one --seed 7]).close(ci: false)
 
@@ -71,7 +71,7 @@ class TestRunnerTest < Minitest::Test
   # Fails the first time only.
   def write_unsteady(path) = write_test(path, "def test_one = (File.exist?('seen') || File.write('seen', '') && flunk)")
 
-  def test_what_passes_the_second_time_is_named_and_no_failure
+  def test_a_file_that_passes_on_retry_is_named_and_not_a_failure
     write_unsteady "test/a_test.rb"
 
     assert run_files("test/a_test.rb", retries: 1).close(ci: true)
@@ -80,7 +80,7 @@ class TestRunnerTest < Minitest::Test
     assert_equal "1 passed, 0 failed, 0 skipped", lines.last
   end
 
-  def test_what_fails_the_second_time_too_is_one_failure
+  def test_a_file_that_fails_twice_is_one_failure
     write_test "test/a_test.rb", "def test_one = flunk", "def test_two = pass"
 
     refute run_files("test/a_test.rb", retries: 1).close(ci: true)
@@ -88,7 +88,7 @@ class TestRunnerTest < Minitest::Test
     assert_equal 1, lines.grep(/^failed: /).size
   end
 
-  def test_only_so_many_files_get_a_second_time_and_nobody_by_default
+  def test_retries_are_limited_and_off_by_default
     write_unsteady "test/a_test.rb"
     write_test "test/b_test.rb", "def test_one = flunk"
 
@@ -115,7 +115,7 @@ class TestRunnerTest < Minitest::Test
     assert_match(/^failed: .*SIGKILL.*, in ATest#test_one$/, @out.string)
   end
 
-  def test_a_crash_of_ruby_is_told_without_its_long_lists
+  def test_a_crash_report_of_ruby_is_shortened
     write_test "test/a_test.rb", "def test_one = Process.kill(:SEGV, Process.pid)"
 
     refute run_files("test/a_test.rb").close(ci: false)
