@@ -60,7 +60,7 @@ class TrialDebuggerTest < Minitest::Test
     ["p $done = :done", /=> :done/]
   ].freeze
 
-  def test_it_is_attached_stops_shows_and_goes_on
+  def test_a_debugger_attaches_stops_shows_values_and_continues
     need_gem "debug"
     Dir.mktmpdir do |folder|
       socket = File.join(folder, "debug")

@@ -103,7 +103,7 @@ class TrialDifferentialTest < Minitest::Test
     assert_equal [3, 1], [comparison.passing("plain"), comparison.passing("loop")]
   end
 
-  def test_what_was_run_is_on_the_page
+  def test_every_run_program_is_on_the_page
     Dir.mktmpdir do |folder|
       page = File.join(folder, "gems.md")
       File.write(page, "<!-- table: x -->\n<!-- end of table -->\n<!-- reasons: x -->\n<!-- end of reasons -->\n")
