@@ -8,7 +8,7 @@ require "json"
 class VisibleTest < Minitest::Test
   Visible = Heddle::Visible
 
-  def test_ordinary_text_is_as_it_was
+  def test_ordinary_text_is_unchanged
     ["", "GET /a?b=ü", "tab\there", "日本", "it's 100 % “fine”", "\\x1B"].each do |text|
       assert_equal text, Visible.line(text)
     end
