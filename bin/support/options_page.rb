@@ -61,10 +61,26 @@ module Heddle
     # @return [String] the page
     def self.text
       subjects = Options::SUBJECTS.map do |subject, options|
-        "## #{subject}\n\n#{options.map { |option| Server::OptionPage.new(option).markdown }.join("\n")}"
+        "## #{subject}\n\n#{options.map { |option| section(option) }.join("\n")}"
       end
       [INTRODUCTION, *hooks, *subjects].join("\n")
     end
+
+    def self.section(option)
+      rows = Server::OptionPage.new(option).facts.map { |name, fact| "| #{name} | #{cell(option, name, fact)} |" }
+      ["### #{option.name}", "", "#{option.sentences}#{" #{option.details}" if option.details}", "",
+       "| | |", "| - | - |", *rows].join("\n") << "\n"
+    end
+    private_class_method :section
+
+    # Names are set as code, the words around them are not.
+    def self.cell(option, name, fact)
+      return fact if name == "default" || (name == "values" && !option.choices)
+      return "`#{fact}`" if name == "file"
+
+      fact.split(", ").map { |part| part.sub(/\A(\S+(?: [A-Z]+)?)(.*)\z/, '`\1`\2') }.join(", ")
+    end
+    private_class_method :cell
 
     def self.hooks
       return [] if Server::Hooks::NAMES.empty?

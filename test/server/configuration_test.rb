@@ -76,7 +76,7 @@ class ConfigurationTest < Minitest::Test
     error = assert_raises(Wrong) { load({}, { "HEDDLE_STOP_TIMEOUT" => "long" }) }
     assert_operator error.message, :start_with?, "HEDDLE_STOP_TIMEOUT must be"
     assert_raises(Wrong) { Configuration.new(prot: 1) }
-    assert_raises(Wrong) { Configuration.new(head_timeout: "1") }
+    assert_raises(Wrong) { Configuration.new(head_timeout: "soon") }
   end
 
   def test_switches_in_the_environment

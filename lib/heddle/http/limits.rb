@@ -53,31 +53,14 @@ module Heddle
         unknown = values.keys - defaults.keys
         raise ArgumentError, "there is no limit called #{unknown.join(", ")}" if unknown.any?
 
-        defaults.merge(values).each { |name, value| instance_variable_set(:"@#{name}", value) }
-        OPTIONS.each { |limit| check(limit, public_send(limit.name)) }
+        checked = OPTIONS.select { |limit| values.key?(limit.name) }
+                         .to_h { |limit| [limit.name, limit.parse(values[limit.name], limit.name)] }
+        defaults.merge(values, checked).each { |name, value| instance_variable_set(:"@#{name}", value) }
         check_deflate
         freeze
       end
 
       private
-
-      def check(limit, value)
-        return check_switch(limit, value) if limit.unit == :switch
-
-        fits = limit.unit == :seconds ? value.is_a?(Numeric) : value.is_a?(Integer)
-        raise ArgumentError, "#{limit.name} must be a number of #{limit.unit}, but is #{value.inspect}" unless fits
-        return if limit.range.cover?(value)
-
-        bound = value < limit.range.begin ? "at least #{limit.range.begin}" : "at most #{limit.range.end}"
-        unit = " #{limit.unit}" unless limit.unit == :count
-        raise ArgumentError, "#{limit.name} must be #{bound}#{unit}, but is #{value}"
-      end
-
-      def check_switch(limit, value)
-        return if [true, false].include?(value)
-
-        raise ArgumentError, "#{limit.name} must be true or false, but is #{value.inspect}"
-      end
 
       def check_deflate
         return if !websocket_deflate || WebSocket::DEFLATE

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # The documentation of one option: its effect, default, example, flag, variable and method.
+    # What `heddle help` prints of one option: its effect, default, values, flag, variable and example.
     class OptionPage
       WIDTH = 96
       private_constant :WIDTH
@@ -19,21 +19,15 @@ module Heddle
         "#{option.name}: #{option.text}. #{option.reason}.\n\n#{rows.join("\n")}#{details}"
       end
 
-      # @return [String] for the documentation
-      def markdown
-        rows = facts.map { |name, fact| "| #{name} | #{name == "default" ? fact : code(fact)} |" }
-        ["### #{option.name}", "", "#{option.sentences}#{" #{option.details}" if option.details}", "",
-         "| | |", "| - | - |", *rows].join("\n") << "\n"
+      # @return [Hash{String => String}] what there is of default, values, flag, variable and file
+      def facts
+        { "default" => option.default_text, "values" => values, "flag" => flags, "variable" => variables,
+          "file" => option.example }.reject { |_, fact| fact.nil? || fact.empty? }
       end
 
       private
 
       attr_reader :option
-
-      def facts
-        { "default" => option.default_text, "values" => values, "flag" => flags, "variable" => variables,
-          "file" => option.example }.reject { |_, fact| fact.nil? || fact.empty? }
-      end
 
       def flags
         return "#{option.flag}, --no-#{option.flag.delete_prefix("--")}" if option.unit == :switch
@@ -54,14 +48,6 @@ module Heddle
         range = option.range or return Options::Units::WANTED.fetch(option.unit)
         bounds = range.end ? "from #{range.begin} to #{range.end}" : "at least #{range.begin}"
         "#{Options::Units::WANTED.fetch(option.unit)}, #{bounds}"
-      end
-
-      # Names are set as code, the words around them are not.
-      def code(fact)
-        return "`#{fact}`" if fact == option.example
-        return fact if fact == values && !option.choices
-
-        fact.split(", ").map { |part| part.sub(/\A(\S+(?: [A-Z]+)?)(.*)\z/, '`\1`\2') }.join(", ")
       end
 
       def wrap(words) = words.scan(/\S.{0,#{WIDTH - 1}}(?=\s|\z)/).join("\n")

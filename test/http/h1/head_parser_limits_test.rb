@@ -55,9 +55,9 @@ class HeadParserLimitsTest < Minitest::Test
 
   def test_configured_values_are_checked
     error = assert_raises(ArgumentError) { Limits.new(header_limit: 3) }
-    assert_match(/header_limit must be at least 1024 bytes, but is 3/, error.message)
+    assert_match(/header_limit must be from 1024 to \d+, but is 3/, error.message)
     assert_raises(ArgumentError) { Limits.new(header_limt: 4_096) }
-    assert_raises(ArgumentError) { Limits.new(head_timeout: "10") }
+    assert_raises(ArgumentError) { Limits.new(head_timeout: "soon") }
     assert_raises(ArgumentError) { Limits.new(underscore_headers: 1) }
     assert_predicate Limits.new, :frozen?
     assert_equal([8_192, 4_096], Limits.new(request_line_limit: 8_192, header_limit: 4_096)
