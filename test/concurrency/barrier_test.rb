@@ -33,7 +33,7 @@ class BarrierTest < Minitest::Test
   def test_a_party_that_times_out_or_is_cancelled_does_not_count
     in_loop do
       barrier = Heddle::Barrier.new(2)
-      assert_nil barrier.wait(0.001)
+      assert_raises(Heddle::TimeoutError) { barrier.wait(timeout: 0.001) }
       victim = Heddle.async { barrier.wait }
       turns
       victim.cancel

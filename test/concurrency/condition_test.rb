@@ -25,7 +25,7 @@ class ConditionTest < Minitest::Test
   def test_wait_gives_up_after_its_timeout
     in_loop do
       condition = Heddle::Condition.new
-      refute condition.wait(0.001)
+      assert_nil condition.wait(timeout: 0.001)
       assert_equal 0, condition.waiting
     end
   end

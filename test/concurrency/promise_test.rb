@@ -66,9 +66,9 @@ class PromiseTest < Minitest::Test
   def test_waits_no_longer_than_its_timeout
     promise = Heddle::Promise.new
 
-    assert_nil promise.wait(0.001)
-    assert_raises(Heddle::TimeoutError) { promise.value(0.001) }
-    in_loop { assert_raises(Heddle::TimeoutError) { promise.value(0.001) } }
+    assert_raises(Heddle::TimeoutError) { promise.wait(timeout: 0.001) }
+    assert_raises(Heddle::TimeoutError) { promise.value(timeout: 0.001) }
+    in_loop { assert_raises(Heddle::TimeoutError) { promise.value(timeout: 0.001) } }
   end
 
   def test_waiting_is_cancelled_like_any_other

@@ -51,8 +51,8 @@ class SemaphoreTest < Minitest::Test
     in_loop do
       semaphore = Heddle::Semaphore.new(1)
       semaphore.acquire
-      assert_nil semaphore.acquire(timeout: 0.001)
-      assert_nil(semaphore.acquire(timeout: 0) { flunk })
+      assert_raises(Heddle::TimeoutError) { semaphore.acquire(timeout: 0.001) }
+      assert_raises(Heddle::TimeoutError) { semaphore.acquire(timeout: 0) { flunk } }
       assert_equal 0, semaphore.waiting
       semaphore.release
       assert semaphore.acquire(timeout: 0.001)

@@ -44,7 +44,7 @@ class TaskTest < Minitest::Test
   def test_wait_gives_up_after_its_timeout_and_the_task_goes_on
     in_loop do
       task = Heddle.async { forever && :late }
-      assert_nil task.wait(0.005)
+      assert_nil task.wait(timeout: 0.005)
       assert_equal :waiting, task.state
       Fiber.scheduler.unpark(task.fiber)
       assert_equal :late, task.value

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/wait_list"
 
 module Heddle
@@ -24,15 +25,15 @@ module Heddle
     # Waits until all have come. One that is cancelled, or whose time is over, has not come.
     #
     # @param timeout [Numeric, nil] seconds to wait at most
-    # @return [Integer, nil] as which it came: 0 is the first, `parties - 1` the last; nil when the time is over
-    def wait(timeout = nil)
+    # @return [Integer] as which it came: 0 is the first, `parties - 1` the last
+    # @raise [TimeoutError]
+    def wait(timeout: nil)
       arrival = @waiting.size
-      if arrival == @parties - 1
-        @waiting.wake_all
-        arrival
-      else
-        @waiting.wait(timeout) ? arrival : nil
+      if arrival == @parties - 1 then @waiting.wake_all
+      elsif !@waiting.wait(timeout)
+        raise TimeoutError, "#{arrival + 1} of #{@parties} tasks came to the barrier within #{timeout} s"
       end
+      arrival
     end
   end
 end

@@ -16,9 +16,9 @@ module Heddle
     # Waits for the next signal.
     #
     # @param timeout [Numeric, nil] seconds to wait at most
-    # @return [Boolean] false when the time is over
-    def wait(timeout = nil)
-      @waiting.wait(timeout) { signal }
+    # @return [true, nil] nil when the time is over
+    def wait(timeout: nil)
+      @waiting.wait(timeout) { signal } || nil
     end
 
     # Wakes the task that has waited longest.

@@ -53,10 +53,13 @@ module Heddle
     # Waits until it is settled.
     #
     # @param timeout [Numeric, nil] seconds to wait at most
-    # @return [self, nil] nil when the time is over
-    def wait(timeout = nil)
-      @settled.pop(timeout: timeout) unless settled?
-      settled? ? self : nil
+    # @return [self]
+    # @raise [TimeoutError]
+    def wait(timeout: nil)
+      @settled.pop(timeout:) unless settled?
+      return self if settled?
+
+      raise TimeoutError, "the promise was not settled within #{timeout} s"
     end
 
     # Waits for the value.
@@ -64,8 +67,8 @@ module Heddle
     # @param timeout [Numeric, nil] seconds to wait at most
     # @raise the error that it was rejected with
     # @raise [TimeoutError] when the time is over
-    def value(timeout = nil)
-      raise TimeoutError, "the promise was not settled within #{timeout} s" unless wait(timeout)
+    def value(timeout: nil)
+      wait(timeout:)
       raise @error, cause: @error.cause if @error
 
       @value

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/wait_list"
 
 module Heddle
@@ -30,13 +31,13 @@ module Heddle
     # Waits for its turn. With a block: calls it, releases, and returns what the block returned.
     #
     # @param timeout [Numeric, nil] seconds to wait at most
-    # @return [true, nil, Object] without a block true, or nil when the time is over; with a block its value, or nil
-    #   without calling it when the time is over
+    # @return [true, Object] without a block true; with a block its value
+    # @raise [TimeoutError]
     def acquire(timeout: nil)
       if @free.positive? # then no fiber waits: release gives to them first
         @free -= 1
-      else
-        return unless @waiting.wait(timeout) { release }
+      elsif !@waiting.wait(timeout) { release }
+        raise TimeoutError, "none of the semaphore's #{@limit} places became free within #{timeout} s"
       end
       return true unless block_given?
 

@@ -92,7 +92,7 @@ module Heddle
     # @return [self, nil] nil when the time is over and the task has not ended
     # @raise the error that the task failed with. A caller in the scope that this failure ends is cancelled there
     #   instead, and the scope raises the error.
-    def wait(timeout = nil)
+    def wait(timeout: nil)
       unless ended?
         check_thread("waited for")
         raise ThreadError, "#{self} can't wait for itself" if equal?(Task.current)
