@@ -27,11 +27,9 @@ end
 
 begin
   Heddle.run do
-    Heddle.async(name: "report", background: true) do
-      Heddle.every(0.5) do
-        puts "#{seats.limit - seats.free} inside, #{seats.waiting} waiting"
-        $stdout.flush
-      end
+    Heddle.every(0.5, name: "report", background: true) do
+      puts "#{seats.limit - seats.free} inside, #{seats.waiting} waiting"
+      $stdout.flush
     end
     Heddle.supervise do |clients|
       loop do

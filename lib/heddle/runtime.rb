@@ -209,15 +209,23 @@ module Heddle
       race.winner
     end
 
-    # Calls the block again and again, every so many seconds from now on, until it is left by `break` or cancelled. It
-    # doesn't drift; a tick that comes while the block still runs is skipped.
+    # Starts a task that calls the block every so many seconds from now on, until it is cancelled. As with {async} the
+    # innermost open scope waits for it; `background: true` ends it with the scope. It doesn't drift; a tick that comes
+    # while the block still runs is skipped.
+    #
+    #     report = Heddle.every(0.5, background: true) { puts queue.size }
+    #     report.cancel
     #
     # @param interval [Numeric] seconds
+    # @param (see Scope#async)
     # @yield [tick] the number of the tick since the start, the first is 1; skipped ones are counted
-    def every(interval, &block)
+    # @return [Task]
+    # @raise [NoLoopError] outside a loop
+    def every(interval, name: nil, background: false, &block)
       raise ArgumentError, "Heddle.every needs a block: what to do at each tick" unless block
 
-      Concurrency::Every.new(interval).each(&block)
+      ticks = Concurrency::Every.new(interval)
+      async(name: name || Concurrency.place(block), background: background) { ticks.each(&block) }
     end
 
     # Runs the block on another thread, while only the calling fiber waits: for native code that holds Ruby's lock for

@@ -38,21 +38,21 @@ class EveryTest < Minitest::Test
     assert_equal [[1, 101.0], [2, 102.0], [5, 105.0], [6, 106.0]], ticks
   end
 
-  def test_is_left_by_break_with_its_value
-    in_loop { assert_equal :out, Heddle.every(0.001) { |tick| break :out if tick >= 3 } }
-  end
-
-  def test_is_cancelled_like_any_wait
+  def test_returns_a_task_that_ticks_until_it_is_cancelled
     ticks = 0
     in_loop do
-      Heddle.scope do
-        ticked = Heddle::Condition.new
-        Heddle.async(background: true) { Heddle.every(0.001) { (ticks += 1) && ticked.signal } }
-        3.times { ticked.wait }
-      end
+      ticked = Heddle::Condition.new
+      task = Heddle.every(0.001, name: "ticker") { (ticks += 1) && ticked.signal }
+      assert_equal [0, "ticker"], [ticks, task.name]
+      3.times { ticked.wait }
+      task.cancel
     end
 
     assert_operator ticks, :>=, 3
+  end
+
+  def test_background_ticks_end_with_the_scope
+    in_loop { assert_predicate Heddle.scope { Heddle.every(3_600, background: true) { flunk } }, :cancelled? }
   end
 
   def test_does_not_swallow_stop_iteration
@@ -60,7 +60,10 @@ class EveryTest < Minitest::Test
   end
 
   def test_needs_a_positive_interval_and_a_block
-    [0, -1, nil, Float::INFINITY].each { |bad| assert_raises(ArgumentError) { Heddle.every(bad) {} } }
-    assert_raises(ArgumentError) { Heddle.every(1) }
+    in_loop do
+      [0, -1, nil, Float::INFINITY].each { |bad| assert_raises(ArgumentError) { Heddle.every(bad) {} } }
+      assert_raises(ArgumentError) { Heddle.every(1) }
+    end
+    assert_raises(Heddle::NoLoopError) { Heddle.every(1) {} }
   end
 end

@@ -10,7 +10,7 @@ class ThreadsTest < Minitest::Test
   def test_three_threads_are_joined_from_one_task_while_others_go_on
     ticks = 0
     in_loop do
-      Heddle.async(background: true) { Heddle.every(0.01) { ticks += 1 } }
+      Heddle.every(0.01, background: true) { ticks += 1 }
       threads = [8, 16, 24].map do |enough|
         Thread.new do
           sleep 0.005 until ticks >= enough
