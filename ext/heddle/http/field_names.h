@@ -3,8 +3,8 @@
 
 /*
  * The perfect hash behind fields.h. A name's size, its first and its last but one letter distinguish it from all
- * others; the factor spreads them without a collision. fields_table.rb finds the factor and writes the table of
- * fields.c.
+ * others; the factor spreads them without a collision. bin/support/fields_table.rb finds the factor and writes the
+ * table of fields.c.
  */
 
 #include "http/fields.h"

@@ -5,7 +5,7 @@
 #define KNOWN_NAME(id, name) [HEDDLE_FIELD_##id] = {name, sizeof(name) - 1},
 const heddle_known_name heddle_known_names[HEDDLE_FIELD_COUNT] = {HEDDLE_FIELDS(KNOWN_NAME)};
 
-/* Written by fields_table.rb. */
+/* Written by bin/support/fields_table.rb. */
 const uint8_t heddle_field_slots[1 << HEDDLE_FIELD_SLOT_BITS] = {
     [0] = HEDDLE_FIELD_FORWARDED,
     [3] = HEDDLE_FIELD_SEC_CH_UA_MOBILE,

@@ -1,4 +1,4 @@
-/* The code of RFC 7541, appendix B; tables.rb writes its tables. */
+/* The code of RFC 7541, appendix B; bin/support/hpack_tables.rb writes its tables. */
 
 #include "http/h2/hpack.h"
 #include "http/h2/tables.h"

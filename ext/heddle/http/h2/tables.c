@@ -1,4 +1,4 @@
-/* Written by tables.rb. */
+/* Written by bin/support/hpack_tables.rb. */
 #include "http/h2/tables.h"
 
 const heddle_hpack_static_entry heddle_hpack_static_table[HEDDLE_HPACK_STATIC_COUNT + 1] = {

@@ -1,7 +1,7 @@
 #ifndef HEDDLE_H2_TABLES_H
 #define HEDDLE_H2_TABLES_H
 
-/* The fixed tables of HPACK (RFC 7541, appendices A and B), written by tables.rb. */
+/* The fixed tables of HPACK (RFC 7541, appendices A and B), written by bin/support/hpack_tables.rb. */
 
 #include <stdint.h>
 

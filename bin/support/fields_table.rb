@@ -3,8 +3,10 @@
 # Prints the table of slots for fields.c, and the factor for field_names.h: run it when a name is added to fields.h.
 # With the factor that field_names.h has, if that still does.
 
-names = File.read(File.join(__dir__, "fields.h")).scan(/^    X\((\w+), "([^"]+)"\)/)
-header = File.read(File.join(__dir__, "field_names.h"))
+FOLDER = File.expand_path("../../ext/heddle/http", __dir__)
+
+names = File.read(File.join(FOLDER, "fields.h")).scan(/^    X\((\w+), "([^"]+)"\)/)
+header = File.read(File.join(FOLDER, "field_names.h"))
 factor = header[/HEDDLE_FIELD_FACTOR UINT32_C\((\d+)\)/, 1].to_i
 bits = header[/HEDDLE_FIELD_SLOT_BITS = (\d+)/, 1].to_i
 keys = names.map { |_, name| (name.bytesize << 16) | (name.getbyte(0) << 8) | name.getbyte(-2) }

@@ -2,7 +2,7 @@
 
 # Prints tables.c: the static table of HPACK (RFC 7541, appendix A) and its Huffman code (appendix B).
 #
-#   ruby ext/heddle/http/h2/tables.rb > ext/heddle/http/h2/tables.c
+#   ruby bin/support/hpack_tables.rb > ext/heddle/http/h2/tables.c
 
 # Appendix A in its order: a name, and the value if the entry has one.
 STATIC_TABLE = <<~ENTRIES.lines(chomp: true).map { |line| line.split(" ", 2) }
@@ -162,7 +162,7 @@ names = STATIC_TABLE.each_with_index.map { |(name, _), at| [name, at + 1] }.uniq
 by_size = names.sort_by { |name, index| [name.size, index] }
 longest = by_size.last.first.size
 
-puts "/* Written by tables.rb. */", '#include "http/h2/tables.h"', ""
+puts "/* Written by bin/support/hpack_tables.rb. */", '#include "http/h2/tables.h"', ""
 puts "const heddle_hpack_static_entry heddle_hpack_static_table[HEDDLE_HPACK_STATIC_COUNT + 1] = {"
 STATIC_TABLE.each_with_index do |(name, value), at|
   puts %(    [#{at + 1}] = {"#{name}", "#{value}", #{name.size}, #{value.to_s.size}},)
