@@ -80,15 +80,8 @@ class DocsProgramsTest < ClientCase
     end
   end
 
-  def test_the_rules_of_the_page_of_dns
-    run_program(dns_program(/\Aupstream =/)) do |dns|
-      assert_equal "10.0.0.80", dns.ask("test.local", :A).answers.first.data.address
-      assert_equal "about ruby", dns.ask("ruby.wiki", :TXT).answers.first.data.text
-    end
-  end
-
   def test_no_program_of_the_page_of_dns_is_left_out
-    assert_equal 5, programs("dns.md").size
+    assert_equal 4, programs("dns.md").size
   end
 
   private

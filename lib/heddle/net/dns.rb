@@ -24,7 +24,6 @@ module Heddle
       autoload :Question, "heddle/net/dns/question"
       autoload :RateLimit, "heddle/net/dns/rate_limit"
       autoload :Record, "heddle/net/dns/record"
-      autoload :Rules, "heddle/net/dns/rules"
       autoload :Server, "heddle/net/dns/server"
       autoload :SvcParams, "heddle/net/dns/svc_params"
       autoload :Zone, "heddle/net/dns/zone"
