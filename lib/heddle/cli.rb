@@ -29,7 +29,6 @@ module Heddle
     autoload :StatusCommand, "heddle/cli/status_command"
     autoload :StopCommand, "heddle/cli/stop_command"
     autoload :TopCommand, "heddle/cli/top_command"
-    autoload :TopWeb, "heddle/cli/top_web"
     autoload :UsageError, "heddle/cli/usage_error"
 
     # A command: the class that runs it, made with the arguments behind its name and the stream that it writes to; and

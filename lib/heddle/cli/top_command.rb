@@ -29,30 +29,13 @@ module Heddle
         @above = 0
         options.on("--interval SECONDS", Float, "seconds between two looks (1)") { |seconds| @interval = seconds }
         options.on("--once", "two looks, printed as text, without a terminal") { @once = true }
-        options.on("--web", "in a browser on this machine, at an address that is good once") { @web = true }
-        options.on("--port PORT", Integer, "of --web; 0: any that is free (0)") { |port| @port = port }
         options.on("--tasks", "with the task tree; the key t switches it on and off") { @tasks = true }
       end
 
       def act
         raise UsageError, "--interval must be more than 0 seconds, but is #{@interval}" unless @interval > 0
 
-        return serve if @web
-        raise UsageError, "--port is for --web" if @port
-
         @once || !terminal? || !$stdin.tty? ? once : watch
-        DONE
-      end
-
-      def serve
-        raise UsageError, "--port must be from 0 to 65535, but is #{@port}" unless (0..65_535).cover?(@port ||= 0)
-
-        @client.status # a server that is not there is noticed now
-        web = TopWeb.new(@client, interval: @interval, port: @port)
-        web.run do
-          @output.puts("#{web.url} shows it, once and in one browser; Ctrl-C ends this")
-          @output.flush
-        end
         DONE
       end
 
