@@ -30,6 +30,12 @@ class OptionsPageTest < Minitest::Test
     assert_empty numbers.select { |one| one.range.nil? || one.range.end.nil? }.map(&:name)
   end
 
+  def test_every_option_has_a_reason_to_change_it
+    reasons = Heddle::Options::ALL.to_h { |one| [one.name, one.reason] }
+
+    assert_empty reasons.reject { |_, reason| reason.match?(/\A(?:Set|Raise|Lower|Leave)\b/) }
+  end
+
   def test_every_option_has_a_signature
     signatures = File.read(File.expand_path("../../sig/heddle/server.rbs", __dir__))
     signed = signatures.scan(/^ +def (\w+): \(\) ->/).flatten.map(&:to_sym)

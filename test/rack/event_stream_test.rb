@@ -36,7 +36,7 @@ module EventStreamCases
   def serving(mode: :fiber, stop_timeout: hidden? ? 0 : 30, **) = super(app, lint: hidden?, stop_timeout:, mode:, **)
 
   def setup
-    PubSub::History.open(16 << 20, 16_384, 100, 300)
+    PubSub::History.open(16 << 20, 100, 300)
   end
 
   def topic = @topic ||= "#{name}-#{rand(2**64)}"
@@ -221,10 +221,13 @@ class EventStreamTest < Minitest::Test
 
   # Each stream that waits for the client's window is reset, and one of these resets is too many.
   def test_over_http2_a_client_that_ends_with_more_resets_than_it_may_leaves_nothing_behind
-    serving(http2_streams: 200) do
+    serving do
       connection = H2WebSocketConnection.new(connect, window: 0)
-      streams = Array.new(110) { connection.connect("/events?topic=#{topic}", method: "GET", protocol: nil) }
-      until_subscribers(110)
+      open = -> { Array.new(90) { connection.connect("/events?topic=#{topic}", method: "GET", protocol: nil) } }
+      open.call.each(&:reset)
+      until_subscribers(0)
+      streams = open.call
+      until_subscribers(90)
       connection.client.close_write
       connection.take_frame until streams.all?(&:over?)
       until_subscribers(0)

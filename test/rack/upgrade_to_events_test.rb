@@ -46,7 +46,7 @@ module UpgradeToEventsCases
     end
   end
 
-  def setup = PubSub::History.open(16 << 20, 16_384, 100, 300)
+  def setup = PubSub::History.open(16 << 20, 100, 300)
 
   def topic = @topic ||= "#{name}-#{rand(2**64)}"
 

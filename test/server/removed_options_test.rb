@@ -41,10 +41,25 @@ class RemovedOptionsTest < Minitest::Test
     assert_match(/\Athe flag --no-reuse-port was removed: /, error.message)
   end
 
+  def test_removed_option_of_rackup_is_an_error_that_says_what_holds_now
+    require "rackup/handler/heddle"
+    error = assert_raises(Heddle::Server::ConfigurationError) do
+      Rackup::Handler::Heddle.configuration({ Host: "localhost", header_count: "3" })
+    end
+
+    assert_match(/\A-O header_count was removed: a request has 100 header lines/, error.message)
+  end
+
+  def test_help_for_a_removed_option_says_what_holds_now
+    error = assert_raises(Heddle::CLI::UsageError) { Heddle::CLI::Help.for("alt_svc") }
+
+    assert_match(/\Athe option alt_svc was removed: /, error.message)
+  end
+
   def test_removed_option_in_the_environment_is_a_warning_that_says_what_holds_now
     warnings = Configuration.load(environment: { "HEDDLE_HTTP2_RESETS" => "7" }, file: nil).warnings
 
-    assert_equal ["the environment variable HEDDLE_HTTP2_RESETS was removed: 100 streams of a connection may be " \
-                  "reset at once, then 33 a second. Delete it"], warnings
+    assert_equal ["the environment variable HEDDLE_HTTP2_RESETS was removed: as many streams as http2_streams may be " \
+                  "reset at once, then a third of that a second. Delete it"], warnings
   end
 end

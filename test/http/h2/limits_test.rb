@@ -27,6 +27,17 @@ class H2LimitsTest < Minitest::Test
     end
   end
 
+  def test_limit_of_resets_grows_with_http2_streams
+    assert_empty errors_for(*RESET.first(290).flatten, http2_streams: 300).map(&:first) - %w[CANCEL]
+  end
+
+  def test_limit_of_continuations_grows_with_header_limit
+    lines = ["HEADERS es 1 get", *["CONTINUATION - 1 a=b"] * 9, "CONTINUATION eh 1 a=b"]
+
+    assert_equal CALM, errors_for(*lines)
+    assert_empty errors_for(*lines, header_limit: 160_000)
+  end
+
   def test_streams_beyond_http2_streams_are_refused
     lines = ["HEADERS eh 1 post", "HEADERS eh 3 post"]
 

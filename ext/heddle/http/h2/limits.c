@@ -25,11 +25,11 @@ heddle_h2_limits heddle_h2_default_limits(void)
         .refused_burst = 100,         /* a client that does not know max_streams yet sends as many at once */
         .reset_burst = 100, .reset_rate = 33, /* a page that a browser leaves resets max_streams at once */
         .control_burst = 1000, .control_rate = 330,
-        .overhead = 1 << 20,          /* bytes: some 100,000 small frames */
+        .overhead = 1 << 20,          /* bytes */
         .control_answers = 100,       /* each is kept until the client reads it */
         .updates = 100,
         .settings_entries = 32,       /* RFC 9113 and its extensions define 9 */
-        .continuations = 4,           /* with HEADERS 80 KiB, more than header_limit */
+        .continuations = 4,           /* with HEADERS 80 KiB, more than header_limit by default */
         .stream_output = 256 << 10,   /* bytes that are kept for a slow reader */
         .connection_output = 1 << 20, /* bytes, for all streams of a connection */
         .write_rate = 1000,           /* bytes a second: less than any mobile network carries */

@@ -25,6 +25,13 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
     limits->idle_timeout = engine->idle_timeout;
     limits->connect_protocol = RTEST(heddle_engine_option(configuration, "http2_websockets"));
     limits->max_streams = NUM2UINT(heddle_engine_option(configuration, "http2_streams"));
+    /* The limits grow with the options: a proxy resets the streams of many users; large heads have more frames. */
+    if (limits->max_streams > limits->reset_burst) {
+        limits->reset_burst = limits->refused_burst = limits->max_streams;
+        limits->reset_rate = limits->max_streams / 3;
+    }
+    if (limits->continuations < limits->header_limit / HEDDLE_H2_FRAME_SIZE + 2)
+        limits->continuations = limits->header_limit / HEDDLE_H2_FRAME_SIZE + 2;
     engine->h2->memory = NUM2ULL(heddle_engine_option(configuration, "http2_memory"));
 }
 
