@@ -67,18 +67,18 @@ module Heddle
     end
 
     def self.section(option)
-      rows = Server::OptionPage.new(option).facts.map { |name, fact| "| #{name} | #{cell(option, name, fact)} |" }
+      rows = Server::OptionPage.new(option).attributes.map { |name, value| "| #{name} | #{cell(option, name, value)} |" }
       ["### #{option.name}", "", "#{option.sentences}#{" #{option.details}" if option.details}", "",
        "| | |", "| - | - |", *rows].join("\n") << "\n"
     end
     private_class_method :section
 
     # Names are set as code, the words around them are not.
-    def self.cell(option, name, fact)
-      return fact if name == "default" || (name == "values" && !option.choices)
-      return "`#{fact}`" if name == "file"
+    def self.cell(option, name, value)
+      return value if name == "default" || (name == "values" && !option.choices)
+      return "`#{value}`" if name == "file"
 
-      fact.split(", ").map { |part| part.sub(/\A(\S+(?: [A-Z]+)?)(.*)\z/, '`\1`\2') }.join(", ")
+      value.split(", ").map { |part| part.sub(/\A(\S+(?: [A-Z]+)?)(.*)\z/, '`\1`\2') }.join(", ")
     end
     private_class_method :cell
 

@@ -53,7 +53,7 @@ module Heddle
     autoload :Serving, "heddle/server/serving"
     autoload :SharedHeap, "heddle/server/shared_heap"
     autoload :Signals, "heddle/server/signals"
-    autoload :Snapshot, "heddle/server/snapshot"
+    autoload :WorkerStatus, "heddle/server/worker_status"
     autoload :Statistics, "heddle/server/statistics"
     autoload :SystemdBind, "heddle/server/systemd_bind"
     autoload :SystemdNotify, "heddle/server/systemd_notify"

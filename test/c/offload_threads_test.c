@@ -57,7 +57,7 @@ static void start_thread(void)
 
 static void end_threads(void)
 {
-    while (heddle_threads_count().threads < (unsigned)native_count)
+    while (heddle_threads_read_statistics().threads < (unsigned)native_count)
         sched_yield();
     for (int i = 0; i < native_count; i++)
         heddle_threads_leave(served[i]);
@@ -150,7 +150,7 @@ static void a_job_gives_its_result_and_errno(void)
     CHECK_EQUAL(42, job.job.error);
     CHECK(heddle_threads_current() == NULL);
     end_threads();
-    CHECK_EQUAL(0, heddle_threads_count().threads);
+    CHECK_EQUAL(0, heddle_threads_read_statistics().threads);
 }
 
 static void jobs_that_wait_for_later_ones_end(void)
@@ -170,7 +170,7 @@ static void jobs_that_wait_for_later_ones_end(void)
     }
     for (int i = 0; i < NUMBER; i++)
         finish(&jobs[i]);
-    CHECK(heddle_threads_count().grown > 0);
+    CHECK(heddle_threads_read_statistics().grown > 0);
     end_threads();
 }
 
@@ -182,14 +182,14 @@ static void who_waits_behind_a_job_that_nobody_asks_for_gets_a_thread(void)
     heddle_threads_setup();
     for (int i = 0; i < NUMBER; i++)
         submit(&jobs[i], meet, &number);
-    while (heddle_threads_count().running < (unsigned)native_count)
+    while (heddle_threads_read_statistics().running < (unsigned)native_count)
         sched_yield();
     int last = NUMBER - 1;
     CHECK_EQUAL(HEDDLE_JOB_QUEUED, atomic_load(&jobs[last].job.state));
     while (!heddle_threads_check_overdue(&jobs[last].job))
         sched_yield();
     start_thread();
-    CHECK_EQUAL(1, heddle_threads_count().grown);
+    CHECK_EQUAL(1, heddle_threads_read_statistics().grown);
     cancel(NULL);
     for (int i = 0; i < NUMBER; i++)
         finish(&jobs[i]);
@@ -205,7 +205,7 @@ static void a_job_that_has_not_begun_is_taken_back(void)
     heddle_threads_report_unstarted();
     CHECK(heddle_threads_withdraw(&job.job));
     CHECK(!heddle_threads_withdraw(&job.job));
-    CHECK_EQUAL(0, heddle_threads_count().queued);
+    CHECK_EQUAL(0, heddle_threads_read_statistics().queued);
     CHECK_EQUAL(0, job.told);
 }
 
@@ -275,7 +275,7 @@ static void a_child_has_an_empty_queue_and_no_threads(void)
     if (child == 0) {
         waiting_job own;
         native_count = 0;
-        heddle_threads_counts counts = heddle_threads_count();
+        heddle_threads_statistics counts = heddle_threads_read_statistics();
         bool empty = counts.threads == 0 && counts.running == 0 && heddle_threads_count_forks() != before;
         submit(&own, give_errno, &error);
         finish(&own);
@@ -308,7 +308,7 @@ static void many_jobs_are_told_of_once_each(void)
         CHECK_EQUAL(i, jobs[i].job.error);
         CHECK_EQUAL(1, jobs[i].told);
     }
-    CHECK_EQUAL(NUMBER, heddle_threads_count().jobs);
+    CHECK_EQUAL(NUMBER, heddle_threads_read_statistics().jobs);
     end_threads();
 }
 
@@ -329,8 +329,8 @@ static void brief_jobs_one_after_another_are_told_of_once_each(void)
         CHECK_EQUAL(7, job.job.error);
         CHECK_EQUAL(-1, job.job.cpu);
     }
-    CHECK_EQUAL(heddle_threads_count().cores > 1 ? NUMBER : 0, expected);
-    CHECK_EQUAL(NUMBER, heddle_threads_count().jobs);
+    CHECK_EQUAL(heddle_threads_read_statistics().cores > 1 ? NUMBER : 0, expected);
+    CHECK_EQUAL(NUMBER, heddle_threads_read_statistics().jobs);
     end_threads();
 }
 
@@ -339,7 +339,7 @@ static void nobody_spins_for_a_job_beside_others(void)
     int number = MOST;
     waiting_job jobs[MOST], job;
     heddle_threads_setup();
-    unsigned cores = heddle_threads_count().cores;
+    unsigned cores = heddle_threads_read_statistics().cores;
     if (cores >= MOST)
         SKIP("more cores than jobs");
     for (unsigned i = 0; i < cores; i++)
@@ -397,7 +397,7 @@ static int unblocked;
 /* It may wait for what another thread does: here it takes the threads' own lock. */
 static void unblock_under_the_lock(void *data)
 {
-    unblocked += heddle_threads_count().running > 0;
+    unblocked += heddle_threads_read_statistics().running > 0;
     cancel(data);
 }
 

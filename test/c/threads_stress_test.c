@@ -301,15 +301,15 @@ static void loops_threads_and_the_watch_agree(void)
     }
     CHECK_EQUAL(LOOPS * JOBS_A_LOOP, ended + withdrawn);
     CHECK(called_back > 0 && withdrawn > 0);
-    CHECK_EQUAL(ended, heddle_threads_count().jobs);
-    while (heddle_threads_count().threads < (unsigned)started)
+    CHECK_EQUAL(ended, heddle_threads_read_statistics().jobs);
+    while (heddle_threads_read_statistics().threads < (unsigned)started)
         sched_yield();
     for (int i = 0; i < started; i++)
         heddle_threads_leave(joined[i]);
     for (int i = 0; i < started; i++)
         pthread_join(offload_threads[i], NULL);
     heddle_watch_set_purposes(0, NULL);
-    CHECK_EQUAL(0, heddle_threads_count().threads);
+    CHECK_EQUAL(0, heddle_threads_read_statistics().threads);
 }
 
 int main(int argc, char **argv)

@@ -23,7 +23,7 @@ class PoolMariadbTest < Minitest::Test
         kill_others(admin)
 
         assert_equal([1, 1], Array.new(2) { database.with { |connection| connection.query("SELECT 1").first.first } })
-        assert_equal 2, database.stats[:closed][:broken]
+        assert_equal 2, database.statistics[:closed][:broken]
         database.close
       end
     end

@@ -91,7 +91,7 @@ class PoolPostgresqlTest < Minitest::Test
       admin.close
 
       assert_equal(%w[1 1 1], Array.new(3) { database.with { |pg| pg.exec("SELECT 1").getvalue(0, 0) } })
-      assert_equal 3, database.stats[:closed][:broken]
+      assert_equal 3, database.statistics[:closed][:broken]
       database.close
     end
   end

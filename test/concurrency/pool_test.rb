@@ -34,7 +34,7 @@ class PoolTest < Minitest::Test
   def test_a_name_of_any_encoding_is_shown_in_utf8
     { "\xFF" => "\\xFF", "é".encode("UTF-16LE") => "é", :things => "things", "a\nb" => "a\\x0Ab" }.each do |name, shown|
       pool = Heddle::Pool.new(max: 1, name:) { Object.new }
-      Heddle.run { pool.with { assert_equal shown, pool.stats[:name] } }
+      Heddle.run { pool.with { assert_equal shown, pool.statistics[:name] } }
     end
   end
 
@@ -267,7 +267,7 @@ class PoolTest < Minitest::Test
       held.pop
       error = assert_raises(Heddle::TimeoutError) { pool.acquire(timeout: 0.001) }
       assert_match(/1 of the pool's 1 are in use \(its limit is 1\), and 0 more tasks wait \(things\)/, error.message)
-      assert_equal [0, 1], [pool.waiting, pool.stats[:timeouts]]
+      assert_equal [0, 1], [pool.waiting, pool.statistics[:timeouts]]
       other.cancel
     end
   end

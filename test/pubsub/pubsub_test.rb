@@ -201,7 +201,7 @@ class PubSubTest < Minitest::Test
         sleep 0
       end
 
-      assert_operator PubSub.counts(Fiber.scheduler)[:delivered], :<, 17_000
+      assert_operator PubSub.statistics(Fiber.scheduler)[:delivered], :<, 17_000
       assert_equal "", slow.take.first
     end
   end
@@ -253,7 +253,7 @@ class PubSubTest < Minitest::Test
   end
 
   # @return [Integer] subscribers that have been given their messages, counted once for each message
-  def delivered = PubSub.counts(Fiber.scheduler)[:delivered]
+  def delivered = PubSub.statistics(Fiber.scheduler)[:delivered]
 
   # Ticks in which other fibers run, until so many messages have been delivered.
   # @return [Array<Integer>] what had been delivered in each of them
@@ -406,7 +406,7 @@ class PubSubTest < Minitest::Test
       task.cancel
       task.wait
       PubSub.publish(topic, "nobody hears it")
-      assert_equal 0, PubSub.counts(Fiber.scheduler)[:subscribers]
+      assert_equal 0, PubSub.statistics(Fiber.scheduler)[:subscribers]
     end
   end
 
@@ -416,7 +416,7 @@ class PubSubTest < Minitest::Test
       task.cancel
       task.wait
 
-      assert_equal 0, PubSub.counts(Fiber.scheduler)[:subscribers]
+      assert_equal 0, PubSub.statistics(Fiber.scheduler)[:subscribers]
     end
   end
 
@@ -437,11 +437,11 @@ class PubSubTest < Minitest::Test
         all.delete_at(random.rand(all.size)).close if all.size > 20
         PubSub.publish(topics.sample(random: random), "x")
         GC.start if random.rand(50).zero?
-        Heddle::PubSub.counts(Fiber.scheduler)
+        Heddle::PubSub.statistics(Fiber.scheduler)
         sleep 0
       end
       all.each(&:close)
-      assert_equal({ subscribers: 0, topics: 0 }, PubSub.counts(Fiber.scheduler).slice(:subscribers, :topics))
+      assert_equal({ subscribers: 0, topics: 0 }, PubSub.statistics(Fiber.scheduler).slice(:subscribers, :topics))
     end
   end
 
@@ -461,7 +461,7 @@ class PubSubTest < Minitest::Test
         GC.enable
         held.take
         GC.stress = false
-        exit!(PubSub.counts(Fiber.scheduler)[:topics] <= topics.size + 1 ? 0 : 1)
+        exit!(PubSub.statistics(Fiber.scheduler)[:topics] <= topics.size + 1 ? 0 : 1)
       end
     end
     _, status = Process.wait2(child)

@@ -247,7 +247,7 @@ class MetricsTest < Minitest::Test
 
   def test_only_so_many_origins_have_series_of_their_own
     statistics = (1..52).to_h { |n| ["http://#{n}", { open: n, requests: 1 }] }
-    list = Heddle::Server::Snapshot.list_origins(statistics)
+    list = Heddle::Server::WorkerStatus.list_origins(statistics)
 
     assert_equal [51, { origin: "http://50", open: 50, requests: 1 }], [list.size, list[-2]]
     assert_equal({ origin: "other", open: 103, requests: 2 }, list.last)

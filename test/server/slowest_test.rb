@@ -55,7 +55,7 @@ class SlowestTest < Minitest::Test
     end
     serving(app) do
       get("/a?b")
-      report = JSON.parse(JSON.generate(Heddle::Server::Snapshot.new(server, @log).to_h), symbolize_names: true)
+      report = JSON.parse(JSON.generate(Heddle::Server::WorkerStatus.new(server, @log).to_h), symbolize_names: true)
 
       assert_equal "GET /a?b", report[:slowest].first[:request]
       assert_equal [240, 0.25], [report[:loops].first[:lags].size, report[:loops].first[:step]]

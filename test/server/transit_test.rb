@@ -99,7 +99,7 @@ class TransitTest < Minitest::Test
       client = connect
       client.write(HEAD)
       until_counted(transit: 1, idle: 0)
-      report = { workers: [{ index: 0, **Heddle::Server::Snapshot.new(server, @log).to_h }] }
+      report = { workers: [{ index: 0, **Heddle::Server::WorkerStatus.new(server, @log).to_h }] }
 
       assert_includes Heddle::Server::Metrics.new(report).to_s, %(heddle_connections{worker="0",state="transit"} 1\n)
       require "heddle/cli"

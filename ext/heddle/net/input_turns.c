@@ -15,8 +15,8 @@ void heddle_input_turns_init(heddle_input_turns *turns)
 static heddle_input_turns *turns_of_tick(heddle_sockets *sockets)
 {
     heddle_input_turns *turns = &sockets->input_turns;
-    if (turns->tick != sockets->loop->counts.ticks) {
-        turns->tick = sockets->loop->counts.ticks;
+    if (turns->tick != sockets->loop->statistics.ticks) {
+        turns->tick = sockets->loop->statistics.ticks;
         turns->used = 0;
         turns->hang_ups = 0;
     }

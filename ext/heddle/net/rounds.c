@@ -20,7 +20,7 @@ static void release_deferred(heddle_sockets *sockets)
  */
 static void force_poll(heddle_sockets *sockets)
 {
-    sockets->rounds.tick = sockets->loop->counts.ticks;
+    sockets->rounds.tick = sockets->loop->statistics.ticks;
     sockets->loop->polled = 0;
 }
 
@@ -81,7 +81,7 @@ bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work)
 void heddle_rounds_release(heddle_sockets *sockets)
 {
     /* force_poll has made the tick of the last turn end with a poll; a later tick comes after that */
-    if (sockets->rounds.deferred.count && sockets->rounds.tick != sockets->loop->counts.ticks)
+    if (sockets->rounds.deferred.count && sockets->rounds.tick != sockets->loop->statistics.ticks)
         release_deferred(sockets);
 }
 

@@ -123,11 +123,11 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     if (heddle_rounds_count_waiting(sockets))
         heddle_runners_summon(sockets);
     heddle_loop_advance_heartbeat(sockets->loop); /* each request has its own time slice */
-    uint64_t switches = sockets->loop->counts.switches, preemptions = sockets->loop->counts.preemptions;
+    uint64_t switches = sockets->loop->statistics.switches, preemptions = sockets->loop->statistics.preemptions;
     rb_protect(call_block, (VALUE)&call, &state);
     /* A preemption is a switch of fibers as well: then the counters do not show whether the item waited. */
-    if (sockets->loop->counts.preemptions == preemptions)
-        heddle_runners_adapt_ahead(&sockets->runners, sockets->loop->counts.switches != switches);
+    if (sockets->loop->statistics.preemptions == preemptions)
+        heddle_runners_adapt_ahead(&sockets->runners, sockets->loop->statistics.switches != switches);
     if (state)
         state = handle_exception(runner, state);
     work->operations->served(work, call.object);
@@ -167,13 +167,13 @@ static int serve_ready_items(heddle_runner *runner)
     if (!sockets->ready.count)
         heddle_rounds_release(sockets);
     size_t left = sockets->ready.count; /* of the items that are ready now */
-    uint64_t preemptions = sockets->loop->counts.preemptions;
+    uint64_t preemptions = sockets->loop->statistics.preemptions;
     int64_t began = 0;
     while ((left > 0 || sockets->urgent) && !runner->ending) {
         int64_t now = heddle_clock_coarse();
         if (began == 0)
             began = now;
-        if (now - began >= HEDDLE_RUNNER_SHARE || sockets->loop->counts.preemptions != preemptions)
+        if (now - began >= HEDDLE_RUNNER_SHARE || sockets->loop->statistics.preemptions != preemptions)
             break;
         if (!sockets->urgent) {
             sockets->tick_began = now;

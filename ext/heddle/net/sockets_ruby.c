@@ -407,5 +407,5 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "queue", sockets_queue, 2);
     rb_define_method(sockets_class, "end_queue", sockets_end_queue, 0);
     Init_heddle_sockets_sharing(sockets_class);
-    Init_heddle_sockets_counts(sockets_class);
+    Init_heddle_sockets_statistics(sockets_class);
 }

@@ -11,6 +11,6 @@ heddle_sockets *heddle_sockets_in_use(VALUE self);
 heddle_sockets *heddle_sockets_open(VALUE self);
 
 void Init_heddle_sockets_sharing(VALUE sockets_class);
-void Init_heddle_sockets_counts(VALUE sockets_class);
+void Init_heddle_sockets_statistics(VALUE sockets_class);
 
 #endif

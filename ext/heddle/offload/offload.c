@@ -262,7 +262,7 @@ static VALUE offload_libc_libraries(VALUE self)
  */
 static VALUE offload_threads(VALUE self)
 {
-    heddle_threads_counts now = heddle_threads_count();
+    heddle_threads_statistics now = heddle_threads_read_statistics();
     VALUE hash = rb_hash_new();
     set_value(hash, "threads", UINT2NUM(now.threads));
     set_value(hash, "idle", UINT2NUM(now.idle));
@@ -336,8 +336,8 @@ static VALUE offload_delay_threads(VALUE self, VALUE seconds, VALUE seed)
 
 static long count_idle_threads(void)
 {
-    heddle_threads_counts counts = heddle_threads_count();
-    return counts.idle == counts.threads ? (long)counts.threads : -1;
+    heddle_threads_statistics statistics = heddle_threads_read_statistics();
+    return statistics.idle == statistics.threads ? (long)statistics.threads : -1;
 }
 
 void Init_heddle_offload(VALUE heddle)

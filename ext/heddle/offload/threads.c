@@ -45,7 +45,7 @@ static unsigned running_limited; /* running jobs that are not prompt: the limit 
 static bool spinning;    /* a thread spins, at most one: it takes the next job without being woken */
 static heddle_spin spins;
 static heddle_offload_thread *threads;
-static heddle_threads_counts counts;
+static heddle_threads_statistics statistics;
 static unsigned starting; /* threads that were asked for and have not begun */
 static int64_t grown_at;  /* when a thread was last asked for because a job was overdue */
 static _Atomic unsigned forks; /* between the first process and this one */
@@ -64,8 +64,8 @@ static void reset_state(void)
     spins = (heddle_spin){0};
     threads = NULL;
     starting = 0;
-    unsigned cores = counts.cores, limit = counts.limit;
-    counts = (heddle_threads_counts){.cores = cores, .soft_limit = SOFT_LIMIT, .limit = limit};
+    unsigned cores = statistics.cores, limit = statistics.limit;
+    statistics = (heddle_threads_statistics){.cores = cores, .soft_limit = SOFT_LIMIT, .limit = limit};
 }
 
 static void before_fork(void)
@@ -100,8 +100,8 @@ static unsigned count_available_cores(void)
 
 void heddle_threads_setup(void)
 {
-    counts.cores = count_available_cores();
-    counts.limit = HEDDLE_THREADS_DEFAULT_LIMIT;
+    statistics.cores = count_available_cores();
+    statistics.limit = HEDDLE_THREADS_DEFAULT_LIMIT;
     reset_state();
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -132,13 +132,14 @@ static void unlink_job(heddle_job *job)
 
 static unsigned count_free_cores(void)
 {
-    return counts.computing < counts.cores ? counts.cores - counts.computing : 0;
+    return statistics.computing < statistics.cores ? statistics.cores - statistics.computing : 0;
 }
 
 /* How many of the queued jobs could start now. */
 static unsigned count_runnable(void)
 {
-    unsigned cores = count_free_cores(), room = running_limited < counts.limit ? counts.limit - running_limited : 0;
+    unsigned cores = count_free_cores();
+    unsigned room = running_limited < statistics.limit ? statistics.limit - running_limited : 0;
     unsigned others = queues.waiting.count + (queues.computing.count < cores ? queues.computing.count : cores);
     return queues.prompt.count + (others < room ? others : room);
 }
@@ -151,13 +152,13 @@ static unsigned count_queued(void)
 /* Are there cores for the running jobs, for `more` other threads, and for the one that would spin? */
 static bool may_spin(unsigned more)
 {
-    return counts.running + more < counts.cores;
+    return statistics.running + more < statistics.cores;
 }
 
 /* The oldest job that may run. */
 static heddle_job *take_job(void)
 {
-    bool room = running_limited < counts.limit;
+    bool room = running_limited < statistics.limit;
     heddle_job *job = room ? queues.waiting.head : NULL;
     heddle_job *others[] = {room && count_free_cores() ? queues.computing.head : NULL, queues.prompt.head};
     for (int i = 0; i < 2; i++) {
@@ -182,11 +183,11 @@ static bool must_wake_thread(void)
 static bool claim_thread(bool obey_soft_limit)
 {
     /* For the metrics: a job stays queued because the limit is reached. */
-    if (running_limited >= counts.limit && count_queued() > queues.prompt.count)
-        counts.full++;
-    if (count_runnable() <= counts.idle + starting || counts.threads + starting >= counts.limit + RESERVED)
+    if (running_limited >= statistics.limit && count_queued() > queues.prompt.count)
+        statistics.full++;
+    if (count_runnable() <= statistics.idle + starting || statistics.threads + starting >= statistics.limit + RESERVED)
         return false;
-    if (obey_soft_limit && counts.threads + starting >= counts.soft_limit + counts.cores)
+    if (obey_soft_limit && statistics.threads + starting >= statistics.soft_limit + statistics.cores)
         return false;
     starting++;
     return true;
@@ -223,7 +224,7 @@ static void recheck_computing(void)
         if (!job || !job->computes || now - job->began < RECHECK_AFTER || !heddle_thread_sleeps(thread->id))
             continue;
         job->computes = false;
-        counts.computing--;
+        statistics.computing--;
     }
 }
 
@@ -248,7 +249,7 @@ bool heddle_threads_check_overdue(heddle_job *job)
         pthread_cond_signal(&job_available);
         needs_thread = claim_thread(false);
         if (needs_thread) {
-            counts.grown++;
+            statistics.grown++;
             grown_at = heddle_clock_now();
         }
     }
@@ -302,7 +303,7 @@ heddle_offload_thread *heddle_threads_attach(void)
     pthread_mutex_lock(&heddle_threads_lock);
     if (starting)
         starting--;
-    counts.threads++;
+    statistics.threads++;
     thread->next = threads;
     if (threads)
         threads->previous = thread;
@@ -314,7 +315,7 @@ heddle_offload_thread *heddle_threads_attach(void)
 void heddle_threads_detach(heddle_offload_thread *thread)
 {
     pthread_mutex_lock(&heddle_threads_lock);
-    counts.threads--;
+    statistics.threads--;
     if (thread->previous)
         thread->previous->next = thread->next;
     else
@@ -332,10 +333,10 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     job->thread = thread;
     thread->frames = (heddle_native_frames){.end = __builtin_frame_address(0)};
     thread->job = job;
-    counts.running++;
+    statistics.running++;
     running_limited += !job->prompt;
     if (job->computes)
-        counts.computing++;
+        statistics.computing++;
     job->began = heddle_clock_now();
     atomic_store(&job->state, HEDDLE_JOB_RUNNING);
     pthread_mutex_unlock(&heddle_threads_lock);
@@ -368,11 +369,11 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     job->wall = wall;
     job->cpu = cpu;
     thread->job = NULL;
-    counts.running--;
+    statistics.running--;
     running_limited -= !job->prompt;
-    counts.jobs++;
+    statistics.jobs++;
     if (job->computes)
-        counts.computing--;
+        statistics.computing--;
     bool abandoned = job->abandoned;
     atomic_store(&job->state, HEDDLE_JOB_ENDED);
     /*
@@ -400,13 +401,13 @@ static bool spin_for_job(void)
 /* Waits for a job. False: there was none for IDLE_SECONDS. The caller holds the lock, which is released meanwhile. */
 static bool wait_for_job(heddle_offload_thread *thread)
 {
-    counts.idle++;
+    statistics.idle++;
     bool due = !spinning && may_spin(1 /* the loop */) && heddle_spin_due(&spins) && spin_for_job();
     if (!due && !thread->leave) {
         struct timespec limit = heddle_clock_after(HEDDLE_CONDITION_CLOCK, (int64_t)IDLE_SECONDS * HEDDLE_SECOND);
         due = pthread_cond_timedwait(&job_available, &heddle_threads_lock, &limit) != ETIMEDOUT || count_runnable();
     }
-    counts.idle--;
+    statistics.idle--;
     return due || thread->leave;
 }
 
@@ -451,14 +452,14 @@ heddle_job *heddle_threads_current(void)
 void heddle_threads_set_limit(unsigned limit)
 {
     pthread_mutex_lock(&heddle_threads_lock);
-    counts.limit = limit;
+    statistics.limit = limit;
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
 bool heddle_threads_exist(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
-    bool any = counts.threads > 0;
+    bool any = statistics.threads > 0;
     pthread_mutex_unlock(&heddle_threads_lock);
     return any;
 }
@@ -466,15 +467,15 @@ bool heddle_threads_exist(void)
 bool heddle_threads_are_full(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
-    bool full = running_limited >= counts.limit;
+    bool full = running_limited >= statistics.limit;
     pthread_mutex_unlock(&heddle_threads_lock);
     return full;
 }
 
-heddle_threads_counts heddle_threads_count(void)
+heddle_threads_statistics heddle_threads_read_statistics(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
-    heddle_threads_counts now = counts;
+    heddle_threads_statistics now = statistics;
     now.queued = count_queued();
     pthread_mutex_unlock(&heddle_threads_lock);
     return now;

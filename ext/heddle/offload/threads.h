@@ -94,8 +94,8 @@ typedef struct {
      * found overdue, while the limit was reached
      */
     uint64_t jobs, grown, full;
-} heddle_threads_counts;
+} heddle_threads_statistics;
 
-heddle_threads_counts heddle_threads_count(void);
+heddle_threads_statistics heddle_threads_read_statistics(void);
 
 #endif

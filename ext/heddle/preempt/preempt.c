@@ -131,7 +131,7 @@ static VALUE yield_to_others(VALUE data)
     heddle_park_enter(self->loop, &self->park);
     self->parked = true;
     self->park.preempted = true;
-    self->loop->counts.preemptions++;
+    self->loop->statistics.preemptions++;
     heddle_park_wake_preempted(&self->park);
     heddle_park_wait_uninterruptibly(&self->park);
     return Qnil;

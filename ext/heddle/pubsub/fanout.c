@@ -16,7 +16,7 @@ enum {
 
 static void free_unused(heddle_fanout *fanout)
 {
-    if (!fanout->collected || fanout->counts.subscribers)
+    if (!fanout->collected || fanout->statistics.subscribers)
         return;
     free(fanout->buckets);
     free(fanout);
@@ -36,7 +36,7 @@ static size_t memory_size(const void *data)
 {
     const heddle_fanout *fanout = data;
     return sizeof(*fanout) + fanout->bucket_count * sizeof(heddle_topic *) +
-           fanout->counts.topics * sizeof(heddle_topic);
+           fanout->statistics.topics * sizeof(heddle_topic);
 }
 
 static void mark_fanout(void *data)
@@ -127,10 +127,10 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
     return fanout;
 }
 
-heddle_fanout_counts heddle_fanout_count(const heddle_loop *loop)
+heddle_fanout_statistics heddle_fanout_read_statistics(const heddle_loop *loop)
 {
     const heddle_fanout *fanout = find_fanout(loop);
-    return fanout ? fanout->counts : (heddle_fanout_counts){0};
+    return fanout ? fanout->statistics : (heddle_fanout_statistics){0};
 }
 
 /* -- records of the log -------------------------------------------------------------------------------------------- */
@@ -140,7 +140,7 @@ static void begin_overrun(heddle_fanout *fanout)
 {
     for (heddle_link *link = heddle_link_first(&fanout->topics); link; link = heddle_link_after(&fanout->topics, link))
         HEDDLE_CONTAINER_OF(link, heddle_topic, link)->overrun = true;
-    fanout->overrun.topics = fanout->counts.topics;
+    fanout->overrun.topics = fanout->statistics.topics;
     fanout->overrun.begun = false;
     heddle_fanout_wait_call_again(&fanout->wait);
 }
@@ -297,7 +297,7 @@ heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscribe
     subscriber->generation = fanout->generation;
     subscriber->behind = subscriber->closing = false;
     heddle_link_push_first(&topic->subscribers, &subscriber->link);
-    fanout->counts.subscribers++;
+    fanout->statistics.subscribers++;
     if (!since.text)
         return HEDDLE_SUBSCRIBED;
     uint64_t at;
@@ -332,7 +332,7 @@ void heddle_unsubscribe(heddle_subscriber *subscriber)
         fanout->overrun.next = after;
     heddle_link_remove(&subscriber->link);
     subscriber->topic = NULL;
-    fanout->counts.subscribers--;
+    fanout->statistics.subscribers--;
     heddle_fanout_drop_unused_topic(topic);
     free_unused(fanout);
 }

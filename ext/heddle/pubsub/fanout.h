@@ -143,9 +143,9 @@ typedef struct {
     uint64_t resets;    /* counted once for each subscriber */
     uint64_t closed;    /* subscribers that were too slow */
     size_t subscribers, topics;
-} heddle_fanout_counts;
+} heddle_fanout_statistics;
 
 /* All zero when the loop has no fan-out, and none is made: any thread with the GVL may call it. */
-heddle_fanout_counts heddle_fanout_count(const heddle_loop *loop);
+heddle_fanout_statistics heddle_fanout_read_statistics(const heddle_loop *loop);
 
 #endif

@@ -36,9 +36,9 @@ static HEDDLE_LAST_USE void deliver_message(heddle_subscriber *subscriber, heddl
 {
     subscriber->seen = message->offset;
     if (message->reset)
-        subscriber->topic->fanout->counts.resets++;
+        subscriber->topic->fanout->statistics.resets++;
     else
-        subscriber->topic->fanout->counts.delivered++;
+        subscriber->topic->fanout->statistics.delivered++;
     subscriber->operations->deliver(subscriber, message);
 }
 
@@ -61,19 +61,19 @@ static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_mes
     switch ((heddle_slow_policy)subscriber->policy) {
     case HEDDLE_SLOW_CLOSE:
         subscriber->closing = true;
-        fanout->counts.closed++;
+        fanout->statistics.closed++;
         subscriber->operations->too_slow(subscriber);
         break;
     case HEDDLE_SLOW_COALESCE:
         subscriber->behind = true;
-        fanout->counts.dropped++;
+        fanout->statistics.dropped++;
         break;
     case HEDDLE_SLOW_RESUME:
         subscriber->behind = true;
         break;
     case HEDDLE_SLOW_DROP:
         subscriber->seen = message->offset;
-        fanout->counts.dropped++;
+        fanout->statistics.dropped++;
         break;
     }
     return true;

@@ -70,7 +70,7 @@ struct heddle_fanout {
     heddle_delivery *deliveries;
     heddle_broadcast broadcast;
     heddle_shared_messages *shared; /* NULL: each subscriber catches up alone */
-    heddle_fanout_counts counts;
+    heddle_fanout_statistics statistics;
     bool closed, collected;
 };
 

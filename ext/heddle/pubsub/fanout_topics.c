@@ -15,13 +15,13 @@ static heddle_topic **find_slot(heddle_fanout *fanout, uint64_t hash, const char
 
 heddle_topic *heddle_fanout_find_topic(heddle_fanout *fanout, const char *name, size_t size)
 {
-    return fanout->counts.topics ? *find_slot(fanout, heddle_history_hash(fanout->history, name, size), name, size)
+    return fanout->statistics.topics ? *find_slot(fanout, heddle_history_hash(fanout->history, name, size), name, size)
                                  : NULL;
 }
 
 static bool grow_table(heddle_fanout *fanout)
 {
-    if (fanout->counts.topics < fanout->bucket_count)
+    if (fanout->statistics.topics < fanout->bucket_count)
         return true;
     size_t count = fanout->bucket_count ? fanout->bucket_count * 2 : 16;
     heddle_topic **buckets = calloc(count, sizeof(heddle_topic *));
@@ -56,7 +56,7 @@ heddle_topic *heddle_fanout_make_topic(heddle_fanout *fanout, const char *name, 
     heddle_link_init_head(&topic->subscribers);
     heddle_link_push_last(&fanout->topics, &topic->link);
     *find_slot(fanout, topic->hash, name, size) = topic;
-    fanout->counts.topics++;
+    fanout->statistics.topics++;
     return topic;
 }
 
@@ -84,6 +84,6 @@ void heddle_fanout_drop_unused_topic(heddle_topic *topic)
     leave_overrun(topic);
     *find_slot(fanout, topic->hash, topic->name, topic->size) = topic->next;
     heddle_link_remove(&topic->link);
-    fanout->counts.topics--;
+    fanout->statistics.topics--;
     free(topic);
 }

@@ -274,21 +274,21 @@ static VALUE subscription_close(VALUE self)
 }
 
 /*
- * call-seq: Heddle::PubSub.counts(scheduler) -> Hash
+ * call-seq: Heddle::PubSub.statistics(scheduler) -> Hash
  *
  * Counters of this loop: subscribers, topics, and since it began delivered, dropped, resets, and subscribers closed for
  * being too slow. From any thread.
  */
-static VALUE read_counts(VALUE self, VALUE scheduler)
+static VALUE read_statistics(VALUE self, VALUE scheduler)
 {
-    heddle_fanout_counts counts = heddle_fanout_count(heddle_loop_of(scheduler));
+    heddle_fanout_statistics statistics = heddle_fanout_read_statistics(heddle_loop_of(scheduler));
     VALUE hash = rb_hash_new();
-    rb_hash_aset(hash, ID2SYM(rb_intern("subscribers")), SIZET2NUM(counts.subscribers));
-    rb_hash_aset(hash, ID2SYM(rb_intern("topics")), SIZET2NUM(counts.topics));
-    rb_hash_aset(hash, ID2SYM(rb_intern("delivered")), ULL2NUM(counts.delivered));
-    rb_hash_aset(hash, ID2SYM(rb_intern("dropped")), ULL2NUM(counts.dropped));
-    rb_hash_aset(hash, ID2SYM(rb_intern("resets")), ULL2NUM(counts.resets));
-    rb_hash_aset(hash, ID2SYM(rb_intern("closed")), ULL2NUM(counts.closed));
+    rb_hash_aset(hash, ID2SYM(rb_intern("subscribers")), SIZET2NUM(statistics.subscribers));
+    rb_hash_aset(hash, ID2SYM(rb_intern("topics")), SIZET2NUM(statistics.topics));
+    rb_hash_aset(hash, ID2SYM(rb_intern("delivered")), ULL2NUM(statistics.delivered));
+    rb_hash_aset(hash, ID2SYM(rb_intern("dropped")), ULL2NUM(statistics.dropped));
+    rb_hash_aset(hash, ID2SYM(rb_intern("resets")), ULL2NUM(statistics.resets));
+    rb_hash_aset(hash, ID2SYM(rb_intern("closed")), ULL2NUM(statistics.closed));
     return hash;
 }
 
@@ -300,7 +300,7 @@ void Init_heddle_subscription(VALUE pubsub)
     rb_define_method(subscription_class, "take", subscription_take, 0);
     rb_define_method(subscription_class, "position", subscription_position, 0);
     rb_define_method(subscription_class, "close", subscription_close, 0);
-    rb_define_singleton_method(pubsub, "counts", read_counts, 1);
+    rb_define_singleton_method(pubsub, "statistics", read_statistics, 1);
 }
 
 void Init_heddle_pubsub(VALUE heddle)

@@ -185,7 +185,7 @@ typedef struct {
 /* Counters, for tests and for `heddle top`. */
 typedef struct {
     uint64_t ticks, switches, waits, preemptions;
-} heddle_loop_counts;
+} heddle_loop_statistics;
 
 struct heddle_loop {
     VALUE scheduler;
@@ -238,7 +238,7 @@ struct heddle_loop {
     heddle_loop_io io;
     heddle_loop_watch watch;
     heddle_loop_preempt preempt;
-    heddle_loop_counts counts;
+    heddle_loop_statistics statistics;
 };
 
 /* The transition is checked in debug builds. */

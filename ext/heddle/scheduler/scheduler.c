@@ -299,10 +299,10 @@ static VALUE scheduler_statistics(VALUE self)
         const char *name;
         uint64_t value;
     } counters[] = {
-        {"ticks", loop->counts.ticks},         {"switches", loop->counts.switches},
-        {"waits", loop->counts.waits},         {"fibers", loop->fiber_count},
-        {"parked", loop->park_count},   {"timers", loop->timers.count},
-        {"armed", loop->armed},         {"preemptions", loop->counts.preemptions},
+        {"ticks", loop->statistics.ticks}, {"switches", loop->statistics.switches},
+        {"waits", loop->statistics.waits}, {"fibers", loop->fiber_count},
+        {"parked", loop->park_count},      {"timers", loop->timers.count},
+        {"armed", loop->armed},            {"preemptions", loop->statistics.preemptions},
     };
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
         rb_hash_aset(result, ID2SYM(rb_intern(counters[i].name)), ULL2NUM(counters[i].value));

@@ -100,7 +100,7 @@ static void prepare_switch(heddle_loop *loop, heddle_park *park)
     loop->current = park->owner;
     loop->switching.switching_to = park;
     loop->switching.left_by_wait = false;
-    loop->counts.switches++;
+    loop->statistics.switches++;
     heddle_loop_advance_heartbeat(loop);
 }
 
@@ -250,7 +250,7 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
     /* From here on a thread that posts a message sees the flag; messages posted earlier are checked here. */
     if (heddle_inbox_empty(&loop->inbox)) {
         blocking_wait wait = {.loop = loop, .timeout = timeout};
-        loop->counts.waits++;
+        loop->statistics.waits++;
         begin_sleep(loop);
         /* INTR_FAIL: an interrupt must not be raised before the state is consistent again. */
         rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
@@ -292,12 +292,12 @@ static int64_t find_wait_time(heddle_loop *loop)
 {
     int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
     /* Only a fiber of this loop or another thread can have closed an IO since the last check. */
-    if (loop->io.wait_count && (loop->counts.switches != loop->io.swept_switches || !rb_thread_alone())) {
+    if (loop->io.wait_count && (loop->statistics.switches != loop->io.swept_switches || !rb_thread_alone())) {
         now = heddle_clock_now();
         if (now - loop->io.swept >= SWEEP_INTERVAL) {
             heddle_io_fail_closed_waits(loop);
             loop->io.swept = now;
-            loop->io.swept_switches = loop->counts.switches;
+            loop->io.swept_switches = loop->statistics.switches;
         } else if (deadline < 0 || deadline > loop->io.swept + SWEEP_INTERVAL) {
             deadline = loop->io.swept + SWEEP_INTERVAL; /* the next check for closed IOs */
         }
@@ -335,7 +335,7 @@ static bool is_timer_due(heddle_loop *loop)
 
 static void begin_tick(heddle_loop *loop)
 {
-    loop->counts.ticks++;
+    loop->statistics.ticks++;
     loop->starts = 0;
     if (loop->watch.published_tick)
         publish_tick(loop, true);

@@ -6,7 +6,7 @@ module Heddle
   module CLI
     # Formats a server's status as lines of text, alone or compared with an earlier status.
     class Overview
-      autoload :Figures, "heddle/cli/overview/figures"
+      autoload :Format, "heddle/cli/overview/format"
       autoload :Loops, "heddle/cli/overview/loops"
       autoload :Requests, "heddle/cli/overview/requests"
       autoload :Table, "heddle/cli/overview/table"
@@ -69,11 +69,11 @@ module Heddle
 
       def traffic
         parts = []
-        parts << "#{Figures.rate(rate(all, :answers))} req/s" if @before
+        parts << "#{Format.rate(rate(all, :answers))} req/s" if @before
         counts = latencies
         if counts.sum > 0
           parts << [50, 95, 99].map { |percent|
-            "p#{percent} #{Figures.duration(percentile(counts, percent))}"
+            "p#{percent} #{Format.duration(percentile(counts, percent))}"
           }.join("  ")
         end
         parts << "answered #{total(:answers)}" << "rejected #{total(:rejections)}"
@@ -134,7 +134,7 @@ module Heddle
         found = all.filter_map { |one| one[:stalls] }
         return if found.empty?
 
-        "stalls #{found.sum { |one| one[:count] }} (#{Figures.duration(found.sum { |one| one[:seconds] })})"
+        "stalls #{found.sum { |one| one[:count] }} (#{Format.duration(found.sum { |one| one[:seconds] })})"
       end
 
       # Parts side by side, in as many lines as they need.
@@ -191,7 +191,7 @@ module Heddle
 
       def held_up(one)
         age = one[:heartbeat_age] or return
-        "worker #{one[:index]}: no heartbeat of its loop for #{Figures.duration(age)}" if age > 2
+        "worker #{one[:index]}: no heartbeat of its loop for #{Format.duration(age)}" if age > 2
       end
 
       def limited(one)

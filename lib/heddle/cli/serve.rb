@@ -84,12 +84,12 @@ module Heddle
       def serve_by_workers(configuration, log, pidfile)
         inheritance = Server::Cluster::Inheritance.from_environment
         load = method(:load)
-        @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, facts|
+        @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, details|
           # Before that the file is another master's, which may go on.
           pidfile&.write if inheritance.any?
           source = master.control
           source.control ||= control_of(configuration, source, log, succeeding: true)
-          announce(configuration, log, urls, facts, workers: master.fleet.size, reserves: master.fleet.reserves)
+          announce(configuration, log, urls, details, workers: master.fleet.size, reserves: master.fleet.reserves)
         end
         pidfile&.write unless inheritance.any?
         master.control = source = Server::Control::Cluster.new(master, log)
@@ -105,10 +105,10 @@ module Heddle
       end
 
       # A person reads it where the command was given, wherever the log goes; a program, among the other lines.
-      def announce(configuration, log, urls, facts, workers: nil, reserves: 0)
-        text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{facts[:selector]}) serves #{what} on #{urls.join(", ")}"
+      def announce(configuration, log, urls, details, workers: nil, reserves: 0)
+        text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{details[:selector]}) serves #{what} on #{urls.join(", ")}"
         mode = "Mode #{configuration.mode}: #{processes(configuration, workers, reserves)}."
-        protection = "Protection: #{facts[:protection]}."
+        protection = "Protection: #{details[:protection]}."
         return log.banner("#{text}. #{mode} #{protection}") unless configuration.log_format == :text
 
         log.notice("#{text}. #{mode}") if configuration.log_file

@@ -110,7 +110,7 @@ module Heddle
 
     # @return [Hash{Symbol => Object}] its name, sizes, and counts; seconds. With `max_total`: that and
     #   `size_total`, how many all workers have.
-    def stats
+    def statistics
       total = { max_total: @total, size_total: @share ? @share.taken : size } if @total
       { name:, limit:, size:, busy:, idle:, waiting:, **total.to_h, **@statistics.to_h }
     end

@@ -18,8 +18,8 @@ module Heddle
           return [] if Heddle.autoload?(:Pool) # the program has made none
 
           Pool.all.map do |pool|
-            stats = pool.stats
-            { pool: stats.delete(:name), library: "heddle", **stats }
+            statistics = pool.statistics
+            { pool: statistics.delete(:name), library: "heddle", **statistics }
           end
         end
 
@@ -30,7 +30,7 @@ module Heddle
             stat = pool.stat
             { pool: "#{pool.db_config.name} #{pool.role}", library: "active_record", limit: stat[:size],
               size: stat[:connections], busy: stat[:busy], idle: stat[:idle], waiting: stat[:waiting],
-              **Rails::ConnectionQueue.counts(pool) }
+              **Rails::ConnectionQueue.statistics(pool) }
           end
         end
 

@@ -6,36 +6,36 @@ module Heddle
     # the server lets no more requests in than the pool can serve; and one that is cancelled or killed in the moment in
     # which it is given a connection passes its turn on.
     module ConnectionQueue
-      # The counters of a queue.
-      Counts = Struct.new(:waits, :wait_seconds, :timeouts)
+      # The statistics of a queue.
+      Statistics = Struct.new(:waits, :wait_seconds, :timeouts)
 
       # @return [void]
       def self.install = ::ActiveRecord::ConnectionAdapters::ConnectionPool::Queue.prepend(self)
 
       # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
       # @return [Hash{Symbol => Numeric}] waits, wait_seconds, timeouts; empty where nothing is counted
-      def self.counts(pool)
+      def self.statistics(pool)
         queue = pool.instance_variable_get(:@available)
-        queue.is_a?(self) ? queue.heddle_counts.to_h : {}
+        queue.is_a?(self) ? queue.heddle_statistics.to_h : {}
       end
 
       # @api private
-      def heddle_counts = @heddle_counts ||= Counts.new(0, 0.0, 0)
+      def heddle_statistics = @heddle_statistics ||= Statistics.new(0, 0.0, 0)
 
       private
 
       # Fiber#kill runs no rescue.
       def wait_poll(timeout)
         began = Concurrency.now
-        heddle_counts.waits += 1
+        heddle_statistics.waits += 1
         scheduler = Fiber.current_scheduler
         connection = scheduler.is_a?(Scheduler) ? heddle_wait(scheduler) { super } : super
       rescue ::ActiveRecord::ConnectionTimeoutError
-        heddle_counts.timeouts += 1
+        heddle_statistics.timeouts += 1
         raise
       ensure
         @cond.signal if connection.nil? && any?
-        heddle_counts.wait_seconds += Concurrency.now - began
+        heddle_statistics.wait_seconds += Concurrency.now - began
       end
 
       def heddle_wait(scheduler, &wait)

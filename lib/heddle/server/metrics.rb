@@ -19,7 +19,7 @@ module Heddle
       UP = %w[running reserve].freeze
       private_constant :BUCKETS, :CLASSES, :UP
 
-      # @param report [Hash{Symbol => Object}] `workers`: of {Snapshot#to_h} each, with its `index`; `master`: the
+      # @param report [Hash{Symbol => Object}] `workers`: of {WorkerStatus#to_h} each, with its `index`; `master`: the
       #   master's own, if there is one
       def initialize(report)
         # While one replaces another both have the same number, and a series must be one of them.
@@ -58,9 +58,10 @@ module Heddle
       end
 
       def traffic
-        counts("requests_total", "Complete answers of the application, by the class of their status.", :answers,
-               %w[2xx 3xx 4xx 5xx])
-        counts("rejected_total", "Requests rejected before they reached the application.", :rejections, %w[4xx 5xx])
+        status_counter("requests_total", "Complete responses of the application, by class of status.", :answers,
+                       %w[2xx 3xx 4xx 5xx])
+        status_counter("rejected_total", "Requests rejected before they reached the application.", :rejections,
+                       %w[4xx 5xx])
         one("bodies_in_files_total", "counter", "Request bodies that did not fit into memory.", :spooled)
         one("body_disk_bytes", "gauge", "Bytes of request bodies in files.", :body_disk_used)
         histogram
@@ -235,7 +236,7 @@ module Heddle
       end
 
       # All series exist from the beginning, before their first event.
-      def counts(name, help, key, classes)
+      def status_counter(name, help, key, classes)
         family(name, "counter", help)
         each_with(key) do |one, counts|
           CLASSES.each_with_index do |status, i|

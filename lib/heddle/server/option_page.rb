@@ -14,15 +14,15 @@ module Heddle
 
       # @return [String] for a terminal
       def text
-        rows = facts.map { |name, fact| "  #{name.ljust(9)} #{fact}" }
+        rows = attributes.map { |name, value| "  #{name.ljust(9)} #{value}" }
         details = option.details && "\n\n#{wrap(option.details)}"
         "#{option.name}: #{option.text}. #{option.reason}.\n\n#{rows.join("\n")}#{details}"
       end
 
       # @return [Hash{String => String}] what there is of default, values, flag, variable and file
-      def facts
+      def attributes
         { "default" => option.default_text, "values" => values, "flag" => flags, "variable" => variables,
-          "file" => option.example }.reject { |_, fact| fact.nil? || fact.empty? }
+          "file" => option.example }.reject { |_, value| value.nil? || value.empty? }
       end
 
       private

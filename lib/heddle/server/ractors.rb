@@ -4,7 +4,7 @@ module Heddle
   class Server
     # The parts of mode ractor: see {Modes::Ractors}.
     module Ractors
-      autoload :Figures, "heddle/server/ractors/figures"
+      autoload :EngineStatistics, "heddle/server/ractors/engine_statistics"
       autoload :Serving, "heddle/server/ractors/serving"
       autoload :Sharing, "heddle/server/ractors/sharing"
       autoload :Worker, "heddle/server/ractors/worker"

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # The counts of several loops of a process, added up.
+    # Adds up the statistics of several loops of a process.
     module Statistics
       # Values that are the same for the whole process, or the worst of its loops.
       GREATEST = %i[lag heartbeat_age memory].freeze

@@ -31,7 +31,7 @@ class PoolHeldTest < Minitest::Test
       turns
       _, err = capture_io { [0.6, 1.2, 1.8].each { |time| (pool.time = time) && pool.tend } }
       task.cancel
-      yield err, pool.stats[:held_while_waiting]
+      yield err, pool.statistics[:held_while_waiting]
     end
   end
 

@@ -16,7 +16,7 @@ class PoolNestingTest < Minitest::Test
         error = assert_raises(Heddle::Pool::NestedCheckoutError) { things.with { flunk } }
         assert_includes error.message, "Checked out at #{__FILE__}:#{first}, and again at #{__FILE__}:#{first + 1}."
       end
-      assert_equal [1, 0, 1], [things.idle, things.waiting, things.stats[:nested]]
+      assert_equal [1, 0, 1], [things.idle, things.waiting, things.statistics[:nested]]
     end
   end
 

@@ -22,7 +22,7 @@ class PoolSharingTest < Minitest::Test
       pool = pool_of(0, 1) { raise Failure }
       2.times { assert_raises(Failure) { pool.with { flunk } } }
 
-      assert_equal 0, pool.stats[:size_total]
+      assert_equal 0, pool.statistics[:size_total]
     end
   end
 
@@ -31,11 +31,11 @@ class PoolSharingTest < Minitest::Test
       pool = pool_of(0, 1) { Heddle::Promise.new.wait }
       task = Heddle.async { pool.with { flunk } }
       turns
-      assert_equal 1, pool.stats[:size_total]
+      assert_equal 1, pool.statistics[:size_total]
       task.cancel
       turns(1) until task.ended?
 
-      assert_equal 0, pool.stats[:size_total]
+      assert_equal 0, pool.statistics[:size_total]
     end
   end
 
@@ -50,7 +50,7 @@ class PoolSharingTest < Minitest::Test
       task.cancel
       turns(1) until task.ended?
 
-      assert_equal 0, pool.stats[:size_total]
+      assert_equal 0, pool.statistics[:size_total]
     end
   end
 
@@ -63,7 +63,7 @@ class PoolSharingTest < Minitest::Test
       first.close
 
       assert_kind_of Object, second.acquire(timeout: 0)
-      assert_equal [2, 2], second.stats.values_at(:size_total, :max_total)
+      assert_equal [2, 2], second.statistics.values_at(:size_total, :max_total)
     end
   end
 
@@ -79,7 +79,7 @@ class PoolSharingTest < Minitest::Test
       2.times { pool.acquire }
 
       assert_raises(Heddle::Pool::NestedCheckoutError) { pool.acquire }
-      assert_equal [2, 2], pool.stats.values_at(:size_total, :max_total)
+      assert_equal [2, 2], pool.statistics.values_at(:size_total, :max_total)
     end
   end
 

@@ -30,7 +30,7 @@ class PoolUpkeepTest < Minitest::Test
       pool = Heddle::Pool.new(idle_timeout: 0.01, close: ->(_) { @closed += 1 }) { Object.new }
       pool.with {}
       sleep 0.005 until pool.idle.zero?
-      assert_equal [1, 1], [@closed, pool.stats[:closed][:idle]]
+      assert_equal [1, 1], [@closed, pool.statistics[:closed][:idle]]
     end
   end
 
@@ -67,7 +67,7 @@ class PoolUpkeepTest < Minitest::Test
       end
       assert_equal 0, sizes.last
       assert_operator sizes.each_cons(2).map { |one, other| one - other }.max, :<=, 2, "not all at once"
-      assert_equal 10, pool.stats[:closed][:age]
+      assert_equal 10, pool.statistics[:closed][:age]
     end
   end
 
@@ -75,7 +75,7 @@ class PoolUpkeepTest < Minitest::Test
     in_loop do
       pool = still(max_age: 100)
       pool.with { pool.time = 101 }
-      assert_equal [0, 1], [pool.size, pool.stats[:closed][:age]]
+      assert_equal [0, 1], [pool.size, pool.statistics[:closed][:age]]
     end
   end
 
@@ -129,7 +129,7 @@ class PoolUpkeepTest < Minitest::Test
       pool.with {}
       assert_equal 1, pool.size
       pool.with {}
-      assert_equal [0, 1], [pool.size, pool.stats[:closed][:broken]]
+      assert_equal [0, 1], [pool.size, pool.statistics[:closed][:broken]]
     end
   end
 
@@ -137,10 +137,10 @@ class PoolUpkeepTest < Minitest::Test
     in_loop do
       pool = still(name: "things")
       pool.with { pool.time = 2 }
-      stats = pool.stats
+      statistics = pool.statistics
 
       assert_equal ["things", 10, 1, 0, 1, 0, 1, 2.0],
-                   stats.values_at(:name, :limit, :size, :busy, :idle, :waiting, :created, :held_seconds)
+                   statistics.values_at(:name, :limit, :size, :busy, :idle, :waiting, :created, :held_seconds)
       assert_includes Heddle::Pool.all, pool
       pool.close
       refute_includes Heddle::Pool.all, pool

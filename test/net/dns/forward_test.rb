@@ -120,7 +120,7 @@ class DNSForwardTest < Minitest::Test
       client = DNS::Client.new("127.0.0.1:#{dns.port}", timeout: 0.1, attempts: 1)
 
       assert_equal :SERVFAIL, dns.ask("a.test", :A).rcode
-      assert_operator dns.server.counts[:queries], :<=, 3
+      assert_operator dns.server.statistics[:queries], :<=, 3
     end
   end
 end

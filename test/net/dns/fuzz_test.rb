@@ -16,7 +16,7 @@ class DNSFuzzTest < Minitest::Test
       assert_equal 3, rcodes.size
       assert_equal %i[BADVERS FORMERR NOERROR NOTIMP REFUSED], rcodes.flat_map(&:keys).uniq.sort
       assert_equal :NOERROR, dns.ask("test", :SOA).rcode
-      assert_equal 0, dns.server.counts[:late]
+      assert_equal 0, dns.server.statistics[:late]
     end
   end
 end

@@ -14,14 +14,14 @@ class DNSRulesTest < Minitest::Test
       response = DNS::Message.query("a.test", :A).tap { |message| message.response = true }
 
       assert_nil dns.udp(response.encode)
-      assert_equal 1, dns.server.counts[:ignored]
+      assert_equal 1, dns.server.statistics[:ignored]
     end
   end
 
   def test_less_than_a_header_is_never_answered
     serving(ANSWER) do |dns|
       (0..11).each { |size| assert_nil dns.udp("\x12".b * size), "#{size} bytes" }
-      assert_equal 12, dns.server.counts[:ignored]
+      assert_equal 12, dns.server.statistics[:ignored]
     end
   end
 
@@ -35,7 +35,7 @@ class DNSRulesTest < Minitest::Test
       dns.ask("b.test", :A)
 
       assert_nil same_port.wait_readable(0)
-      assert_equal 1, dns.server.counts[:ignored]
+      assert_equal 1, dns.server.statistics[:ignored]
     ensure
       same_port&.close
     end
@@ -49,7 +49,7 @@ class DNSRulesTest < Minitest::Test
     ports = [0, 7, 9, 13, 17, 19, 37]
     ports.each { |number| port.__send__(:accept, query, Heddle::Net::DatagramSocket::Peer.new("192.0.2.1", number)) }
 
-    assert_equal({ ignored: ports.size }, server.counts)
+    assert_equal({ ignored: ports.size }, server.statistics)
   ensure
     port&.close
   end

@@ -35,7 +35,7 @@ class DNSServerTest < Minitest::Test
 
       assert_equal [:SERVFAIL, []], [answer.rcode, answer.answers]
       assert_equal Heddle::Cancelled, ended.pop(timeout: LIMIT)
-      assert_equal [1, 0], [dns.server.counts[:late], dns.server.under_way]
+      assert_equal [1, 0], [dns.server.statistics[:late], dns.server.under_way]
     end
   end
 
@@ -49,7 +49,7 @@ class DNSServerTest < Minitest::Test
       3.times { gate.push("192.0.2.1") }
 
       assert_equal [:NOERROR] * 3, waiting.map { |thread| thread.value.rcode }
-      assert_equal 1, dns.server.counts[:refused]
+      assert_equal 1, dns.server.statistics[:refused]
     end
   end
 
@@ -214,7 +214,7 @@ class DNSServerTest < Minitest::Test
           ""
         end)
       end
-      assert_equal 1, dns.server.counts[:rejected_connections]
+      assert_equal 1, dns.server.statistics[:rejected_connections]
     ensure
       kept&.each(&:close)
     end

@@ -15,10 +15,10 @@ class DNSUDPPortTest < Minitest::Test
 
   # What a port needs of its server: hands each datagram to a block, and counts.
   class Recorder
-    attr_reader :counts
+    attr_reader :statistics
 
     def initialize(&receive)
-      @counts = Hash.new(0)
+      @statistics = Hash.new(0)
       @receive = receive
     end
 
@@ -26,7 +26,7 @@ class DNSUDPPortTest < Minitest::Test
 
     def judge_rate(_address) = nil
 
-    def count(what, number = 1) = @counts[what] += number
+    def count(what, number = 1) = @statistics[what] += number
   end
 
   def open_port(&)
@@ -57,20 +57,20 @@ class DNSUDPPortTest < Minitest::Test
     open_port
     @port.respond("x", NOWHERE, ADDRESS)
 
-    assert_equal({ unsent: 1 }, @recorder.counts)
+    assert_equal({ unsent: 1 }, @recorder.statistics)
     @port.close
     @port.respond("x", NOWHERE, ADDRESS)
 
-    assert_equal({ unsent: 2 }, @recorder.counts)
+    assert_equal({ unsent: 2 }, @recorder.statistics)
   end
 
   def test_responses_of_a_batch_that_can_not_be_sent_are_counted_while_the_port_runs
     open_port { @port.respond("x", NOWHERE, ADDRESS) }
     run_port("one", "two") do
-      wait_until("both") { @recorder.counts[:unsent] == 2 || Fiber.scheduler.yield }
+      wait_until("both") { @recorder.statistics[:unsent] == 2 || Fiber.scheduler.yield }
     end
 
-    assert_equal({ unsent: 2 }, @recorder.counts)
+    assert_equal({ unsent: 2 }, @recorder.statistics)
   end
 
   def test_responses_that_a_close_can_not_send_are_counted
@@ -78,9 +78,9 @@ class DNSUDPPortTest < Minitest::Test
       @port.respond("x", NOWHERE, ADDRESS)
       @port.close if bytes == "two"
     end
-    run_port("one", "two") { wait_until("the close") { @recorder.counts.any? || Fiber.scheduler.yield } }
+    run_port("one", "two") { wait_until("the close") { @recorder.statistics.any? || Fiber.scheduler.yield } }
 
-    assert_equal({ unsent: 2 }, @recorder.counts)
+    assert_equal({ unsent: 2 }, @recorder.statistics)
   end
 
   def test_another_error_than_the_close_is_raised

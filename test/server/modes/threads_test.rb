@@ -64,10 +64,10 @@ class ThreadModeTest < Minitest::Test
 
   # @return [Hash] the first request that runs, once it is as the block wants it
   def shown_when
-    snapshot = Heddle::Server::Snapshot.new(server, @log)
+    status = Heddle::Server::WorkerStatus.new(server, @log)
     deadline = now + PATIENCE
     loop do
-      request = snapshot.to_h[:requests].first
+      request = status.to_h[:requests].first
       return request if request && yield(request)
 
       flunk "never: #{request}" if now > deadline

@@ -21,7 +21,7 @@ module Heddle
 
         # @return [String] for a person
         def text
-          parts = @configuration ? [table, facts] : []
+          parts = @configuration ? [table, details] : []
           parts << list(warnings) if warnings.any?
           parts << (@problems.empty? ? "All is well." : list(@problems))
           parts.join("\n\n")
@@ -83,7 +83,7 @@ module Heddle
 
         def source(option) = @configuration.source(option.name).to_s
 
-        def facts
+        def details
           { "configuration file" => file, "application" => @application || "none",
             "listens on" => addresses.join(", "), "hooks" => @configuration.hooks.names.join(", ") }
             .reject { |_, text| text.empty? }.map { |name, text| "#{name}: #{text}" }.join("\n")

@@ -31,7 +31,7 @@ module Heddle
           def letter(cause) = LETTERS.fetch(cause, ["?"]).first
         end
 
-        # @param workers [Array<Hash>] see Server::Snapshot#to_h
+        # @param workers [Array<Hash>] see Server::WorkerStatus#to_h
         # @param columns [Integer]
         # @param plain [Boolean] whether nothing but ASCII may be drawn
         def initialize(workers, columns:, plain: false)
@@ -61,7 +61,7 @@ module Heddle
           cells = found[:lags].each_slice(size).map { |lags| lags.compact.max }
           marks = marks(found[:stalls], cells.size, found[:step] * size)
           worst = [*found[:lags].compact, *found[:stalls].map { |one| one[:seconds] * 1e3 }].max
-          ["#{index.to_s.rjust(3)}  ", *drawing(cells, marks), "  max #{Figures.duration(worst && (worst / 1e3))}"]
+          ["#{index.to_s.rjust(3)}  ", *drawing(cells, marks), "  max #{Format.duration(worst && (worst / 1e3))}"]
         end
 
         def drawing(cells, marks)

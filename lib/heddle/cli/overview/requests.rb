@@ -8,7 +8,7 @@ module Heddle
         # A heading, and the lines below it.
         List = Data.define(:heading, :lines)
 
-        # @param workers [Array<Hash>] see Server::Snapshot#to_h
+        # @param workers [Array<Hash>] see Server::WorkerStatus#to_h
         # @param columns [Integer]
         def initialize(workers, columns:)
           @workers = workers
@@ -29,18 +29,18 @@ module Heddle
           found = each(:requests).sort_by { |_, one| -one[:age] }
           lines = found.map do |index, one|
             request = request("#{one[:method]} #{one[:target]}")
-            "#{index.to_s.rjust(6)}  #{Figures.duration(one[:age]).rjust(9)}  #{request}  #{place(one[:at])}"
+            "#{index.to_s.rjust(6)}  #{Format.duration(one[:age]).rjust(9)}  #{request}  #{place(one[:at])}"
           end
           List.new(lines.empty? ? "no request runs" : "requests that run, the oldest first", lines)
         end
 
         def pools
           lines = each(:pools).map do |index, one|
-            counted = "; waited #{one[:waits]} times, #{Figures.duration(one[:wait_seconds])} together" if one[:waits]
+            counted = "; waited #{one[:waits]} times, #{Format.duration(one[:wait_seconds])} together" if one[:waits]
             timeouts = one[:timeouts].to_i.positive? ? ", #{one[:timeouts]} in vain" : ""
             total = "; all workers #{one[:size_total]} of #{one[:max_total]}" if one[:max_total]
             "#{index.to_s.rjust(6)}  #{one[:busy]} of #{one[:size]} in use, limit #{one[:limit]}#{total}, " \
-              "#{one[:waiting]} wait#{counted}#{timeouts}  #{Figures.visible(one[:pool])} (#{one[:library]})"
+              "#{one[:waiting]} wait#{counted}#{timeouts}  #{Format.visible(one[:pool])} (#{one[:library]})"
           end
           List.new("pools", lines)
         end
@@ -49,7 +49,7 @@ module Heddle
           lines = each(:http_clients).map do |index, one|
             "#{index.to_s.rjust(6)}  #{one[:open] - one[:idle]} of #{one[:open]} connections in use, " \
               "#{one[:waiting]} wait; #{one[:requests]} requests, #{one[:opened]} connections opened, " \
-              "waited #{one[:waits]} times, #{one[:stale]} stale  #{Figures.visible(one[:origin])}"
+              "waited #{one[:waits]} times, #{one[:stale]} stale  #{Format.visible(one[:origin])}"
           end
           List.new("origins of Heddle::HTTP::Client", lines)
         end
@@ -57,8 +57,8 @@ module Heddle
         def slowest
           found = each(:slowest).sort_by { |_, one| -one[:seconds] }
           lines = found.map do |index, one|
-            "#{index.to_s.rjust(6)}  #{Figures.duration(one[:seconds]).rjust(9)}  #{request(one[:request])}  " \
-              "#{one[:status]}, #{Figures.duration(one[:ago])} ago"
+            "#{index.to_s.rjust(6)}  #{Format.duration(one[:seconds]).rjust(9)}  #{request(one[:request])}  " \
+              "#{one[:status]}, #{Format.duration(one[:ago])} ago"
           end
           List.new("slowest answers of the last 5 minutes", lines)
         end
@@ -66,9 +66,9 @@ module Heddle
         def stalls
           found = each(:loops).flat_map { |index, one| one[:stalls].map { |stall| [index, stall] } }
           lines = found.sort_by { |_, one| one[:ago] }.map do |index, one|
-            "#{index.to_s.rjust(6)}  #{Figures.duration(one[:seconds]).rjust(9)}  " \
+            "#{index.to_s.rjust(6)}  #{Format.duration(one[:seconds]).rjust(9)}  " \
               "#{request(one[:request] || "(no request)")}  " \
-              "#{Loops.letter(one[:cause])} #{Figures.place(one[:place])}, #{Figures.duration(one[:ago])} ago"
+              "#{Loops.letter(one[:cause])} #{Format.place(one[:place])}, #{Format.duration(one[:ago])} ago"
           end
           List.new("stalls of the last minute, the latest first", lines)
         end
@@ -79,19 +79,19 @@ module Heddle
             [endpoint.to_s, %i[count seconds].map { |key| found.sum { |_, count| count[key] } }]
           end
           lines = merged.max_by(ENDPOINTS) { |_, (_, seconds)| seconds }.map do |endpoint, (count, seconds)|
-            "#{count.to_s.rjust(6)}  #{Figures.duration(seconds).rjust(9)}  #{Figures.visible(endpoint)}"
+            "#{count.to_s.rjust(6)}  #{Format.duration(seconds).rjust(9)}  #{Format.visible(endpoint)}"
           end
           List.new("endpoints with the longest stalls since the workers began: stalls, time together", lines)
         end
 
         def each(key) = @workers.flat_map { |one| (one[key] || []).map { |found| [one[:index], found] } }
 
-        def request(text) = Figures.visible(text)[0, @room].ljust(@room)
+        def request(text) = Format.visible(text)[0, @room].ljust(@room)
 
         def place(places)
           here = "#{Dir.pwd}/"
           places = Array(places)
-          Figures.place(places.find { |line| line.start_with?(here) } || places.first)
+          Format.place(places.find { |line| line.start_with?(here) } || places.first)
         end
       end
     end

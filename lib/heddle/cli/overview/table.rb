@@ -8,19 +8,19 @@ module Heddle
         # Header, and for each worker its cell.
         COLUMNS = {
           "worker" => ->(one, _) { one[:index] }, "pid" => ->(one, _) { one[:pid] },
-          "state" => ->(one, _) { one[:state] }, "req/s" => ->(_one, rate) { rate && Figures.rate(rate) },
+          "state" => ->(one, _) { one[:state] }, "req/s" => ->(_one, rate) { rate && Format.rate(rate) },
           "running" => ->(one, _) { one[:running] }, "waiting" => ->(one, _) { one[:waiting] },
           "transit" => ->(one, _) { one[:transit] }, "idle" => ->(one, _) { one[:idle] },
-          "lag" => ->(one, _) { Figures.duration(one[:lag]) },
-          "fibers" => ->(one, _) { one[:fibers] }, "memory" => ->(one, _) { Figures.bytes(one[:pss] || one[:memory]) },
+          "lag" => ->(one, _) { Format.duration(one[:lag]) },
+          "fibers" => ->(one, _) { one[:fibers] }, "memory" => ->(one, _) { Format.bytes(one[:pss] || one[:memory]) },
           "gc" => ->(one, _) { one.dig(:gc, :count) },
-          "up" => ->(one, _) { Figures.duration(one[:uptime]) }
+          "up" => ->(one, _) { Format.duration(one[:uptime]) }
         }.freeze
         # The optional columns, in the order in which they are dropped.
         DISPENSABLE = %w[gc fibers idle up].freeze
         private_constant :COLUMNS, :DISPENSABLE
 
-        # @param workers [Array<Hash>] see Server::Snapshot#to_h
+        # @param workers [Array<Hash>] see Server::WorkerStatus#to_h
         # @param columns [Integer]
         # @yieldparam worker [Hash]
         # @yieldreturn [Numeric, nil] its requests a second

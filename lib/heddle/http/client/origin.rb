@@ -34,8 +34,8 @@ module Heddle
           @unused_since = now
           @retired = nil
           @sharing = Sharing.new(self) { |*times| open_any(*times) } if settings.http2?(scheme) && !@absolute
-          @figures = { requests: 0, opened: 0, waits: 0, stale: 0, wait_seconds: 0.0, connect_seconds: 0.0,
-                       answer_seconds: 0.0 }
+          @statistics = { requests: 0, opened: 0, waits: 0, stale: 0, wait_seconds: 0.0, connect_seconds: 0.0,
+                          answer_seconds: 0.0 }
         end
 
         # Such as "https://example.com".
@@ -71,7 +71,7 @@ module Heddle
         def release(connection)
           reusable = connection.reusable?
           @lock.synchronize do
-            @figures[:requests] += 1
+            @statistics[:requests] += 1
             if (waiter = @waiters.shift)
               waiter.push(reusable ? connection : :room)
             elsif reusable
@@ -88,13 +88,13 @@ module Heddle
         # @param phase [Symbol] `:wait_seconds`, `:connect_seconds` or `:answer_seconds`
         # @param began [Float] by CLOCK_MONOTONIC
         # @return [void]
-        def count_time(phase, began) = @lock.synchronize { @figures[phase] += now - began }
+        def count_time(phase, began) = @lock.synchronize { @statistics[phase] += now - began }
 
         # @param connection [SharedConnection]
         def release_stream(connection)
           over = @sharing.release(connection)
           @lock.synchronize do
-            @figures[:requests] += 1
+            @statistics[:requests] += 1
             pass_room_on if over
           end
           Connections.reap_later
@@ -132,7 +132,9 @@ module Heddle
         # @return [Hash{Symbol => Numeric}]
         def statistics
           idle, waiting = @sharing ? [@sharing.idle, @sharing.waiting] : [0, 0]
-          @lock.synchronize { { open: @open, idle: @idle.size + idle, waiting: @waiters.size + waiting, **@figures } }
+          @lock.synchronize do
+            { open: @open, idle: @idle.size + idle, waiting: @waiters.size + waiting, **@statistics }
+          end
         end
 
         private
@@ -143,7 +145,7 @@ module Heddle
             return connection unless connection.stale?
 
             @open -= 1
-            @figures[:stale] += 1
+            @statistics[:stale] += 1
             yield connection
           end
           make_room
@@ -197,13 +199,13 @@ module Heddle
         def room_of(connection)
           return connection unless connection.stale?
 
-          @lock.synchronize { @figures[:stale] += 1 }
+          @lock.synchronize { @statistics[:stale] += 1 }
           connection.close
           :room
         end
 
         def queue(waiter)
-          @figures[:waits] += 1
+          @statistics[:waits] += 1
           @waiters.push(waiter)
           nil
         end
@@ -230,7 +232,7 @@ module Heddle
           waited = nil
           @sharing.acquire(limits, deadline) do
             waited ||= now
-            @lock.synchronize { @figures[:waits] += 1 }
+            @lock.synchronize { @statistics[:waits] += 1 }
           end
         ensure
           count_time(:wait_seconds, waited) if waited
@@ -249,7 +251,7 @@ module Heddle
         def open_connection
           began = now
           connection = yield
-          @lock.synchronize { @figures[:opened] += 1 }
+          @lock.synchronize { @statistics[:opened] += 1 }
           count_time(:connect_seconds, began)
           connection
         ensure

@@ -34,7 +34,7 @@ module Heddle
         # @return [Hash{Symbol => Integer}] what has happened so far: `queries`, `ignored` (no query), `errors`
         #   (answered without the program), `refused` (too many under way), `late` (over the deadline), `dropped` and
         #   `truncated` (by the rate limit), `unsent`, `rejected_connections`
-        attr_reader :counts
+        attr_reader :statistics
 
         # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free one
         # @param deadline [Numeric] seconds that the program has for an answer
@@ -64,7 +64,7 @@ module Heddle
           @rate_limit = rate && RateLimit.new(rate, exempt: Networks.new(rate_exempt))
           @in_flight = InFlight.new(queries, deadline) { |query, task| expire(query, task) }
           @reception = Reception.new(self)
-          @counts = Hash.new(0)
+          @statistics = Hash.new(0)
           @networks = {}
           @addresses = []
           @ports = []
@@ -108,7 +108,7 @@ module Heddle
         # @api private
         # @return [Boolean] is there, or will there be, a response?
         def receive(bytes, source)
-          @counts[:queries] += 1
+          @statistics[:queries] += 1
           case (judged = @reception.judge(bytes, source))
           when nil
             count(:ignored)
@@ -125,7 +125,7 @@ module Heddle
 
         # @api private
         def count(what, number = 1)
-          @counts[what] += number
+          @statistics[what] += number
           nil
         end
 

@@ -14,7 +14,7 @@ module Heddle
         def initialize(server, log)
           @server = server
           @log = log
-          @snapshot = Snapshot.new(server, log)
+          @status = WorkerStatus.new(server, log)
           @shutdown_result = ShutdownResult.new
         end
 
@@ -22,7 +22,7 @@ module Heddle
         attr_reader :shutdown_result
 
         # @return [Hash{Symbol => Object}]
-        def report = { workers: [{ index: 0, **@snapshot.to_h }] }
+        def report = { workers: [{ index: 0, **@status.to_h }] }
 
         # @return [String, nil] why no request should be sent here; nil: it is ready
         def unready

@@ -141,8 +141,8 @@ module Heddle
           tasks.map(&:value)
         end
 
-        def with_worker(one, snapshot)
-          { **snapshot, index: one.index, state: one.ending? ? "ending" : snapshot[:state] }
+        def with_worker(one, status)
+          { **status, index: one.index, state: one.ending? ? "ending" : status[:state] }
         end
 
         # The status of a worker that does not answer, from other sources.

@@ -60,7 +60,7 @@ module Heddle
           one("pubsub_closed_total", "counter", "Subscribers closed because they were too slow.", :pubsub_closed)
         end
 
-        # Labelled by what is bounded: see Snapshot.
+        # Labelled by what is bounded: see WorkerStatus.
         def http_clients
           family("http_client_connections", "gauge", "Connections of Heddle::HTTP::Client.")
           each_client do |labels, client|

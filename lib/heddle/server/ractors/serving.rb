@@ -28,11 +28,11 @@ module Heddle
           @stopping = @placed = false
           @answered = true
           @counters = COUNTERS.to_h { |name| [name, 0] }
-          @channel = @figures = @past = @statistics = @selector = @failure = nil
+          @channel = @engine_statistics = @past = @statistics = @selector = @failure = nil
         end
 
-        # @return [Figures, nil] what its engine has counted, and those before it
-        def engine = @past && @figures ? @past + @figures : @figures || @past
+        # @return [EngineStatistics, nil] what its engine has counted, and those before it
+        def engine = @past && @engine_statistics ? @past + @engine_statistics : @engine_statistics || @past
 
         # @return [Hash, nil] see {Server#statistics}
         def statistics = @statistics&.merge(@counters) { |_, one, other| one + other }
@@ -116,7 +116,7 @@ module Heddle
         def forget
           @past = engine
           @counters = statistics.slice(*COUNTERS) if @statistics
-          @channel = @figures = @statistics = nil
+          @channel = @engine_statistics = @statistics = nil
         end
 
         # The descriptors are the Ractor's from here on.
@@ -160,10 +160,10 @@ module Heddle
           accepted
         end
 
-        def count(statistics, figures)
-          @log.count_gone(figures.gone - (@figures&.gone || 0))
+        def count(statistics, engine_statistics)
+          @log.count_gone(engine_statistics.gone - (@engine_statistics&.gone || 0))
           @statistics = statistics
-          @figures = figures
+          @engine_statistics = engine_statistics
         end
 
         def finish(ractor)

@@ -45,14 +45,14 @@ module Heddle
         def serve
           @log.start
           tasks = [Heddle.async(name: "main", background: true) { follow },
-                   Heddle.async(name: "figures", background: true) { report }]
+                   Heddle.async(name: "statistics", background: true) { report }]
           @serving.serve(@app, @listeners = listeners) do
-            tell_figures
+            report_statistics
             say(:ready, @serving.selector)
           end
         ensure
           tasks&.each(&:cancel)
-          tell_figures
+          report_statistics
           @log.stop
         end
 
@@ -72,15 +72,15 @@ module Heddle
         def report
           loop do
             sleep(REPORT)
-            tell_figures
+            report_statistics
           end
         end
 
         # When it serves no more, its last counts.
-        def tell_figures
+        def report_statistics
           @engine = @serving.engine || @engine
           @statistics = @serving.statistics || @statistics
-          say(:counted, [@statistics, Figures.of(@engine, @log.gone)]) if @engine && @statistics
+          say(:counted, [@statistics, EngineStatistics.of(@engine, @log.gone)]) if @engine && @statistics
         end
 
         def say(what, value)

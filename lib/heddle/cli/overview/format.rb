@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     class Overview
-      # Figures as a person reads them.
-      module Figures
+      # Formats values for people.
+      module Format
         class << self
           # @param seconds [Numeric, nil]
           # @return [String]

@@ -4,15 +4,15 @@ module Heddle
   class Server
     module Ractors
       # The last reported counters of a Ractor's engine: HTTP::Engine itself is the Ractor's alone.
-      Figures = Data.define(:requests, :rejected, :answers, :rejections, :latencies, :latency_sum, :slowest,
-                            :spooled, :body_disk_used, :websockets, :gone) do
+      EngineStatistics = Data.define(:requests, :rejected, :answers, :rejections, :latencies, :latency_sum, :slowest,
+                                     :spooled, :body_disk_used, :websockets, :gone) do
         # @param engine [HTTP::Engine]
         # @param gone [Integer] clients that left
-        # @return [Figures]
+        # @return [EngineStatistics]
         def self.of(engine, gone) = new(**(members - [:gone]).to_h { |name| [name, engine.public_send(name)] }, gone:)
 
-        # @param other [Figures] of the Ractor that has taken the place of this one
-        # @return [Figures] of both
+        # @param other [EngineStatistics] of the Ractor that has taken the place of this one
+        # @return [EngineStatistics] of both
         def +(other)
           numbers = %i[requests rejected latency_sum spooled gone].to_h { |name| [name, [self, other].sum(&name)] }
           lists = %i[answers rejections latencies].to_h do |name|

@@ -77,7 +77,7 @@ COUNTER(handshakes, sockets->handshakes)
 /* TLS handshakes that failed: a client without a common version or cipher, a scanner. */
 COUNTER(failed_handshakes, sockets->failed_handshakes)
 
-void Init_heddle_sockets_counts(VALUE sockets_class)
+void Init_heddle_sockets_statistics(VALUE sockets_class)
 {
     rb_define_method(sockets_class, "connections", sockets_connections, 0);
     rb_define_method(sockets_class, "running", sockets_running, 0);

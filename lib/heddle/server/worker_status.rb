@@ -8,9 +8,9 @@ require "heddle/monotonic_clock"
 
 module Heddle
   class Server
-    # Everything that a serving process knows of itself, at one moment, as plain values that JSON can carry. May be made
-    # on any thread: it is for those who want to know why the loop's own does not answer.
-    class Snapshot
+    # The status of a serving process at one moment, as plain values for JSON. Safe from any thread, so that it is
+    # available while the loop does not respond.
+    class WorkerStatus
       include MonotonicClock
 
       # The number of requests listed one by one, the oldest ones.
@@ -155,7 +155,7 @@ module Heddle
       def callbacks = (CallbackReport.status[:by_library] if Protection.enabled.include?(:callback_report))
 
       # The program has not used it where it is not loaded.
-      def http_clients = HTTP.autoload?(:Client) ? [] : Snapshot.list_origins(HTTP::Client.statistics)
+      def http_clients = HTTP.autoload?(:Client) ? [] : WorkerStatus.list_origins(HTTP::Client.statistics)
 
       def jit = ("YJIT" if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)
     end
