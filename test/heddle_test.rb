@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: smoke
+
 require_relative "concurrency/support/loop_helpers"
 require "English"
 require "open3"

@@ -28,6 +28,10 @@ module Heddle
       found or skip("needs the program #{name} (Debian package #{PACKAGES.fetch(name)}): bin/setup --system")
     end
 
+    # How often a test repeats what it does to meet a race. The nightly run sets HEDDLE_TEST_REPEAT, a factor.
+    # @return [Integer]
+    def repetitions(count) = count * Integer(ENV.fetch("HEDDLE_TEST_REPEAT", 1))
+
     # The selector that this run is for, `nil` for the default one.
     def selector_under_test = ENV["HEDDLE_SELECTOR"]&.to_sym
 

@@ -1,24 +1,35 @@
 # frozen_string_literal: true
 
-# bin/sanitize's command line. The first argument names the file in which bin/setup lists the Ruby that is ready.
-# Chosen are the tests in test/selector and test/scheduler, and those that say `# test: sanitize`; not those that say
-# `# test: not sanitized` (a hundred thousand fibers, say, which ASan has no memory for).
+# bin/sanitize's command line. The first argument names the file in which bin/setup lists the Ruby that is ready; with
+# --help there is none.
+# TestPlan#sanitized says which tests are chosen.
 
 require "fileutils"
+require_relative "sanitized_content"
 require_relative "test_runner"
 
-rubies_file = ARGV.shift
+rubies_file = ARGV.shift unless ARGV.first == "--help"
 arguments = []
 c_tests = true
-retries = 0
+changed = false
 OptionParser.new do |options|
   options.banner = "Usage: bin/sanitize [options] [test files or folders]"
   options.on("-n", "--name PATTERN", "only tests whose name matches") { |name| arguments.push("-n", name) }
   options.on("--no-c", "without the C tests, which bin/test runs under the sanitizers as well") { c_tests = false }
-  options.on("--retries N", Integer, "as of bin/test; what a sanitizer has found stays a failure") { |n| retries = n }
+  options.on("--changed", "only tests that have changed, or whose C has, since .ci/nightly ran them") { changed = true }
 end.parse!
 
 ruby = TestInterpreter.list(rubies_file).first
+plan = TestPlan.new(root: TestRunner::ROOT, rubies: [ruby])
+files = TestRunner.files(ARGV.empty? ? ["test"] : ARGV)
+ARGV.empty? ? files = plan.sanitized(files) : files.reject! { |file| plan.marked?(file, "not sanitized") }
+if changed
+  all = files.size
+  files = SanitizedContent.new(TestRunner::ROOT).changed("address", files)
+  puts "#{files.size} of #{all} test files have changed, or their C has, since .ci/nightly ran them under sanitizers"
+  exit if files.empty?
+end
+system(ruby.path, "bin/compile", "--sanitize=address,undefined", chdir: TestRunner::ROOT) || exit(1)
 compiler = ENV["CC"] || RbConfig::CONFIG["CC"].split.first
 library = IO.popen([compiler, "-print-file-name=libasan.so"], &:read).strip
 abort "bin/sanitize: #{compiler} has no libasan.so; use gcc and its sanitizers" unless File.exist?(library)
@@ -37,12 +48,10 @@ sanitized = {
   "UBSAN_OPTIONS" => "print_stacktrace=1:log_path=#{logs}/ubsan"
 }
 ruby = ruby.with(environment: ruby.environment.merge(sanitized))
-runner = TestRunner.new(rubies: [ruby], arguments:, limit: 600, retries:)
-files = TestRunner.files(ARGV.empty? ? ["test"] : ARGV)
-chosen = ->(file) { file.start_with?(*TestRunner::EACH_SELECTOR) || runner.marked?(file, "sanitize") }
-files.select!(&chosen) if ARGV.empty?
-files.reject! { |file| runner.marked?(file, "not sanitized") }
-commands = c_tests && ARGV.empty? && arguments.empty? ? { "C tests" => [ruby.path, "test/c/run", "--jobs=1"] } : {}
+plan = TestPlan.new(root: TestRunner::ROOT, rubies: [ruby])
+runner = TestRunner.new(plan:, arguments:, limit: 600)
+c_tests &&= !changed && ARGV.empty? && arguments.empty?
+commands = c_tests ? { "C tests" => [ruby.path, "test/c/run", "--jobs=1"] } : {}
 
 runner.run(files, commands:)
 Dir.glob("#{logs}/*").each do |log|

@@ -1,22 +1,24 @@
 # frozen_string_literal: true
 
-# bin/test's command line. The first argument names the file in which bin/setup lists the Rubies that are ready.
+# bin/test's command line. The first argument names the file in which bin/setup lists the Rubies that are ready; with
+# --help there is none.
 
 require_relative "test_runner"
 
-rubies_file = ARGV.shift
+rubies_file = ARGV.shift unless ARGV.first == "--help"
 arguments = []
 selectors = nil
 jobs = TestRunner::JOBS
-durations = retries = 0
+durations = 0
+plan = "whole"
 OptionParser.new do |options|
   options.banner = "Usage: bin/test [options] [test files or folders]"
   options.on("-n", "--name PATTERN", "only tests whose name matches") { |name| arguments.push("-n", name) }
   options.on("--seed N", Integer, "the order of the tests") { |seed| arguments.push("--seed", seed.to_s) }
   options.on("-s", "--selector NAME", "with this selector only (several with commas)") { |s| selectors = s.split(",") }
   options.on("-j", "--jobs N", Integer, "test files at a time (#{jobs})") { |n| jobs = n }
-  options.on("--durations N", Integer, "name the N slowest files at the end") { |n| durations = n }
-  options.on("--retries N", Integer, "run up to N files that failed once more, and say so") { |n| retries = n }
+  options.on("--durations N", Integer, "name the N files that cost most at the end") { |n| durations = n }
+  options.on("--plan NAME", TestPlan::NAMES, "#{TestPlan::NAMES.join(", ")}: see CONTRIBUTING.md") { |name| plan = name }
   options.separator ""
   options.separator "HEDDLE_RUBY=ruby3.4 bin/test: on that Ruby only."
 end.parse!
@@ -37,7 +39,9 @@ if arguments.empty? && selectors.nil?
   end
 end
 
-runner = TestRunner.new(rubies:, jobs:, arguments:, selectors:, durations:, retries:)
+plan = TestPlan.new(root: TestRunner::ROOT, rubies:, name: plan, selectors:)
+files.reject! { |file| plan.marked?(file, "nightly") } if ARGV.empty? && !plan.nightly?
+runner = TestRunner.new(plan:, jobs:, arguments:, durations:)
 begin
   runner.run(files, commands:)
 rescue Interrupt

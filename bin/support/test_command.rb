@@ -3,10 +3,10 @@
 require "shellwords"
 
 # What a program that runs tests counted. `again` is the command line that does the same once more, `file` what it ran,
-# `broken` says that it did not come to its own end.
-TestResult = Data.define(:title, :passed, :failed, :skipped, :failures, :skips, :output, :seconds, :file, :again,
-                         :broken) do
-  def initialize(file: nil, again: nil, broken: false, **) = super
+# `processor` the seconds of processor time that it and its own children took.
+TestResult = Data.define(:title, :passed, :failed, :skipped, :failures, :skips, :output, :seconds, :processor, :file,
+                         :again) do
+  def initialize(processor: 0, file: nil, again: nil, **) = super
 end
 
 # A program that runs tests and ends with a closing line, such as "3 passed, 0 failed".
@@ -20,7 +20,6 @@ class TestCommand
     @command = command
     @root = root
     @limit = limit
-    @file = nil
   end
 
   # @return [Integer] the process id
@@ -45,14 +44,16 @@ class TestCommand
     stop(:KILL)
   end
 
-  def result(status)
+  # @param status [Process::Status]
+  # @param processor [Numeric] seconds of processor time
+  def result(status, processor)
     stop(:KILL) # whatever it left behind
     seconds = now - @started
     output = File.binread(@output).force_encoding(Encoding::UTF_8).scrub
     counts = counted(output)
     counts = broken(status) if counts.nil? || (counts[:failed].zero? && !status.success?)
 
-    TestResult.new(title:, file:, output:, seconds:, again: again(output), **counts)
+    TestResult.new(title:, file:, output:, seconds:, processor:, again: again(output), **counts)
   end
 
   private
@@ -74,7 +75,7 @@ class TestCommand
   def broken(status)
     reason = @stopped ? "still running after #{@limit} s" : "ended with #{status.inspect[/pid \d+ (.*)>/, 1] || status}"
     reason += ", in #{running}" if running
-    { passed: 0, failed: 1, skipped: 0, failures: ["#{title}: #{reason}"], skips: [], broken: true }
+    { passed: 0, failed: 1, skipped: 0, failures: ["#{title}: #{reason}"], skips: [] }
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

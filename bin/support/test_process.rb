@@ -6,15 +6,14 @@ require_relative "test_command"
 
 # One test file on one Ruby with one selector, in one mode of the server.
 class TestProcess < TestCommand
-  attr_reader :ruby, :selector, :mode
+  attr_reader :run
 
-  def initialize(ruby:, file:, selector:, root:, arguments:, limit:, mode: nil)
-    @ruby = ruby
-    @selector = selector
-    @mode = mode
-    super(title: [ruby.version, selector, mode, file].compact.join(" "), root:, limit:,
-          command: [ruby.path, "-Ilib", "-Itest", file, *arguments])
-    @file = file
+  # @param run [TestPlan::Run]
+  def initialize(run:, root:, arguments:, limit:)
+    @run = run
+    @file = run.file
+    super(title: [run.ruby.version, run.selector, run.mode, @file].compact.join(" "), root:, limit:,
+          command: [run.ruby.path, "-Ilib", "-Itest", @file, *arguments])
   end
 
   def start(folder)
@@ -31,7 +30,7 @@ class TestProcess < TestCommand
 
   def environment = chosen.merge("HEDDLE_TEST_RESULT" => @counts, "RUBYOPT" => nil)
 
-  def chosen = @ruby.environment.merge("HEDDLE_SELECTOR" => @selector, "HEDDLE_MODE" => @mode)
+  def chosen = run.ruby.environment.merge("HEDDLE_SELECTOR" => run.selector, "HEDDLE_MODE" => run.mode)
 
   def again(output)
     settings = chosen.compact.except(*FOR_GEMS).map { |name, value| "#{name}=#{value.shellescape}" }

@@ -10,16 +10,16 @@ class TestReport
   attr_reader :passed, :failed, :skipped
 
   # @param some_may_be_empty [Boolean] a process that ran no test is no mistake (tests were chosen by name)
-  # @param durations [Integer] how many of the slowest files are named at the end
+  # @param durations [Integer] how many of the files that took most processor time are named at the end
   def initialize(out: $stdout, some_may_be_empty: false, durations: 0)
     @out = out
     @some_may_be_empty = some_may_be_empty
     @durations = durations
     @passed = @failed = @skipped = 0
     @failures = []
-    @unsteady = []
     @skips = Hash.new(0)
-    @seconds = Hash.new { |seconds, file| seconds[file] = [] }
+    @results = Hash.new { |results, file| results[file] = [] }
+    @started = now
   end
 
   def add(result)
@@ -28,15 +28,9 @@ class TestReport
     @skipped += result.skipped
     @failures.concat(named(result))
     result.skips.each { |skip| @skips[skip] += 1 }
-    @seconds[result.file || result.title] << result.seconds
+    @results[result.file || result.title] << result
     tell(result)
   end
-
-  # It has failed, and is run a second time.
-  def doubt(result) = tell(result)
-
-  # The second time it has not failed: the report names it, so that a developer examines it.
-  def unsteady(result) = @unsteady.concat(named(result))
 
   # Prints what failed and what was skipped, then the closing line as the very last one.
   # @param ci [Boolean] a skipped test fails the run
@@ -44,10 +38,11 @@ class TestReport
   def close(ci: ENV["CI"] == "true")
     tell_durations
     @skips.sort.each { |skip, count| @out.puts "skipped#{" (#{count} times)" if count > 1}: #{skip}" }
-    list("unsteady, passed the second time", @unsteady)
-    list("failed", @failures)
+    list_failures
     @out.puts "In CI no test may be skipped: bin/setup --system installs what they need." if ci && @skipped > 0
     @out.puts "No test was run." if @passed + @failed == 0
+    @out.puts format("tests: %<seconds>.0f s, %<processor>.0f s of processor time",
+                     seconds: now - @started, processor: @results.each_value.sum { |results| processor(results) })
     @out.puts "#{@passed} passed, #{@failed} failed, #{@skipped} skipped"
     @failed == 0 && @passed > 0 && !(ci && @skipped > 0)
   end
@@ -59,8 +54,8 @@ class TestReport
     names.any? && result.again ? [*names, "  once more: #{result.again}"] : names
   end
 
-  def list(word, names)
-    names.each { |name| @out.puts name.start_with?(" ") ? name : "#{word}: #{name}" }
+  def list_failures
+    @failures.each { |name| @out.puts name.start_with?(" ") ? name : "failed: #{name}" }
   end
 
   def tell(result)
@@ -68,8 +63,9 @@ class TestReport
 
     counts = { passed: result.passed, failed: result.failed, skipped: result.skipped }.reject { |_, n| n == 0 }
     line = counts.map { |word, n| "#{n} #{word}" }.join(", ")
-    @out.puts format("%<title>s: %<line>s (%<seconds>.1f s)", title: result.title, seconds: result.seconds,
-                                                              line: line.empty? ? "no test" : line)
+    @out.puts format("%<title>s: %<line>s (%<seconds>.1f s, %<processor>.1f s of processor time)",
+                     title: result.title, seconds: result.seconds, processor: result.processor,
+                     line: line.empty? ? "no test" : line)
     @out.puts readable(result.output).gsub(/^/, "    ") if result.failed > 0
   end
 
@@ -81,12 +77,16 @@ class TestReport
   end
 
   def tell_durations
-    slowest = @seconds.max_by(@durations) { |_, seconds| seconds.sum }
-    slowest.each do |file, seconds|
-      @out.puts format("%<sum>.1f s: %<file>s (%<runs>d times, at most %<most>.1f s)",
-                       sum: seconds.sum, file:, runs: seconds.size, most: seconds.max)
+    @results.max_by(@durations) { |_, results| processor(results) }.each do |file, results|
+      @out.puts format("%<processor>.1f s of processor time, %<sum>.1f s: %<file>s (%<runs>d runs, max %<most>.1f s)",
+                       processor: processor(results), sum: results.sum(&:seconds), file:, runs: results.size,
+                       most: results.map(&:seconds).max)
     end
   end
 
+  def processor(results) = results.sum(&:processor)
+
   def empty?(result) = result.passed + result.failed + result.skipped == 0
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end

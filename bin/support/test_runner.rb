@@ -6,22 +6,16 @@ require "etc"
 require "optparse"
 require "tmpdir"
 require_relative "test_interpreter"
+require_relative "test_plan"
 require_relative "test_process"
 require_relative "test_report"
 
-# Decides which file runs on which Ruby with which selector, and runs them side by side.
+# Runs the files of a plan side by side and adds up what they counted.
 class TestRunner
   ROOT = File.expand_path("../..", __dir__)
 
   # Test files at a time: about a third of their time they wait.
   JOBS = Etc.nprocessors + 1
-
-  # Folders whose tests depend on the selector: they run with each.
-  EACH_SELECTOR = %w[test/selector/ test/scheduler/].freeze
-
-  # Folders whose tests run with fibers, and once more with each of these.
-  EACH_MODE = %w[test/server/conformance/].freeze
-  MODES = %w[thread].freeze
 
   # @param arguments [Array<String>] test files and folders with some
   # @return [Array<String>] the files, relative to the root
@@ -36,24 +30,18 @@ class TestRunner
     end.uniq
   end
 
-  # @param rubies [Array<TestInterpreter>]
+  # @param plan [TestPlan]
   # @param root [String] the folder that holds test/
   # @param jobs [Integer] processes at a time
   # @param arguments [Array<String>] handed on to minitest
-  # @param selectors [Array<String>, nil] run with these only
   # @param limit [Numeric] seconds that a file may take
-  # @param durations [Integer] how many of the slowest files are named at the end
-  # @param retries [Integer] how many files that failed are run a second time, alone
-  def initialize(rubies:, root: ROOT, jobs: JOBS, arguments: [], selectors: nil, limit: 300, durations: 0, retries: 0,
-                 out: $stdout)
-    @rubies = rubies
+  # @param durations [Integer] how many of the files that cost most are named at the end
+  def initialize(plan:, root: ROOT, jobs: JOBS, arguments: [], limit: 300, durations: 0, out: $stdout)
+    @plan = plan
     @root = root
     @jobs = jobs
     @arguments = arguments
-    @selectors = selectors
     @limit = limit
-    @retries = retries
-    @doubtful = {}
     @report = TestReport.new(out:, durations:, some_may_be_empty: arguments.any?)
   end
 
@@ -65,65 +53,31 @@ class TestRunner
   def run(files, commands: {})
     # A background job of a shell ignores these, and so would every program that it starts: tests of Ctrl-C would hang.
     %w[INT QUIT].each { |signal| trap(signal, "DEFAULT") }
-    alone, together = plan(files).partition { |process| marked?(process.file, "alone") }
+    alone, together = processes(files).partition { |process| @plan.marked?(process.file, "alone") }
     # Long ones first: at the end of a run one of them would leave processors idle.
-    together = together.partition { |process| marked?(process.file, "long") }.flatten
+    together = together.partition { |process| @plan.marked?(process.file, "long") }.flatten
     together.unshift(*commands.map { |title, command| TestCommand.new(title:, command:, root: @root, limit: 900) })
     Dir.mktmpdir("heddle-test") do |folder|
-      run_all(together, folder, @jobs) { |process, result| settle(process, result) }
-      run_all(alone, folder, 1) { |process, result| settle(process, result) }
-      run_doubtful(folder)
+      run_all(together, folder, @jobs)
+      run_all(alone, folder, 1)
     end
     @report
   end
 
-  # Every run of the given files, those of one Ruby after those of another.
-  def plan(files)
-    @rubies.flat_map do |ruby|
-      files.flat_map do |file|
-        selectors_for(ruby, file).product(modes_for(file)).map do |selector, mode|
-          TestProcess.new(ruby:, file:, selector:, mode:, root: @root, arguments: @arguments, limit: @limit)
-        end
-      end
-    end
-  end
-
-  # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
-  # `# test: each mode`, `# test: once` (not with each selector), `# test: long` (it comes first), `# test: sanitize`
-  # and `# test: not sanitized` (see bin/sanitize).
-  def marked?(file, word)
-    return false unless file
-
-    @marks ||= Hash.new do |marks, path|
-      marks[path] = File.foreach(File.join(@root, path)).first(12).join.scan(/^# test: (.+)$/).flatten.map(&:strip)
-    end
-    @marks[file].include?(word)
-  end
-
   private
 
-  # `nil` is the default selector, which is the best one: it is not run a second time by its name.
-  def selectors_for(ruby, file)
-    return @selectors if @selectors
-    return [nil] unless file.start_with?(*EACH_SELECTOR) || marked?(file, "each selector")
-    return [nil] if marked?(file, "once")
-
-    [nil, *ruby.selectors.drop(1)]
+  def processes(files)
+    @plan.runs(files).map { |run| TestProcess.new(run:, root: @root, arguments: @arguments, limit: @limit) }
   end
 
-  # `nil` is the default mode.
-  def modes_for(file)
-    file.start_with?(*EACH_MODE) || marked?(file, "each mode") ? [nil, *MODES] : [nil]
-  end
-
-  def run_all(processes, folder, jobs, &)
+  def run_all(processes, folder, jobs)
     waiting = processes.dup
     running = {}
     until waiting.empty? && running.empty?
       while running.size < jobs && (process = waiting.shift)
         running[process.start(folder)] = process
       end
-      finish(running, &)
+      finish(running)
     end
   rescue SignalException
     running.each_value(&:stop)
@@ -131,27 +85,17 @@ class TestRunner
   end
 
   def finish(running)
+    before = children_seconds
     pid, status = Process.wait2(-1, Process::WNOHANG)
     if pid.nil?
       running.each_value(&:stop_if_too_slow)
       sleep 0.01
     elsif (process = running.delete(pid))
-      yield process, process.result(status)
+      @report.add(process.result(status, children_seconds - before))
     end
   end
 
-  # What has crashed or hung is a failure, whatever it does the next time.
-  def settle(process, result)
-    return @report.add(result) if result.failed == 0 || result.broken || @doubtful.size >= @retries
-
-    @report.doubt(result)
-    @doubtful[process] = result
-  end
-
-  def run_doubtful(folder)
-    run_all(@doubtful.keys, folder, 1) do |process, second|
-      @report.add(second)
-      @report.unsteady(@doubtful[process]) if second.failed == 0
-    end
-  end
+  # Processor time of the children that were waited for, and of those that they waited for: what one wait adds is that
+  # of one test process.
+  def children_seconds = Process.times.then { |times| times.cutime + times.cstime }
 end

@@ -1,5 +1,5 @@
 /* sources: net/datagram.c */
-/* wrap: sendmmsg sendmsg */
+/* wrap: sendmmsg sendmsg clock_gettime */
 
 /* The same tests where there is neither recvmmsg nor sendmmsg. */
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: smoke
+
 require "test_helper"
 require "server/web_socket_helpers"
 require "support/h2_web_socket_client"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: each version
+
 require "net/support/resolver_case"
 require "heddle/scheduler"
 require "net/http"

@@ -2,6 +2,7 @@
 
 # test: each selector
 # test: sanitize
+# test: smoke
 
 require_relative "support/sockets_case"
 require "heddle/net/networks"

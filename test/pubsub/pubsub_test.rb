@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # test: each selector
+# test: smoke
 
 require "test_helper"
 require "heddle"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # test: sanitize
+# test: smoke
 
 require "test_helper"
 require "server/server_helpers"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # test: each mode
+# test: smoke
 
 require "test_helper"
 require_relative "server_helpers"

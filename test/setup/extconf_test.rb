@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # test: long
+# test: each version
 
 require "test_helper"
 require "open3"

@@ -43,12 +43,23 @@ class TestRunnerTest < Minitest::Test
                            "test/scheduler/a_test.rb -n test_one --seed 7"
   end
 
-  def test_the_slowest_files_are_named_when_they_are_asked_for
-    write_test "test/a_test.rb", "def test_one = sleep(0.05)"
-    write_test "test/b_test.rb", "def test_one = pass"
-    run_files("test/a_test.rb", "test/b_test.rb", durations: 2).close(ci: false)
+  BUSY = "def busy = (nil until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 0.6)"
 
-    assert_equal 2, lines.grep(%r{\A\d\.\d s: test/[ab]_test.rb \(1 times, at most}).size
+  def test_files_that_cost_most_processor_time_are_named_when_asked_for
+    write_test "test/a_test.rb", "def test_one = pass"
+    write_test "test/b_test.rb", "def test_one = busy", BUSY
+    run_files("test/a_test.rb", "test/b_test.rb", durations: 2).close(ci: false)
+    named = lines.filter_map { |line| line[%r{\A\d\.\d s of processor time, .*: test/(.)_test.rb \(1 runs, max}, 1] }
+
+    assert_equal %w[b a], named
+    assert_match(/^tests: \d+ s, \d+ s of processor time$/, lines[-2])
+  end
+
+  def test_processor_time_of_a_file_includes_that_of_programs_that_it_started
+    write_test "test/a_test.rb", "def test_one = Process.wait(fork { busy })", BUSY
+    run_files("test/a_test.rb")
+
+    assert_operator lines.first[/([\d.]+) s of processor time/, 1].to_f, :>=, 0.6
   end
 
   def test_long_files_come_first
@@ -66,44 +77,6 @@ class TestRunnerTest < Minitest::Test
 
     assert report.close(ci: false)
     refute report.close(ci: true)
-  end
-
-  # Fails the first time only.
-  def write_unsteady(path) = write_test(path, "def test_one = (File.exist?('seen') || File.write('seen', '') && flunk)")
-
-  def test_a_file_that_passes_on_retry_is_named_and_not_a_failure
-    write_unsteady "test/a_test.rb"
-
-    assert run_files("test/a_test.rb", retries: 1).close(ci: true)
-    assert_includes lines, "unsteady, passed the second time: 9.9 test/a_test.rb ATest#test_one: Epic Fail!"
-    assert_match(/once more: .* --seed \d+$/, @out.string)
-    assert_equal "1 passed, 0 failed, 0 skipped", lines.last
-  end
-
-  def test_a_file_that_fails_twice_is_one_failure
-    write_test "test/a_test.rb", "def test_one = flunk", "def test_two = pass"
-
-    refute run_files("test/a_test.rb", retries: 1).close(ci: true)
-    assert_equal "1 passed, 1 failed, 0 skipped", lines.last
-    assert_equal 1, lines.grep(/^failed: /).size
-  end
-
-  def test_retries_are_limited_and_off_by_default
-    write_unsteady "test/a_test.rb"
-    write_test "test/b_test.rb", "def test_one = flunk"
-
-    refute run_files("test/b_test.rb", "test/a_test.rb", jobs: 1, retries: 1).close(ci: true)
-    assert_equal "0 passed, 2 failed, 0 skipped", lines.last
-    FileUtils.rm_f(File.join(@root, "seen"))
-    refute run_files("test/a_test.rb").close(ci: true)
-  end
-
-  def test_a_crash_gets_no_second_time
-    write_test "test/a_test.rb", "def test_one = File.exist?('seen') || die",
-               "def die = (File.write('seen', '') && Process.kill(:KILL, Process.pid))"
-
-    refute run_files("test/a_test.rb", retries: 1).close(ci: true)
-    assert_equal "0 passed, 1 failed, 0 skipped", lines.last
   end
 
   def test_a_file_that_dies_counts_as_failed
@@ -150,8 +123,8 @@ class TestRunnerTest < Minitest::Test
     write_test "test/c_test.rb", "def test_one = pass", head: "# test: each selector"
     write_test "test/scheduler/d_test.rb", "def test_one = pass", head: "# test: once"
 
-    planned = runner.plan(%w[test/scheduler/a_test.rb test/b_test.rb test/c_test.rb test/scheduler/d_test.rb])
-                    .map { |process| [process.file, process.selector] }
+    planned = plan.runs(%w[test/scheduler/a_test.rb test/b_test.rb test/c_test.rb test/scheduler/d_test.rb])
+                  .map { |run| [run.file, run.selector] }
 
     assert_equal [["test/scheduler/a_test.rb", nil], ["test/scheduler/a_test.rb", "epoll"], ["test/b_test.rb", nil],
                   ["test/c_test.rb", nil], ["test/c_test.rb", "epoll"], ["test/scheduler/d_test.rb", nil]],
@@ -160,11 +133,51 @@ class TestRunnerTest < Minitest::Test
 
   def test_each_selector_has_its_turn_on_each_ruby
     write_test "test/scheduler/a_test.rb", "def test_one = pass"
-    rubies = [ruby, ruby.with(version: "9.8", selectors: %w[io_uring select])]
-    planned = runner(rubies:).plan(%w[test/scheduler/a_test.rb])
-                             .map { |process| [process.ruby.version, process.selector] }
+    planned = plan(rubies: [ruby, older]).runs(%w[test/scheduler/a_test.rb])
+                                         .map { |run| [run.ruby.version, run.selector] }
 
     assert_equal [["9.9", nil], ["9.9", "epoll"], ["9.8", nil], ["9.8", "select"]], planned
+  end
+
+  def test_plan_ci_runs_what_depends_on_the_version_and_a_smoke_on_further_rubies
+    write_test "test/a_test.rb", "def test_one = pass"
+    write_test "test/b_test.rb", "def test_one = pass", head: "# test: smoke"
+    write_test "test/c_test.rb", "def test_one = pass", head: "# test: each version"
+    write_test "test/scheduler/d_test.rb", "def test_one = pass"
+    write_test "test/scheduler/e_test.rb", "def test_one = pass", head: "# test: once"
+    files = Dir.glob("test/**/*_test.rb", base: @root).sort
+    planned = plan(rubies: [older, ruby.with(version: "3.4.9")], name: "ci").runs(files)
+                                                                            .group_by { |run| run.ruby.version }
+    planned.transform_values! { |runs| runs.map { |run| [run.file[-9], run.selector] } }
+
+    assert_equal [["b", nil], ["c", nil], ["d", nil]], planned["9.8"]
+    assert_equal [["a", nil], ["b", nil], ["c", nil], ["d", nil], %w[d epoll], ["e", nil]], planned["3.4.9"]
+  end
+
+  def test_plan_ci_runs_everything_on_the_first_ruby_when_its_own_is_missing
+    write_test "test/a_test.rb", "def test_one = pass"
+
+    planned = plan(rubies: [ruby, older], name: "ci").runs(%w[test/a_test.rb])
+
+    assert_equal(["9.9"], planned.map { |run| run.ruby.version })
+  end
+
+  def test_plan_nightly_runs_every_file_with_each_selector_on_each_ruby
+    write_test "test/a_test.rb", "def test_one = pass"
+    write_test "test/b_test.rb", "def test_one = pass", head: "# test: once"
+    planned = plan(rubies: [ruby, older], name: "nightly").runs(%w[test/a_test.rb test/b_test.rb])
+
+    assert_equal [["9.9", "a", nil], %w[9.9 a epoll], ["9.9", "b", nil], ["9.8", "a", nil], %w[9.8 a select],
+                  ["9.8", "b", nil]], planned.map { |run| [run.ruby.version, run.file[-9], run.selector] }
+  end
+
+  def test_in_ci_every_folder_of_tests_has_a_smoke_on_further_rubies
+    chosen = TestPlan.new(root: ROOT, rubies: [ruby.with(version: "#{TestPlan::WHOLE_ON}.0"), older], name: "ci")
+    files = TestRunner.files([File.join(ROOT, "test")])
+    smoked = chosen.runs(files).select { |run| run.ruby == older }.map { |run| File.dirname(run.file) }
+    folders = files.map { |file| File.dirname(file) }.grep_v(%r{\Atest/(?:benchmark/|fuzz)})
+
+    assert_empty folders.uniq - smoked
   end
 
   def test_the_selector_reaches_the_test
@@ -211,7 +224,11 @@ class TestRunnerTest < Minitest::Test
     TestInterpreter.new(version: "9.9", abi: "9.9.0", path: RbConfig.ruby, selectors: %w[io_uring epoll], environment:)
   end
 
-  def runner(rubies: [ruby], **) = TestRunner.new(rubies:, root: @root, jobs: 2, out: @out, **)
+  def older = ruby.with(version: "9.8", selectors: %w[io_uring select])
+
+  def plan(rubies: [ruby], **) = TestPlan.new(root: @root, rubies:, **)
+
+  def runner(**) = TestRunner.new(plan:, root: @root, jobs: 2, out: @out, **)
 
   def run_files(*files, **) = runner(**).run(files)
 

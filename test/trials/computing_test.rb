@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: smoke
+
 require_relative "support/trial"
 
 # Native code that computes for long, of gems and of Ruby's own library, beside a fiber that only asks for turns.

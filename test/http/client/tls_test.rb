@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: smoke
+
 require "test_helper"
 require "tmpdir"
 require_relative "support/client_case"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # test: sanitize
+# test: smoke
 
 require_relative "support/conversations"
 

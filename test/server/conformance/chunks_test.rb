@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: smoke
+
 require_relative "support/cases"
 
 # RFC 9112, 7.1: the chunked coding.

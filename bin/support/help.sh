@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# Sourced: help without bin/setup, which may compile for minutes. Uses $root.
+
+# help_asked ARGUMENT...: whether one of them asks for help.
+help_asked() {
+  local argument
+  for argument in "$@"; do
+    case $argument in -h | --help) return 0 ;; esac
+  done
+  return 1
+}
+
+# show_help TOOL: prints the help of a tool in bin/support and ends.
+show_help() {
+  # shellcheck source=bin/support/say.sh
+  . "$root/bin/support/say.sh"
+  # shellcheck source=bin/support/rubies.sh
+  . "$root/bin/support/rubies.sh"
+  local ruby
+  ruby=$(find_rubies | head -n 1 | cut -f 5)
+  [ -n "$ruby" ] || give_up "The help needs Ruby 3.3 or newer: bin/setup builds one"
+  "$ruby" --disable=gems "$root/bin/support/$1" --help
+  exit
+}

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# .ci/nightly's command line. The first argument names the file in which bin/setup lists the Rubies that are ready; with
+# --help there is none.
+
+require_relative "nightly"
+require_relative "test_runner"
+
+rubies_file = ARGV.shift unless ARGV.first == "--help"
+resume = list = false
+hours = Float(ENV.fetch("HEDDLE_NIGHTLY_FUZZ_HOURS", 1))
+repeat = Integer(ENV.fetch("HEDDLE_TEST_REPEAT", 10))
+OptionParser.new do |options|
+  options.banner = "Usage: .ci/nightly [options] [stages]"
+  options.separator "A stage is named by the beginning of its name; without a name all stages run."
+  options.separator "The results are in #{SanitizedContent::RESULTS}."
+  options.on("--resume", "leave out stages that have passed at this commit") { resume = true }
+  options.on("--list", "print the names of the stages") { list = true }
+  options.on("--fuzz-hours N", Float, "for how long the parsers are fuzzed together (#{hours})") { |n| hours = n }
+end.parse!
+
+root = TestRunner::ROOT
+rubies = TestInterpreter.list(rubies_file)
+first = rubies.first
+stages = rubies.flat_map do |ruby|
+  ["default", *ruby.selectors.drop(1)].map do |selector|
+    name = "tests #{ruby.version[/\A\d+\.\d+/]} #{selector == "default" ? ruby.selectors.first : selector}"
+    Nightly::Stage.new(name:, command: %W[bin/test --plan nightly --durations 25 --selector #{selector}],
+                       environment: { "HEDDLE_RUBY" => ruby.path, "HEDDLE_TEST_REPEAT" => repeat.to_s })
+  end
+end
+
+plan = TestPlan.new(root:, rubies:)
+c_tests = Dir.glob("test/c/*_test.c", base: root).sort
+stages.push(
+  Nightly::Stage.new(name: "c address", command: [first.path, "test/c/run"]),
+  Nightly::Stage.new(name: "c kqueue", command: [first.path, "test/c/run", "--kqueue"]),
+  Nightly::Stage.new(name: "c thread", command: [first.path, "test/c/run", "--tsan"], sanitizer: "thread",
+                     tests: c_tests),
+  Nightly::Stage.new(name: "ruby address", command: %w[bin/sanitize --no-c], sanitizer: "address",
+                     tests: plan.sanitized(TestRunner.files([File.join(root, "test")]))),
+  Nightly::Stage.new(name: "fuzz", command: [first.path, "test/fuzz/run", "--hours", hours.to_s]),
+  Nightly::Stage.new(name: "fuzz dns", command: [first.path, "-Ilib", "test/fuzz/dns", (hours * 1_000_000).to_i.to_s]),
+  Nightly::Stage.new(name: "trials", command: [first.path, "test/trials/run"]),
+  Nightly::Stage.new(name: "gem", command: [first.path, "bin/support/gem_check.rb"]),
+  Nightly::Stage.new(name: "nginx", command: %w[test/trials/nginx/run])
+)
+# Those with rows and options of their own: the others are programs for one question.
+Dir.glob("benchmark/*.rb", base: root).sort.each do |path|
+  next unless File.read(File.join(root, path)).include?("Bench::Command")
+
+  name = File.basename(path, ".rb")
+  stages << Nightly::Stage.new(name: "benchmark #{name}", command: %W[bin/bench #{name} --quick])
+end
+
+if list
+  puts stages.map(&:name)
+  exit
+end
+begin
+  exit Nightly.new(stages, root:).run(ARGV, resume:)
+rescue ArgumentError => e
+  abort ".ci/nightly: #{e.message}"
+end

@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+require "digest"
+require "json"
+
+# Which tests have to run under sanitizers again, because what they check has changed since .ci/nightly last ran them.
+# The nightly writes a digest for each test into its result file; with `--changed`, bin/sanitize and test/c/run leave
+# out tests whose digest is still the same.
+class SanitizedContent
+  RESULTS = ".ci/nightly.json"
+
+  # The sanitized Ruby tests that a folder of ext/heddle concerns, by the beginning of their paths. The nightly runs
+  # them all for every change.
+  CONCERNED = {
+    "concurrency" => %w[test/concurrency/],
+    "http" => %w[test/http/ test/server/ test/rack/],
+    "net" => %w[test/net/],
+    "offload" => %w[test/offload/],
+    "preempt" => %w[test/preemption/],
+    "processes" => %w[test/net/],
+    "pubsub" => %w[test/server/web_socket],
+    "rack" => %w[test/rack/],
+    "scheduler" => %w[test/scheduler/ test/concurrency/],
+    "selector" => %w[test/selector/ test/scheduler/],
+    "watch" => %w[test/selector/]
+  }.freeze
+
+  # @param root [String] the checkout
+  def initialize(root)
+    @root = root
+    @digests = {}
+  end
+
+  # @param sanitizer [String] "address" or "thread"
+  # @param tests [Array<String>] test files, relative to the root
+  # @return [Array<String>] those that have changed, or that the nightly has not run
+  def changed(sanitizer, tests)
+    known = recorded.fetch(sanitizer, {})
+    tests.reject { |test| known[test] == digest(test) }
+  end
+
+  # @return [Hash{String => String}] what the nightly writes after these tests have passed
+  def digests(tests) = tests.sort.to_h { |test| [test, digest(test)] }
+
+  # @return [Array<String>] what a test's digest is made of, relative to the root
+  def files(test)
+    return files_of_c(test) if test.end_with?(".c")
+
+    folders = CONCERNED.select { |_, beginnings| test.start_with?(*beginnings) }.keys
+    [test, *folders.flat_map { |folder| Dir.glob("ext/heddle/#{folder}/**/*.{c,h,rb}", base: @root).sort }]
+  end
+
+  private
+
+  def recorded
+    @recorded ||= JSON.parse(File.read(File.join(@root, RESULTS))).fetch("sanitized", {})
+  rescue Errno::ENOENT
+    @recorded = {}
+  end
+
+  def digest(test)
+    Digest::SHA256.hexdigest(files(test).map { |file| "#{file} #{digest_of_file(file)}" }.join("\n"))[0, 16]
+  end
+
+  def digest_of_file(file) = @digests[file] ||= Digest::SHA256.file(File.join(@root, file)).hexdigest
+
+  # The test, the sources that it is linked with, and the headers that they include.
+  def files_of_c(test)
+    patterns = File.foreach(File.join(@root, test)).first(4).filter_map { |line| line[%r{\A/\* sources: (.*) \*/}, 1] }
+    waiting = [test, *patterns.join(" ").split.flat_map { |name| Dir.glob("ext/heddle/#{name}", base: @root).sort }]
+    found = []
+    while (file = waiting.shift)
+      next if found.include?(file)
+
+      found << file
+      waiting.concat(included(file))
+    end
+    found
+  end
+
+  def included(file)
+    File.read(File.join(@root, file)).scan(/^#include "([^"]+)"/).flatten.filter_map do |name|
+      [File.dirname(file), "ext/heddle", "test/c"].map { |folder| File.join(folder, name) }
+                                                  .find { |path| File.file?(File.join(@root, path)) }
+    end
+  end
+end

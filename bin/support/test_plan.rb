@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+# Which test file runs on which Ruby, with which selector and in which mode of the server.
+class TestPlan
+  # Run: `nil` is the default selector, which is the best one, and the default mode.
+  Run = Data.define(:ruby, :file, :selector, :mode)
+
+  # - whole: every test on each Ruby; the selectors where they matter
+  # - ci: the same on Ruby WHOLE_ON; on the others what depends on the version, and a smoke of everything
+  # - nightly: every test on each Ruby with every selector
+  NAMES = %w[whole ci nightly].freeze
+
+  # The Ruby on which the plan `ci` runs everything; the preferred one where this one is missing.
+  WHOLE_ON = "3.4"
+
+  # Folders whose tests depend on the selector: they run with each.
+  EACH_SELECTOR = %w[test/selector/ test/scheduler/].freeze
+
+  # Folders whose tests run with fibers, and once more with each of these.
+  EACH_MODE = %w[test/server/conformance/].freeze
+  MODES = %w[thread].freeze
+
+  # Folders whose tests depend on the version of Ruby: its scheduler's hooks, its C interface, the gems' adapters.
+  EACH_VERSION = %w[test/scheduler/ test/selector/ test/offload/ test/preemption/ test/concurrency/ test/databases/
+                    test/async/].freeze
+
+  # @param root [String] the folder that holds test/
+  # @param rubies [Array<TestInterpreter>]
+  # @param name [String] one of NAMES
+  # @param selectors [Array<String>, nil] these only; "default" is the best one
+  def initialize(root:, rubies:, name: "whole", selectors: nil)
+    @root = root
+    @rubies = rubies
+    @name = name
+    @selectors = selectors
+    @marks = Hash.new do |marks, path|
+      marks[path] = File.foreach(File.join(@root, path)).first(12).join.scan(/^# test: (.+)$/).flatten.map(&:strip)
+    end
+  end
+
+  # Every run of the given files, those of one Ruby after those of another.
+  # @param files [Array<String>] relative to the root
+  # @return [Array<Run>]
+  def runs(files)
+    @rubies.flat_map do |ruby|
+      chosen = whole_on?(ruby) ? files : files.select { |file| marked?(file, "smoke") || version_matters?(file) }
+      chosen.flat_map do |file|
+        selectors_for(ruby, file).product(modes_for(file)).map do |selector, mode|
+          Run.new(ruby:, file:, selector:, mode:)
+        end
+      end
+    end
+  end
+
+  # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
+  # `# test: each mode`, `# test: each version`, `# test: once` (not with each selector, not on each version),
+  # `# test: long` (it comes first), `# test: smoke` (on each Ruby, also in CI), `# test: nightly` (in .ci/nightly
+  # only), `# test: sanitize` and `# test: not sanitized` (see bin/sanitize).
+  def marked?(file, word) = file ? @marks[file].include?(word) : false
+
+  # @return [Boolean] whether the file runs on each Ruby in CI because it depends on the version
+  def version_matters?(file)
+    marked?(file, "each version") || (file.start_with?(*EACH_VERSION) && !marked?(file, "once"))
+  end
+
+  # @return [Boolean] whether its tests run with each selector
+  def selector_matters?(file)
+    return false if marked?(file, "once")
+
+    file.start_with?(*EACH_SELECTOR) || marked?(file, "each selector")
+  end
+
+  # @return [Array<String>] of the given files those that run under sanitizers: they test the C core, and don't need
+  #   more memory than AddressSanitizer leaves (a hundred thousand fibers, say)
+  def sanitized(files)
+    files.select do |file|
+      (file.start_with?(*EACH_SELECTOR) || marked?(file, "sanitize")) && !marked?(file, "not sanitized")
+    end
+  end
+
+  # @return [Boolean] whether files marked `# test: nightly` belong to it
+  def nightly? = @name == "nightly"
+
+  private
+
+  def whole_on?(ruby) = @name != "ci" || ruby.equal?(whole)
+
+  def whole = @whole ||= @rubies.find { |ruby| ruby.version.start_with?("#{WHOLE_ON}.") } || @rubies.first
+
+  # The default selector is not run a second time by its name.
+  def selectors_for(ruby, file)
+    return @selectors.map { |selector| selector unless selector == "default" } if @selectors
+
+    each = nightly? ? !marked?(file, "once") : selector_matters?(file) && whole_on?(ruby)
+    each ? [nil, *ruby.selectors.drop(1)] : [nil]
+  end
+
+  def modes_for(file)
+    file.start_with?(*EACH_MODE) || marked?(file, "each mode") ? [nil, *MODES] : [nil]
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "stringio"
+require "tmpdir"
+require_relative "../../bin/support/nightly"
+require_relative "../../bin/support/test_runner"
+
+# .ci/nightly with stages of its own, in a folder that is a repository.
+class NightlyTest < Minitest::Test
+  def setup
+    @root = Dir.mktmpdir
+    FileUtils.mkdir_p([File.join(@root, ".ci"), File.join(@root, "test/net"), File.join(@root, "ext/heddle/net")])
+    write "test/net/a_test.rb", "# a test"
+    write "ext/heddle/net/a.c", "/* C */"
+    write ".gitignore", "/tmp/\n"
+    git "init", "-q"
+    commit
+    @out = StringIO.new
+  end
+
+  def teardown = FileUtils.rm_rf(@root)
+
+  def test_result_of_each_stage_is_written_with_counts_date_and_commit
+    assert nightly(stage("tests", "puts '3 passed, 0 failed, 1 skipped'"), stage("bench", "puts 1")).run
+    content = results
+
+    assert_equal "passed", content["result"]
+    assert_match(/\A\h{12}\z/, content["commit"])
+    assert_equal ["passed", 3, 0, 1, content["commit"]],
+                 content.dig("stages", "tests").values_at("result", "passed", "failed", "skipped", "commit")
+    assert_equal [1, 0, 0], content.dig("stages", "bench").values_at("passed", "failed", "skipped")
+    assert_match(/\A\d{4}-\d\d-\d\dT/, content.dig("stages", "bench", "date"))
+  end
+
+  def test_failed_stage_fails_the_run_and_later_stages_run
+    stages = [stage("a", "puts 'the reason', '0 passed, 1 failed'"), stage("b", "exit 3"), stage("c", "puts 1")]
+
+    refute nightly(*stages).run
+    assert_equal %w[failed failed passed], results["stages"].values.map { |stage| stage["result"] }
+    assert_equal "failed", results["result"]
+    assert_includes @out.string, "    the reason\n"
+  end
+
+  def test_stage_that_ends_badly_after_good_counts_has_failed
+    refute nightly(stage("a", "puts '1 passed, 0 failed'; exit 1")).run
+  end
+
+  def test_named_stages_run_alone_and_the_result_is_incomplete
+    assert nightly(stage("tests one", "puts 1"), stage("tests two", "puts 1"), stage("fuzz", "exit 1")).run(["tests"])
+    assert_equal ["tests one", "tests two"], results["stages"].keys
+    assert_equal "incomplete", results["result"]
+  end
+
+  def test_unknown_stage_is_refused_with_the_known_ones
+    error = assert_raises(ArgumentError) { nightly(stage("fuzz", "puts 1")).run(["fuss"]) }
+
+    assert_equal 'no stage begins with "fuss" (there are: fuzz)', error.message
+  end
+
+  def test_resumed_run_leaves_out_stages_that_passed_at_this_commit
+    stages = [stage("a", "File.write('tmp/a', 'x', mode: 'a')"),
+              stage("b", "File.write('tmp/b', 'x', mode: 'a'); exit(File.read('tmp/b') == 'xx')")]
+    FileUtils.mkdir_p(File.join(@root, "tmp"))
+
+    refute nightly(*stages).run
+    assert nightly(*stages).run(resume: true)
+    assert_equal "passed", results["result"]
+    assert_equal %w[x xx], %w[a b].map { |name| File.read(File.join(@root, "tmp", name)) }
+    write "new", ""
+    commit
+
+    assert nightly(*stages.take(1)).run(resume: true)
+    assert_equal "xx", File.read(File.join(@root, "tmp/a"))
+  end
+
+  def test_changed_files_are_marked_and_the_result_file_is_none
+    nightly(stage("a", "puts 1")).run
+    nightly(stage("a", "puts 1")).run
+
+    refute_includes results["commit"], "changes"
+    write "test/net/a_test.rb", "# changed"
+    nightly(stage("a", "puts 1")).run
+
+    assert_includes results["commit"], "+changes"
+  end
+
+  def test_test_has_changed_until_its_sanitizer_has_passed_with_it_and_its_c
+    assert_equal [TEST], changed
+    refute nightly(sanitized("exit 1")).run
+    assert_equal [TEST], changed
+    assert nightly(sanitized("puts 1")).run
+    assert_empty changed
+    write "ext/heddle/net/a.c", "/* other C */"
+
+    assert_equal [TEST], changed
+    assert nightly(sanitized("puts 1")).run
+    write TEST, "# another test"
+
+    assert_equal [TEST], changed
+  end
+
+  def test_c_test_is_made_of_its_sources_and_their_headers
+    found = SanitizedContent.new(ROOT).files("test/c/timer_heap_test.c")
+
+    assert_includes found, "ext/heddle/scheduler/timer_heap.c"
+    assert_includes found, "ext/heddle/scheduler/timer_heap.h"
+    assert_includes found, "test/c/check.h"
+    refute_includes found, "ext/heddle/net/sockets.c"
+  end
+
+  def test_every_folder_of_the_extension_concerns_tests_and_every_sanitized_test_is_concerned
+    folders = Dir.glob("*/", base: File.join(ROOT, "ext/heddle")).map { |name| name.chomp("/") }
+    sanitized = TestPlan.new(root: ROOT, rubies: []).sanitized(TestRunner.files([File.join(ROOT, "test")]))
+    content = SanitizedContent.new(ROOT)
+
+    assert_equal folders.sort, SanitizedContent::CONCERNED.keys
+    assert_empty sanitized.reject { |test| content.files(test).size > 1 }
+    unused = SanitizedContent::CONCERNED.values.flatten.reject { |name| sanitized.any? { |test| test.start_with?(name) } }
+
+    assert_empty unused
+  end
+
+  TEST = "test/net/a_test.rb"
+  private_constant :TEST
+
+  private
+
+  def changed = SanitizedContent.new(@root).changed("address", [TEST])
+
+  def sanitized(program) = stage("ruby", program).with(sanitizer: "address", tests: [TEST])
+
+  def stage(name, program) = Nightly::Stage.new(name:, command: [RbConfig.ruby, "--disable=gems", "-e", program])
+
+  def nightly(*stages) = Nightly.new(stages, root: @root, out: @out)
+
+  def results = JSON.parse(File.read(File.join(@root, ".ci/nightly.json")))
+
+  def write(path, content) = File.write(File.join(@root, path), content)
+
+  def git(*arguments)
+    system("git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments, chdir: @root, exception: true)
+  end
+
+  def commit
+    git "add", "-A"
+    git "commit", "-qm", "x"
+  end
+end
