@@ -126,7 +126,7 @@ class WebSocketCasesTest < Minitest::Test
   end
 
   # Larger than by default: cases 9.1 to 9.4.
-  LARGE = { websocket_message_limit: 16 << 20, websocket_fragment_limit: 4_096 }.freeze
+  LARGE = { websocket_message_limit: 16 << 20 }.freeze
 
   # Of text, of bytes, and of bytes in 4,096 fragments.
   def check_large_messages(client, size)

@@ -38,8 +38,6 @@ module Heddle
         linger_timeout: 2,
         # Bytes of a rejected client that are read: as many as a client on Linux has in its send buffer (tcp_wmem).
         linger_limit: 4_194_304,
-        # Frames of a message from a WebSocket's client; browsers send one.
-        websocket_fragment_limit: 1_000,
         # Seconds in which a WebSocket's client has to answer a ping or a close frame.
         websocket_timeout: 20
       }.freeze

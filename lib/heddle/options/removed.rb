@@ -30,7 +30,7 @@ module Heddle
       http2_response_buffer: "256 KiB of a response are kept for a slow client",
       http2_connection_buffer: "1 MiB of all responses of a connection are kept for a slow client",
       http2_write_rate: "a client must take 1,000 bytes a second, measured over write_timeout",
-      websocket_fragment_limit: "a message has 1,000 frames at most; websocket_message_limit limits its size",
+      websocket_fragment_limit: "a message has 1,000 frames at most, or one for each KiB of websocket_message_limit",
       websocket_timeout: "a client has 20 s to answer a ping or a close frame; websocket_ping sets the interval",
       pubsub_stored: "Redis or PostgreSQL keeps the last 10,000 messages",
       pubsub_topics: "one topic is kept for each KiB of pubsub_memory",

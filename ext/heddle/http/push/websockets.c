@@ -2,11 +2,17 @@
 
 #include "http/push/session.h"
 
+enum {
+    FRAGMENTS = 1000,         /* frames of a message at least that a client may send; browsers send one */
+    BYTES_A_FRAGMENT = 1024,  /* of websocket_message_limit, for each further frame */
+};
+
 static void configure_shared(heddle_engine *engine, VALUE configuration)
 {
     heddle_websockets *sockets = &engine->websockets;
     sockets->limits.message = NUM2ULL(heddle_engine_option(configuration, "websocket_message_limit"));
-    sockets->limits.fragments = NUM2UINT(heddle_engine_option(configuration, "websocket_fragment_limit"));
+    uint64_t fragments = sockets->limits.message / BYTES_A_FRAGMENT;
+    sockets->limits.fragments = (uint32_t)(fragments > FRAGMENTS ? fragments : FRAGMENTS);
     sockets->output_limit = NUM2ULL(heddle_engine_option(configuration, "websocket_output_limit"));
     sockets->ping = heddle_parse_duration(heddle_engine_option(configuration, "websocket_ping"));
     sockets->timeout = heddle_parse_duration(heddle_engine_option(configuration, "websocket_timeout"));
