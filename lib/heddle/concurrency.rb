@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/concurrency/errors"
+require "heddle/concurrency/further_failures"
 require "heddle/monotonic_clock"
 require "heddle/seconds"
 

@@ -13,6 +13,8 @@ module Heddle
   #
   # Under `heddle serve` a stream takes no fiber and no thread. On another Rack 3 server it is a streaming body, which
   # takes one of that server's threads.
+  #
+  # @api private but for what sig/ shows
   class EventStream
     include MonotonicClock
 
@@ -106,7 +108,7 @@ module Heddle
     # @return [void]
     # @api private
     def serve(stream, every: COMMENT, &over)
-      PubSub.backend&.follow_here
+      PubSub::Route.backend&.follow_here
       subscription = PubSub::Subscription.new(Fiber.scheduler, topic, since)
       stream.write("#{@beginning}#{"id: #{subscription.position}\n\n" unless since}")
       write_events(stream, subscription, every, over)

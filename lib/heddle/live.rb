@@ -16,12 +16,13 @@ module Heddle
   # It answers GET for the page itself, for its script, and for its WebSocket or the fallback for that, below the path
   # it is mounted at.
   #
-  # @api private
+  # @api private but for what sig/ shows
   class Live
     autoload :Connection, "heddle/live/connection"
     autoload :NotFoundError, "heddle/live/page"
     autoload :Page, "heddle/live/page"
     autoload :Patch, "heddle/live/patch"
+    autoload :Raw, "heddle/live/page"
     autoload :Session, "heddle/live/session"
     autoload :Template, "heddle/live/template"
     autoload :Token, "heddle/live/token"

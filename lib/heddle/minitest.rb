@@ -26,25 +26,22 @@ module Heddle
       result = nil
       error = Concurrency::TestLoop.new("#{self.class}##{name}", time_limit).run { result = super }
       result ||= ::Minitest::Result.from(self)
-      Minitest.report(result, error) if error
+      report_loop_failure(result, error) if error
       result
     end
 
+    private
+
     # Adds the error; that the test was cancelled for it is not worth a failure of its own, but tells the line.
-    #
-    # @api private
-    def self.report(result, error)
-      cancelled = result.failures.find { |failure| cancelling?(failure) }
+    def report_loop_failure(result, error)
+      cancelled = result.failures.find do |failure|
+        failure.is_a?(::Minitest::UnexpectedError) && failure.error.is_a?(Cancelled)
+      end
       if cancelled
         result.failures.delete(cancelled)
         error.set_backtrace(cancelled.error.backtrace) if error.is_a?(TimeoutError)
       end
       result.failures << ::Minitest::UnexpectedError.new(error)
-    end
-
-    # @api private
-    def self.cancelling?(failure)
-      failure.is_a?(::Minitest::UnexpectedError) && failure.error.is_a?(Cancelled)
     end
   end
 end

@@ -23,6 +23,8 @@ module Heddle
 
   # For +rescue+ and +when+: any exception that an application raises, also one that is not a StandardError, such as an
   # expectation of RSpec's doubles. Not those that end more than the request, message or page in which they are raised.
+  #
+  # @api private
   module ApplicationFailure
     PASSED_ON = [Cancelled, SystemExit, SignalException].freeze
     private_constant :PASSED_ON
@@ -53,6 +55,8 @@ module Heddle
   #
   # One scheduler belongs to one thread; only #unblock and #unpark may be called from others. The hooks are in C
   # (ext/heddle/scheduler); policy is here.
+  #
+  # @api private but for what sig/ shows
   class Scheduler
     # How many frames {#sleeps_for_ever?} looks at: the hook's, some of those who wrap it, and Kernel#sleep's.
     HOOK_FRAMES = 12

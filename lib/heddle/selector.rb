@@ -29,18 +29,6 @@ module Heddle
         available.first.tap { |chosen| tell_of_fallback(chosen) }
       end
 
-      # The selector of {Heddle.run}. In a thread that is not the main one, such as Puma's, a loop may live for a
-      # request: a ring costs more there than it saves (CPU of an empty `Heddle.run { }`: 186 µs with
-      # io_uring, 57 with epoll).
-      #
-      # @return [Symbol]
-      # @raise (see #best)
-      def for_thread
-        return best if Thread.current == Thread.main || ENV.key?(VARIABLE)
-
-        unavailable_reason(:epoll) || !built.include?(:epoll) ? best : :epoll
-      end
-
       # @param name [Symbol, String]
       # @param source [String] where the name came from, for the message
       # @return [Symbol] the same name

@@ -62,7 +62,7 @@ class FollowingHistoryTest < Minitest::Test
     in_loop do
       all = Array.new(1_500) { subscription("a") }
       append(last + 1, "a", "old")
-      sleep 0 while PubSub.statistics(Fiber.scheduler)[:delivered].zero?
+      sleep 0 while PubSub::Subscription.statistics(Fiber.scheduler)[:delivered].zero?
       given, waiting = all.partition { |one| one.position == "#{@epoch}:#{last + 1}" }
       PubSub::History.begin(EPOCHS.find { |one| one != @epoch }, 0)
 

@@ -202,7 +202,7 @@ class PubSubTest < Minitest::Test
         sleep 0
       end
 
-      assert_operator PubSub.statistics(Fiber.scheduler)[:delivered], :<, 17_000
+      assert_operator PubSub::Subscription.statistics(Fiber.scheduler)[:delivered], :<, 17_000
       assert_equal "", slow.take.first
     end
   end
@@ -254,7 +254,7 @@ class PubSubTest < Minitest::Test
   end
 
   # @return [Integer] subscribers that have been given their messages, counted once for each message
-  def delivered = PubSub.statistics(Fiber.scheduler)[:delivered]
+  def delivered = PubSub::Subscription.statistics(Fiber.scheduler)[:delivered]
 
   # Ticks in which other fibers run, until so many messages have been delivered.
   # @return [Array<Integer>] what had been delivered in each of them
@@ -407,7 +407,7 @@ class PubSubTest < Minitest::Test
       task.cancel
       task.wait
       PubSub.publish(topic, "nobody hears it")
-      assert_equal 0, PubSub.statistics(Fiber.scheduler)[:subscribers]
+      assert_equal 0, PubSub::Subscription.statistics(Fiber.scheduler)[:subscribers]
     end
   end
 
@@ -417,7 +417,7 @@ class PubSubTest < Minitest::Test
       task.cancel
       task.wait
 
-      assert_equal 0, PubSub.statistics(Fiber.scheduler)[:subscribers]
+      assert_equal 0, PubSub::Subscription.statistics(Fiber.scheduler)[:subscribers]
     end
   end
 
@@ -438,11 +438,12 @@ class PubSubTest < Minitest::Test
         all.delete_at(random.rand(all.size)).close if all.size > 20
         PubSub.publish(topics.sample(random: random), "x")
         GC.start if random.rand(50).zero?
-        Heddle::PubSub.statistics(Fiber.scheduler)
+        Heddle::PubSub::Subscription.statistics(Fiber.scheduler)
         sleep 0
       end
       all.each(&:close)
-      assert_equal({ subscribers: 0, topics: 0 }, PubSub.statistics(Fiber.scheduler).slice(:subscribers, :topics))
+      statistics = PubSub::Subscription.statistics(Fiber.scheduler)
+      assert_equal({ subscribers: 0, topics: 0 }, statistics.slice(:subscribers, :topics))
     end
   end
 
@@ -462,7 +463,7 @@ class PubSubTest < Minitest::Test
         GC.enable
         held.take
         GC.stress = false
-        exit!(PubSub.statistics(Fiber.scheduler)[:topics] <= topics.size + 1 ? 0 : 1)
+        exit!(PubSub::Subscription.statistics(Fiber.scheduler)[:topics] <= topics.size + 1 ? 0 : 1)
       end
     end
     _, status = Process.wait2(child)

@@ -25,7 +25,7 @@ module EventStreamCases
                                                    retry_after: query["retry"]&.to_f,
                                                    slow: query.fetch("slow", "close").to_sym)
     when "/counts"
-      [200, { "content-type" => "text/plain" }, [PubSub.statistics(Fiber.scheduler)[:subscribers].to_s]]
+      [200, { "content-type" => "text/plain" }, [PubSub::Subscription.statistics(Fiber.scheduler)[:subscribers].to_s]]
     end
   end
 

@@ -22,7 +22,7 @@ class CableAdapterTest < Minitest::Test
   def teardown
     @adapters&.each(&:shutdown)
     @redis&.stop
-    Heddle::PubSub.backend = nil
+    Heddle::PubSub::Route.backend = nil
   end
 
   # Action Cable finds the adapter by its name.

@@ -98,7 +98,7 @@ class Http2MemoryTest < Minitest::Test
     lambda do |env|
       next app.call(env) unless env["PATH_INFO"] == "/subscribers"
 
-      [200, {}, [Heddle::PubSub.statistics(Fiber.scheduler)[:subscribers].to_s]]
+      [200, {}, [Heddle::PubSub::Subscription.statistics(Fiber.scheduler)[:subscribers].to_s]]
     end
   end
 

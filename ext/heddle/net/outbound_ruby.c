@@ -81,17 +81,19 @@ static heddle_address remote_of(int fd)
     return heddle_address_of((struct sockaddr *)&address);
 }
 
+static VALUE outbound_class;
+
 /*
- * call-seq: adopt(socket, ssl_socket = nil) -> OutboundConnection
+ * call-seq: Heddle::Native.adopt_outbound(socket, ssl_socket = nil) -> OutboundConnection
  *
  * Makes a connection of a connected BasicSocket, which it owns from now on, and the SSLSocket over it, whose handshake
  * is complete. The functions of TLS must have been loaded.
  */
-static VALUE outbound_adopt(int argc, VALUE *argv, VALUE class)
+static VALUE outbound_adopt(int argc, VALUE *argv, VALUE native)
 {
     rb_check_arity(argc, 1, 2);
     heddle_outbound *connection;
-    VALUE self = TypedData_Make_Struct(class, heddle_outbound, &outbound_type, connection);
+    VALUE self = TypedData_Make_Struct(outbound_class, heddle_outbound, &outbound_type, connection);
     connection->deadline = -1;
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = rb_io_descriptor(argv[0]);
@@ -290,8 +292,8 @@ static VALUE outbound_application_protocol(VALUE self)
     return tls ? rb_funcall(tls->socket, rb_intern("alpn_protocol"), 0) : Qnil;
 }
 
-/* call-seq: load_tls(path) -> String or nil: what is missing */
-static VALUE load_tls(VALUE class, VALUE path)
+/* call-seq: Heddle::Native.load_client_tls(path) -> String or nil: what is missing */
+static VALUE load_tls(VALUE native, VALUE path)
 {
     const char *missing = heddle_tls_load(NIL_P(path) ? NULL : StringValueCStr(path));
     return missing ? rb_usascii_str_new_cstr(missing) : Qnil;
@@ -301,8 +303,11 @@ void Init_heddle_outbound(VALUE net)
 {
     VALUE class = rb_define_class_under(net, "OutboundConnection", rb_cObject);
     rb_undef_alloc_func(class);
-    rb_define_singleton_method(class, "adopt", outbound_adopt, -1);
-    rb_define_singleton_method(class, "load_tls", load_tls, 1);
+    rb_gc_register_mark_object(class);
+    outbound_class = class;
+    VALUE native = rb_path2class("Heddle::Native");
+    rb_define_singleton_method(native, "adopt_outbound", outbound_adopt, -1);
+    rb_define_singleton_method(native, "load_client_tls", load_tls, 1);
     rb_define_method(class, "close", outbound_close, 0);
     rb_define_method(class, "closed?", outbound_closed_p, 0);
     rb_define_method(class, "stale?", outbound_stale_p, 0);

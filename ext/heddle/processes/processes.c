@@ -1,4 +1,4 @@
-/* Heddle::Processes: functions of the system and of Ruby's internals that a server's processes need. */
+/* Heddle::Native::Processes: functions of the system and of Ruby's internals that a server's processes need. */
 
 #include "processes/processes.h"
 
@@ -9,7 +9,7 @@
 #endif
 
 /*
- * call-seq: Heddle::Processes.adopt_orphans -> true or false
+ * call-seq: Heddle::Native::Processes.adopt_orphans -> true or false
  *
  * Makes descendants whose parent ends this process's children, so that it can wait for them (prctl(2),
  * PR_SET_CHILD_SUBREAPER). false: this system can't do that.
@@ -29,7 +29,7 @@ static VALUE raise_error(VALUE error)
 }
 
 /*
- * call-seq: Heddle::Processes.end_child(error) -> never
+ * call-seq: Heddle::Native::Processes.end_child(error) -> never
  *
  * Ends this process, a forked child, as Ruby does when its main thread has ended, with this exception or nil: handlers
  * of at_exit run. The frames below are a copy of the parent's program, and none of its `ensure` runs.
@@ -45,7 +45,7 @@ static VALUE end_child(VALUE self, VALUE error)
 }
 
 /*
- * call-seq: Heddle::Processes.exec_with_limit(soft, raised) -> true or false
+ * call-seq: Heddle::Native::Processes.exec_with_limit(soft, raised) -> true or false
  *
  * From now on programs that Ruby starts (+spawn+, +system+, +exec+ …) get this soft RLIMIT_NOFILE, if the limit of the
  * process is +raised+. false: this system can't do that.
@@ -57,7 +57,7 @@ static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
 
 void Init_heddle_processes(VALUE heddle)
 {
-    VALUE processes = rb_define_module_under(heddle, "Processes");
+    VALUE processes = rb_define_module_under(rb_define_module_under(heddle, "Native"), "Processes");
     rb_define_singleton_method(processes, "adopt_orphans", adopt_orphans, 0);
     rb_define_singleton_method(processes, "end_child", end_child, 1);
     rb_define_singleton_method(processes, "exec_with_limit", exec_with_limit, 2);

@@ -274,7 +274,7 @@ static VALUE subscription_close(VALUE self)
 }
 
 /*
- * call-seq: Heddle::PubSub.statistics(scheduler) -> Hash
+ * call-seq: Heddle::PubSub::Subscription.statistics(scheduler) -> Hash
  *
  * Counters of this loop: subscribers, topics, and since it began delivered, dropped, resets, and subscribers closed for
  * being too slow. From any thread.
@@ -300,7 +300,7 @@ void Init_heddle_subscription(VALUE pubsub)
     rb_define_method(subscription_class, "take", subscription_take, 0);
     rb_define_method(subscription_class, "position", subscription_position, 0);
     rb_define_method(subscription_class, "close", subscription_close, 0);
-    rb_define_singleton_method(pubsub, "statistics", read_statistics, 1);
+    rb_define_singleton_method(subscription_class, "statistics", read_statistics, 1);
 }
 
 void Init_heddle_pubsub(VALUE heddle)

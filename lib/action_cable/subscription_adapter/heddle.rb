@@ -57,7 +57,7 @@ module ActionCable
 
       private
 
-      def reachable? = ::Heddle::PubSub.backend || ::Heddle::PubSub::History.open?
+      def reachable? = ::Heddle::PubSub::Route.backend || ::Heddle::PubSub::History.open?
 
       # A forked process has its own.
       def listener
@@ -73,7 +73,7 @@ module ActionCable
       def choose_backend(url)
         return if url.nil? || url.empty?
 
-        used = ::Heddle::PubSub.backend
+        used = ::Heddle::PubSub::Route.backend
         return if used && used.to_s == ::Heddle::PubSub::Backend.hide_password(url)
 
         if used || ::Heddle::PubSub::History.open?

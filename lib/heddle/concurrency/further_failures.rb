@@ -4,19 +4,8 @@ module Heddle
   # Added to an error that ended a scope in which other tasks failed too, before they could be cancelled or while they
   # cleaned up: no failure is lost.
   module FurtherFailures
-    # @api private
-    def self.attach(error, others)
-      return if error.frozen?
-
-      error.extend(self) unless error.is_a?(self)
-      error.further_failures |= others
-    end
-
     # @return [Array<Exception>] what the other tasks failed with, the earliest first
     def further_failures = @further_failures || []
-
-    # @api private
-    attr_writer :further_failures
 
     # The message as Ruby prints it for an error that no code rescued.
     def detailed_message(...)
@@ -24,6 +13,17 @@ module Heddle
         place = error.backtrace&.first
         "#{text}\n  and another task failed: #{error.message} (#{error.class})#{" at #{place}" if place}"
       end
+    end
+  end
+
+  module Concurrency # rubocop:disable Style/Documentation -- in heddle/concurrency
+    # @param error [Exception] gets {FurtherFailures}
+    # @param others [Array<Exception>]
+    def self.attach_failures(error, others)
+      return if error.frozen?
+
+      error.extend(FurtherFailures) unless error.is_a?(FurtherFailures)
+      error.instance_variable_set(:@further_failures, error.further_failures | others)
     end
   end
 end

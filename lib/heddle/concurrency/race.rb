@@ -49,7 +49,7 @@ module Heddle
         return if @decided || @running.positive?
 
         error, *others = @ignored
-        FurtherFailures.attach(error, others) unless others.empty?
+        Concurrency.attach_failures(error, others) unless others.empty?
         raise error, cause: error.cause
       end
     end

@@ -32,7 +32,7 @@ module Heddle
         begin
           scheduler.run
         rescue Exception => e
-          FurtherFailures.attach(e, [failure]) if failed? && !failure.equal?(e)
+          Concurrency.attach_failures(e, [failure]) if failed? && !failure.equal?(e)
           raise
         end
         raise_failure if failed?

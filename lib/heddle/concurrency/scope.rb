@@ -189,7 +189,7 @@ module Heddle
 
     # The first failure; those that came after it are attached.
     def failure
-      FurtherFailures.attach(@failures.first, @failures.drop(1)) if @failures.size > 1
+      Concurrency.attach_failures(@failures.first, @failures.drop(1)) if @failures.size > 1
       @failures.first
     end
 

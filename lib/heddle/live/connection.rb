@@ -4,6 +4,8 @@ module Heddle
   class Live
     # The client's messages, checked: first its token, then events, and a 1 for each patch that it has applied. Any
     # other message closes its socket.
+    #
+    # @api private
     class Connection
       # Bytes that a message may have.
       SIZE = 16_384

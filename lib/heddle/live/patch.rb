@@ -9,6 +9,8 @@ module Heddle
     #     {"0": "on"}       copies one piece, with other values at these places
     #     [2, "7", "off"]   adds a piece
     #     "12"              moves the cursor to the old piece 12
+    #
+    # @api private
     module Patch
       class << self
         # @param old [Array<Array>] pieces, see {Template}

@@ -4,6 +4,8 @@ module Heddle
   class Live
     # A page that is connected, or was until a moment ago: runs one thing at a time in it, and sends the changes.
     # The next patch is made when the client has applied the one before: a slow client skips states.
+    #
+    # @api private
     class Session
       # Messages and ticks that may wait for the page.
       INBOX = 1_000

@@ -9,6 +9,8 @@ module Heddle
     # The text between two code tags is a *piece*. Its static parts are known to the client; a rendered piece is its
     # number and the values of its expressions: `[3, "7", "on"]`. A rendered template is a list of them, in the order in
     # which the code has come to them. `<%= %>` escapes HTML, except for {Page#raw} and strings that are `html_safe?`.
+    #
+    # @api private
     class Template
       TAG = /<%(?:(?<kind>%)|(?<kind>[=#]?)(?<code>.*?)-?%>)/m
       # A code tag alone on its line leaves no line behind.

@@ -7,6 +7,8 @@ module Heddle
   class Live
     # A page sends this to the server when its socket is open: the parameters that it was made with, signed (HMAC with
     # SHA-256, RFC 2104), so that no client can make up others.
+    #
+    # @api private
     class Token
       # Seconds for which one is good.
       AGE = 86_400

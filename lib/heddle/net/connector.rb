@@ -54,7 +54,7 @@ module Heddle
       # @return [OutboundConnection]
       def connect(deadline: nil)
         socket = open_socket(earlier(now, @timeout, deadline))
-        connection = @context ? secure(socket, @host, deadline) : OutboundConnection.adopt(socket)
+        connection = @context ? secure(socket, @host, deadline) : Native.adopt_outbound(socket)
       ensure
         socket&.close unless connection # also after an interruption
       end
@@ -73,7 +73,7 @@ module Heddle
 
       def secure(socket, host, deadline)
         secure = @context.handshake(socket, host, earlier(now, @tls_timeout, deadline))
-        OutboundConnection.adopt(socket, secure)
+        Native.adopt_outbound(socket, secure)
       end
 
       def parse(endpoint)

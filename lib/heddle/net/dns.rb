@@ -9,6 +9,8 @@ module Heddle
     #     Heddle::Net::DNS.serve("127.0.0.1:5353") do |query|
     #       query.answer("192.0.2.1") if query.type == :A
     #     end
+    #
+    # @api private but for what sig/ shows
     module DNS
       autoload :AddressText, "heddle/net/dns/address_text"
       autoload :Cache, "heddle/net/dns/cache"

@@ -18,6 +18,7 @@ module Heddle
         "all" => %w[0.0.0.0/0 ::/0],
         "none" => []
       })
+      private_constant :WORDS
 
       # @param names [Array<String>] addresses, networks as address/bits, and {WORDS}
       # @raise [ArgumentError] names the one that is nothing of these

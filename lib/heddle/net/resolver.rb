@@ -48,6 +48,7 @@ module Heddle
       CACHE_SIZE = 1_000
 
       LOOPBACK = ["127.0.0.1", "::1"].freeze
+      private_constant :LOOPBACK
 
       # @param hosts [String] path of the hosts file
       # @param resolv_conf [String] path of the resolver's configuration; not read when `nameservers` are given

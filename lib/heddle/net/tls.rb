@@ -11,6 +11,8 @@ module Heddle
     #
     #     certificates = Heddle::Net::TLS::Certificates.new([Heddle::Net::TLS::KeyFiles.new("site.pem", "site.key")])
     #     sockets.listen(server, tls: Heddle::Net::TLS.new(certificates))
+    #
+    # @api private but for what sig/ shows
     class TLS
       # openssl.so is linked with one library of perhaps several, and its functions are the ones that must be used.
       OBJECT = $LOADED_FEATURES.grep(%r{/openssl\.(?:so|bundle)\z}).last

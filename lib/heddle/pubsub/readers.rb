@@ -43,8 +43,7 @@ module Heddle
       def read(topic)
         reader = Reader.new(Subscription.new(@scheduler, topic, nil), [])
         Concurrency::Context.of(@scheduler).root.async(name: "topic #{topic}", background: true) do
-          while (data, position = reader.subscription.take)
-            message = Message.new(topic:, data:, position:)
+          reader.subscription.each_message(topic) do |message|
             reader.receivers.dup.each { |receiver| receiver.call(message) }
           end
         ensure

@@ -19,17 +19,11 @@ module Heddle
       end
 
       def initialize(scope, scheduler, subscription, topic, block)
-        super(scope, scheduler, "subscription to #{topic}", -> { read(subscription, topic, block) })
+        super(scope, scheduler, "subscription to #{topic}", -> { subscription.each_message(topic, &block) })
         @subscription = subscription
       end
 
       private
-
-      def read(subscription, topic, block)
-        while (data, position = subscription.take)
-          block.call(Message.new(topic: topic, data: data, position: position))
-        end
-      end
 
       def settle
         @subscription.close

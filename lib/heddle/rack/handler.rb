@@ -38,11 +38,11 @@ module Heddle
         process = Process.pid
         begin
           answer = @app.call(env)
-          Processes.end_child(nil) unless Process.pid == process
+          Native::Processes.end_child(nil) unless Process.pid == process
           plain = Rack.respond(exchange, answer, !finished.empty?)
           respond(exchange, input || NoInput::INSTANCE, answer, finished, env) unless plain
         rescue Exception => e
-          Processes.end_child(e) unless Process.pid == process
+          Native::Processes.end_child(e) unless Process.pid == process
           failure = e
         end
         # A task that the application has started belongs to its request: it ends before the exchange does, and when

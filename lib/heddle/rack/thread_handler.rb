@@ -46,11 +46,11 @@ module Heddle
         process = Process.pid
         begin
           answer = @app.call(env)
-          Processes.end_child(nil) unless Process.pid == process
+          Native::Processes.end_child(nil) unless Process.pid == process
           last = upgrade_for(proxy, answer, env) || (last_for(proxy, answer) if finished.empty?)
           respond(proxy, input, answer, finished, env) unless last
         rescue Exception => e
-          Processes.end_child(e) unless Process.pid == process
+          Native::Processes.end_child(e) unless Process.pid == process
           failure = e
         end
         fail_with(proxy, failure) if failure

@@ -6,6 +6,8 @@ module Heddle
     #
     # Handing it to a thread costs some 20 µs, more than most of these calls. The quick ones that can never wait for
     # another fiber run inline, the others on a thread, known by the method that asked.
+    #
+    # @api private
     module BlockingOperations
       # One system call on a path's name or on a descriptor. Not open: a FIFO waits there for its other end.
       INLINE = %w[

@@ -4,6 +4,8 @@ module Heddle
   class Scheduler
     # Thread.handle_interrupt delays time limits, too, which the loop raises where another thread would. Ruby has no
     # hook for this, and keeps the timings by thread, where they would be those of all fibers.
+    #
+    # @api private
     module InterruptMasks
       # @see Thread.handle_interrupt
       def handle_interrupt(timings, &)

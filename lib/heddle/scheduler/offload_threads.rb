@@ -6,6 +6,8 @@ module Heddle
     #
     # A thread is started whenever more work is queued than threads are idle: queued work may be what unblocks the
     # work under way, so a fixed number could deadlock. Idle ones end after a while.
+    #
+    # @api private
     class OffloadThreads
       # Seconds that an idle thread stays.
       IDLE = 5.0

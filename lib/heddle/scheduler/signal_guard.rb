@@ -10,6 +10,8 @@ module Heddle
     # While a loop runs on the main thread such a signal is raised where it arrives, as Ruby does it, if that is
     # other code; if it is ours, the loop raises it between two switches. A second signal before the loop comes
     # to that acts at once. A signal that the program handles itself is left alone.
+    #
+    # @api private
     class SignalGuard
       # The default of each is an exception in the main thread, see Ruby's doc/signals.rdoc.
       NAMES = %w[INT TERM HUP].freeze

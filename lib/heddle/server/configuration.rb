@@ -102,7 +102,7 @@ module Heddle
         open_history
         return unless (backend = pubsub_backend)
 
-        PubSub.backend = backend
+        PubSub::Route.backend = backend
         notice.call("pub/sub has no answer of #{backend} yet; it goes on trying") unless backend.follow(notice:)
       end
 

@@ -12,7 +12,7 @@ module Heddle
         return unless soft < hard
 
         Process.setrlimit(Process::RLIMIT_NOFILE, hard, hard)
-        Processes.exec_with_limit(soft, hard)
+        Native::Processes.exec_with_limit(soft, hard)
       rescue SystemCallError
         # Then it is what it is.
       end

@@ -101,7 +101,8 @@ module Heddle
           left_early: sockets.left_early, fibers: @scheduler.fiber_count,
           handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
           ticks: loop[:ticks], preemptions: loop[:preemptions],
-          **PubSub.statistics(@scheduler).transform_keys { |name| :"pubsub_#{name}" }, **@admission.statistics }
+          **PubSub::Subscription.statistics(@scheduler).transform_keys { |name| :"pubsub_#{name}" },
+          **@admission.statistics }
       end
 
       # @return [Array<Array(Fiber, Array, Thread)>] see {Server#running_requests}

@@ -3,6 +3,8 @@
 module Heddle
   module WebSocket
     # Messages one after the other, by the `read` that both sides of a socket have.
+    #
+    # @api private
     module Messages
       # @yieldparam message [String]
       # @return [void]

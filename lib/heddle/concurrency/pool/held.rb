@@ -3,6 +3,8 @@
 module Heddle
   class Pool
     # Finds connections whose fibers wait for something else, such as a call of another service in a transaction.
+    #
+    # @api private
     module Held
       # The end of a report, where nothing better is known.
       ADVICE = "Give it back before such a wait: no other fiber can use it"

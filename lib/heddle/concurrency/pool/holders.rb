@@ -4,6 +4,8 @@ module Heddle
   class Pool
     # How many resources of a pool each fiber has. Thousands of tasks may wait for a hundred connections: whether one of
     # them is nested in a task that has some must not cost a look at each connection.
+    #
+    # @api private
     class Holders
       def initialize
         @counts = Hash.new(0).compare_by_identity

@@ -5,6 +5,8 @@ require "etc"
 module Heddle
   class Pool
     # A limit that the application has chosen.
+    #
+    # @api private
     class FixedLimit
       # @return [Integer] how many there may be now
       attr_reader :value
@@ -29,6 +31,8 @@ module Heddle
     # A limit that finds itself: it grows by a quarter as long as tasks wait and the resource answers as fast as it ever
     # did, and shrinks by a quarter when it answers slower. A task that has the resource for itself is slowed down by
     # no other: its time is the best time, also where the work has changed since a better one was measured.
+    #
+    # @api private
     class FoundLimit
       # Seconds between two looks.
       STEP = 0.1

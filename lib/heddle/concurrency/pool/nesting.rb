@@ -3,6 +3,8 @@
 module Heddle
   class Pool
     # Tasks that wait for a resource while a task around them has one.
+    #
+    # @api private
     module Nesting
       class << self
         # @param waiter [Waiter]

@@ -3,6 +3,8 @@
 module Heddle
   class Pool
     # One resource of a pool, and the task that has it.
+    #
+    # @api private
     class Slot
       # @return what the pool's block made
       attr_reader :resource

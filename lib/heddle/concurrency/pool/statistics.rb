@@ -3,6 +3,8 @@
 module Heddle
   class Pool
     # Counters of a pool since it was made.
+    #
+    # @api private
     class Statistics
       # Why resources were closed; shared: for another worker, with a limit over all of them.
       REASONS = %i[idle age broken closed shared].freeze

@@ -4,6 +4,8 @@ module Heddle
   class Pool
     # The upkeep of a pool: a task of the loop that runs while the pool has something. It closes what is idle
     # or old, keeps the minimum, and reports what is held by fibers that wait for something else.
+    #
+    # @api private
     class Upkeep
       # Seconds between two looks while the pool is used.
       STEP = 0.5

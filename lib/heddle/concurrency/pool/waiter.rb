@@ -5,6 +5,8 @@ require "heddle/concurrency/taker"
 module Heddle
   class Pool
     # A task that waits for a resource.
+    #
+    # @api private
     class Waiter < Concurrency::Taker
       # @return [Thread::Backtrace::Location, nil] the line that asked
       attr_reader :place

@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # The body of an answer that is read as it comes.
+      #
+      # @api private
       class Body
         # @param exchange [Exchange]
         # @param decoder [Decoder, nil]

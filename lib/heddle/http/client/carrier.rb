@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # One request on one connection, from its first byte to the last of its answer. Decides what may be sent again.
+      #
+      # @api private
       class Carrier
         # The connection was lost where the request may be sent again.
         class RepeatError < StandardError

@@ -6,6 +6,8 @@ module Heddle
   module HTTP
     class Client
       # An HTTP/1.1 connection of an {Origin}. One request uses it at a time, in any loop or thread.
+      #
+      # @api private
       class Connection
         # The limits of a response's head and framing. A body's own limit is the client's.
         LIMITS = Limits.new(header_limit: Defaults::HEADER_LIMIT, header_count: Defaults::HEADER_COUNT,

@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # The settings of the connections to an origin. Clients with equal ones share connections.
+      #
+      # @api private
       ConnectionSettings = Data.define(:tls, :proxy, :deny_private, :max_connections, :idle_timeout, :http2) do
         # @return [Array<String>] offered by ALPN
         def protocols = http2 ? %w[h2 http/1.1] : %w[http/1.1]

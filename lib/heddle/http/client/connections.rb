@@ -5,6 +5,8 @@ module Heddle
     class Client
       # The origins of the process, with their idle connections. They outlive loops, threads and clients; a child
       # process begins without.
+      #
+      # @api private
       module Connections
         # Seconds between looks for idle connections whose time is over, or that their server has closed.
         INTERVAL = 2

@@ -6,6 +6,8 @@ module Heddle
   module HTTP
     class Client
       # Undoes Content-Encoding gzip and deflate (RFC 9110, 8.4.1), with a bound on what comes out.
+      #
+      # @api private
       class Decoder
         KNOWN = %w[gzip x-gzip deflate].freeze
         ANY_ZLIB = Zlib::MAX_WBITS + 32 # gzip or zlib, by its first bytes

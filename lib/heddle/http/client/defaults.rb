@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # The defaults of {Client}'s options, and the limits of what a server may send.
+      #
+      # @api private
       module Defaults
         # Seconds for each phase of a request; nil: no limit.
         TIMEOUT = { pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30, read: 30, total: nil }.freeze

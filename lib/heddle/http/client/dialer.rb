@@ -7,6 +7,8 @@ module Heddle
   module HTTP
     class Client
       # Opens connections to one origin: directly, or through a proxy, by CONNECT where the origin is https.
+      #
+      # @api private
       class Dialer
         # The networks that deny_private excludes.
         PRIVATE = Net::PrivateNetworks

@@ -7,6 +7,8 @@ module Heddle
       Event = Data.define(:type, :data, :id)
 
       # Reads text/event-stream (WHATWG HTML, 9.2.6).
+      #
+      # @api private
       class EventReader
         # @return [String] the id of the last event that was complete, for Last-Event-ID
         attr_reader :last_id

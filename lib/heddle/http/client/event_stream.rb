@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # A stream of events that connects again by itself (WHATWG HTML, 9.2.3), with the id of the last event.
+      #
+      # @api private
       class EventStream
         # Seconds that a pause grows to, while the server can't be reached.
         LONGEST_PAUSE = 60

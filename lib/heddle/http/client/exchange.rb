@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # Sends a request over a connection of its origin, and reads the answer. A {Carrier} knows the protocol's version.
+      #
+      # @api private
       class Exchange
         # Kept connections that may turn out to be closed, one after the other; the next one has carried no request.
         STALE_CONNECTIONS = 3

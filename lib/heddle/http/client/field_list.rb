@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # The header fields of a request. HTTP/2 sends the list, HTTP/1.1 lines, which requests with the same list share.
+      #
+      # @api private
       class FieldList
         # @return [Array<String>] name, value, name, value
         attr_reader :to_a

@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # Header fields of requests.
+      #
+      # @api private
       module Fields
         NAME = /\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\z/
         VALUE = /[\x00-\x08\x0a-\x1f\x7f]/n

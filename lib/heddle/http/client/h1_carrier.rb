@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # A request over a connection of HTTP/1.1, which is its own meanwhile.
+      #
+      # @api private
       class H1Carrier < Carrier
         # Sends the request.
         # @param may_retry [Boolean] whether {RepeatError} may be raised

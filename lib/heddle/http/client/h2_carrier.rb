@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # A request as a stream of an HTTP/2 connection (RFC 9113, 8).
+      #
+      # @api private
       class H2Carrier < Carrier
         # Bytes of a body that are read at once.
         PIECE = 65_536

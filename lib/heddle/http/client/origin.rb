@@ -5,6 +5,8 @@ module Heddle
     class Client
       # A scheme, host and port, and the connections to it: those that are idle, and how many there are. All loops and
       # threads of the process share it.
+      #
+      # @api private
       class Origin
         include MonotonicClock
 

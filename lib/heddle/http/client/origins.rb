@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # Turns what users give as URLs into origins and targets.
+      #
+      # @api private
       class Origins
         TARGET = %r{\A/[!-"$-~]*\z} # a path and a query as they are sent
         URL = %r{\Ahttps?://}i

@@ -6,6 +6,8 @@ module Heddle
   module HTTP
     class Client
       # The content of a request: a body, and the fields that describe it.
+      #
+      # @api private
       module Payload
         # Methods whose requests say that their body is empty (RFC 9110, 8.6).
         WITH_BODY = %w[POST PUT PATCH].freeze

@@ -6,6 +6,8 @@ module Heddle
   module HTTP
     class Client
       # An HTTP proxy: named by the user, or by the environment (`http_proxy`, `https_proxy`, `no_proxy`).
+      #
+      # @api private
       class Proxy
         # @param choice [:environment, String, nil]
         # @return [Proxy, nil]

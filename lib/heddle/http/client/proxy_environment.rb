@@ -7,6 +7,8 @@ module Heddle
     class Client
       # The variables `http_proxy`, `https_proxy` and `no_proxy`, also in upper case. Resolves no name: the proxy may be
       # the only one who can, and no request waits for a name server here.
+      #
+      # @api private
       module ProxyEnvironment
         module_function
 

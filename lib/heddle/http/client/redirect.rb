@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # The request that an answer with status 3xx asks for (RFC 9110, 15.4).
+      #
+      # @api private
       module Redirect
         STATUSES = [301, 302, 303, 307, 308].freeze
         # They are for one origin, and no other sees them.

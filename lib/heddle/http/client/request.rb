@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # One request to one origin; a redirect makes another one.
+      #
+      # @api private
       class Request
         # They may be sent twice with the effect of once (RFC 9110, 9.2.2).
         IDEMPOTENT = %w[GET HEAD PUT DELETE OPTIONS TRACE].freeze

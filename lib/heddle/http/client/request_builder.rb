@@ -4,6 +4,8 @@ module Heddle
   module HTTP
     class Client
       # Makes requests of what users give: a URL, header fields, a body.
+      #
+      # @api private
       class RequestBuilder
         TOKEN = /\A[A-Z0-9_-]+\z/i
         private_constant :TOKEN

@@ -11,6 +11,8 @@ module Heddle
       #
       # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. An
       # answer or an error stands where the pause would be longer than {PATIENCE}, or than the rest of `total`.
+      #
+      # @api private
       class Retries
         # Seconds: the longest first pause, the longest of all, and the longest that a server may ask for.
         PAUSE = 0.25

@@ -8,6 +8,8 @@ module Heddle
       # No fiber or thread is its own. Of those that wait for an answer one reads for all, and wakes those for whom
       # something has come; when it has its own, the next one reads. While no request waits, {Connections} looks after
       # it.
+      #
+      # @api private
       class SharedConnection
         # @return [Net::OutboundConnection]
         attr_reader :socket

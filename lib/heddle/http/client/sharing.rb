@@ -5,6 +5,8 @@ module Heddle
     class Client
       # The one connection of an {Origin} that all requests share, where the server speaks HTTP/2. The first request
       # finds out whether it does; those that come meanwhile wait for its result.
+      #
+      # @api private
       class Sharing
         include MonotonicClock
 

@@ -6,6 +6,8 @@ module Heddle
   module HTTP
     class Client
       # Seconds for each phase of a request; nil: no limit.
+      #
+      # @api private
       TimeLimits = Data.define(:pool, :connect, :tls, :write, :first_byte, :read, :total) do
         # @param limits [Hash, Numeric, nil] by phase; Net::HTTP's open_timeout, write_timeout and read_timeout are
         #   understood; a number is `total`

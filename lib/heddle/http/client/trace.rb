@@ -5,6 +5,8 @@ module Heddle
     class Client
       # Trace context (W3C) for the servers that requests go to, where the program uses OpenTelemetry: the calling
       # fiber's.
+      #
+      # @api private
       module Trace
         module_function
 

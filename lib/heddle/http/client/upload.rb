@@ -5,6 +5,8 @@ module Heddle
     class Client
       # A body that is read while it is sent. Its size is asked once: as many bytes are sent as Content-Length says,
       # even if a file changes meanwhile.
+      #
+      # @api private
       class Upload
         # Bytes that are read at once.
         PIECE = 65_536

@@ -5,6 +5,8 @@ module Heddle
     class Resolver
       # Sorts addresses for those who try one after the other, as libc does (RFC 6724, section 6): those of a family
       # that has no route come last (rule 1), then by precedence in the policy table (rule 6), else as they came.
+      #
+      # @api private
       class AddressOrder
         # prefix (first bytes of the address as hexadecimal) => precedence, from RFC 6724, section 2.1
         POLICY = {

@@ -9,6 +9,8 @@ module Heddle
       # - ttl [Integer] seconds for which it may be kept
       # - absent [Boolean] whether the name itself does not exist (NXDOMAIN), for any type
       # - target [String, nil] wire name that still has to be asked for: the message ended in the middle of an alias
+      #
+      # @api private
       Answer = Struct.new(:addresses, :ttl, :absent, :target, keyword_init: true) do
         def self.none(ttl: 0, absent: false)
           new(addresses: [].freeze, ttl: ttl, absent: absent).freeze

@@ -4,6 +4,8 @@ module Heddle
   module Net
     class Resolver
       # Answers by full name, each until its time is over. Bounded: the name not asked for the longest goes first.
+      #
+      # @api private
       class Cache
         Entry = Struct.new(:addresses, :expires)
         private_constant :Entry

@@ -4,6 +4,8 @@ module Heddle
   module Net
     class Resolver
       # Which name servers to ask and how, as in resolv.conf(5). Frozen.
+      #
+      # @api private
       class Configuration
         PORT = 53
         # libc asks no more than this many.

@@ -5,6 +5,8 @@ module Heddle
     class Resolver
       # Asks one name server a few questions at once and collects its replies, within one time limit for each transport.
       # Every exchange has a socket, and so a source port, of its own (RFC 5452).
+      #
+      # @api private
       class Exchange
         # More than is asked for: from servers that don't care.
         MAX_DATAGRAM = 4_096

@@ -4,6 +4,8 @@ module Heddle
   module Net
     class Resolver
       # The table of a hosts file (hosts(5)).
+      #
+      # @api private
       class Hosts
         NONE = [].freeze
         private_constant :NONE

@@ -5,6 +5,8 @@ module Heddle
     class Resolver
       # Connections of TCP to name servers, kept for a burst of questions whose answers are too large for UDP (RFC 7766,
       # section 6.2.1). Each has one question at a time.
+      #
+      # @api private
       class KeptConnections
         # Seconds. Servers close an idle connection after some ten.
         MAX_AGE = 5

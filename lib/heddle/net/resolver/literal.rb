@@ -5,6 +5,8 @@ module Heddle
     class Resolver
       # Addresses written as numbers, in every way that libc reads: dotted, inet_aton(3)'s short and hexadecimal
       # forms, IPv6 with and without a zone.
+      #
+      # @api private
       module Literal
         # The shape is enough to keep a host away from name servers; libc decides whether it is an address.
         SHAPE = /:|\A(?:0x\h+|\d+)(?:\.(?:0x\h+|\d+)){0,3}\z/i

@@ -4,6 +4,8 @@ module Heddle
   module Net
     class Resolver
       # A host name in lower case, without its final dot.
+      #
+      # @api private
       class Name
         # RFC 1035, section 2.3.4, without the length octets at both ends.
         MAX_LENGTH = 253

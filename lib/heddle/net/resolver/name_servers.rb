@@ -4,6 +4,8 @@ module Heddle
   module Net
     class Resolver
       # Asks the configured name servers for the addresses of one full name until one of them knows.
+      #
+      # @api private
       class NameServers
         # Aliases that servers leave for us to follow, one message each.
         MAX_ALIASES = 8

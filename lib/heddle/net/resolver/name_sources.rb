@@ -7,6 +7,8 @@ module Heddle
       #
       # The hosts file and DNS are ours. Any other source is a library that only libc can call, so a name which that
       # source may know is libc's from there on; libc then does the rest of the line too.
+      #
+      # @api private
       class NameSources
         OURS = { "files" => :files, "dns" => :dns }.freeze
 

@@ -8,6 +8,8 @@ module Heddle
       # Messages are written and read here and not by Ruby's resolv, because that of Ruby 3.3 can't read them in a
       # Ractor, follows compression pointers without a limit (CVE-2025-24294) and keeps a class for each record type
       # that a server makes up. The tests use resolv as the other side.
+      #
+      # @api private
       class Query
         A = 1
         CNAME = 5

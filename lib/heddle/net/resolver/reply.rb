@@ -8,6 +8,8 @@ module Heddle
     class Resolver
       # A name server's message as the answer to one question. Nothing in it is trusted: records that do not
       # answer the question are ignored, and the work is bounded by the size of the message.
+      #
+      # @api private
       class Reply
         NO_ERROR = 0
         FORMAT_ERROR = 1

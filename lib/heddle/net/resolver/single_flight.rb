@@ -7,6 +7,8 @@ module Heddle
       #
       # The first asker does the work in its own fiber and carries a baton meanwhile. If it is cancelled or timed out,
       # it hands the baton to the next in line, which begins anew: no fiber fails because another gave up.
+      #
+      # @api private
       class SingleFlight
         def initialize
           @flights = {}

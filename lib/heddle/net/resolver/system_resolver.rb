@@ -5,6 +5,8 @@ module Heddle
     class Resolver
       # libc's getaddrinfo(3) in a thread, for names whose sources only libc can ask. The calling fiber waits for the
       # thread; the loop goes on. libc tells no TTL, so nothing of this is kept.
+      #
+      # @api private
       class SystemResolver
         # Lookups in libc at once; further ones wait. A thread that no fiber waits for any more still counts, because
         # libc can't be interrupted.

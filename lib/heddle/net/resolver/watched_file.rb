@@ -4,6 +4,8 @@ module Heddle
   module Net
     class Resolver
       # The parsed contents of a small local file, parsed again when the file has changed.
+      #
+      # @api private
       class WatchedFile
         # @param path [String]
         # @yieldparam text [String] the file's bytes; empty when it can't be read

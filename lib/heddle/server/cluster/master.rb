@@ -120,7 +120,7 @@ module Heddle
         def open
           FileSizeLimit.make_writes_fail
           DescriptorLimit.lift
-          adopting = Processes.adopt_orphans
+          adopting = Native::Processes.adopt_orphans
           raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
 
           @resources = SharedResources.new(configuration, @inheritance, @log)

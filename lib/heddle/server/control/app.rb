@@ -62,7 +62,7 @@ module Heddle
           topic = URI.decode_www_form(env["QUERY_STRING"]).assoc("topic")&.last
           return text(400, "publish needs a topic: /publish?topic=name") unless topic
 
-          text(200, PubSub.publish_here(topic, env["rack.input"].read))
+          text(200, PubSub::Route.publish_here(topic, env["rack.input"].read))
         rescue ArgumentError => e
           text(413, e.message)
         rescue PubSub::UnreachableError => e

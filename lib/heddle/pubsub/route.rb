@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+module Heddle
+  module PubSub
+    # Where this process publishes.
+    #
+    # @api private
+    module Route
+      # In place of that of Server::Control::Client, which is for a command line.
+      ADVICE = "Set Heddle::PubSub.server to its control socket, \"unix:path\", or to a backend's address, which " \
+               "HEDDLE_PUBSUB may name, too; or to :process for the subscribers of this process alone"
+      private_constant :ADVICE
+
+      class << self
+        # @see PubSub.server
+        attr_reader :server
+
+        # The backend of this process's server, when it has one.
+        attr_writer :backend
+
+        def server=(address)
+          socket = backend = nil
+          case address
+          when nil then nil
+          when :process then History.open
+          when /\Aunix:/ then socket = -address
+          else backend = Backend.new(address.to_s)
+          end
+          @server, @socket, @named_backend = address, socket, backend
+        end
+
+        # The backend that gives messages their offsets; nil: the memory of this server, or of this process.
+        # @return [Backend, nil]
+        def backend = @named_backend || @backend || (backend_of_environment unless History.open?)
+
+        # @param topic [String]
+        # @param data [String]
+        # @return [String] the message's position
+        def publish(topic, data)
+          return publish_here(topic, data) if @socket.nil? && (backend || History.open?)
+
+          publish_to_server(topic, data)
+        end
+
+        # Publishes to the backend, or to subscribers of this process, and of those that share its memory.
+        # @param (see publish)
+        # @return (see publish)
+        def publish_here(topic, data) = (backend || History).publish(topic, data)
+
+        private
+
+        def publish_to_server(topic, data)
+          control = Server::Control
+          socket = @socket || socket_of_environment
+          address = socket ? control::Address.parse(socket) : control::Address.new(path: control::Address.default_path)
+          control::Client.new(address).publish(topic, data)
+        rescue Server::Control::Client::NotRunningError
+          raise UnreachableError, "the message was not published: no server answers at #{address}. #{ADVICE}",
+                cause: nil
+        rescue Server::Control::Client::TooLargeError => e
+          raise ArgumentError, e.message
+        rescue Server::Control::Client::NoServerError, Server::Control::Client::DeclinedError => e
+          raise UnreachableError, "the message was not published: #{e.message}"
+        end
+
+        # Of jobs and other servers.
+        def backend_of_environment
+          url = ENV.fetch("HEDDLE_PUBSUB", nil)
+          return if [nil, "", "memory"].include?(url) || url.start_with?("unix:")
+
+          @backend = Backend.new(url, **{ name: ENV.fetch("HEDDLE_PUBSUB_NAME", nil) }.compact)
+        rescue ArgumentError => e
+          raise ArgumentError, "HEDDLE_PUBSUB: #{e.message}"
+        end
+
+        def socket_of_environment
+          address = ENV.fetch("HEDDLE_PUBSUB", nil)
+          address if address&.start_with?("unix:")
+        end
+      end
+    end
+  end
+end
