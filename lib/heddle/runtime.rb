@@ -56,7 +56,9 @@ module Heddle
     autoload :Race, "heddle/concurrency/race"
     autoload :Root, "heddle/concurrency/root"
     autoload :Shield, "heddle/concurrency/shield"
+    autoload :ScopeFrame, "heddle/concurrency/scope_frame"
     autoload :Supervisor, "heddle/concurrency/supervisor"
+    autoload :TaskFrame, "heddle/concurrency/task_frame"
     autoload :Timers, "heddle/concurrency/timers"
     autoload :TreeSignal, "heddle/concurrency/tree_signal"
   end
@@ -115,7 +117,7 @@ module Heddle
       scheduler = Fiber.scheduler
       raise NoLoopError, Concurrency.no_loop("Heddle.async") unless scheduler.is_a?(Scheduler)
 
-      Concurrency::Context.of(scheduler).scope.async(name: name, background: background, &block)
+      Concurrency::Context.of(scheduler).scope.async(name: name, background: background, &block).handle
     end
 
     # Runs the block, and ends when every task that was started in it has ended. The first one that fails cancels the
@@ -126,7 +128,7 @@ module Heddle
     # @return what the block returns; nil when the scope was cancelled with {Scope#cancel}
     # @raise [NoLoopError] outside a loop
     def scope(cancel_grace: nil, &block)
-      Scope.new(current_task("Heddle.scope"), cancel_grace).run(&block)
+      Concurrency::ScopeFrame.new(current_task("Heddle.scope"), cancel_grace).run(&block)
     end
 
     # A scope in which a task that fails cancels no other: the others go on. Its error is given to `on_failure`, or

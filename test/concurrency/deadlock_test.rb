@@ -67,7 +67,7 @@ class DeadlockTest < Minitest::Test
   def test_is_detected_after_files_were_read
     out = run_ruby(<<~RUBY)
       begin
-        Heddle.run { File.read("program.rb") && Heddle::Task.current.scheduler.park }
+        Heddle.run { File.read("program.rb") && Fiber.scheduler.park }
       rescue Heddle::DeadlockError
         puts "deadlock"
       end

@@ -2,6 +2,7 @@
 
 require_relative "support/loop_helpers"
 require "support/private_postgresql"
+require_relative "../support/fiber_of"
 
 # A pool of connections to a real PostgreSQL, by the gem pg as it is.
 class PoolPostgresqlTest < Minitest::Test
@@ -159,7 +160,7 @@ class PoolPostgresqlTest < Minitest::Test
       turns until sleeping(admin) == 1
       backend = admin.exec("SELECT pid FROM pg_stat_activity WHERE query LIKE '% AS killed'").getvalue(0, 0)
       took = seconds do
-        victim.fiber.kill
+        fiber_of(victim).kill
         assert_equal backend, database.with { |pg| pg.exec("SELECT pg_backend_pid()").getvalue(0, 0) }
       end
 

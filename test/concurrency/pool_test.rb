@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/loop_helpers"
+require_relative "../support/fiber_of"
 
 class PoolTest < Minitest::Test
   include Heddle::LoopHelpers
@@ -185,13 +186,13 @@ class PoolTest < Minitest::Test
       pool = new_pool(max: 1)
       victim = Heddle.async { pool.with { forever } }
       turns(1) until pool.busy == 1
-      victim.fiber.kill
+      fiber_of(victim).kill
       assert_equal [["1 closed"], 0], [@closed, pool.size]
       assert_equal 2, pool.with(&:number)
     end
   end
 
-  { "task_that_is_cancelled" => :cancel.to_proc, "fiber_that_is_killed" => ->(task) { task.fiber.kill } }
+  { "task_that_is_cancelled" => :cancel.to_proc, "fiber_that_is_killed" => ->(task) { fiber_of(task).kill } }
     .each do |victim_that, strike|
     define_method("test_a_#{victim_that}_while_it_gives_one_back_leaves_no_place_taken") do
       in_loop do
@@ -230,7 +231,7 @@ class PoolTest < Minitest::Test
     end
   end
 
-  { "task_that_is_cancelled" => :cancel.to_proc, "fiber_that_is_killed" => ->(task) { task.fiber.kill } }
+  { "task_that_is_cancelled" => :cancel.to_proc, "fiber_that_is_killed" => ->(task) { fiber_of(task).kill } }
     .each do |victim_that, strike|
     define_method("test_one_given_to_a_#{victim_that}_at_that_moment_is_not_lost") do
       in_loop do

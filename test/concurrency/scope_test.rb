@@ -251,7 +251,9 @@ class ScopeTest < Minitest::Test
       end
       assert_equal 3, thrown
       assert_equal %i[return break throw], log
-      assert_same Heddle::Task.current, Heddle::Task.current.innermost
+      frame = Heddle::Concurrency::TaskFrame.current
+
+      assert_same frame, frame.innermost
     end
   end
 
@@ -266,7 +268,9 @@ class ScopeTest < Minitest::Test
       Heddle.scope { assert_equal 1, numbers.next }
       assert_equal 2, numbers.next
       assert_raises(StopIteration) { numbers.next }
-      assert_same Heddle::Task.current, Heddle::Task.current.innermost
+      frame = Heddle::Concurrency::TaskFrame.current
+
+      assert_same frame, frame.innermost
       assert_equal 3, Heddle.async { turns && 3 }.value
     end
   end

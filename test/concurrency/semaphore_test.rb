@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/loop_helpers"
+require_relative "../support/fiber_of"
 
 class SemaphoreTest < Minitest::Test
   include Heddle::LoopHelpers
@@ -95,7 +96,7 @@ class SemaphoreTest < Minitest::Test
       victim = Heddle.async { semaphore.acquire && flunk }
       turns
       semaphore.release
-      victim.fiber.kill
+      fiber_of(victim).kill
       assert_equal 1, semaphore.free
     end
   end

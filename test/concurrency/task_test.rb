@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/loop_helpers"
+require_relative "../support/fiber_of"
 
 class TaskTest < Minitest::Test
   include Heddle::LoopHelpers
@@ -22,13 +23,27 @@ class TaskTest < Minitest::Test
     assert_equal 42, in_loop { Heddle.async { sleep(0) && 42 }.value }
   end
 
+  def test_task_has_one_scope_of_which_its_children_are_part
+    in_loop do
+      task = Heddle.async { Heddle::Task.current.scope.async(name: "inner") { forever } }
+      turns
+      child = task.children.first
+
+      assert_equal ["inner", [child]], [child.name, task.scope.children]
+      assert_same task, child.parent.task
+      assert_same task.scope, child.parent
+      refute_kind_of Heddle::Scope, task
+      child.cancel
+    end
+  end
+
   def test_wait_returns_the_task_and_value_can_be_asked_for_again
     in_loop do
       task = Heddle.async { :done }
       assert_same task, task.wait
       assert_equal %i[done done], [task.value, task.value]
-      assert_predicate task, :finished?
       assert_predicate task, :ended?
+      assert_equal :finished, task.state
     end
   end
 
@@ -46,7 +61,7 @@ class TaskTest < Minitest::Test
       task = Heddle.async { forever && :late }
       assert_nil task.wait(timeout: 0.005)
       assert_equal :waiting, task.state
-      Fiber.scheduler.unpark(task.fiber)
+      Fiber.scheduler.unpark(fiber_of(task))
       assert_equal :late, task.value
     end
   end
@@ -87,7 +102,7 @@ class TaskTest < Minitest::Test
     task = nil
     result = Heddle.run do
       task = Heddle.async { begun = true }
-      task.fiber.kill
+      fiber_of(task).kill
       task.wait
       :result
     end

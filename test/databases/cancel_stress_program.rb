@@ -4,6 +4,7 @@
 # connections. Prints as JSON what went wrong.
 
 require_relative "support/stress"
+require_relative "../support/fiber_of"
 
 TASKS = 8
 WAYS = {
@@ -19,7 +20,7 @@ WAYS = {
   "kill" => lambda do |limit, query|
     task = Heddle.async { query.call }
     sleep limit
-    task.fiber&.kill
+    fiber_of(task)&.kill
     task.wait
   end,
   "scope" => lambda do |limit, query|

@@ -6,6 +6,7 @@
 
 require_relative "support/access"
 require "json"
+require_relative "../support/fiber_of"
 
 # The task would wait for the mutex, and end there. So it does without Heddle's part in the mutex.
 module Contended
@@ -40,7 +41,7 @@ end
 
 DATABASE = ACCESS.instance_variable_get(:@database)
 DATABASE.singleton_class.prepend(Contended)
-WAYS = { cancel: :cancel.to_proc, kill: ->(task) { task.fiber&.kill } }.freeze
+WAYS = { cancel: :cancel.to_proc, kill: ->(task) { fiber_of(task)&.kill } }.freeze
 
 def interrupted(method, way)
   outcome = nil

@@ -5,6 +5,7 @@
 
 require_relative "support/access"
 require "json"
+require_relative "../support/fiber_of"
 
 # Strikes when the question for the version begins to wait, which the server answers late.
 module Asked
@@ -42,7 +43,7 @@ end
 
 seen = Heddle.run do
   ACCESS.value("SELECT 1")
-  [false, true].product([:cancel.to_proc, ->(task) { task.fiber.kill }]).map do |answered, way|
+  [false, true].product([:cancel.to_proc, ->(task) { fiber_of(task).kill }]).map do |answered, way|
     interrupt(answered, &way)
   end
 end

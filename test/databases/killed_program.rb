@@ -6,13 +6,14 @@
 
 require_relative "support/access"
 require "json"
+require_relative "../support/fiber_of"
 
 def kill_amid(place)
   mark = "mark_#{place}_#{Process.pid}"
   task = Heddle.async { yield "SELECT #{SLEEP}(10) AS #{mark}" }
   sleep 0.001 until Observer.running(mark).positive?
   killed = now
-  task.fiber.kill
+  fiber_of(task).kill
   answer = begin
     ACCESS.value("SELECT 42").to_i
   rescue StandardError => e
@@ -36,7 +37,7 @@ def kill_between
   end
   sleep 0.001 until asleep
   killed = now
-  task.fiber.kill
+  fiber_of(task).kill
   rows = Integer(ACCESS.value("SELECT COUNT(*) FROM #{schema}.numbers"))
   Observer.ask(row) if rows.zero?
   { rows:, next: (now - killed).round(4) }

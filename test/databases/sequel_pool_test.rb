@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "heddle"
+require_relative "../support/fiber_of"
 
 # What Heddle adds to Sequel's pools, with a database that only pretends.
 class SequelPoolTest < Minitest::Test
@@ -50,7 +51,7 @@ class SequelPoolTest < Minitest::Test
       Heddle.run do
         gate = Queue.new
         killed = nil
-        Heddle.async { database.synchronize { gate.pop } && killed.fiber.kill }
+        Heddle.async { database.synchronize { gate.pop } && fiber_of(killed).kill }
         killed = Heddle.async { ask(database) }
         waiting = Heddle.async { ask(database) }
         sleep 0 until [killed, waiting].all? { |task| queued?(task) }
@@ -104,7 +105,7 @@ class SequelPoolTest < Minitest::Test
         killed = Heddle.async { ask(database) }
         waiting = Heddle.async { ask(database) }
         sleep 0 until connecting && queued?(waiting)
-        killed.fiber.kill
+        fiber_of(killed).kill
         gate.close
 
         assert_equal(:served, Heddle.timeout(5) { waiting.value })
@@ -234,7 +235,7 @@ class SequelPoolTest < Minitest::Test
   end
 
   # Not every pool counts those who wait.
-  def queued?(task) = task.fiber.backtrace.any? { |line| line.include?("heddle_wait") }
+  def queued?(task) = fiber_of(task).backtrace.any? { |line| line.include?("heddle_wait") }
 
   def ask(database) = database.synchronize { :served }
 

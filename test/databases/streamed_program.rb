@@ -6,6 +6,7 @@
 
 require_relative "support/access"
 require "json"
+require_relative "../support/fiber_of"
 
 def stream(&block)
   ACCESS.raw { |connection| read(connection, &block) }
@@ -31,7 +32,7 @@ def kill_amid
   amid = false
   task = Heddle.async { stream { (amid = true) && sleep } }
   Fiber.scheduler.yield until amid
-  task.fiber.kill
+  fiber_of(task).kill
 end
 
 LEAVING = {

@@ -6,6 +6,7 @@
 
 require_relative "support/access"
 require "json"
+require_relative "../support/fiber_of"
 
 PG::Connection.prepend(Module.new { def cancel = nil })
 
@@ -25,7 +26,7 @@ Heddle.run do
   end
   victim = Heddle.async { ACCESS.value("SELECT pg_sleep(30) AS mark_unconfirmed") }
   sleep 0.001 until Observer.running("mark_unconfirmed").positive?
-  victim.fiber.kill
+  fiber_of(victim).kill
   begin
     Heddle.timeout(0.05) { ACCESS.value("SELECT 1") }
   rescue Heddle::TimeoutError

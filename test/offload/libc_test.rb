@@ -33,7 +33,7 @@ class OffloadLibcTest < Minitest::Test
       most = 0
       Heddle.run do
         sleeps = Array.new(10) { Heddle.async { NativeCalls.hold(0.5) } }
-        while !sleeps.all?(&:finished?)
+        while !sleeps.all?(&:ended?)
           most = [most, Heddle::Offload.threads[:running]].max
           sleep 0.001
         end
@@ -55,7 +55,7 @@ class OffloadLibcTest < Minitest::Test
         %i[hold_select hold_poll_chk hold_recv hold_recv_chk hold_recv_all].each do |wait|
           got = offloaded do
             waiting = Heddle.async { NativeCalls.public_send(wait, reader.fileno) }
-            sleep 0.001 until Heddle::Offload.threads[:running] == 1 || waiting.finished?
+            sleep 0.001 until Heddle::Offload.threads[:running] == 1 || waiting.ended?
             writer.syswrite("xy")
             waiting.value
           end

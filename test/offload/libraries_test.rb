@@ -38,7 +38,7 @@ class OffloadLibrariesTest < Minitest::Test
       in_loop do
         keys = Array.new(2) { Heddle.async { OpenSSL::PKey::RSA.new(1024) } }
         Heddle.async do
-          until keys.all?(&:finished?)
+          until keys.all?(&:ended?)
             turns += 1
             sleep 0.001
           end

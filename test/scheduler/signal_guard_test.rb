@@ -10,10 +10,10 @@ class SignalGuardTest < Minitest::Test
   # Sends the signal from within Heddle's own code: just before the end of the task `child` is told to its scope.
   STRIKE = <<~RUBY
     require "heddle"
-    own = Heddle::Task.instance_method(:settle).source_location.first
+    own = Heddle::Concurrency::TaskFrame.instance_method(:settle).source_location.first
     strike = Module.new
     strike.module_eval("def settle = (name == 'child' && Process.kill(SIGNAL, Process.pid); super)", own)
-    Heddle::Task.prepend(strike)
+    Heddle::Concurrency::TaskFrame.prepend(strike)
     $stdout.sync = true
   RUBY
 
@@ -46,7 +46,7 @@ class SignalGuardTest < Minitest::Test
     out, = strike("INT", <<~RUBY)
       twice = Module.new
       twice.module_eval("def settle = (Process.kill(:INT, Process.pid) if name == 'child'; super)", own)
-      Heddle::Task.prepend(twice)
+      Heddle::Concurrency::TaskFrame.prepend(twice)
       begin
         Heddle.run do
           Heddle.async(name: "child") {}

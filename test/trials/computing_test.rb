@@ -25,7 +25,7 @@ class TrialComputingTest < Minitest::Test
         Heddle.run do
           tasks = Array.new(Etc.nprocessors + 1) { Heddle.async { #{work} } }
           turns = 0
-          until tasks.all?(&:finished?)
+          until tasks.all?(&:ended?)
             Fiber.scheduler.yield
             turns += 1
           end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task"
+require "heddle/concurrency/task_frame"
 
 module Heddle
   module Async
     # The Heddle task in which an async task runs. It belongs to the Heddle scope that was open where the async task, or
     # the outermost async task around it, was started: a request, a Heddle.run, a Heddle.scope. So that scope waits for
     # it, and cancels it. The tree of async itself is async's: the jobs of one scope are side by side.
-    class Job < Task
+    class Job < Concurrency::TaskFrame
       class << self
         # Runs the work in a new fiber, at once, until it first waits.
         #

@@ -148,7 +148,7 @@ module Heddle
       end
       private_constant :Closing, :TaskEnd
 
-      Heddle::Task.prepend(TaskEnd)
+      Concurrency::TaskFrame.prepend(TaskEnd)
       ::Async::Reactor.singleton_class.prepend(Replacement)
     end
   end

@@ -41,7 +41,7 @@ module Heddle
       # The task that runs now; nil in a fiber of `Fiber.schedule` that has no scope open, and on the loop's own fiber.
       def task
         job = @scheduler.current
-        job.is_a?(Task) ? job : @implicit_tasks[@scheduler.current_fiber]
+        job.is_a?(TaskFrame) ? job : @implicit_tasks[@scheduler.current_fiber]
       end
 
       # The same, but a fiber that is no task becomes one for as long as it has a scope open.
@@ -114,7 +114,7 @@ module Heddle
       # Cancels what the root task doesn't answer for.
       def cancel_strangers
         each_fiber do |fiber, job,|
-          @scheduler.interrupt(fiber, Cancelled.new("everything else has ended")) unless job.is_a?(Task)
+          @scheduler.interrupt(fiber, Cancelled.new("everything else has ended")) unless job.is_a?(TaskFrame)
         end
         @detached_tasks&.children&.each(&:cancel)
       end
@@ -126,7 +126,7 @@ module Heddle
       #
       # @param type [Class] of scope
       # @return [Scope]
-      def host(type = Scope) = @hosted[@scheduler.current_fiber] = type.new(task!).open
+      def host(type = ScopeFrame) = @hosted[@scheduler.current_fiber] = type.new(task!).open
     end
   end
 end

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task"
+require "heddle/concurrency/task_frame"
 require "heddle/concurrency/timeout_error"
 
 module Heddle
   module Concurrency
     # The scope of {Heddle.timeout}: it is cancelled when its time is over.
-    class Deadline < Scope
+    class Deadline < ScopeFrame
       # @param seconds [Numeric]
       def initialize(task, seconds)
         super(task)
@@ -17,12 +17,14 @@ module Heddle
       def run
         clock = Context.of(task.scheduler).clock
         alarm = clock.add(@seconds, self, :expire) if @seconds.positive? && @seconds.finite?
-        super do |scope|
-          expire unless @seconds.positive?
-          yield scope
-        end
+        super
       ensure
         clock.remove(alarm) if alarm
+      end
+
+      def open
+        super
+        expire unless @seconds.positive?
       end
 
       # Called by the clock.

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task"
+require "heddle/concurrency/task_frame"
 
 module Heddle
   module Concurrency
     # Holds the tasks that were started in a loop from outside every task, as with `Fiber.schedule`. They have no scope
     # in which their failure could be raised, so it leaves the fiber and meets what any fiber's error meets: the loop.
-    class DetachedTasks < Scope
+    class DetachedTasks < ScopeFrame
       attr_reader :scheduler
 
       def initialize(scheduler) # rubocop:disable Lint/MissingSuper -- there is no task around it
@@ -15,6 +15,8 @@ module Heddle
       end
 
       def task = self
+
+      def handle = nil
 
       def ended? = false
 

@@ -11,6 +11,8 @@ module Heddle
     # Cancelling a frame strikes it and every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
     # wait. From then on its `ensure` and `rescue` may wait: a second strike from further out has to wait until the
     # struck frame has been left, and only after `cancel_grace` seconds Cancelled is raised again.
+    #
+    # @api private
     class Frame
       # Seconds that the clean-up of a cancelled frame may take before it is interrupted again.
       DEFAULT_GRACE = 5.0
@@ -54,8 +56,6 @@ module Heddle
       end
 
       # Does it put off what is cancelled around it?
-      #
-      # @api private
       def shields? = false
 
       protected

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task"
+require "heddle/concurrency/task_frame"
 
 module Heddle
   module Concurrency
     # Stands for a fiber that was not started as a task (`Fiber.schedule`, a server's runner) while it has a scope or a
     # time limit open, so that these work there too.
-    class ImplicitTask < Task
+    class ImplicitTask < TaskFrame
       def initialize(context, scheduler, fiber)
         super(nil, scheduler, nil, nil)
         @context = context

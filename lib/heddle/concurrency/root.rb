@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task"
+require "heddle/concurrency/task_frame"
 require "heddle/concurrency/deadlock_report"
 
 module Heddle
   module Concurrency
     # The task of {Heddle.run}'s block, and with it the loop: it starts the one and runs the other.
-    class Root < Task
+    class Root < TaskFrame
       # Makes a loop for this thread, runs the block in it until every fiber has ended, and leaves nothing behind.
       #
       # @return what the block returns

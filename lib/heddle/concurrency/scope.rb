@@ -1,25 +1,19 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/errors"
-require "heddle/concurrency/frame"
-require "heddle/concurrency/further_failures"
-
 module Heddle
   # A stretch of code that doesn't end before the tasks that were started in it. The first one that fails cancels the
   # others and the block, and its error is raised where the scope ends.
   #
-  # Made by {Heddle.scope}; every {Task} is one, too, for its own children.
-  class Scope < Concurrency::Frame
-    # @return [Task] the task whose code this is
-    attr_reader :task
-
+  # Made by {Heddle.scope}; every {Task} has one, too, for the tasks that it starts.
+  class Scope
     # @api private
-    def initialize(task, grace = nil)
-      super()
-      @task = task
-      @outer = task.innermost
-      @grace = grace
+    # @param frame [Concurrency::ScopeFrame]
+    def initialize(frame)
+      @frame = frame
     end
+
+    # @return [Task, nil] the task whose code this is; nil: the loop's own, of tasks that were started outside of tasks
+    def task = @frame.task.handle
 
     # Starts a task that ends before this scope does. It begins in a later tick of the loop, not at once.
     #
@@ -27,172 +21,25 @@ module Heddle
     # @param background [Boolean] true: the scope doesn't wait for it, and cancels it when all others have ended
     # @return [Task]
     # @raise [ScopeEndedError] when the scope has ended
-    def async(name: nil, background: false, &block)
-      raise ArgumentError, "async needs a block: what the task is to do" unless block
+    def async(name: nil, background: false, &block) = @frame.async(name:, background:, &block).handle
 
-      begin_task(Task.new(self, task.scheduler, name, block), background)
-    end
+    # Cancels this and everything inside it. Returns at once; the clean-up goes on in the tasks concerned.
+    #
+    # @return [Boolean] false when it was cancelled before or has ended
+    # @raise [ThreadError] when called from another thread than the loop's
+    def cancel = @frame.cancel
 
-    # @api private
-    # @param child [Task] one that was made for this scope, and is started here
-    # @return [Task]
-    def begin_task(child, background)
-      raise ScopeEndedError, "#{self} has ended: no task can be started in it any more" if ended?
-
-      child.strike(child) if @origin
-      child.start # may raise: only then it is one of ours
-      adopt(child, background)
-      child
-    end
-
-    # @api private
-    # @param child [Task] from here on this scope waits for it, unless it is in the background
-    def adopt(child, background)
-      (@children ||= {}.compare_by_identity)[child] = background
-      @foreground = (@foreground || 0) + 1 unless background
-    end
-
-    # @api private
-    # @param child [Task] one that could not be started
-    def disown(child)
-      return unless @children.key?(child)
-
-      @foreground -= 1 unless @children.delete(child)
-    end
-
-    # @return [Array<Task>] the tasks of this scope that have not ended
-    def children = @children ? @children.keys : []
+    # @return [Boolean] has this been cancelled, itself or with something around it?
+    def cancelled? = @frame.cancelled?
 
     # @return [Boolean] has it ended, all its tasks included?
-    def ended? = @over == :ended
+    def ended? = @frame.ended?
 
-    # Runs the block in this scope; returns its value when every task in it has ended.
-    #
-    # @api private
-    def run
-      open
-      begin
-        yield self
-      rescue Exception => e # every exit is looked at, and raised again in finish
-        @over = true
-        absorb(e)
-        nil
-      ensure
-        finish
-      end
-    end
+    # @return [Array<Task>] the tasks of this scope that have not ended
+    def children = @frame.own_children.map(&:handle)
 
-    # From here on what the task starts belongs to this scope, until {close}.
-    #
-    # @api private
-    # @return [self]
-    def open
-      task.innermost = self
-      self
-    end
+    def to_s = @frame.to_s
 
-    # Ends what {open} began: waits for the tasks, and raises what there is to raise.
-    #
-    # @param error [Exception, nil] what has left the code in between
-    # @api private
-    def close(error)
-      if error
-        @over = true
-        absorb(error)
-      end
-      finish
-    end
-
-    # Called by a child as the last thing it does.
-    #
-    # @api private
-    def child_ended(child)
-      background = @children.delete(child)
-      @foreground -= 1 unless background
-      failed(child.failure) if child.failed? && !forgiven?(child)
-      return unless @joiner && (@foreground.nil? || @foreground.zero?)
-
-      task.scheduler.unpark(@joiner)
-    end
-
-    # @api private
-    def background_child?(child) = @children&.[](child) || false
-
-    def to_s = "the scope of #{task}"
-
-    protected
-
-    def strike(origin)
-      super
-      @surfaced = true if @over && origin.equal?(self)
-      cancel_children
-    end
-
-    private
-
-    # Raised by the body, or while the scope waits for the children.
-    def absorb(error)
-      if !error.is_a?(Cancelled)
-        failed(error)
-      elsif @origin.equal?(self)
-        @surfaced = true
-      else
-        @passing = error
-        cancel_children
-      end
-    end
-
-    def failed(error)
-      Concurrency::Context.of(task.scheduler).pass_on(error) if error.is_a?(SignalException)
-      (@failures ||= []) << error unless @failures&.any? { |other| other.equal?(error) }
-      cancel
-    end
-
-    # A supervisor forgives its children's failures.
-    def forgiven?(_child) = false
-
-    def cancel_children
-      @children&.each_key(&:cancel)
-    end
-
-    def finish
-      @over ||= true
-      join if @children
-      leave(@surfaced)
-      raise_outcome
-    end
-
-    # Waits for all children. An exception meanwhile cancels them, but the wait goes on: they have their own grace.
-    def join
-      until @children.empty?
-        cancel_children if @foreground.nil? || @foreground.zero?
-        begin
-          @joiner = Fiber.current
-          task.scheduler.park
-        rescue Exception => e
-          absorb(e)
-        ensure
-          @joiner = nil
-        end
-      end
-    end
-
-    def raise_outcome
-      raise_failure if @failures
-      raise @passing, cause: @passing.cause if @passing
-    end
-
-    def raise_failure
-      error = failure
-      raise error, cause: error.cause
-    end
-
-    # The first failure; those that came after it are attached.
-    def failure
-      Concurrency.attach_failures(@failures.first, @failures.drop(1)) if @failures.size > 1
-      @failures.first
-    end
-
-    def cancel_message = "cancelled: #{@failures ? "a task of this scope failed" : self}"
+    def inspect = "#<#{self.class} #{self}>"
   end
 end

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/scope"
+require "heddle/concurrency/scope_frame"
 
 module Heddle
   module Concurrency
     # The scope of {Heddle.shield}: a cancellation around it waits until it has ended.
-    class Shield < Scope
+    class Shield < ScopeFrame
       # An exception that is pending is raised before the block begins.
       def run
         pending = task.scheduler.uninterrupt(task.fiber)

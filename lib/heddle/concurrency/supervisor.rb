@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task"
+require "heddle/concurrency/task_frame"
 
 module Heddle
   module Concurrency
     # The scope of {Heddle.supervise}: a task that fails in it cancels no other. An exception that is no
     # StandardError (exit, a signal, no memory) ends it all the same.
-    class Supervisor < Scope
+    class Supervisor < ScopeFrame
       # @param on_failure [#call, nil] called with the task and its error; nil: the error is reported on $stderr, like
       #   that of a thread, unless a task waits for the one that failed
       def initialize(task, on_failure, grace = nil)
@@ -20,7 +20,7 @@ module Heddle
         error = child.failure
         return false unless error.is_a?(StandardError)
 
-        if @on_failure then @on_failure.call(child, error)
+        if @on_failure then @on_failure.call(child.handle, error)
         elsif !child.awaited? then report(child, error)
         end
         true

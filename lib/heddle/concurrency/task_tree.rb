@@ -48,7 +48,7 @@ module Heddle
     end
 
     def each_plain_fiber
-      @context.each_fiber { |fiber, job, state| yield fiber, state unless job.is_a?(Task) }
+      @context.each_fiber { |fiber, job, state| yield fiber, state unless job.is_a?(Concurrency::TaskFrame) }
     end
 
     def add(out, depth, name, notes, backtrace)

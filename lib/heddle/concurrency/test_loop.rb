@@ -57,7 +57,7 @@ module Heddle
 
       # Fibers that were started by Fiber.schedule, or by a layer above.
       def strangers?(context)
-        context.each_fiber { |_fiber, job,| return true unless job.is_a?(Task) }
+        context.each_fiber { |_fiber, job,| return true unless job.is_a?(TaskFrame) }
         context.detached_tasks.children.any?
       end
     end

@@ -39,10 +39,10 @@ module Heddle
         # @yield [fibers] of the tasks around it: is one of them in a transaction?
         def warn_of_transaction(task)
           task = task.parent&.task
-          return if !task.is_a?(Task) || @warned_of_transaction || !Databases.development?
+          return if !task.is_a?(Concurrency::TaskFrame) || @warned_of_transaction || !Databases.development?
 
           around = [task.fiber]
-          around << task.fiber while (task = task.parent&.task).is_a?(Task)
+          around << task.fiber while (task = task.parent&.task).is_a?(Concurrency::TaskFrame)
           return unless yield(around)
 
           @warned_of_transaction = true

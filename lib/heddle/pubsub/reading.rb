@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task"
+require "heddle/concurrency/task_frame"
 
 module Heddle
   module PubSub
     # The task that calls a subscriber's block. Its subscription ends with it, though it was cancelled before it began.
     #
     # @api private
-    class Reading < Task
+    class Reading < Concurrency::TaskFrame
       # @return [Reading] in the innermost scope that is open here
       # @raise [ScopeEndedError] when that scope has ended
       def self.start(scheduler, subscription, topic, block)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/scope"
+require "heddle/concurrency/scope_frame"
 
 module Heddle
   module Rack
@@ -8,7 +8,7 @@ module Heddle
     # that it has started end, too. {Heddle.shield} holds that back.
     class CancellingHandler < Handler
       # The scope of a request and its tasks; it is cancelled when the client leaves.
-      class ClientScope < Scope
+      class ClientScope < Concurrency::ScopeFrame
         def to_s = "the request of a client that has left"
 
         private

@@ -44,7 +44,7 @@ module Heddle
       # @return [Boolean] does a task around it wait for it?
       def self.nested?(task)
         scope = task&.parent
-        !scope.nil? && !scope.background_child?(task) && scope.task.is_a?(Task)
+        !scope.nil? && !scope.background_child?(task) && scope.task.is_a?(Concurrency::TaskFrame)
       end
 
       # @return [Boolean] does a task around its own wait for it?

@@ -1,0 +1,189 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/errors"
+require "heddle/concurrency/frame"
+require "heddle/concurrency/further_failures"
+require "heddle/concurrency/scope"
+
+module Heddle
+  module Concurrency
+    # The state and the work of a {Heddle::Scope}.
+    #
+    # @api private
+    class ScopeFrame < Frame
+      # @return [TaskFrame] of the task whose code this is
+      attr_reader :task
+
+      def initialize(task, grace = nil)
+        super()
+        @task = task
+        @outer = task.innermost
+        @grace = grace
+      end
+
+      # @return [Scope] for the users
+      def scope = @scope ||= Scope.new(self)
+
+      # (see Scope#async)
+      # @return [TaskFrame]
+      def async(name: nil, background: false, &block)
+        raise ArgumentError, "async needs a block: what the task is to do" unless block
+
+        begin_task(TaskFrame.new(self, task.scheduler, name, block), background)
+      end
+
+      # @param child [TaskFrame] one that was made for this scope, and is started here
+      # @return [TaskFrame]
+      def begin_task(child, background)
+        raise ScopeEndedError, "#{self} has ended: no task can be started in it any more" if ended?
+
+        child.strike(child) if @origin
+        child.start # may raise: only then it is one of ours
+        adopt(child, background)
+        child
+      end
+
+      # @param child [TaskFrame] from here on this scope waits for it, unless it is in the background
+      def adopt(child, background)
+        (@children ||= {}.compare_by_identity)[child] = background
+        @foreground = (@foreground || 0) + 1 unless background
+      end
+
+      # @param child [TaskFrame] one that could not be started
+      def disown(child)
+        return unless @children.key?(child)
+
+        @foreground -= 1 unless @children.delete(child)
+      end
+
+      # @return [Array<TaskFrame>] the tasks of this scope that have not ended
+      def own_children = @children ? @children.keys : []
+      alias children own_children
+
+      # @return [Boolean] has it ended, all its tasks included?
+      def ended? = @over == :ended
+
+      # Runs the block in this scope; returns its value when every task in it has ended.
+      def run
+        open
+        begin
+          yield scope
+        rescue Exception => e # every exit is looked at, and raised again in finish
+          @over = true
+          absorb(e)
+          nil
+        ensure
+          finish
+        end
+      end
+
+      # From here on what the task starts belongs to this scope, until {close}.
+      #
+      # @return [self]
+      def open
+        task.innermost = self
+        self
+      end
+
+      # Ends what {open} began: waits for the tasks, and raises what there is to raise.
+      #
+      # @param error [Exception, nil] what has left the code in between
+      def close(error)
+        if error
+          @over = true
+          absorb(error)
+        end
+        finish
+      end
+
+      # Called by a child as the last thing it does.
+      def child_ended(child)
+        background = @children.delete(child)
+        @foreground -= 1 unless background
+        failed(child.failure) if child.failed? && !forgiven?(child)
+        return unless @joiner && (@foreground.nil? || @foreground.zero?)
+
+        task.scheduler.unpark(@joiner)
+      end
+
+      def background_child?(child) = @children&.[](child) || false
+
+      def to_s = "the scope of #{task}"
+
+      protected
+
+      def strike(origin)
+        super
+        @surfaced = true if @over && origin.equal?(self)
+        cancel_children
+      end
+
+      private
+
+      # Raised by the body, or while the scope waits for the children.
+      def absorb(error)
+        if !error.is_a?(Cancelled)
+          failed(error)
+        elsif @origin.equal?(self)
+          @surfaced = true
+        else
+          @passing = error
+          cancel_children
+        end
+      end
+
+      def failed(error)
+        Context.of(task.scheduler).pass_on(error) if error.is_a?(SignalException)
+        (@failures ||= []) << error unless @failures&.any? { |other| other.equal?(error) }
+        cancel
+      end
+
+      # A supervisor forgives its children's failures.
+      def forgiven?(_child) = false
+
+      def cancel_children
+        @children&.each_key(&:cancel)
+      end
+
+      def finish
+        @over ||= true
+        join if @children
+        leave(@surfaced)
+        raise_outcome
+      end
+
+      # Waits for all children. An exception meanwhile cancels them, but the wait goes on: they have their own grace.
+      def join
+        until @children.empty?
+          cancel_children if @foreground.nil? || @foreground.zero?
+          begin
+            @joiner = Fiber.current
+            task.scheduler.park
+          rescue Exception => e
+            absorb(e)
+          ensure
+            @joiner = nil
+          end
+        end
+      end
+
+      def raise_outcome
+        raise_failure if @failures
+        raise @passing, cause: @passing.cause if @passing
+      end
+
+      def raise_failure
+        error = failure
+        raise error, cause: error.cause
+      end
+
+      # The first failure; those that came after it are attached.
+      def failure
+        Concurrency.attach_failures(@failures.first, @failures.drop(1)) if @failures.size > 1
+        @failures.first
+      end
+
+      def cancel_message = "cancelled: #{@failures ? "a task of this scope failed" : self}"
+    end
+  end
+end

@@ -1,0 +1,176 @@
+# frozen_string_literal: true
+
+require "heddle/concurrency/scope_frame"
+require "heddle/concurrency/task"
+require "heddle/concurrency/wait_list"
+
+module Heddle
+  module Concurrency
+    # The state and the work of a {Heddle::Task}: the outermost frame of its code, and the job that the scheduler runs.
+    #
+    # @api private
+    class TaskFrame < ScopeFrame
+      # @!attribute parent [ScopeFrame, nil] what it was started in
+      # @!attribute fiber [Fiber, nil] nil: it has not begun, or has ended
+      attr_reader :parent, :scheduler, :fiber
+
+      # @return [Frame] the one whose code runs
+      attr_accessor :innermost
+
+      # @return [TaskFrame, nil] of the task that is running now
+      def self.current
+        scheduler = Fiber.current_scheduler
+        Context.of(scheduler).task if scheduler.is_a?(Scheduler)
+      end
+
+      # Every instance variable is set here, in one order: objects of one shape keep Ruby's caches warm.
+      def initialize(parent, scheduler, name, block) # rubocop:disable Lint/MissingSuper
+        @parent = parent
+        @scheduler = scheduler
+        @name = name
+        @block = block
+        @innermost = self
+        @state = :ready
+        @fiber = @value = @waiters = @awaited = @handle = nil
+        @origin = @sent = @over = @children = @foreground = @joiner = @failures = nil
+      end
+
+      def task = self
+
+      # @return [Task] for the users
+      def handle = @handle ||= Task.new(self)
+
+      def start
+        @fiber = @scheduler.spawn(self)
+        self
+      end
+
+      # The scheduler calls this in the new fiber. Lets no exception out: it belongs to the parent.
+      def call
+        unless @origin
+          @state = :running
+          @value = @block.call
+        end
+      rescue Exception => e
+        @over = true
+        absorb(e)
+      ensure
+        @over = true
+        join if @children
+        settle
+      end
+
+      # There was no stack for its fiber: it fails of that as of anything else. Or the fiber was killed, which cancels
+      # it. Called by the scheduler.
+      def unstarted(error)
+        if error.is_a?(Cancelled) then absorb(error)
+        else (@failures ||= []) << error
+        end
+        settle
+      end
+
+      # It forked, and has ended in the child, where the tasks around it do not exist. Called by the scheduler.
+      # @return [Boolean] does the program go on after Heddle.run?
+      # @raise the error that it failed with
+      def end_in_child
+        raise_failure if @failures
+        false
+      end
+
+      # (see Task#wait)
+      def wait(timeout = nil)
+        unless ended?
+          check_thread("waited for")
+          raise ThreadError, "#{self} can't wait for itself" if equal?(TaskFrame.current)
+
+          return unless (@waiters ||= WaitList.new).wait(timeout)
+        end
+        raise_failure if @failures
+        self
+      end
+
+      # (see Task#value)
+      def value
+        wait
+        raise TaskCancelledError, "#{self} was cancelled, so it has no value" if @state == :cancelled
+
+        @value
+      end
+
+      def name = @name ||= Concurrency.place(@block)
+
+      # (see Task#state)
+      def state
+        return @state unless @state == :running
+
+        @scheduler.current.equal?(self) && Fiber.current_scheduler.equal?(@scheduler) ? :running : :waiting
+      end
+
+      # Did a fiber wait for it when it ended, and so has got its error?
+      def awaited? = @awaited || false
+
+      # @param fiber [Fiber]
+      def awaited_by?(fiber) = @waiters&.waiting?(fiber) || false
+
+      def failed? = @state == :failed
+
+      def background? = @parent ? @parent.background_child?(self) : false
+
+      # (see Task#children)
+      # @return [Array<TaskFrame>]
+      def children
+        found = super
+        frame = @innermost
+        until frame.equal?(self)
+          found.concat(frame.own_children)
+          frame = frame.outer
+        end
+        found
+      end
+
+      # @return [TaskFrame, nil] the task below which the tree shows it, where that is not its scope's
+      def shown_below = nil
+
+      def backtrace = @fiber&.alive? ? @fiber.backtrace || [] : []
+
+      def failure
+        super if @failures
+      end
+
+      def to_s = "task #{name.inspect}"
+
+      def check_thread(verb)
+        return if Fiber.scheduler.equal?(@scheduler)
+
+        raise ThreadError, "#{self} can't be #{verb} from outside its loop's thread: " \
+                           "use a Heddle::Promise between threads"
+      end
+
+      def grace = @grace || (@parent ? @parent.grace : DEFAULT_GRACE)
+
+      private
+
+      # The end: nothing after this may wait.
+      def settle
+        @over = :ended
+        @state = if @failures then :failed
+                 elsif @origin then :cancelled
+                 else :finished
+                 end
+        @value = nil unless @state == :finished
+        Context.of(@scheduler).clock.remove(@sent) if @sent
+        @fiber = @sent = nil
+        @awaited = @waiters.wake_all.positive? if @waiters
+        @parent&.child_ended(self)
+      end
+
+      # A Cancelled without a call of #cancel (raised by hand, or by a scheduler that shuts down) cancels the task, too.
+      def absorb(error)
+        strike(self) if error.is_a?(Cancelled) && !@origin
+        super
+      end
+
+      def cancel_message = "#{self} was cancelled"
+    end
+  end
+end
