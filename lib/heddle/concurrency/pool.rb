@@ -40,17 +40,8 @@ module Heddle
       include Heddle::Error
     end
 
-    class << self
-      # @return [Array<Pool>] those of this process, or Ractor, that are in use
-      def all = registry.keys.reject(&:closed?)
-
-      # @api private
-      def register(pool) = registry[pool] = true
-
-      private
-
-      def registry = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
-    end
+    # @return [Array<Pool>] those of this process, or Ractor, that are in use
+    def self.all = Registry.pools.keys.reject(&:closed?)
 
     # @param min [Integer] how many are kept, idle or not, once one was needed
     # @param max [Integer, :auto] how many it makes at most; `:auto`: as many as make the tasks faster
@@ -83,11 +74,11 @@ module Heddle
       @timeout, @idle_timeout, @max_age = timeout, idle_timeout, max_age
       @check_after, @retry_after = check_after, retry_after
       @statistics = Statistics.new
-      @upkeep = Upkeep.new(self)
+      @upkeep = Upkeep.new(self, method(:tend), method(:look))
       @closed = @warned = @came_back = false
       @driver = nil
       begin_empty
-      Pool.register(self)
+      Registry.pools[self] = true
     end
 
     # @return [String]
@@ -203,14 +194,19 @@ module Heddle
 
     def inspect = "#<#{self.class} #{name}: #{busy} of #{size} in use, limit #{limit}, #{waiting} wait>"
 
+    private
+
     # Closes what is idle or old, makes what is missing, reports what is held for nothing.
     #
-    # @api private
+    # @return [Float, nil] seconds until something idle is to be closed; nil: nothing will be
     def tend
       shrink
       refill
-      return unless @driver
+      report_held if @driver
+      rest
+    end
 
+    def report_held
       found = Held.find(@busy.values, now) { |slot| @driver.quiet?(slot.resource) }
       Held.waiting(found, @upkeep.scheduler).each do |slot|
         slot.reported = true
@@ -219,8 +215,6 @@ module Heddle
       end
     end
 
-    # @api private
-    # @return [Float, nil] seconds until something idle is to be closed; nil: nothing will be
     def rest
       times = @idle.map { |slot| [slot.retire_at, closes_idle? ? slot.since + @idle_timeout : Float::INFINITY].min }
       first = times.min
@@ -228,8 +222,6 @@ module Heddle
     end
 
     # Called by the clock while tasks wait.
-    #
-    # @api private
     def look
       @looking = nil
       return if @waiters.empty?
@@ -238,8 +230,6 @@ module Heddle
       fail_nested
       look_soon
     end
-
-    private
 
     def count(name, value, least, greatest = Float::INFINITY)
       return value if value.is_a?(Integer) && value >= least && value <= greatest
@@ -257,7 +247,7 @@ module Heddle
 
     def begin_empty
       @process = Process.pid
-      @share = Pool.sharing&.open(@name, @total) if @total
+      @share = Registry.sharing&.open(@name, @total) if @total
       @idle = [] # the one used last is the last, and taken first: so the others get old, and the pool shrinks
       @busy = {}.compare_by_identity
       @holders = Holders.new

@@ -180,7 +180,7 @@ module Heddle
         sockets.wake_at_pool_change(Fiber.current)
         loop do
           @scheduler.park(nil)
-          Pool.shares_changed
+          Pool::Registry.shares_changed
         end
       end
 

@@ -29,7 +29,7 @@ class PoolHeldTest < Minitest::Test
       pool.driver = Driver.new(quiet)
       task = Heddle.async { pool.with { forever } }
       turns
-      _, err = capture_io { [0.6, 1.2, 1.8].each { |time| (pool.time = time) && pool.tend } }
+      _, err = capture_io { [0.6, 1.2, 1.8].each { |time| (pool.time = time) && pool.send(:tend) } }
       task.cancel
       yield err, pool.statistics[:held_while_waiting]
     end

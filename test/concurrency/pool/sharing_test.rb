@@ -105,9 +105,9 @@ class PoolSharingTest < Minitest::Test
 
   # A pool of the worker with this slot.
   def pool_of(slot, max_total, name: "pool", **, &create)
-    Heddle::Pool.sharing = Heddle::Net::PoolShares.new(@scoreboard, slot)
+    Heddle::Pool::Registry.sharing = Heddle::Net::PoolShares.new(@scoreboard, slot)
     Heddle::Pool.new(name:, max_total:, **, &create || -> { Object.new })
   ensure
-    Heddle::Pool.sharing = nil
+    Heddle::Pool::Registry.sharing = nil
   end
 end

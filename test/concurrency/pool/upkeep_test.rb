@@ -39,7 +39,7 @@ class PoolUpkeepTest < Minitest::Test
       pool = still(min: 2, idle_timeout: 10)
       fill(pool, 5)
       pool.time = 11
-      pool.tend
+      pool.send(:tend)
       assert_equal [2, 3], [pool.size, @closed]
     end
   end
@@ -48,7 +48,7 @@ class PoolUpkeepTest < Minitest::Test
     in_loop do
       pool = still(min: 3)
       pool.with {}
-      pool.tend
+      pool.send(:tend)
       assert_equal [3, 3], [pool.size, pool.idle]
     end
   end
@@ -58,11 +58,11 @@ class PoolUpkeepTest < Minitest::Test
       pool = still(max_age: 100, idle_timeout: nil)
       fill(pool, 10)
       pool.time = 89.9
-      pool.tend
+      pool.send(:tend)
       assert_equal 10, pool.size
       sizes = (900..1000).map do |tenth|
         pool.time = tenth / 10.0
-        pool.tend
+        pool.send(:tend)
         pool.size
       end
       assert_equal 0, sizes.last

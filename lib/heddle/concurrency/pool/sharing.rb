@@ -9,41 +9,39 @@ module Heddle
     LARGEST_TOTAL = 1024
     private_constant :ROTATION, :LARGEST_TOTAL
 
-    class << self
-      # Where pools with a limit over all workers get their shares: `open(name, total)` returns their counter, or nil.
-      # The server sets it in each worker; without it, a process has the whole limit.
-      #
-      # @api private
-      def sharing = Ractor.current[:heddle_pool_sharing]
+    # The pools of this process, or Ractor, and what gives them shares.
+    #
+    # @api private
+    module Registry
+      class << self
+        # @return [ObjectSpace::WeakMap] by pool
+        def pools = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
 
-      # @api private
-      def sharing=(place)
-        Ractor.current[:heddle_pool_sharing] = place
-      end
+        # Where pools with a limit over all workers get their shares: `open(name, total)` returns their counter, or nil.
+        # The server sets it in each worker; without it, a process has the whole limit.
+        def sharing = Ractor.current[:heddle_pool_sharing]
 
-      # Another worker waits for a share, or has returned one. In the loop whose pools these are.
-      #
-      # @api private
-      def shares_changed
-        loop = Fiber.current_scheduler
-        all.each { |pool| pool.shares_changed if pool.used_in?(loop) }
+        def sharing=(place)
+          Ractor.current[:heddle_pool_sharing] = place
+        end
+
+        # Another worker waits for a share, or has returned one. In the loop whose pools these are.
+        def shares_changed
+          loop = Fiber.current_scheduler
+          Pool.all.each { |pool| pool.__send__(:shares_changed, loop) }
+        end
       end
     end
 
-    # @api private
-    def used_in?(loop) = @upkeep.scheduler.equal?(loop)
+    private
 
     # Takes what has become free, or returns what no fiber needs here.
-    #
-    # @api private
-    def shares_changed
-      return unless @share
+    def shares_changed(loop)
+      return unless @share && @upkeep.scheduler.equal?(loop)
       return serve_waiters unless @waiters.empty?
 
       dispose(@idle.shift, :shared) if !@idle.empty? && @share.least_waiting
     end
-
-    private
 
     # @return [Integer] the limit of this pool alone
     def check_total(total, name, max)

@@ -15,8 +15,13 @@ module Heddle
       # @return [Scheduler, nil] the loop whose tasks use the pool
       attr_reader :scheduler
 
-      def initialize(pool)
+      # @param pool [Pool]
+      # @param tend [#call] looks after what is idle; returns in how many seconds it has to again, or nil
+      # @param look [#call] looks after what waits
+      def initialize(pool, tend, look)
         @pool = pool
+        @tend = tend
+        @look = look
         @task = @scheduler = nil
         @asleep = @used = false
       end
@@ -32,6 +37,9 @@ module Heddle
           @task.scheduler.unpark(@task.fiber)
         end
       end
+
+      # Called by the clock.
+      def look = @look.call
 
       # It does not exist in a forked child.
       def forget = @task = nil
@@ -59,8 +67,7 @@ module Heddle
 
       # @return [Float, nil] seconds until the next look; nil: there is nothing left to look after
       def turn
-        @pool.tend
-        rest = @pool.rest
+        rest = @tend.call
         used = @used
         @used = @pool.busy.positive?
         return rest unless used

@@ -56,7 +56,7 @@ module Heddle
           Process.setproctitle("heddle: #{"reserve " if @reserve.positive?}worker #{index}")
           %w[INT HUP].each { |name| OwnTrap.set(name) {} } # rubocop:disable Lint/EmptyBlock
           OwnTrap.set("TERM") { @channel.send_message("stop_request") }
-          Pool.sharing = Net::PoolShares.new(resources.scoreboard, @slot)
+          Pool::Registry.sharing = Net::PoolShares.new(resources.scoreboard, @slot)
           hooks.run(:worker_boot, index)
           exit(serve(app))
         rescue SystemExit
