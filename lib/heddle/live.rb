@@ -19,10 +19,8 @@ module Heddle
   # @api private but for what sig/ shows
   class Live
     autoload :Connection, "heddle/live/connection"
-    autoload :NotFoundError, "heddle/live/page"
-    autoload :Page, "heddle/live/page"
+    %i[NotFoundError Page Raw].each { |name| autoload name, "heddle/live/page" }
     autoload :Patch, "heddle/live/patch"
-    autoload :Raw, "heddle/live/page"
     autoload :Session, "heddle/live/session"
     autoload :Template, "heddle/live/template"
     autoload :Token, "heddle/live/token"

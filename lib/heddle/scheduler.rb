@@ -68,9 +68,6 @@ module Heddle
     # Called with this scheduler when nothing can wake its fibers any more: returns the exception to raise.
     attr_accessor :deadlock_report
 
-    # Called as (job, error) for a job whose fiber could not be started.
-    attr_accessor :unstarted_report
-
     # @param selector [Symbol, nil] +:io_uring+, +:epoll+, +:kqueue+ or +:select+; nil: {Selector.best}
     # @raise [ArgumentError] if this machine can't run that selector
     def initialize(selector: nil)
@@ -104,7 +101,7 @@ module Heddle
         return if @given_up
 
         # The program is on its way out: its fibers are cancelled rather than waited for.
-        shutdown($!) if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
+        cancel_all if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
         run
       ensure
         @offload_threads&.close unless @given_up
@@ -113,23 +110,10 @@ module Heddle
     end
     alias close scheduler_close
 
-    # @api private
-    # Tells every fiber to end, but the one that asks for it: a forked child's program, on its way out.
-    def shutdown(_reason)
-      own = current_fiber
-      each_fiber { |fiber, job, _state| cancel_job(fiber, job) unless fiber.equal?(own) }
-    end
-
     # The resolver: an object with +addresses(name) -> Array<String>+.
     # @return [#addresses, nil] what resolves names without a thread; nil: Ruby's own resolver runs on another thread
     def resolver
       @resolver ||= (load_resolver if respond_to?(:load_resolver, true)) # see heddle/net/scheduler_resolver
-    end
-
-    # @api private
-    # Process.wait where the kernel can't tell without a thread: any child or a group, without io_uring.
-    def process_wait_in_thread(pid, flags)
-      offload_threads.run { Process::Status.wait(pid, flags) }
     end
 
     if RUBY_VERSION >= "3.4"
@@ -179,6 +163,17 @@ module Heddle
 
     private
 
+    # Tells every fiber to end, but the one that asks for it: a forked child's program, on its way out.
+    def cancel_all
+      own = current_fiber
+      each_fiber { |fiber, job, _state| cancel_job(fiber, job) unless fiber.equal?(own) }
+    end
+
+    # Called from C: Process.wait where the kernel can't tell without a thread (any child or a group, without io_uring).
+    def process_wait_in_thread(pid, flags)
+      offload_threads.run { Process::Status.wait(pid, flags) }
+    end
+
     # The async gem calls this first, in a program that has loaded it after its loop was started.
     ASYNC_CALLS = %i[add_child transfer push with_timeout].freeze
     private_constant :ASYNC_CALLS
@@ -219,7 +214,7 @@ module Heddle
 
     # Ends every fiber, in order, for this reason. An exception meanwhile (a second Ctrl-C) ends the wait for them.
     def stop(reason)
-      shutdown(reason)
+      cancel_all
       run_ticks
     rescue DeadlockError
       raise unless reason # the exception that began the stop says more
@@ -249,9 +244,7 @@ module Heddle
 
     # Called from C when there was no stack for a fiber that had been queued.
     def report_unstarted(job, error)
-      return job.unstarted(error) if job.respond_to?(:unstarted)
-
-      unstarted_report ? unstarted_report.call(job, error) : raise(error)
+      job.respond_to?(:unstarted) ? job.unstarted(error) : raise(error)
     end
 
     # Called from C when a fiber that had been queued was killed before its turn came.
