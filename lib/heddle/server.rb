@@ -136,7 +136,7 @@ module Heddle
       require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
       DescriptorLimit.lift
       Server.load_everything
-      @mode = mode = Modes.of(@configuration, @log)
+      @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)
       join_cluster(mode.servings) if @scoreboard_slot
       mode.stop(now: @stopping == :now) if @stopping
       name_libraries if protections.include?(:offload)

@@ -120,11 +120,9 @@ module Heddle
       # The serving processes, such as "2 workers, each with 5 threads".
       def processes(configuration, workers, reserves)
         threads = configuration.threads
-        inside = case configuration.mode
-                 when :single then "one request at a time"
-                 when :thread then threads == 1 ? "one thread" : "#{threads} threads"
-                 when :ractor then threads == 1 ? "one Ractor" : "#{threads} Ractors"
-                 else threads == 1 ? "one loop" : "#{threads} loops"
+        unit = Server::Modes.fetch(configuration.mode).unit
+        inside = if unit.nil? then "one request at a time"
+                 else threads == 1 ? "one #{unit}" : "#{threads} #{unit}s"
                  end
         return "this process, #{inside}" if workers.nil?
 

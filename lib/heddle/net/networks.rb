@@ -5,19 +5,21 @@ require "ipaddr"
 
 module Heddle
   module Net
-    # A set of networks, such as that of the proxies whose word is taken. Frozen; may be shared by Ractors.
+    # A set of networks, such as that of the proxies whose word is taken. Frozen and shareable.
     #
     #     Heddle::Net::Networks.new(["loopback", "192.0.2.0/24", "2001:db8::/32"]).include?("192.0.2.7") # => true
     class Networks
       # Words that stand for several. "unix" stands for clients of unix sockets.
-      WORDS = Ractor.make_shareable({
+      # shareable_constant_value: literal
+      WORDS = {
         "loopback" => %w[127.0.0.0/8 ::1/128],
         # RFC 1918, RFC 4193, and link-local ones (RFC 3927, RFC 4291)
         "private" => %w[10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 169.254.0.0/16 fe80::/10],
         "unix" => [],
         "all" => %w[0.0.0.0/0 ::/0],
         "none" => []
-      })
+      }
+      # shareable_constant_value: none
       private_constant :WORDS
 
       # @param names [Array<String>] addresses, networks as address/bits, and {WORDS}

@@ -13,10 +13,11 @@ module Heddle
         5f00::/16 fec0::/10 ff00::/8
       ])
       # IPv6 addresses that stand for an IPv4 one, and where it is in them: mapped, compatible, NAT64, 6to4.
-      EMBEDDED = Ractor.make_shareable(
+      # shareable_constant_value: experimental_everything
+      EMBEDDED =
         [["::ffff:0:0/96", 12], ["::/96", 12], ["::ffff:0:0:0/96", 12], ["64:ff9b::/96", 12], ["2002::/16", 2]]
-          .map { |network, offset| [IPAddr.new(network), offset] }
-      )
+        .map { |network, offset| [IPAddr.new(network), offset] }
+      # shareable_constant_value: none
       private_constant :ALL, :EMBEDDED
 
       module_function

@@ -36,7 +36,7 @@ module Heddle
                           "workers](stalls.md#reserve-workers)."),
       Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
                  text: "how requests run: fiber (each in a fiber), thread (each in a thread), single (one at a time " \
-                       "in the main thread) or ractor (fibers in Ractors)",
+                       "in the main thread) or ractor (experimental: fibers in Ractors)",
                  reason: "Set thread when the application, or a gem, does not work in fibers",
                  details: "See [Modes](modes.md)."),
       Option.new(name: :threads, unit: :count, range: 1..10_000, short: "-t",

@@ -89,7 +89,7 @@ module Heddle
       def check_selector
         return Selector.find(selector, "selector (#{source(:selector)})") if selector
 
-        Selector.best unless mode == :ractor
+        Selector.best unless Modes.fetch(mode).rejects.key?(:io_uring)
       rescue ArgumentError => e
         raise ConfigurationError, "#{e.message}. Leave it out for the best one that works here"
       end
@@ -188,11 +188,10 @@ module Heddle
           raise ConfigurationError, "#{name} needs requests in fibers, and mode is #{mode}: nothing can end a " \
                                     "thread's request safely. Set #{name} #{none.inspect}, or mode :fiber"
         end
-        return unless mode == :ractor && selector&.to_sym == :io_uring
+        reason = Modes.fetch(mode).rejects[:io_uring]
+        return unless reason && selector&.to_sym == :io_uring
 
-        raise ConfigurationError, "selector io_uring (#{source(:selector)}) does not work in mode ractor: a ring " \
-                                  "belongs to a native thread, and Ruby moves Ractors among those. Set selector " \
-                                  ":epoll, or leave it out"
+        raise ConfigurationError, "selector io_uring (#{source(:selector)}) does not work in mode #{mode}: #{reason}"
       end
 
       def check_garbage_collection

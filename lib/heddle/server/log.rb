@@ -12,9 +12,10 @@ module Heddle
       autoload :TextEvents, "heddle/server/log/text_events"
 
       # The formats by name: the class that makes the lines, and its arguments.
-      FORMATS = Ractor.make_shareable(
-        { text: %i[TextEvents], json: %i[JsonEvents], clf: %i[ClfEvents COMMON], combined: %i[ClfEvents COMBINED] }
-      )
+      # shareable_constant_value: literal
+      FORMATS = { text: %i[TextEvents], json: %i[JsonEvents], clf: %i[ClfEvents COMMON],
+                  combined: %i[ClfEvents COMBINED] }
+      # shareable_constant_value: none
 
       MINUTE = 60
       private_constant :MINUTE

@@ -2,21 +2,45 @@
 
 module Heddle
   class Server
-    # The ways to run the requests of a process: fibers of one loop or of several, in one Ractor or in several, or
-    # threads. See docs/modes.md.
+    # The ways to run the requests of a process. See docs/modes.md.
     module Modes
       autoload :Fibers, "heddle/server/modes/fibers"
-      autoload :Ractors, "heddle/server/modes/ractors"
       autoload :Single, "heddle/server/modes/single"
       autoload :Threads, "heddle/server/modes/threads"
 
-      NAMES = { fiber: :Fibers, thread: :Threads, single: :Single, ractor: :Ractors }.freeze
-      private_constant :NAMES
+      # A mode: the name of its class in {Server}; what runs requests beside each other, for a person; the protections
+      # that it can have (nil: all) and why it has no others; and what else it can't have, each with the reason.
+      Mode = Data.define(:class_name, :unit, :protections, :without, :rejects) do
+        def initialize(class_name:, unit:, protections: nil, without: nil, rejects: {}.freeze) = super
 
-      # @param configuration [Configuration]
-      # @param log [Log]
-      # @return [Fibers, Threads, Single, Ractors]
-      def self.of(configuration, log) = const_get(NAMES.fetch(configuration.mode)).new(configuration, log)
+        # @param protection [Symbol]
+        # @return [Boolean] whether requests of this mode can have it
+        def protects?(protection) = protections.nil? || protections.include?(protection)
+
+        # @return [Class] Fibers, Threads, Single or Ractors::Mode
+        def implementation = Server.const_get(class_name)
+
+        # @param app [#call]
+        # @param log [Log]
+        # @return [#call] the application as the processes of this mode can share it
+        def share(app, log)
+          implementation.respond_to?(:share) ? implementation.share(app, log) : app
+        end
+      end
+
+      TABLE = {
+        fiber: Mode.new(class_name: "Modes::Fibers", unit: "loop"),
+        thread: Mode.new(class_name: "Modes::Threads", unit: "thread", protections: [:handoff],
+                         without: "a request has a thread, mode thread"),
+        single: Mode.new(class_name: "Modes::Single", unit: nil, protections: [:handoff],
+                         without: "a request has a thread, mode single"),
+        ractor: Ractors::DEFINITION
+      }.freeze
+      private_constant :TABLE
+
+      # @param name [Symbol] the value of the option `mode`
+      # @return [Mode]
+      def self.fetch(name) = TABLE.fetch(name)
     end
   end
 end

@@ -2,9 +2,11 @@
 
 module Heddle
   class Server
-    # The parts of mode ractor: see {Modes::Ractors}.
+    # The experimental mode ractor: all that is particular to it is in this folder.
     module Ractors
+      autoload :DEFINITION, "heddle/server/ractors/definition"
       autoload :EngineStatistics, "heddle/server/ractors/engine_statistics"
+      autoload :Mode, "heddle/server/ractors/mode"
       autoload :Serving, "heddle/server/ractors/serving"
       autoload :Sharing, "heddle/server/ractors/sharing"
       autoload :Worker, "heddle/server/ractors/worker"

@@ -16,8 +16,9 @@ module Heddle
         # Redirects that are followed.
         REDIRECTS = 5
         # Header fields of every request.
-        HEADERS = Ractor.make_shareable({ "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*",
-                                          "Accept-Encoding" => "gzip, deflate" })
+        # shareable_constant_value: literal
+        HEADERS = { "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*", "Accept-Encoding" => "gzip, deflate" }
+        # shareable_constant_value: none
 
         # How often a request is sent again; client/retries.rb says after which statuses, and when.
         RETRIES = 0

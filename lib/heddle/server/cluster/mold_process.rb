@@ -62,7 +62,7 @@ module Heddle
           Databases.start(fibers: @setting.configuration.mode == :fiber)
           hooks.run(:after_mold)
           JIT.enable
-          app = Ractors::Sharing.new(app).share(@setting.log) if @setting.configuration.mode == :ractor
+          app = Modes.fetch(@setting.configuration.mode).share(app, @setting.log)
           SharedHeap.pack
           app
         rescue SystemExit => e

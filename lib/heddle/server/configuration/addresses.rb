@@ -14,7 +14,7 @@ module Heddle
         def binds
           defaults = bind_defaults
           found = addresses.each_with_index.map { |address, index| parse_bind(address, index, defaults) }
-          refuse_tls(found.index(&:tls)) if mode == :ractor && found.any?(&:tls)
+          refuse_tls(found.index(&:tls)) if Modes.fetch(mode).rejects.key?(:tls) && found.any?(&:tls)
           found
         end
 
@@ -67,8 +67,8 @@ module Heddle
         end
 
         def refuse_tls(index)
-          raise ConfigurationError, "#{bind_place(index)} with TLS does not work in mode ractor: keys and sessions " \
-                                    "are one Ractor's alone. Let a proxy in front do that, or take mode :fiber"
+          raise ConfigurationError, "#{bind_place(index)} with TLS does not work in mode #{mode}: " \
+                                    "#{Modes.fetch(mode).rejects[:tls]}"
         end
       end
     end

@@ -5,12 +5,6 @@ module Heddle
     class Configuration
       # How many processes and threads serve, and which protections they have. Included in {Configuration}.
       module Processes
-        # The protections that a mode can have; the others, and why it can't have the rest.
-        PROTECTIONS = { thread: [:handoff], single: [:handoff], ractor: [] }.freeze
-        WITHOUT = { thread: "a request has a thread, mode thread", single: "a request has a thread, mode single",
-                    ractor: "they are for the main Ractor, mode ractor" }.freeze
-        private_constant :PROTECTIONS, :WITHOUT
-
         # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. In mode
         #   single it is the process that was started, which has the terminal.
         def worker_count
@@ -30,14 +24,14 @@ module Heddle
         def protections
           wanted = protect
           wanted |= [:callback_report] if environment == "development" && wanted.include?(:stall_report)
-          wanted & PROTECTIONS.fetch(mode, wanted)
+          wanted.select { |name| Modes.fetch(mode).protects?(name) }
         end
 
         # @return [Hash{Symbol => String}] the other protections, and the workers without them
         def left_out
+          kind = Modes.fetch(mode)
           (Protection.names - protections).to_h do |name|
-            unwanted = PROTECTIONS.fetch(mode, [name]).include?(name)
-            [name, unwanted ? "option protect, #{source(:protect)}" : WITHOUT.fetch(mode)]
+            [name, kind.protects?(name) ? "option protect, #{source(:protect)}" : kind.without]
           end
         end
 

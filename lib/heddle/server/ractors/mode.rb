@@ -2,11 +2,17 @@
 
 module Heddle
   class Server
-    module Modes
+    module Ractors
       # A loop in each of several Ractors. The main one has a loop, too, which serves no requests: it has the signals,
       # the log and the control socket, and replaces a Ractor that dies.
-      class Ractors
-        # @return [Array<Server::Ractors::Serving>] one a Ractor
+      class Mode
+        # @param app [#call] is frozen, with all that it refers to
+        # @param log [Log, nil] gets a notice of what is shared
+        # @return [#call]
+        # @raise [BootError] when Ractors can't share the application
+        def self.share(app, log) = Sharing.new(app).share(log)
+
+        # @return [Array<Serving>] one a Ractor
         attr_reader :servings
 
         # @param configuration [Configuration]
@@ -15,16 +21,16 @@ module Heddle
           @configuration = configuration
           @log = log
           @listeners = nil
-          @servings = Array.new(configuration.threads) { |index| Server::Ractors::Serving.new(configuration, log, index) }
+          @servings = Array.new(configuration.threads) { |index| Serving.new(configuration, log, index) }
         end
 
         # @param app [#call] is frozen, with all that it refers to
-        # @see Fibers#run
+        # @see Modes::Fibers#run
         # @raise [BootError] when the application can't be shared by Ractors
         def run(app, listeners, around, &ready)
           # The mold of several workers has said what there is to say of it.
-          app = Server::Ractors::Sharing.new(app).share(@servings.any?(&:placed?) ? nil : @log)
-          Server::Ractors.prepare
+          app = Mode.share(app, @servings.any?(&:placed?) ? nil : @log)
+          Ractors.prepare
           @listeners = listeners
           looping do
             around.call { serve(app, listeners, &ready) }
@@ -33,7 +39,7 @@ module Heddle
           end
         end
 
-        # @see Fibers#stop
+        # @see Modes::Fibers#stop
         def stop(now: false)
           @servings.each { |serving| serving.stop(now:) }
           @listeners&.close # each Ractor has a descriptor of its own
