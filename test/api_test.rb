@@ -1,25 +1,15 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "heddle"
-require "heddle/async/reactor"
-require "heddle/minitest"
-require "heddle/net/dns"
-require "heddle/net/tls/client_context"
-require "heddle/offload"
-require "active_support"
-require "active_support/core_ext/hash/indifferent_access"
-require "active_support/core_ext/string/inflections"
-require "action_cable"
 require "support/public_api"
 
 # Users may call what sig/ shows, and nothing else is public: other methods and constants are private, or under a
 # constant with a mark: see PublicApi::PrivateMarks.
 class ApiTest < Minitest::Test
-  SIGNATURES = PublicApi::Signatures.new
+  SIGNATURES = PublicApi::SIGNATURES
+  RUNTIME = PublicApi::RUNTIME
   # Methods that Ruby gives to each class of Data.
   DATA = %i[[] members].freeze
-  RUNTIME = PublicApi::Runtime.new(PublicApi::PrivateMarks.all, SIGNATURES)
 
   def test_every_public_constant_is_in_sig
     assert_empty RUNTIME.missing.sort, "public constants that sig/ does not show"

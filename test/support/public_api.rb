@@ -1,5 +1,15 @@
 # frozen_string_literal: true
 
+require "heddle"
+require "heddle/async/reactor"
+require "heddle/minitest"
+require "heddle/net/dns"
+require "heddle/net/tls/client_context"
+require "heddle/offload"
+require "active_support"
+require "active_support/core_ext/hash/indifferent_access"
+require "active_support/core_ext/string/inflections"
+require "action_cable"
 require "prism"
 require "rbs"
 
@@ -141,4 +151,7 @@ module PublicApi
 
     def of_tests?(mod, name) = mod.const_source_location(name)&.first&.start_with?(File.join(ROOT, "test/"))
   end
+
+  SIGNATURES = Signatures.new
+  RUNTIME = Runtime.new(PrivateMarks.all, SIGNATURES)
 end
