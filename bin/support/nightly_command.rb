@@ -8,7 +8,7 @@ require_relative "test_runner"
 
 rubies_file = ARGV.shift unless ARGV.first == "--help"
 resume = list = false
-hours = Float(ENV.fetch("HEDDLE_NIGHTLY_FUZZ_HOURS", 1))
+hours = 1.0
 repeat = Integer(ENV.fetch("HEDDLE_TEST_REPEAT", 10))
 OptionParser.new do |options|
   options.banner = "Usage: .ci/nightly [options] [stages]"

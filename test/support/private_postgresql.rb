@@ -1,12 +1,16 @@
 # frozen_string_literal: true
 
 require "concurrency/support/private_server"
+require "digest"
 require "etc"
+require "fileutils"
 require "open3"
 
 # A PostgreSQL for tests: Debian's, with its data in a temporary folder, on a unix socket.
 class PrivatePostgresql < PrivateServer
   USER = "heddle"
+  TEMPLATES = File.expand_path("../../tmp/postgresql", __dir__)
+  private_constant :TEMPLATES
 
   class << self
     # @return [String, nil] where `postgres` and `initdb` are; Debian keeps them out of PATH, by version
@@ -79,10 +83,30 @@ class PrivatePostgresql < PrivateServer
 
   def unprivileged = self.class.unprivileged
 
+  # Copies the data of a new server, which takes a tenth of the time of making them. They are made once.
   def make(initdb, folder)
     File.chown(Etc.getpwnam("postgres").uid, nil, folder) if Process.uid.zero?
-    output, status = Open3.capture2e(*unprivileged, initdb, "-D", File.join(folder, "data"), "-U", USER,
-                                     "-A", "trust", "--no-sync", chdir: folder)
-    raise output unless status.success?
+    version = Digest::SHA256.hexdigest([initdb, File.mtime(initdb).to_i, Process.uid].join(" "))[0, 8]
+    template = File.join(TEMPLATES, version)
+    FileUtils.mkdir_p(TEMPLATES)
+    File.open("#{template}.lock", File::CREAT | File::RDWR) do |lock|
+      lock.flock(File::LOCK_EX)
+      File.directory?(template) || make_template(initdb, folder, template)
+    end
+    copy(template, File.join(folder, "data"))
   end
+
+  def make_template(initdb, folder, template)
+    fresh = File.join(folder, "new")
+    output, status = Open3.capture2e(*unprivileged, initdb, "-D", fresh, "-U", USER, "-A", "trust", "--no-sync",
+                                     chdir: folder)
+    raise output unless status.success?
+
+    copy(fresh, "#{template}.new")
+    FileUtils.rm_rf(fresh)
+    File.rename("#{template}.new", template)
+  end
+
+  # With its owner, who is another one when root runs the tests.
+  def copy(from, to) = system("cp", "-a", from, to, exception: true)
 end

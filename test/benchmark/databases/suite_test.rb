@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # test: long
+# test: nightly
 
 require "test_helper"
 require "stringio"
