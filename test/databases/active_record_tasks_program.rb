@@ -98,7 +98,7 @@ Heddle.run do
   seen[:looks] = looks.values_at(:inside_holder?, :blocks?)
 
   # As in production: a fiber that is no task has taken all connections, and asks for one more.
-  Heddle::Databases::HeldConnections.report = false
+  Heddle::Pool.report_held_connections = false
   began = now
   asked = Thread::Queue.new
   Fiber.schedule do

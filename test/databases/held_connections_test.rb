@@ -30,12 +30,14 @@ class HeldConnectionsTest < Minitest::Test
 
   def test_in_production_nothing_is_reported_unless_it_is_asked_for
     assert_empty held("sequel", "pg", "production")["reports"]
+    assert_equal 1, held("sequel", "pg", "production", "REPORT_HELD" => "1")["reports"].grep(/Checked out/).size
   end
 
   private
 
-  def held(library, driver, environment)
-    database_program("held_program", library, driver, limit: 10, env: { "RACK_ENV" => environment })
+  def held(library, driver, environment, variables = {})
+    env = { "RACK_ENV" => environment, **variables }
+    database_program("held_program", library, driver, limit: 10, env:)
   end
 
   def assert_leased(report, lines)

@@ -8,6 +8,7 @@ require "json"
 require "stringio"
 
 $stderr = StringIO.new
+Heddle::Pool.report_held_connections = true if ENV["REPORT_HELD"]
 
 # Line numbers, by name.
 LINES = {} # rubocop:disable Style/MutableConstant

@@ -43,6 +43,12 @@ module Heddle
     # @return [Array<Pool>] those of this process, or Ractor, that are in use
     def self.all = Registry.pools.keys.reject(&:closed?)
 
+    class << self
+      # @return [Boolean, nil] whether idle check-outs of Active Record and Sequel are reported as those of every
+      #   Heddle::Pool are; nil: in development only
+      attr_accessor :report_held_connections
+    end
+
     # @param min [Integer] how many are kept, idle or not, once one was needed
     # @param max [Integer, :auto] how many it makes at most; `:auto`: as many as make the tasks faster
     # @param max_auto [Integer] how many it makes at most with `max: :auto`

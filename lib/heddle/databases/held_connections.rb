@@ -8,11 +8,10 @@ module Heddle
     # {Pool} does with its own. One for each loop; its task runs while connections are used.
     class HeldConnections
       class << self
-        # @param report [Boolean, nil] nil: in development only
-        attr_writer :report
-
         # @return [Boolean] is anything reported?
-        def report? = @report.nil? ? Databases.development? : @report
+        def report?
+          Pool.report_held_connections.nil? ? Databases.development? : Pool.report_held_connections
+        end
 
         # @param scheduler [Scheduler]
         # @return [HeldConnections] that of this loop

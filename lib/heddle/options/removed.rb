@@ -36,7 +36,7 @@ module Heddle
       pubsub_topics: "one topic is kept for each KiB of pubsub_memory",
       lag_target: "fewer requests run at once while the loop is late by 0.25 s; max_requests sets a fixed number",
       offload_threads: "512, or less in a small container; the application may set Heddle::Offload.thread_limit",
-      report_held_connections: "on in development; the application may set Heddle::Databases::HeldConnections.report",
+      report_held_connections: "on in development; the application may set Heddle::Pool.report_held_connections",
       alt_svc: "the application, or the proxy, sets the field alt-svc"
     }.freeze
 
