@@ -14,9 +14,9 @@ module Heddle
   # @api private
   module Databases
     # Seconds that the server may take to confirm that it has stopped; then the connection is closed.
-    PATIENCE = 0.5
+    CONFIRM_TIMEOUT = 0.5
 
-    # Raised, and rescued, in here only: the server did not confirm within {PATIENCE}.
+    # Raised, and rescued, in here only: the server did not confirm within {CONFIRM_TIMEOUT}.
     class UnsettledError < StandardError
       include Heddle::Error
     end

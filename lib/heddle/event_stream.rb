@@ -30,7 +30,7 @@ module Heddle
     POLICIES = %i[close coalesce drop].freeze
     # Seconds after which a fiber that serves a stream looks whether its client is there and the server goes on.
     # @api private
-    LOOK = 1
+    POLL_INTERVAL = 1
     # Seconds after which clients come back when the server stops, at most.
     RETURN = 3.0
     # Bytes that a topic may have, and the type of events: more fails when the head of the response was sent.

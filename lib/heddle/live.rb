@@ -31,7 +31,7 @@ module Heddle
     # @api private
     SOCKET_PATH = "/live"
     # Seconds for which a page waits for its client to come back, and how many pages do.
-    PATIENCE = 30
+    RECONNECT_TIMEOUT = 30
     KEPT = 1_000
     # Fields of the page. Others may not frame it, and no script may stand in it.
     FIELDS = {
@@ -39,7 +39,7 @@ module Heddle
       "x-content-type-options" => "nosniff",
       "content-security-policy" => "script-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'self'"
     }.freeze
-    private_constant :SCRIPT, :SCRIPT_PATH, :PATIENCE, :KEPT, :FIELDS
+    private_constant :SCRIPT, :SCRIPT_PATH, :RECONNECT_TIMEOUT, :KEPT, :FIELDS
 
     # @return [Class] of the pages
     attr_reader :page
@@ -100,7 +100,7 @@ module Heddle
     # @param for_good [Boolean] whether it said so
     # @return [void]
     def leave(session, client, for_good)
-      return unless session.detach(client, PATIENCE)
+      return unless session.detach(client, RECONNECT_TIMEOUT)
       return session.finish if for_good
 
       @kept[session.id] = session

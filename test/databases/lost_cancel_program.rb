@@ -8,7 +8,7 @@ require "json"
 
 # So that a slow machine discards no connection.
 Heddle::Databases.send(:remove_const, :PATIENCE)
-Heddle::Databases::PATIENCE = 60
+Heddle::Databases::CONFIRM_TIMEOUT = 60
 
 # Puts aside the first request.
 module LostCancel

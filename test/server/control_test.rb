@@ -317,7 +317,7 @@ class ControlTest < Minitest::Test
 
   def test_a_timed_out_command_says_that_the_server_will_still_run_it
     stopped = UNIXServer.new(@path)
-    asking = Client.new(Heddle::Server::Control::Address.new(path: @path), patience: 0.01)
+    asking = Client.new(Heddle::Server::Control::Address.new(path: @path), timeout: 0.01)
 
     assert_match(/has not answered for .* acts on this order when it goes on\z/,
                  assert_raises(Client::NoServerError) { asking.command("stop") }.message)

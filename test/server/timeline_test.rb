@@ -7,7 +7,7 @@ require "heddle/server"
 
 # What an operator sees of the last minute of a loop.
 class TimelineTest < Minitest::Test
-  STEP = Heddle::Server::Timeline::STEP
+  CELL_SECONDS = Heddle::Server::Timeline::CELL_SECONDS
   CELLS = Heddle::Server::Timeline::CELLS
 
   def setup
@@ -26,10 +26,10 @@ class TimelineTest < Minitest::Test
 
   def test_the_newest_is_last_and_what_was_before_its_time_is_unknown
     note(0)
-    note(STEP, 0.003)
+    note(CELL_SECONDS, 0.003)
 
-    assert_equal [nil, nil, 0.003, 0.003], lags(STEP).last(4)
-    assert_equal CELLS, lags(STEP).size
+    assert_equal [nil, nil, 0.003, 0.003], lags(CELL_SECONDS).last(4)
+    assert_equal CELLS, lags(CELL_SECONDS).size
   end
 
   def test_each_cell_has_the_worst_of_its_time

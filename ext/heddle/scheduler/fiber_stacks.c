@@ -32,7 +32,7 @@ static _Atomic int holding_thread; /* the native thread of the holder */
 static _Thread_local int identity;  /* the kernel's id of this native thread; 0: not read yet */
 
 /* The interval at which a waiting thread checks again, in nanoseconds. */
-static const int64_t LOOK = 200 * 1000;
+static const int64_t POLL_INTERVAL = 200 * 1000;
 /* Protects `waiting`, and the condition on which threads wait for the stacks. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed;
@@ -103,7 +103,7 @@ static void unlock_ended_collection(void)
 static void *wait_until_free(void *unused)
 {
     while (atomic_load(&holder)) {
-        wait_for_stacks(LOOK);
+        wait_for_stacks(POLL_INTERVAL);
         unlock_ended_collection();
     }
     return NULL;
@@ -133,7 +133,7 @@ static rb_ractor_local_key_t joined;
 static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 
 /* The longest time that a collection waits for a loop. */
-static const int64_t PATIENCE = 1000 * 1000 * 1000;
+static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
 
 /*
  * Does that thread sleep? A thread can hold the stacks during a collection in two cases only: it has run out of stacks
@@ -163,10 +163,10 @@ static void lock_for_collector(void)
 {
     if (!atomic_load(&shared) || atomic_load(&holding_thread) == thread_number())
         return;
-    for (int64_t waited = 0; !lock_stacks_for(collection_id()) && waited < PATIENCE; waited += LOOK) {
+    for (int64_t waited = 0; !lock_stacks_for(collection_id()) && waited < LOCK_TIMEOUT; waited += POLL_INTERVAL) {
         if (is_thread_at_rest(atomic_load(&holding_thread)))
             return;
-        wait_for_stacks(LOOK);
+        wait_for_stacks(POLL_INTERVAL);
     }
 }
 

@@ -6,7 +6,7 @@
 #include <ruby/thread.h>
 
 /* The interval of checks: nothing wakes the thread when the fiber is cancelled or one of its IOs is closed. */
-static const int64_t LOOK = 50 * 1000 * 1000;
+static const int64_t POLL_INTERVAL = 50 * 1000 * 1000;
 
 static void note_callback(heddle_loop *loop, const heddle_native_frame *frame)
 {
@@ -57,7 +57,7 @@ static void *poll_without_gvl(void *data)
 /* The loop's timers don't run meanwhile: the next check comes no later than a time limit of this fiber. */
 static int64_t find_next_look(heddle_loop *loop, int64_t now, int64_t deadline)
 {
-    int64_t until = now + LOOK;
+    int64_t until = now + POLL_INTERVAL;
     if (deadline >= 0 && deadline < until)
         until = deadline;
     for (heddle_timeout *one = heddle_fiber_current(loop)->timeouts; one; one = one->outer) {

@@ -10,10 +10,10 @@ module Heddle
 
       INTERVAL = ::ActionCable::Server::Connections::BEAT_INTERVAL
       # Sockets that get a ping in one step, and seconds between two steps.
-      STEP = 100
+      BATCH_SIZE = 100
       PAUSE = 0.005
       TEXT = 1
-      private_constant :INTERVAL, :STEP, :PAUSE, :TEXT
+      private_constant :INTERVAL, :BATCH_SIZE, :PAUSE, :TEXT
 
       # In the loop.
       def initialize
@@ -48,7 +48,7 @@ module Heddle
       end
 
       def ping_due(time)
-        sockets = @due.lazy.take_while { |_, due| due <= time }.first(STEP).map(&:first)
+        sockets = @due.lazy.take_while { |_, due| due <= time }.first(BATCH_SIZE).map(&:first)
         frame = encode unless sockets.empty?
         sockets.each do |socket|
           @due.delete(socket)

@@ -5,11 +5,11 @@ module Heddle
     # `heddle stop`: ends a running server.
     class StopCommand < OrderCommand
       NAME = "stop"
-      # Seconds between two looks whether it has ended.
-      LOOK = 0.1
+      # Seconds between two checks whether it has ended.
+      POLL_INTERVAL = 0.1
       UNANSWERED = "requests were cut off before they were answered: the server's log has their number"
       UNKNOWN = "the server ended without saying whether every request was answered: its log may tell why"
-      private_constant :LOOK, :UNANSWERED, :UNKNOWN
+      private_constant :POLL_INTERVAL, :UNANSWERED, :UNKNOWN
 
       private
 
@@ -25,7 +25,7 @@ module Heddle
         return super if @impatient
 
         answered = @client.await_end { super() }
-        sleep(LOOK) while @client.there?
+        sleep(POLL_INTERVAL) while @client.there?
         @output.puts("stopped")
         return DONE if answered
 

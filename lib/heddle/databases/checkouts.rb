@@ -17,9 +17,9 @@ module Heddle
         # Called by the clock.
         def look = checkouts.look(context)
       end
-      # Seconds between two looks.
-      STEP = 0.1
-      private_constant :Look, :STEP
+      # Seconds between two checks.
+      POLL_INTERVAL = 0.1
+      private_constant :Look, :POLL_INTERVAL
 
       class << self
         # @param connection [Object]
@@ -136,7 +136,7 @@ module Heddle
         holders.nil? || holders.include?(fiber)
       end
 
-      def look_soon(context) = @looking[context] ||= context.clock.add(STEP, Look.new(self, context), :look)
+      def look_soon(context) = @looking[context] ||= context.clock.add(POLL_INTERVAL, Look.new(self, context), :look)
 
       # @return [Pool::NestedCheckoutError, nil]
       def nesting_error(waiter, server)

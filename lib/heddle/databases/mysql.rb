@@ -25,10 +25,11 @@ module Heddle
           @second = second
         end
 
-        # Ends the connection on the server, and so its query. Waits until the server confirms, for {PATIENCE} at most.
+        # Ends the connection on the server, and so its query. Waits until the server confirms, for {CONFIRM_TIMEOUT} at
+        # most.
         #
         # @return [Boolean] whether the server has confirmed
-        def kill = Databases.within(PATIENCE) { kill_from(@second.call) }
+        def kill = Databases.within(CONFIRM_TIMEOUT) { kill_from(@second.call) }
 
         # A password has no place in a log.
         def inspect = "#<#{self.class} #{number}>"

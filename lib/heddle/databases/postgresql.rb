@@ -4,7 +4,7 @@ module Heddle
   module Databases
     # Connections of the gem pg. libpq knows whether a query is under way, so nothing has to be recorded beforehand.
     module Postgresql
-      # Seconds after a cancel request until the next one. Together less than {PATIENCE}.
+      # Seconds after a cancel request until the next one. Together less than {CONFIRM_TIMEOUT}.
       PAUSES = [0.05, 0.1, 0.2].freeze
       # States in which the server waits for the client.
       QUIET = [::PG::PQTRANS_IDLE, ::PG::PQTRANS_INTRANS, ::PG::PQTRANS_INERROR].freeze
@@ -135,7 +135,7 @@ module Heddle
         # Closes the connection unless the block ends in time and leaves it in a known state, also when this fiber is
         # interrupted again.
         def attempt(connection, &)
-          done = Databases.within(PATIENCE, &) && usable?(connection)
+          done = Databases.within(CONFIRM_TIMEOUT, &) && usable?(connection)
         ensure
           close(connection) unless done
         end

@@ -66,7 +66,8 @@ module Heddle
         end
 
         def heddle_second_options
-          connection_options.merge(connect_timeout: PATIENCE, read_timeout: PATIENCE, write_timeout: PATIENCE)
+          connection_options.merge(connect_timeout: CONFIRM_TIMEOUT, read_timeout: CONFIRM_TIMEOUT,
+                                   write_timeout: CONFIRM_TIMEOUT)
         end
 
         # Without the farewell, whose answer would come after the query's.
@@ -103,7 +104,7 @@ module Heddle
           return false if connection.closed? || connection.more_results_exist?
           return true unless connection.in_transaction?
 
-          Databases.within(PATIENCE) { connection.query("ROLLBACK") }
+          Databases.within(CONFIRM_TIMEOUT) { connection.query("ROLLBACK") }
         end
 
         # Ends the connection, here and on the server, without a wait: another fiber kills it.

@@ -128,7 +128,7 @@ module Heddle
 
         @exchange.cancel_on_disconnect(body) if body.respond_to?(:cancel)
         stream = open_stream
-        body.serve(stream, every: EventStream::LOOK) { @exchange.gone? || @exchange.engine.draining? }
+        body.serve(stream, every: EventStream::POLL_INTERVAL) { @exchange.gone? || @exchange.engine.draining? }
         stream.close
       end
 

@@ -27,7 +27,7 @@ module Heddle
       # The factor by which the limit shrinks.
       CUT = 0.8
       # Seconds until it may come down again, so that the last time can have shown.
-      PATIENCE = 0.5
+      CUT_INTERVAL = 0.5
       # By what share it grows with each sample.
       GROWTH = 0.1
       # Below this share of a target it grows; between that and the target it stays.
@@ -38,7 +38,7 @@ module Heddle
       MEMORY_OF_SAMPLES = 1.0
       # The growth of memory that counts, as a share of its limit.
       NOTABLE = 0.005
-      private_constant :CUT, :PATIENCE, :GROWTH, :WELL, :CALM, :MEMORY_OF_SAMPLES, :NOTABLE
+      private_constant :CUT, :CUT_INTERVAL, :GROWTH, :WELL, :CALM, :MEMORY_OF_SAMPLES, :NOTABLE
 
       # @return [Integer, nil] how many requests may run at once; nil: any number
       attr_reader :limit
@@ -118,7 +118,7 @@ module Heddle
 
       def come_down(sample, pressure)
         @calm = 0.0
-        return if @since_cut < PATIENCE
+        return if @since_cut < CUT_INTERVAL
 
         @high_water = @memory if pressure == :memory
         present = [@limit, sample.busy].compact.min

@@ -21,14 +21,14 @@ module Heddle
       # Bytes of a message to be published, from a client that may give commands.
       MESSAGE = 256 << 20
       # Seconds that its end may take, and of them those that running requests have to be answered.
-      PATIENCE = 2
+      STOP_TIMEOUT = 2
       LAST_WORDS = 1
       # A ring's memory would be too much for a request now and then.
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
-      # Seconds between two attempts to take over what another server still has, and between two looks at whether the
+      # Seconds between two attempts to take over what another server still has, and between two checks whether the
       # connections are as many as there may be. Then those that have been silent for as long are closed.
-      LOOK = 0.5
-      private_constant :CONNECTIONS, :LIMITS, :MESSAGE, :PATIENCE, :LAST_WORDS, :SELECTOR, :LOOK
+      POLL_INTERVAL = 0.5
+      private_constant :CONNECTIONS, :LIMITS, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR, :POLL_INTERVAL
 
       # Opens the sockets that the configuration names.
       #
@@ -93,7 +93,7 @@ module Heddle
         @stopping = true
         main = @main
         @scheduler.unpark(main) if main
-        @thread&.join(PATIENCE)
+        @thread&.join(STOP_TIMEOUT)
         @listeners.each(&:close)
       end
 
@@ -141,7 +141,7 @@ module Heddle
       def succeed(scheduler, group)
         Heddle.async(name: "succession", background: true) do
           until @later.empty?
-            sleep(LOOK)
+            sleep(POLL_INTERVAL)
             found = @later.flat_map { |address| try(address) }
             found.each { |listener| group.sockets << sockets_for(scheduler, [listener], app_of(listener)) }
             @listeners.concat(found)
@@ -160,8 +160,8 @@ module Heddle
       def make_room(group)
         Heddle.async(name: "room", background: true) do
           loop do
-            sleep(LOOK)
-            group.sockets.each { |sockets| sockets.shutdown_idle(LOOK) if sockets.connections >= CONNECTIONS }
+            sleep(POLL_INTERVAL)
+            group.sockets.each { |sockets| sockets.shutdown_idle(POLL_INTERVAL) if sockets.connections >= CONNECTIONS }
           end
         end
       end

@@ -8,10 +8,10 @@ module Heddle
 
       # Seconds that an idle client has for a last request.
       LAST_REQUEST_TIMEOUT = 0.25
-      # Seconds between looks at whether to stop at once: a request from another thread may come just
+      # Seconds between checks whether to stop at once: a request from another thread may come just
       # before it begins to wait.
-      LOOK = 1.0
-      # Seconds between two looks for connections that other workers can have, or that the application has taken over.
+      POLL_INTERVAL = 1.0
+      # Seconds between two checks for connections that other workers can have, or that the application has taken over.
       HANDOFF_INTERVAL = 0.02
       # Seconds that busy WebSockets which can move to another worker have to become idle.
       IDLE_WAIT = 1.0
@@ -19,7 +19,7 @@ module Heddle
       STATE_SHARE = 0.2
       # Seconds that clients of Action Cable have to say goodbye.
       CABLE_CLOSE_TIMEOUT = 1.0
-      private_constant :LAST_REQUEST_TIMEOUT, :LOOK, :HANDOFF_INTERVAL, :IDLE_WAIT, :STATE_SHARE,
+      private_constant :LAST_REQUEST_TIMEOUT, :POLL_INTERVAL, :HANDOFF_INTERVAL, :IDLE_WAIT, :STATE_SHARE,
                        :CABLE_CLOSE_TIMEOUT
 
       # @param sockets [Net::Sockets]
@@ -118,7 +118,7 @@ module Heddle
       # @return [Boolean] whether there is something left to wait for
       def wait_until(time)
         until finished? || (left = time - now) <= 0
-          @scheduler.park([left, LOOK].min)
+          @scheduler.park([left, POLL_INTERVAL].min)
         end
         !finished? && now < @deadline
       end

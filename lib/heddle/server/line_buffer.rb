@@ -10,8 +10,8 @@ module Heddle
       # Bytes that wait for a reader; further lines are counted and not kept.
       LIMIT = 1_048_576
       # Seconds that the last lines may take.
-      PATIENCE = 1
-      private_constant :DELAY, :LIMIT, :PATIENCE
+      FLUSH_TIMEOUT = 1
+      private_constant :DELAY, :LIMIT, :FLUSH_TIMEOUT
 
       # @param stream [#write]
       def initialize(stream)
@@ -37,7 +37,7 @@ module Heddle
 
         @task.cancel
         @task = nil
-        Heddle.timeout(PATIENCE) { flush }
+        Heddle.timeout(FLUSH_TIMEOUT) { flush }
       rescue TimeoutError
         # No program reads them.
       end

@@ -15,13 +15,13 @@ module Heddle
       # Bytes of growth since the last major collection beyond which Ruby makes the next one by itself: about the size
       # of a worker with Rails.
       GROWTH = 256 << 20
-      # Seconds between two looks.
-      LOOK = 0.1
+      # Seconds between two checks.
+      POLL_INTERVAL = 0.1
       # Seconds that running requests may take to end. Then the collection is made all the same.
       QUIET = 0.5
-      # Seconds between two looks whether a request runs.
-      STEP = 0.002
-      private_constant :LOOK, :QUIET, :STEP
+      # Seconds between two checks whether a request runs.
+      QUIET_POLL_INTERVAL = 0.002
+      private_constant :POLL_INTERVAL, :QUIET, :QUIET_POLL_INTERVAL
 
       # @return [Boolean] whether this Ruby lets the application decide (since Ruby 3.4), and this system knows how much
       #   memory a process uses
@@ -48,7 +48,7 @@ module Heddle
         hold_back
         Heddle.async(name: "out-of-band GC", background: true) do
           loop do
-            sleep(LOOK)
+            sleep(POLL_INTERVAL)
             look
           end
         ensure
@@ -101,7 +101,7 @@ module Heddle
 
       def wait_for_quiet
         deadline = now + QUIET
-        sleep(STEP) while @server.statistics&.fetch(:running)&.positive? && now < deadline
+        sleep(QUIET_POLL_INTERVAL) while @server.statistics&.fetch(:running)&.positive? && now < deadline
       end
 
       def major_collections = GC.stat(:major_gc_count)

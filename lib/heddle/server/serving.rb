@@ -4,10 +4,10 @@ module Heddle
   class Server
     # One loop of a server: its sockets, its admission, and its drain.
     class Serving
-      # Seconds between the loop's looks at whether to stop: a request from another thread may come just before
+      # Seconds between the loop's checks whether to stop: a request from another thread may come just before
       # it begins to wait.
-      LOOK = 1.0
-      private_constant :LOOK
+      POLL_INTERVAL = 1.0
+      private_constant :POLL_INTERVAL
 
       # @return [HTTP::Engine, nil] what counts requests and how long they took, while the loop serves
       attr_reader :engine
@@ -117,7 +117,7 @@ module Heddle
       def timeline
         admission = @admission or return
         lags = admission.timeline.lags(MonotonicClock.now)
-        { step: Timeline::STEP, lags:, number: Native.loop_number(@scheduler) }
+        { step: Timeline::CELL_SECONDS, lags:, number: Native.loop_number(@scheduler) }
       end
 
       # @return [Symbol, nil] how the loop hears of events, while it serves
@@ -136,7 +136,7 @@ module Heddle
       def await_stop(sockets)
         until @stopping
           pause_or_resume(sockets) if @paused == @accepting
-          @scheduler.park(LOOK)
+          @scheduler.park(POLL_INTERVAL)
         end
       end
 

@@ -10,9 +10,9 @@ module Heddle
     class SystemdNotify
       # How much of the time that systemd waits for a notification may pass between two.
       HALF = 0.5
-      # Seconds between two looks whether the service stops.
-      LOOK = 0.5
-      private_constant :HALF, :LOOK
+      # Seconds between two checks whether the service stops.
+      POLL_INTERVAL = 0.5
+      private_constant :HALF, :POLL_INTERVAL
 
       # @param environment [Hash{String => String}] a new master that takes over by exec must not inherit WATCHDOG_PID,
       #   which names the old one
@@ -65,7 +65,7 @@ module Heddle
         Heddle.async(name: "systemd", background: true) do
           announced = false
           loop do
-            sleep([interval, LOOK].compact.min)
+            sleep([interval, POLL_INTERVAL].compact.min)
             watchdog if interval
             announced ||= stopping if yield
           end

@@ -6,7 +6,7 @@ module Heddle
     # writes it a few times a second; it may be read from any thread, also while the loop itself can't tell.
     class Timeline
       # Seconds of a cell.
-      STEP = 0.25
+      CELL_SECONDS = 0.25
       # How many there are.
       CELLS = 240
       # Seconds by which a look may be late without a stall.
@@ -50,7 +50,7 @@ module Heddle
 
       private
 
-      def cell(time) = (time / STEP).floor
+      def cell(time) = (time / CELL_SECONDS).floor
 
       # Between two looks nothing was late.
       def advance(last)

@@ -19,7 +19,7 @@ class LogFileTest < Minitest::Test
   end
 
   # Looks whenever it writes: nobody has to wait for a second.
-  def file = yield(Heddle::Server::Log::File.new(@path, look: 0))
+  def file = yield(Heddle::Server::Log::File.new(@path, poll_interval: 0))
 
   def test_a_renamed_file_is_reopened
     file do |log|

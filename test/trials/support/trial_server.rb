@@ -21,7 +21,7 @@ module TrialServer
     # @param folder [String] where its control socket is
     def initialize(command, folder:, environment:)
       path = File.join(folder, "control")
-      @control = Heddle::Server::Control::Client.new(Heddle::Server::Control::Address.new(path:), patience: PATIENCE)
+      @control = Heddle::Server::Control::Client.new(Heddle::Server::Control::Address.new(path:), timeout: PATIENCE)
       super([*command, "--control", "unix:#{path}"], environment:)
     end
 

@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <sched.h>
 
-/* How often a process looks whether others that ask for the same room have decided: one of them may be stopped. */
-enum { PATIENCE = 200 };
+/* How often a process checks whether others that ask for the same room have decided: one of them may be stopped. */
+enum { MAX_POLLS = 200 };
 
 /* The lock makes a change of `used` and of the slot's word one step. */
 static struct {
@@ -34,7 +34,7 @@ static bool fits_limit(uint64_t limit, uint64_t bytes, uint64_t others, uint64_t
 static bool agree_with_others(uint64_t bytes, uint64_t limit)
 {
     bool asks = false;
-    for (int i = 0; i < PATIENCE; i++) {
+    for (int i = 0; i < MAX_POLLS; i++) {
         heddle_scoreboard_bodies others = heddle_scoreboard_body_disk(disk.scoreboard, disk.slot);
         if (!fits_limit(limit, bytes, others.held, 0))
             return false;

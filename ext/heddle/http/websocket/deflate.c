@@ -10,7 +10,7 @@
 enum {
     WINDOW = -15,   /* 32 KiB, without header and checksum (RFC 7692, section 7.2) */
     MEMORY = 8,     /* zlib's own default */
-    STEP = 1 << 30, /* zlib counts in unsigned int */
+    MAX_SIZE = 1 << 30, /* zlib counts in unsigned int */
     FIRST_ROOM = 512,
     /* Bits of data_type after inflate, see zlib.h. */
     BETWEEN_BLOCKS = 128,
@@ -76,7 +76,7 @@ static z_stream *reset_deflate(heddle_deflater **shared)
 
 static unsigned step_of(size_t size)
 {
-    return size < STEP ? (unsigned)size : STEP;
+    return size < MAX_SIZE ? (unsigned)size : MAX_SIZE;
 }
 
 /* Makes room for one byte more than the limit, so that a longer message is noticed. */

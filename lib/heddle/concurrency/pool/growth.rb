@@ -41,7 +41,7 @@ module Heddle
 
     # While tasks wait, the pool looks from time to time whether it should grow, and whether any of them waits in vain.
     def look_soon(context = Concurrency::Context.of(Fiber.scheduler))
-      @looking ||= context.clock.add(FoundLimit::STEP, @upkeep, :look)
+      @looking ||= context.clock.add(FoundLimit::POLL_INTERVAL, @upkeep, :look)
     end
 
     def received(waiter, deadline)

@@ -24,7 +24,7 @@ module Heddle
           slots.select do |slot|
             before = slot.unused
             slot.unused = !slot.fiber.nil? && yield(slot)
-            before && slot.unused && !slot.reported && now - slot.since > Upkeep::PATIENCE
+            before && slot.unused && !slot.reported && now - slot.since > Upkeep::HELD_LIMIT
           end
         end
 

@@ -34,8 +34,8 @@ module Heddle
     #
     # @api private
     class FoundLimit
-      # Seconds between two looks.
-      STEP = 0.1
+      # Seconds between two checks.
+      POLL_INTERVAL = 0.1
       # How much longer than at its best the resource may take.
       TOLERANCE = 1.5
       # A slower rate is not measured: it would show other work on the machine.
@@ -65,7 +65,7 @@ module Heddle
       # @return [Boolean] whether there may be more than before
       def look(now)
         @looked ||= now
-        return false if now - @looked < STEP * 0.9
+        return false if now - @looked < POLL_INTERVAL * 0.9
 
         @looked = now
         before = @value

@@ -7,10 +7,10 @@ module Heddle
     #
     # @api private
     class Upkeep
-      # Seconds between two looks while the pool is used.
-      STEP = 0.5
+      # Seconds between two checks while the pool is used.
+      POLL_INTERVAL = 0.5
       # Seconds for which a resource may be held while its fiber waits for something else.
-      PATIENCE = 1.0
+      HELD_LIMIT = 1.0
 
       # @return [Scheduler, nil] the loop whose tasks use the pool
       attr_reader :scheduler
@@ -72,7 +72,7 @@ module Heddle
         @used = @pool.busy.positive?
         return rest unless used
 
-        [STEP, rest || STEP].min
+        [POLL_INTERVAL, rest || POLL_INTERVAL].min
       end
     end
   end

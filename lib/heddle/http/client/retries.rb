@@ -10,14 +10,15 @@ module Heddle
       # is repeated only where no connection came about, and so nothing of it was sent.
       #
       # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. An
-      # answer or an error stands where the pause would be longer than {PATIENCE}, or than the rest of `total`.
+      # answer or an error stands where the pause would be longer than {LONGEST_RETRY_AFTER}, or than the rest of
+      # `total`.
       #
       # @api private
       class Retries
         # Seconds: the longest first pause, the longest of all, and the longest that a server may ask for.
         PAUSE = 0.25
         LONGEST = 10
-        PATIENCE = 60
+        LONGEST_RETRY_AFTER = 60
         # Statuses of a server that is overloaded, or of a proxy that has none.
         STATUSES = [429, 502, 503, 504].freeze
         UNSENT = [ConnectError, ConnectTimeoutError, TLSTimeoutError].freeze
@@ -77,7 +78,7 @@ module Heddle
           return false unless @left.positive? && (unsent || request.idempotent?) && request.replayable?
 
           @seconds = [@random.rand * @longest, least].max
-          return false if @seconds > PATIENCE || (@deadline && @seconds > seconds_left)
+          return false if @seconds > LONGEST_RETRY_AFTER || (@deadline && @seconds > seconds_left)
 
           @left -= 1
           @longest = [@longest * 2, LONGEST].min

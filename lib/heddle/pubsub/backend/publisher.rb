@@ -18,10 +18,10 @@ module Heddle
         # Messages that may wait.
         QUEUE = 10_000
         # Seconds until a caller gets an answer.
-        PATIENCE = 5
+        TIMEOUT = 5
         # Seconds between two attempts.
         PAUSE = 0.05
-        private_constant :BATCH, :BATCH_BYTES, :QUEUE, :PATIENCE, :PAUSE
+        private_constant :BATCH, :BATCH_BYTES, :QUEUE, :TIMEOUT, :PAUSE
 
         Entry = Data.define(:topic, :data, :due, :answer)
         private_constant :Entry
@@ -47,12 +47,12 @@ module Heddle
         def publish(topic, data)
           raise UnreachableError, "the message was not published: #{QUEUE} wait for #{@backend}" if @queue.size >= QUEUE
 
-          entry = Entry.new(topic:, data:, due: now + PATIENCE, answer: Thread::Queue.new)
+          entry = Entry.new(topic:, data:, due: now + TIMEOUT, answer: Thread::Queue.new)
           @queue << entry
-          answer = entry.answer.pop(timeout: PATIENCE + 1)
+          answer = entry.answer.pop(timeout: TIMEOUT + 1)
           return answer if answer.is_a?(String)
 
-          raise answer || UnreachableError.new("#{@backend} has not answered in #{PATIENCE} s: the message may be " \
+          raise answer || UnreachableError.new("#{@backend} has not answered in #{TIMEOUT} s: the message may be " \
                                                "published")
         end
 

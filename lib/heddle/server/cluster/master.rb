@@ -10,11 +10,11 @@ module Heddle
       class Master
         include MonotonicClock
 
-        # Seconds between two looks at the workers.
-        LOOK = 1
+        # Seconds between two checks of the workers.
+        POLL_INTERVAL = 1
         # Seconds until workers that were told to stop at once are killed.
         FORCED_STOP_TIMEOUT = 2
-        private_constant :LOOK, :FORCED_STOP_TIMEOUT
+        private_constant :POLL_INTERVAL, :FORCED_STOP_TIMEOUT
 
         # @return [Fleet]
         attr_reader :fleet
@@ -165,7 +165,9 @@ module Heddle
           (ready || []).each { |io| @watched[io]&.call }
         end
 
-        def wait_timeout = [[@checked_at + LOOK, @next_start_at, @systemd.next_watchdog_at].compact.min - now, 0].max
+        def wait_timeout
+          [[@checked_at + POLL_INTERVAL, @next_start_at, @systemd.next_watchdog_at].compact.min - now, 0].max
+        end
 
         def read_messages
           @mold_supervisor.read_messages
@@ -233,7 +235,7 @@ module Heddle
         def advance
           @next_start_at = nil
           @systemd.send_watchdog(now)
-          run_periodic_checks if now >= @checked_at + LOOK
+          run_periodic_checks if now >= @checked_at + POLL_INTERVAL
           return kill_late_workers if @stopping
 
           @mold_supervisor.advance

@@ -10,11 +10,11 @@ module Heddle
       # Asks a running server, over its control socket.
       class Client
         # Seconds.
-        PATIENCE = 10
+        TIMEOUT = 10
         # The peer of a socket that is not connected, as Linux reports it.
         NOBODY = 0xffff_ffff
         SILENT = "The process is suspended, or native code holds Ruby's lock in it: its log and `ps` tell more"
-        private_constant :PATIENCE, :NOBODY, :SILENT
+        private_constant :TIMEOUT, :NOBODY, :SILENT
 
         # No server answers there; the message says what to do.
         class NoServerError < StandardError
@@ -35,10 +35,10 @@ module Heddle
         end
 
         # @param address [Address]
-        # @param patience [Numeric] seconds that an answer may take
-        def initialize(address, patience: PATIENCE)
+        # @param timeout [Numeric] seconds that an answer may take
+        def initialize(address, timeout: TIMEOUT)
           @address = address
-          @patience = patience
+          @timeout = timeout
         end
 
         # @return [Hash{Symbol => Object}] see {Alone#report}
@@ -111,7 +111,7 @@ module Heddle
           request(socket, method, path, content)
           answer(socket)
         rescue IO::TimeoutError
-          raise NoServerError, "the server at #{@address} has not answered for #{@patience} s. #{SILENT}" \
+          raise NoServerError, "the server at #{@address} has not answered for #{@timeout} s. #{SILENT}" \
                                "#{". It acts on this order when it goes on" if method == "POST"}"
         rescue SystemCallError => e
           raise broken(e)
@@ -147,7 +147,7 @@ module Heddle
 
         def connect
           socket = @address.path ? connect_to_owner : TCPSocket.new(@address.host, @address.port)
-          socket.timeout = @patience
+          socket.timeout = @timeout
           socket
         rescue Errno::ENOENT, Errno::ECONNREFUSED
           raise NotRunningError, "no server runs here: none answers at #{@address}. Run the command in the folder " \

@@ -8,7 +8,7 @@ module Heddle
       # says of it.
       class Cluster
         # Seconds that a worker may take to answer.
-        PATIENCE = 1.5
+        TIMEOUT = 1.5
         # Seconds that all loops may be held up before the whole counts as dead.
         DEAD = 30
         SAYS = {
@@ -16,7 +16,7 @@ module Heddle
           "reload" => "new workers replace the old ones, one by one; the log says how it goes",
           "restart" => "a new master is started, and takes over when its workers serve"
         }.freeze
-        private_constant :PATIENCE, :DEAD, :SAYS
+        private_constant :TIMEOUT, :DEAD, :SAYS
 
         # The socket over which a worker answers for itself.
         #
@@ -133,7 +133,7 @@ module Heddle
               raise Client::NoServerError, "it has no process yet" unless one.pid
 
               address = Address.new(path: Cluster.socket(@folder, one.pid))
-              yield one, Client.new(address, patience: PATIENCE)
+              yield one, Client.new(address, timeout: TIMEOUT)
             rescue Client::NoServerError, Client::DeclinedError => e
               silent(one, e)
             end

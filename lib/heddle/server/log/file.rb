@@ -6,9 +6,9 @@ module Heddle
       # A file that the log is appended to. When it was renamed or removed, as logrotate does, it is opened anew within
       # a second: no signal is needed. A truncated file (`copytruncate`) is written from its beginning.
       class File
-        # Seconds between two looks whether the file is still the one of that name.
-        LOOK = 1.0
-        private_constant :LOOK
+        # Seconds between two checks whether the file is still the one of that name.
+        POLL_INTERVAL = 1.0
+        private_constant :POLL_INTERVAL
 
         # @return [String]
         attr_reader :path
@@ -16,9 +16,9 @@ module Heddle
         # @param path [String]
         # @param look [Numeric] seconds
         # @raise [BootError]
-        def initialize(path, look: LOOK)
+        def initialize(path, poll_interval: POLL_INTERVAL)
           @path = ::File.expand_path(path)
-          @look = look
+          @poll_interval = poll_interval
           reopen
         rescue SystemCallError => e
           raise BootError, "can't write the log #{path}: #{e.message.sub(/ @ .*/, "")}. Make its folder, " \
@@ -39,7 +39,7 @@ module Heddle
 
         def look
           now = MonotonicClock.now
-          return if now - @looked < @look
+          return if now - @looked < @poll_interval
 
           @looked = now
           reopen unless same?
