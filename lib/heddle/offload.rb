@@ -101,12 +101,9 @@ module Heddle
 
         # @see Offload.status
         def status
-          { on: enabled?, core: core || true, extensions: library_count, libc: libc_libraries.size, reason: missing,
-            **threads }
+          { on: enabled?, core: core || true, extensions: library_count, libc: Offload.libc_libraries.size,
+            reason: missing, **Offload.threads }
         end
-
-        # @see Offload.functions
-        def functions = native_functions.sort_by { |function| -function[:wall] }
 
         # @return [Array<InPlace>] the functions that have held up a loop in place since this was last asked, each once
         def take_in_place = take_held_up.map { |function, seconds| InPlace.new(function:, seconds:) }
@@ -128,7 +125,7 @@ module Heddle
 
         # Called from C, once a process, on a fiber of the loop that must not wait.
         def threads_used_up(scheduler)
-          limit = threads[:limit]
+          limit = Offload.threads[:limit]
           line = "all #{limit} offload threads are at work: native calls queue until others end " \
                  "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)"
           scheduler.spawn(-> { Protection.report(line) })
@@ -181,16 +178,7 @@ module Heddle
       # +:reason+ (why it is in place, or nil).
       #
       # @return [Array<Hash>] the ones that take most time first
-      def functions = Switch.functions
-
-      # @return [Array<Hash>] the native libraries, and whether their calls may run on any thread
-      def libraries = Switch.libraries
-
-      # @return [Array<String>] the libraries whose waits in libc are offloaded
-      def libc_libraries = Switch.libc_libraries
-
-      # @return [Hash{Symbol => Integer}] how many offload threads there are, and what they do
-      def threads = Switch.threads
+      def functions = native_functions.sort_by { |function| -function[:wall] }
 
       # @return [Hash] its state: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+, how
       #   many libraries' are; +:libc+, how many libraries' waits in libc are; the result of {threads}; and +:reason+,

@@ -343,9 +343,10 @@ static long count_idle_threads(void)
 void Init_heddle_offload(VALUE heddle)
 {
     heddle_hooks.count_idle_threads = count_idle_threads;
-    VALUE offload = rb_define_module_under(rb_define_module_under(heddle, "Offload"), "Switch");
+    VALUE offload = rb_define_module_under(heddle, "Offload");
+    VALUE shown = rb_singleton_class(offload);
     heddle_calls_setup();
-    VALUE class = rb_singleton_class(offload);
+    VALUE class = rb_singleton_class(rb_define_module_under(offload, "Switch"));
     rb_define_private_method(class, "serve", offload_serve, 0);
 #ifdef HEDDLE_DEBUG
     rb_define_private_method(class, "delay_threads", offload_delay_threads, 2);
@@ -364,10 +365,10 @@ void Init_heddle_offload(VALUE heddle)
     rb_define_private_method(class, "native_methods", offload_methods, 2);
     rb_define_private_method(class, "count_inline", offload_count_inline, 2);
     rb_define_private_method(class, "core", offload_core, 0);
-    rb_define_private_method(class, "native_functions", offload_functions, 0);
+    rb_define_private_method(shown, "native_functions", offload_functions, 0);
     rb_define_method(class, "refused?", offload_refused_p, 0);
     rb_define_method(class, "enabled?", offload_enabled_p, 0);
-    rb_define_method(class, "libraries", offload_libraries, 0);
-    rb_define_method(class, "libc_libraries", offload_libc_libraries, 0);
-    rb_define_method(class, "threads", offload_threads, 0);
+    rb_define_method(shown, "libraries", offload_libraries, 0);
+    rb_define_method(shown, "libc_libraries", offload_libc_libraries, 0);
+    rb_define_method(shown, "threads", offload_threads, 0);
 }

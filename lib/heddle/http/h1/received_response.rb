@@ -22,9 +22,6 @@ module Heddle
         # @return [Integer] number of the header lines
         attr_reader :line_count
 
-        # @return [Boolean] whether the content is chunked
-        def chunked? = @chunked
-
         # @return [Boolean] whether the content ends with the connection
         def until_close? = @until_close
 
