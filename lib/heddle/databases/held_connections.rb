@@ -25,7 +25,7 @@ module Heddle
       def initialize(scheduler)
         @scheduler = scheduler
         @slots = {}.compare_by_identity
-        @upkeep = Pool::Upkeep.new(self)
+        @upkeep = Pool::Upkeep.new(self, method(:tend))
       end
 
       # @return [String]
@@ -34,9 +34,6 @@ module Heddle
       # @return [Integer] how many are checked out, or were at the last look
       def busy = @slots.size
 
-      # @return [nil] nothing is to be closed
-      def rest = nil
-
       # @param slot [Pool::Slot]
       # @param checkouts [Checkouts]
       def taken(slot, checkouts)
@@ -44,15 +41,16 @@ module Heddle
         @upkeep.used(@scheduler)
       end
 
-      # @api private
+      private
+
+      # @return [nil] nothing is to be closed
       def tend
         @slots.select! { |slot, checkouts| checkouts.holds?(slot) }
         now = Concurrency.now
         found = Pool::Held.find(@slots.keys, now) { |slot| @slots[slot].quiet?(slot.resource) }
         Pool::Held.waiting(found, @scheduler).each { |slot| report(slot, @slots[slot], now) }
+        nil
       end
-
-      private
 
       def report(slot, checkouts, now)
         slot.reported = true

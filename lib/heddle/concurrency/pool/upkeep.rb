@@ -17,8 +17,8 @@ module Heddle
 
       # @param pool [Pool]
       # @param tend [#call] looks after what is idle; returns in how many seconds it has to again, or nil
-      # @param look [#call] looks after what waits
-      def initialize(pool, tend, look)
+      # @param look [#call, nil] looks after what waits
+      def initialize(pool, tend, look = nil)
         @pool = pool
         @tend = tend
         @look = look
