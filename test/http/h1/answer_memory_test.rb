@@ -71,11 +71,6 @@ class AnswerMemoryTest < Minitest::Test
       assert_equal LINES, lines_of(head(HEADERS))
       GC.compact
     end
-    date = Heddle::HTTP::DateLine.new
-    line = date.line(0)
-    GC.compact
-
-    assert_same line, date.line(0)
   end
 
   # One buffer serves all answers of a loop, and `to_s` may wait while another answer is written.

@@ -1,4 +1,4 @@
-/* Heddle::HTTP::ResponseWriter and Heddle::HTTP::DateLine: heads of responses as Strings. */
+/* Heddle::HTTP::ResponseWriter: heads of responses as Strings. */
 
 #include "http/response_head_ruby.h"
 #include "http/http.h"
@@ -7,92 +7,17 @@
 #include <ruby/encoding.h>
 #include <string.h>
 
-static VALUE date_line_class;
-
 static VALUE to_binary(const char *bytes, size_t size)
 {
     return rb_enc_str_new(bytes, (long)size, rb_ascii8bit_encoding());
 }
 
-/* -- the date ---------------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    int64_t second;
-    VALUE line; /* or 0 */
-} date_line;
-
-static void date_line_mark(void *data)
-{
-    rb_gc_mark_movable(((date_line *)data)->line);
-}
-
-static void date_line_compact(void *data)
-{
-    date_line *date = data;
-    date->line = rb_gc_location(date->line);
-}
-
-static size_t date_line_size(const void *date)
-{
-    return sizeof(date_line);
-}
-
-static const rb_data_type_t date_line_type = {
-    .wrap_struct_name = "Heddle::HTTP::DateLine",
-    .function = {.dmark = date_line_mark,
-                 .dfree = RUBY_DEFAULT_FREE,
-                 .dsize = date_line_size,
-                 .dcompact = date_line_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
-
-static VALUE date_line_allocate(VALUE class)
-{
-    date_line *date;
-    VALUE self = TypedData_Make_Struct(class, date_line, &date_line_type, date);
-    date->line = Qnil;
-    return self;
-}
-
-/*
- * call-seq: line(second = now) -> String
- *
- * The `date` header line with its line end (RFC 9110, 5.6.7), made once a second. `second`: seconds since 1970.
- */
-static VALUE date_line_line(int argc, VALUE *argv, VALUE self)
-{
-    date_line *date;
-    TypedData_Get_Struct(self, date_line, &date_line_type, date);
-    rb_check_arity(argc, 0, 1);
-    int64_t second = argc == 0 ? heddle_clock_read(CLOCK_REALTIME) / HEDDLE_SECOND : NUM2LL(argv[0]);
-    if (NIL_P(date->line) || second != date->second) {
-        char text[38];
-        heddle_date_line(text, second);
-        VALUE line = rb_obj_freeze(to_binary(text, strlen(text)));
-        date->second = second;
-        RB_OBJ_WRITE(self, &date->line, line);
-    }
-    return date->line;
-}
-
-/* -- heads ------------------------------------------------------------------------------------------------------- */
-
 typedef struct {
     heddle_buffer buffer;
     heddle_head_form form;
-    VALUE date_line;
+    int64_t second; /* of `date`, since 1970 */
+    char date[38];  /* the header line (RFC 9110, 5.6.7), made once a second */
 } response_writer;
-
-static void writer_mark(void *data)
-{
-    rb_gc_mark_movable(((response_writer *)data)->date_line);
-}
-
-static void writer_compact(void *data)
-{
-    response_writer *writer = data;
-    writer->date_line = rb_gc_location(writer->date_line);
-}
 
 static void writer_free(void *data)
 {
@@ -107,7 +32,7 @@ static size_t writer_size(const void *data)
 
 static const rb_data_type_t writer_type = {
     .wrap_struct_name = "Heddle::HTTP::ResponseWriter",
-    .function = {.dmark = writer_mark, .dfree = writer_free, .dsize = writer_size, .dcompact = writer_compact},
+    .function = {.dfree = writer_free, .dsize = writer_size},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
@@ -115,7 +40,6 @@ static VALUE allocate_writer(VALUE class, heddle_head_form form)
 {
     response_writer *writer;
     VALUE self = TypedData_Make_Struct(class, response_writer, &writer_type, writer);
-    writer->date_line = Qnil;
     writer->form = form;
     return self;
 }
@@ -137,18 +61,13 @@ static response_writer *writer_of(VALUE self)
     return writer;
 }
 
-/*
- * call-seq: ResponseWriter.new(date_line = DateLine.new)
- *
- * Turns responses into bytes (RFC 9110, 6.4 and 15). Does no I/O. A writer belongs to one loop. H1::ResponseWriter
- * writes the lines of RFC 9112, H2::ResponseWriter the fields for H2::Exchange#write_head.
- */
-static VALUE writer_initialize(int argc, VALUE *argv, VALUE self)
+static void update_date(response_writer *writer)
 {
-    rb_check_arity(argc, 0, 1);
-    VALUE date_line = argc == 1 ? argv[0] : rb_class_new_instance(0, NULL, date_line_class);
-    RB_OBJ_WRITE(self, &writer_of(self)->date_line, date_line);
-    return self;
+    int64_t second = heddle_clock_read(CLOCK_REALTIME) / HEDDLE_SECOND;
+    if (second == writer->second)
+        return;
+    writer->second = second;
+    heddle_date_line(writer->date, second);
 }
 
 static heddle_method method_of(VALUE request)
@@ -221,12 +140,9 @@ static VALUE writer_head(int argc, VALUE *argv, VALUE self)
         .until_close = RTEST(options.until_close),
         .length = NIL_P(options.length) ? -1 : NUM2LL(options.length),
     };
-    VALUE date = rb_String(rb_funcall(writer->date_line, rb_intern("line"), 0));
-
+    update_date(writer);
     writer->buffer.used = 0;
-    heddle_response_head_write(&head, &writer->buffer, headers, options.protocol, RSTRING_PTR(date),
-                       (size_t)RSTRING_LEN(date));
-    RB_GC_GUARD(date);
+    heddle_response_head_write(&head, &writer->buffer, headers, options.protocol, writer->date, strlen(writer->date));
     VALUE bytes = to_binary(writer->buffer.bytes, writer->buffer.used);
     VALUE values[] = {
         INT2FIX(head.status), bytes, framing_name(head.framing), head.length < 0 ? Qnil : LL2NUM(head.length),
@@ -252,14 +168,12 @@ void Init_heddle_http_writer(VALUE http)
 {
     Init_heddle_response_head(http);
 
-    date_line_class = rb_define_class_under(http, "DateLine", rb_cObject);
-    rb_gc_register_mark_object(date_line_class);
-    rb_define_alloc_func(date_line_class, date_line_allocate);
-    rb_define_method(date_line_class, "line", date_line_line, -1);
-
+    /*
+     * Turns responses into bytes (RFC 9110, 6.4 and 15). Does no I/O. A writer belongs to one loop. H1::ResponseWriter
+     * writes the lines of RFC 9112, H2::ResponseWriter the fields for H2::Exchange#write_head.
+     */
     VALUE writer = rb_define_class_under(http, "ResponseWriter", rb_cObject);
     rb_undef_alloc_func(writer);
-    rb_define_method(writer, "initialize", writer_initialize, -1);
     rb_define_method(writer, "head", writer_head, -1);
     rb_define_method(writer, "early_hints", writer_early_hints, 1);
 
