@@ -64,19 +64,10 @@ end
 require "mkmf"
 
 # Functions and headers that the system and this Ruby have. Each found one defines HAVE_…
-%w[sys/epoll.h sys/eventfd.h linux/io_uring.h sys/event.h sys/syscall.h sys/sendfile.h sys/pidfd.h].each do |header|
-  have_header(header)
-end
+%w[sys/epoll.h sys/eventfd.h sys/event.h].each { |header| have_header(header) }
 %w[
-  accept4 pidfd_open kqueue epoll_pwait2 memfd_create pthread_mutexattr_setrobust pthread_mutex_clocklock
-  recvmmsg sendmmsg
-].each { |function| have_func(function) }
-%w[
-  rb_ext_ractor_safe rb_fiber_transfer rb_fiber_raise rb_fiber_kill rb_fiber_current rb_io_closed_p rb_io_descriptor
-  rb_io_timeout rb_io_mode rb_fiber_scheduler_blocking_operation_wait rb_fiber_scheduler_fiber_interrupt
-  rb_fiber_scheduler_yield rb_thread_call_with_gvl rb_nogvl rb_process_status_wait
-  ruby_thread_has_gvl_p rb_thread_io_blocking_call rb_thread_io_blocking_region
-  rb_bug_reporter_add rb_thread_lock_native_thread
+  accept4 memfd_create pthread_mutexattr_setrobust pthread_mutex_clocklock recvmmsg sendmmsg
+  rb_ext_ractor_safe ruby_thread_has_gvl_p rb_thread_io_blocking_call rb_bug_reporter_add rb_thread_lock_native_thread
 ].each { |function| have_func(function) }
 
 # Optional: without zlib the option websocket_deflate is rejected. HEDDLE_ZLIB=0 builds without it.
