@@ -16,12 +16,6 @@ module Heddle
     # Seconds that the server may take to confirm that it has stopped; then the connection is closed.
     CONFIRM_TIMEOUT = 0.5
 
-    # Raised, and rescued, in here only: the server did not confirm within {CONFIRM_TIMEOUT}.
-    class UnsettledError < StandardError
-      include Heddle::Error
-    end
-    private_constant :UnsettledError
-
     autoload :ActiveRecord, "heddle/databases/active_record"
     autoload :AsyncQueries, "heddle/databases/async_queries"
     autoload :Checkouts, "heddle/databases/checkouts"
@@ -100,7 +94,7 @@ module Heddle
         if Fiber.current_scheduler.is_a?(Scheduler)
           Heddle.timeout(seconds, &block)
         else
-          Timeout.timeout(seconds, UnsettledError, &block)
+          Timeout.timeout(seconds, TimeoutError, &block)
         end
         true
       rescue StandardError

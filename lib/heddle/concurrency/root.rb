@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/concurrency/task_frame"
-require "heddle/concurrency/deadlock_report"
+require "heddle/concurrency/task_tree"
 
 module Heddle
   module Concurrency
@@ -11,7 +11,7 @@ module Heddle
       #
       # @return what the block returns
       def self.run(scheduler, name, grace, block)
-        scheduler.deadlock_report ||= ->(stuck) { DeadlockError.new(DeadlockReport.new(Context.of(stuck)).to_s) }
+        scheduler.deadlock_report ||= method(:deadlock_error)
         Fiber.set_scheduler(scheduler)
         begin
           new(scheduler, name, grace, block).run_loop
@@ -19,6 +19,14 @@ module Heddle
           Fiber.set_scheduler(nil)
         end
       end
+
+      # @return [DeadlockError] names the tasks that wait, and the lines
+      def self.deadlock_error(scheduler)
+        DeadlockError.new("every task waits for another, and nothing is left that could wake one of them:\n" \
+                          "#{TaskTree.new(Context.of(scheduler))}" \
+                          "Look for the one that should wake them: who releases, pushes, signals or closes?")
+      end
+      private_class_method :deadlock_error
 
       def initialize(scheduler, name, grace, block)
         super(nil, scheduler, name || "root", block)

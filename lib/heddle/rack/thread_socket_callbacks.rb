@@ -50,11 +50,6 @@ module Heddle
         end
       end
 
-      # A fiber of the loop has to serve such a socket.
-      class NeedsFiberError < StandardError
-        include Heddle::Error
-      end
-
       ATTENDED = "Heddle::WebSocket.serve needs a fiber for its block, which mode thread has none for: use callbacks " \
                  "(Heddle::WebSocket.upgrade), or mode fiber"
       private_constant :Call, :ATTENDED
@@ -72,7 +67,7 @@ module Heddle
       def in_loop? = false
 
       def run(handler, callback, client, message)
-        return NeedsFiberError.new(ATTENDED) if handler.is_a?(WebSocket::Attendant) && callback == :on_open
+        return NoLoopError.new(ATTENDED) if handler.is_a?(WebSocket::Attendant) && callback == :on_open
 
         call = Call.new { super(handler, callback, client, message) }
         @runners << call

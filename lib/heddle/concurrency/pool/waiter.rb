@@ -1,13 +1,17 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/taker"
-
 module Heddle
   class Pool
     # A task that waits for a resource.
     #
     # @api private
-    class Waiter < Concurrency::Taker
+    class Waiter
+      # @return [Slot, Object, nil] what it was given
+      attr_reader :item
+
+      # @return [Fiber]
+      attr_reader :fiber
+
       # @return [Thread::Backtrace::Location, nil] the line that asked
       attr_reader :place
 
@@ -18,11 +22,36 @@ module Heddle
       attr_reader :context
 
       def initialize(place)
-        super("Heddle::Pool#acquire")
+        @scheduler = Concurrency.scheduler!("Heddle::Pool#acquire")
+        @fiber = Fiber.current
         @context = Concurrency::Context.of(@scheduler)
         @task = @context.task
-        @error = nil
+        @item = @error = nil
+        @given = @refused = false
         @place = place
+      end
+
+      # Waits until it is given something, is refused, or the time is over. The pool takes it off its list.
+      #
+      # @param timeout [Numeric, nil] seconds
+      def wait(timeout = nil)
+        Concurrency.park_while(@scheduler, timeout) { !@given && !@refused }
+      end
+
+      # @return [Boolean] was it given something?
+      def given? = @given
+
+      # Ends its waiting.
+      def give(item)
+        @given = true
+        @item = item
+        @scheduler.unpark(@fiber)
+      end
+
+      # Ends its waiting: it gets nothing.
+      def refuse
+        @refused = true
+        @scheduler.unpark(@fiber)
       end
 
       # Ends its waiting with an error.
@@ -30,9 +59,6 @@ module Heddle
         @error = error
         refuse
       end
-
-      # @return [Fiber]
-      attr_reader :fiber
 
       # Ends its waiting, which is another library's, with an error.
       def interrupt(error)
