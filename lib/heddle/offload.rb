@@ -106,7 +106,7 @@ module Heddle
         end
 
         # @return [Array<InPlace>] the functions that have held up a loop in place since this was last asked, each once
-        def take_in_place = take_held_up.map { |function, seconds| InPlace.new(function:, seconds:) }
+        def take_in_place = take_blocking.map { |function, seconds| InPlace.new(function:, seconds:) }
 
         # Calls of the block stay on the thread of the loop.
         def inline

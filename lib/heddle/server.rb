@@ -195,11 +195,11 @@ module Heddle
     # @return [HTTP::Engine, nil] the first of them
     def engine = engines.first
 
-    # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] what there is now, in all loops: `connections`, of
-    #   them `idle`, `running` and in `transit` ({Net::Sockets#transit}), those `accepted` so far, whether more are
-    #   accepted (`accepting`), TLS `handshakes` and `failed_handshakes`, clients that left amid an answer whose
-    #   application had returned (`left_early`), `fibers`, `turns` of the loops, `pubsub_subscribers` and the
-    #   other counts of {PubSub} for each loop, and those of {Admission#statistics}; nil while the server does not run
+    # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] of all loops: `connections`, of them `idle`,
+    #   `running` and in `transit` ({Net::Sockets#transit}), those `accepted` so far, whether more are accepted
+    #   (`accepting`), TLS `handshakes` and `failed_handshakes`, clients that left before the response of an app that
+    #   had returned was sent (`clients_gone`), `fibers`, `ticks`, the statistics of {PubSub} as `pubsub_subscribers`
+    #   and so on, and {Admission#statistics}; nil while the server does not run
     def statistics
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)

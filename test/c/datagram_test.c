@@ -214,7 +214,7 @@ static void sends_a_queue_that_has_waited_for_long(void)
     heddle_datagram_begin_batch(&server);
     respond(1);
     CHECK_EQUAL(-1, read_number());
-    seconds++; /* more than HEDDLE_DATAGRAM_LONGEST_HOLD */
+    seconds++; /* more than HEDDLE_DATAGRAM_MAX_DELAY */
     respond(2);
     CHECK_EQUAL(1, read_number());
     CHECK_EQUAL(2, read_number());

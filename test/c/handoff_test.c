@@ -172,7 +172,7 @@ static void start(void)
 static void finish(void)
 {
     heddle_handoff_process_noted(&sockets);
-    rescue->goes_on(rescue);
+    rescue->on_recovered(rescue);
     heddle_handoff_end(&sockets);
     CHECK_EQUAL(0, scoreboard.slots[0].stuck);
     for (uint32_t i = 0; i < SLOTS; i++) {
@@ -184,7 +184,7 @@ static void finish(void)
     while (heddle_handoff_receive(&sockets, wire[1]) == 0)
         continue;
     CHECK_EQUAL(made, closed + received);
-    CHECK_EQUAL(received, sockets.handoff.given);
+    CHECK_EQUAL(received, sockets.handoff.sent_count);
     close(wire[0]);
     close(wire[1]);
     close(sockets.set.connections_fd);
@@ -205,7 +205,7 @@ static void speak(uint32_t slot)
 static void *watch(void *unused)
 {
     while (!over)
-        rescue->held_up(rescue);
+        rescue->on_stuck(rescue);
     return NULL;
 }
 
@@ -262,12 +262,12 @@ static void what_was_heard_of_is_given(void)
     CHECK(heddle_connection_acquire(connection));
     fill(connection, 300);
     heddle_connection_release(connection);
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     CHECK_EQUAL(1, scoreboard.slots[0].stuck);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
     speak(0);
-    rescue->held_up(rescue);
-    CHECK_EQUAL(HEDDLE_OWNER_GONE, connection->transport.owner);
+    rescue->on_stuck(rescue);
+    CHECK_EQUAL(HEDDLE_OWNER_RELEASED, connection->transport.owner);
     CHECK(!heddle_connection_acquire(connection));
     CHECK_EQUAL(0, heddle_handoff_receive(&sockets, wire[1]));
     CHECK_EQUAL(-EAGAIN, heddle_handoff_receive(&sockets, wire[1]));
@@ -282,12 +282,12 @@ static void what_is_served_is_told_of_later(void)
     heddle_connection *connection = add(0);
     CHECK(heddle_connection_acquire(connection));
     speak(0);
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     CHECK_EQUAL(HEDDLE_HAS_INPUT, connection->watch_events);
     CHECK(asked_back > 0);
     heddle_handoff_process_noted(&sockets);
     CHECK_EQUAL(0, connection->watch_events);
-    CHECK_EQUAL(0, sockets.handoff.given);
+    CHECK_EQUAL(0, sockets.handoff.sent_count);
     finish();
 }
 
@@ -297,11 +297,11 @@ static void nothing_is_given_where_nobody_takes(void)
     add(0);
     speak(0);
     scoreboard.slots[1].stuck = 1;
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     scoreboard.slots[1].stuck = 0;
     CHECK(!heddle_link_first(&sockets.handoff.notified));
-    rescue->held_up(rescue);
-    CHECK_EQUAL(1, sockets.handoff.given);
+    rescue->on_stuck(rescue);
+    CHECK_EQUAL(1, sockets.handoff.sent_count);
     finish();
 }
 
@@ -313,13 +313,13 @@ static void what_does_not_go_stays_and_is_tried_again(void)
     while (send(wire[0], "", 1, MSG_DONTWAIT) > 0)
         full++;
     speak(0);
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
-    CHECK_EQUAL(0, sockets.handoff.given);
+    CHECK_EQUAL(0, sockets.handoff.sent_count);
     while (full--)
         CHECK_EQUAL(-EPROTO, heddle_handoff_receive(&sockets, wire[1]));
-    rescue->held_up(rescue);
-    CHECK_EQUAL(1, sockets.handoff.given);
+    rescue->on_stuck(rescue);
+    CHECK_EQUAL(1, sockets.handoff.sent_count);
     finish();
 }
 
@@ -329,9 +329,9 @@ static void where_nobody_reads_it_stays(void)
     heddle_connection *connection = add(0);
     close(wire[1]);
     speak(0);
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
-    CHECK_EQUAL(0, sockets.handoff.given);
+    CHECK_EQUAL(0, sockets.handoff.sent_count);
     wire[1] = dup(wire[0]);
     finish();
 }
@@ -342,7 +342,7 @@ static void who_has_no_descriptor_left_leaves_it_to_others(void)
     start();
     add(0);
     speak(0);
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     MUST(getrlimit(RLIMIT_NOFILE, &before));
     none = (struct rlimit){.rlim_cur = 3, .rlim_max = before.rlim_max};
     MUST(setrlimit(RLIMIT_NOFILE, &none));
@@ -368,12 +368,12 @@ static void what_may_hold_up_another_one_waits_until_it_can_not(void)
     heddle_connection *connection = add(0);
     speak(0);
     rescue->label = first_byte(connection);
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
-    CHECK_EQUAL(0, sockets.handoff.given);
+    CHECK_EQUAL(0, sockets.handoff.sent_count);
     scoreboard.slots[0].label++;
-    rescue->held_up(rescue);
-    CHECK_EQUAL(1, sockets.handoff.given);
+    rescue->on_stuck(rescue);
+    CHECK_EQUAL(1, sockets.handoff.sent_count);
     protocol.label = NULL;
     finish();
 }
@@ -383,7 +383,7 @@ static void who_has_left_is_not_given(void)
     start();
     heddle_connection *connection = add(0);
     MUST(shutdown(clients[0], SHUT_RDWR));
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
     finish();
 }
@@ -399,7 +399,7 @@ static void what_is_too_long_stays(void)
     connection->input_end = HEDDLE_SCRATCH + 1;
     heddle_ready_list_add(&sockets.ready, &works[0], false);
     heddle_connection_release(connection);
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     CHECK_EQUAL(HEDDLE_OWNER_AT_REST, connection->transport.owner);
     finish();
 }

@@ -27,8 +27,8 @@ static void a_forged_count_of_used_slots_is_clamped(void)
 {
     open_scoreboard();
     atomic_store(&scoreboard.header->used, FORGED);
-    CHECK(!heddle_scoreboard_others_accept(&scoreboard, &scoreboard.slots[0], 1));
-    CHECK(!heddle_scoreboard_has_idler(&scoreboard, &scoreboard.slots[0], 1));
+    CHECK(!heddle_scoreboard_other_accepts(&scoreboard, &scoreboard.slots[0], 1));
+    CHECK(!heddle_scoreboard_has_less_loaded(&scoreboard, &scoreboard.slots[0], 1));
     heddle_scoreboard_close(&scoreboard);
 }
 

@@ -35,13 +35,13 @@ static void ask(void)
     asked++;
 }
 
-static void held_up(heddle_rescue *rescue)
+static void block(heddle_rescue *rescue)
 {
     (void)rescue;
     rescued++;
 }
 
-static void goes_on(heddle_rescue *rescue)
+static void recover(heddle_rescue *rescue)
 {
     (void)rescue;
 }
@@ -70,7 +70,7 @@ struct loop {
     uint64_t heartbeats;
     unsigned random;
     call calls[AT_ONCE];
-    unsigned ended, withdrawn, called_back, looks;
+    unsigned ended, withdrawn, called_back, samples;
 };
 
 static pthread_t offload_threads[MOST_THREADS];
@@ -224,9 +224,9 @@ static void settle_beat(loop *self)
         return;
     late++;
     CHECK(self->heartbeat->late_at >= self->heartbeat->late_since);
-    for (int doing = 0; doing < HEDDLE_DOINGS; doing++)
-        self->looks += self->heartbeat->found[doing]; /* as stalls.c reads them, while the watch may count on */
-    self->looks += self->heartbeat->unanswered;
+    for (int activity = 0; activity < HEDDLE_ACTIVITIES; activity++)
+        self->samples += self->heartbeat->found[activity]; /* as stalls.c reads them, while the watch may count on */
+    self->samples += self->heartbeat->unanswered;
     atomic_store(&self->heartbeat->verdict, HEDDLE_IN_TIME);
     atomic_store(&self->heartbeat->look, rand_r(&self->random) % 3);
 }
@@ -244,7 +244,7 @@ static void *run_loop(void *data)
 {
     loop *self = data;
     unsigned submitted = 0, under_way = 0;
-    heddle_rescue rescue = {.loop = self, .held_up = held_up, .goes_on = goes_on};
+    heddle_rescue rescue = {.loop = self, .on_stuck = block, .on_recovered = recover};
     self->heartbeat = heddle_heartbeat_acquire(self, (uintptr_t)self);
     self->heartbeats = 1;
     heddle_watch_add(&rescue);

@@ -124,7 +124,7 @@ static void a_process_that_was_stopped_is_not(void)
     pass(0, 0, 0);
     pass(300 * MS, 0, 0);
     CHECK(!is_late());
-    CHECK(!heartbeat->held_up);
+    CHECK(!heartbeat->stuck);
     for (int i = 0; i < 40; i++)
         pass(0, 0, 0);
     CHECK(is_late()); /* what comes after that counts */

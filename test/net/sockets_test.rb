@@ -240,7 +240,7 @@ module SocketsTests
       sockets = Heddle::Net::Sockets.new(scheduler, set:) { nil }
       one, other = UNIXSocket.pair
 
-      assert_match(/no listening socket/, assert_raises(ArgumentError) { sockets.listen(one) }.message)
+      assert_match(/not a listening socket/, assert_raises(ArgumentError) { sockets.listen(one) }.message)
       assert_raises(TypeError) { sockets.listen(1) }
       sockets.close
       one.close

@@ -63,7 +63,7 @@ VALUE heddle_exchange_object(heddle_exchange *exchange)
         .remote = connection->remote,
         .tls_version = connection->transport.tls ? connection->transport.tls->version : NULL,
     };
-    heddle_service_hold(&engine->base);
+    heddle_service_retain(&engine->base);
     RTYPEDDATA_DATA(object) = handle;
     exchange->handle = handle;
     return object;

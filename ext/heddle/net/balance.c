@@ -19,10 +19,11 @@ void heddle_balance_show_accepting(heddle_sockets *sockets)
 bool heddle_balance_should_defer(heddle_sockets *sockets)
 {
     heddle_balance *balance = balance_of(sockets);
-    return balance->slot && heddle_scoreboard_has_idler(balance->scoreboard, balance->slot, heddle_clock_coarse());
+    return balance->slot &&
+           heddle_scoreboard_has_less_loaded(balance->scoreboard, balance->slot, heddle_clock_coarse());
 }
 
-bool heddle_balance_holds_up(const heddle_sockets *sockets, const heddle_work *work)
+bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_work *work)
 {
     uint32_t (*label)(const heddle_work *) = work->operations->label;
     return label && heddle_scoreboard_holds_up(sockets->balance.scoreboard, label(work));

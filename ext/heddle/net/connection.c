@@ -159,7 +159,7 @@ heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, hed
     heddle_park_enter(connection->sockets->loop, &wait.park);
     rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
     if (!wait.connection)
-        return HEDDLE_WAIT_GONE;
+        return HEDDLE_WAIT_CLOSED;
     return wait.park.timed_out ? HEDDLE_WAIT_TIMED_OUT : HEDDLE_WAIT_READY;
 }
 
@@ -171,7 +171,7 @@ void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direc
         break;
     case HEDDLE_WAIT_TIMED_OUT:
         rb_raise(rb_eIOTimeoutError, "%s", timeout_message);
-    case HEDDLE_WAIT_GONE:
+    case HEDDLE_WAIT_CLOSED:
         rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
     }
 }

@@ -111,7 +111,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 typedef enum {
     HEDDLE_WAIT_READY,
     HEDDLE_WAIT_TIMED_OUT,
-    HEDDLE_WAIT_GONE, /* the connection was closed or detached; the record may be freed */
+    HEDDLE_WAIT_CLOSED, /* the connection was closed or detached; the record may be freed */
 } heddle_wait_result;
 
 /*

@@ -319,7 +319,7 @@ static void queue_datagram(heddle_datagram_socket *socket, const void *bytes, si
     int64_t now = heddle_clock_now();
     if (index == 0)
         queue->since = now;
-    if (queue->count == HEDDLE_DATAGRAM_BATCH || now - queue->since >= HEDDLE_DATAGRAM_LONGEST_HOLD)
+    if (queue->count == HEDDLE_DATAGRAM_BATCH || now - queue->since >= HEDDLE_DATAGRAM_MAX_DELAY)
         heddle_datagram_flush(socket);
 }
 

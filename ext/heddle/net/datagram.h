@@ -20,7 +20,7 @@
 enum {
     HEDDLE_DATAGRAM_BATCH = 64,          /* datagrams of one system call */
     HEDDLE_DATAGRAM_LARGEST = 65535,     /* bytes; the length field of UDP has 16 bits */
-    HEDDLE_DATAGRAM_LONGEST_HOLD = 1000000, /* ns that a response stays in the queue before the next one flushes it */
+    HEDDLE_DATAGRAM_MAX_DELAY = 1000000, /* ns that a response stays in the queue before the next one flushes it */
 };
 
 /* Where a datagram came from, and the own address that it was sent to: a response has to come from that one. */

@@ -18,18 +18,18 @@
 #endif
 
 enum {
-    EVENTS_A_WAIT = 256,
-    OTHERS_A_TURN = 1024, /* events in one tick that are handled at once */
-    EVENTS_A_TURN = 8192, /* the same with hang-ups, which are mostly queued (input_turns.h) */
+    EVENTS_PER_WAIT = 256,
+    OTHER_EVENTS_PER_TICK = 1024, /* events in one tick that are handled at once */
+    EVENTS_PER_TICK = 8192, /* the same with hang-ups, which are mostly queued (input_turns.h) */
 };
 
 static void harvest_events(heddle_socket_set *set)
 {
-    struct epoll_event events[EVENTS_A_WAIT];
+    struct epoll_event events[EVENTS_PER_WAIT];
     heddle_sockets *sockets = set->sockets;
     int others = 0;
-    for (int all = 0; all < EVENTS_A_TURN && others < OTHERS_A_TURN; all += EVENTS_A_WAIT) {
-        int count = epoll_wait(set->connections_fd, events, EVENTS_A_WAIT, 0);
+    for (int all = 0; all < EVENTS_PER_TICK && others < OTHER_EVENTS_PER_TICK; all += EVENTS_PER_WAIT) {
+        int count = epoll_wait(set->connections_fd, events, EVENTS_PER_WAIT, 0);
         for (int k = 0; k < count; k++) {
             heddle_connection *connection = heddle_sockets_at(sockets, events[k].data.u64);
             uint8_t ready = heddle_epoll_events(events[k].events);
@@ -37,7 +37,7 @@ static void harvest_events(heddle_socket_set *set)
             if (connection)
                 heddle_sockets_deliver_event(sockets, connection, ready);
         }
-        if (count < EVENTS_A_WAIT)
+        if (count < EVENTS_PER_WAIT)
             return;
     }
     /* The selector reports only changes, and unread events are none. */
@@ -62,7 +62,7 @@ static int watch_set(heddle_socket_set *set, heddle_waiter *waiter)
 }
 
 /* Arms a persistent waiter again that the selector has dropped (io_uring does when its queue overflows). */
-static void keep_watching(heddle_socket_set *set, heddle_waiter *waiter, uint32_t flags)
+static void rearm_dropped(heddle_socket_set *set, heddle_waiter *waiter, uint32_t flags)
 {
     if (flags & HEDDLE_MORE)
         return;
@@ -73,14 +73,14 @@ static void keep_watching(heddle_socket_set *set, heddle_waiter *waiter, uint32_
 static void handle_ready_connections(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_socket_set *set = (heddle_socket_set *)((char *)waiter - offsetof(heddle_socket_set, connections_waiter));
-    keep_watching(set, waiter, flags);
+    rearm_dropped(set, waiter, flags);
     harvest_events(set);
 }
 
 static void handle_ready_listeners(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_socket_set *set = (heddle_socket_set *)((char *)waiter - offsetof(heddle_socket_set, listeners_waiter));
-    keep_watching(set, waiter, flags);
+    rearm_dropped(set, waiter, flags);
     accept_all(set);
 }
 

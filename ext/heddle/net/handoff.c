@@ -68,7 +68,7 @@ void heddle_handoff_forget(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_handoff_lock(sockets);
-    atomic_store(&connection->transport.owner, HEDDLE_OWNER_GONE);
+    atomic_store(&connection->transport.owner, HEDDLE_OWNER_RELEASED);
     take_watch_events(connection);
     heddle_handoff_unlock(sockets);
 }
@@ -82,7 +82,7 @@ void heddle_handoff_process_noted(heddle_sockets *sockets)
         heddle_handoff_unlock(sockets);
         if (!connection)
             return;
-        if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_GONE)
+        if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_RELEASED)
             sockets->handoff.operations->close_connection(connection);
         else
             sockets->handoff.operations->deliver_event(sockets, connection, events);
@@ -109,7 +109,7 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
  * While requests of a label hold up a worker, requests with that label are not handed off: a few of them could hold up
  * all workers. They wait in the process that holds the first one.
  */
-static bool is_held_back(const heddle_sockets *sockets, const heddle_connection *connection)
+static bool has_blocking_label(const heddle_sockets *sockets, const heddle_connection *connection)
 {
     uint32_t label = atomic_load_explicit(&connection->label, memory_order_relaxed);
     return heddle_scoreboard_holds_up(sockets->balance.scoreboard, label);
@@ -129,7 +129,7 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
     if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_AT_REST, HEDDLE_OWNER_HANDOFF))
         return -EBUSY;
     read_label(connection);
-    int result = is_held_back(sockets, connection) ? -EBUSY
+    int result = has_blocking_label(sockets, connection) ? -EBUSY
                                                    : heddle_connection_send(connection, sockets->handoff.socket);
     if (result < 0) {
         heddle_transport_change_owner(transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_AT_REST);
@@ -143,8 +143,8 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
     epoll_ctl(sockets->set.connections_fd, EPOLL_CTL_DEL, transport->fd, &event);
     close(transport->fd);
     transport->fd = -1;
-    atomic_store(&transport->owner, HEDDLE_OWNER_GONE);
-    atomic_fetch_add_explicit(&sockets->handoff.given, 1, memory_order_relaxed);
+    atomic_store(&transport->owner, HEDDLE_OWNER_RELEASED);
+    atomic_fetch_add_explicit(&sockets->handoff.sent_count, 1, memory_order_relaxed);
     notify_loop(sockets, connection, 0);
     return 0;
 }
@@ -166,7 +166,7 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
         heddle_connection *connection = find_notified(link);
         next = heddle_link_after(head, link);
         if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
-            is_held_back(sockets, connection) || !has_sent(connection, connection->watch_events))
+            has_blocking_label(sockets, connection) || !has_sent(connection, connection->watch_events))
             continue;
         int result = hand_off_connection(sockets, connection);
         if (result == 0)
@@ -187,7 +187,7 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
     for (heddle_link *link = heddle_link_first(head); link && count < *left; link = heddle_link_after(head, link)) {
         heddle_connection *connection = heddle_work_of_link(link)->connection;
         if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST &&
-            !is_held_back(sockets, connection))
+            !has_blocking_label(sockets, connection))
             found[count++] = connection;
     }
     heddle_ready_list_unlock(list);
@@ -232,7 +232,7 @@ static void send_farewells(heddle_sockets *sockets)
     heddle_handoff *handoff = &sockets->handoff;
     for (int left = FAREWELLS; left > 0 && handoff->next_farewell < sockets->slot_count; left--) {
         heddle_connection *connection = sockets->slots[handoff->next_farewell++].connection;
-        if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_GONE)
+        if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_RELEASED)
             send_farewell(connection);
     }
 }
@@ -248,12 +248,12 @@ static void harvest_for_loop(heddle_sockets *sockets, int left)
          * The loop sets a record's owner to GONE before it frees the slot: a record that was put into the list in
          * between would be freed there.
          */
-        if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_GONE)
+        if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_RELEASED)
             notify_loop(sockets, connection, heddle_epoll_events(events[i].events));
     }
 }
 
-static void show_stuck(heddle_sockets *sockets, bool stuck)
+static void publish_stuck(heddle_sockets *sockets, bool stuck)
 {
     heddle_handoff *handoff = &sockets->handoff;
     heddle_scoreboard_slot *slot = sockets->balance.slot;
@@ -279,9 +279,9 @@ static void begin_handoff(heddle_rescue *rescue)
 {
     heddle_sockets *sockets = sockets_of(rescue);
     int left = HEDDLE_HANDOFF_BATCH;
-    show_stuck(sockets, true);
+    publish_stuck(sockets, true);
     /* If no other process runs, handing off would not help: the events are left in the set. */
-    if (!heddle_scoreboard_others_accept(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
+    if (!heddle_scoreboard_other_accepts(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
         return;
     pthread_mutex_lock(&sockets->handoff.lock);
     harvest_for_loop(sockets, left);
@@ -294,7 +294,7 @@ static void begin_handoff(heddle_rescue *rescue)
 static void end_handoff(heddle_rescue *rescue)
 {
     sockets_of(rescue)->handoff.next_farewell = 0;
-    show_stuck(sockets_of(rescue), false);
+    publish_stuck(sockets_of(rescue), false);
 }
 
 int heddle_handoff_begin(heddle_sockets *sockets, int socket)
@@ -306,7 +306,7 @@ int heddle_handoff_begin(heddle_sockets *sockets, int socket)
     if (own < 0)
         return -errno;
     handoff->socket = own;
-    handoff->rescue = (heddle_rescue){.loop = sockets->loop, .held_up = begin_handoff, .goes_on = end_handoff};
+    handoff->rescue = (heddle_rescue){.loop = sockets->loop, .on_stuck = begin_handoff, .on_recovered = end_handoff};
     handoff->on = true;
     heddle_watch_add(&handoff->rescue);
     return 0;

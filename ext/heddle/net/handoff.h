@@ -58,7 +58,7 @@ typedef struct {
     uint32_t next_farewell; /* the slot of the next connection that gets a farewell; used by the watch thread alone */
     bool shown; /* the scoreboard shows that this worker is stuck; used by the watch thread alone */
     int64_t shared_at; /* when the loop itself last handed a request off (net/work_sharing.h) */
-    _Atomic uint64_t given;
+    _Atomic uint64_t sent_count;
 } heddle_handoff;
 
 void heddle_handoff_start(heddle_sockets *sockets, const heddle_handoff_operations *operations);

@@ -208,22 +208,22 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
 }
 
 /* How long the others have time to receive a shared connection before its sender may receive it itself, ns. */
-#define OTHERS_FIRST INT64_C(20000000)
+#define SHARING_BACKOFF INT64_C(20000000)
 
 /* Has this worker itself just shared the next connection? While it drains, it takes back those that others left. */
-static bool is_for_others(const heddle_sockets *sockets, int socket)
+static bool is_own_share(const heddle_sockets *sockets, int socket)
 {
     handoff_message words;
     return sockets->handoff.on &&
            recv(socket, &words, sizeof(words), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(words) &&
            words.version == MESSAGE_VERSION && words.sender == (uint32_t)getpid() &&
-           heddle_clock_now() - words.shared_at < OTHERS_FIRST;
+           heddle_clock_now() - words.shared_at < SHARING_BACKOFF;
 }
 
 int heddle_handoff_receive(heddle_sockets *sockets, int socket)
 {
     handoff_message words;
-    if (heddle_reserve_parked(&sockets->reserve) || is_for_others(sockets, socket))
+    if (heddle_reserve_parked(&sockets->reserve) || is_own_share(sockets, socket))
         return -EBUSY;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
@@ -241,6 +241,6 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
     if (result < 0)
         close(fd);
     else
-        sockets->taken_over++;
+        sockets->handoffs_received++;
     return result;
 }

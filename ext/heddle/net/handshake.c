@@ -66,7 +66,7 @@ static void handshake_due(heddle_connection *connection)
 
 /* -- the header of a proxy --------------------------------------------------------------------------------------- */
 
-static void take_over_from(heddle_connection *connection, const heddle_proxy_header *header)
+static void apply_proxy_header(heddle_connection *connection, const heddle_proxy_header *header)
 {
     heddle_connection_drop_input(connection);
     if (header->source.family) {
@@ -117,7 +117,7 @@ static void read_proxy_header(heddle_connection *connection)
             break;
         connection->input_end += (uint32_t)taken;
         if (size > 0) {
-            take_over_from(connection, &header);
+            apply_proxy_header(connection, &header);
             return;
         }
     }

@@ -6,7 +6,7 @@ static size_t slot_of(int64_t tick)
     return (size_t)tick % HEDDLE_IDLE_WHEEL_SLOTS;
 }
 
-static void link_at(heddle_idle_entry **first, heddle_idle_entry *entry)
+static void link_entry(heddle_idle_entry **first, heddle_idle_entry *entry)
 {
     entry->next = *first;
     entry->link = first;
@@ -37,7 +37,7 @@ void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, i
         tick = wheel->tick;
     entry->tick = tick;
     size_t slot = slot_of(tick);
-    link_at(&wheel->slots[slot], entry);
+    link_entry(&wheel->slots[slot], entry);
     wheel->used[slot / 64] |= UINT64_C(1) << (slot % 64);
     wheel->count++;
 }
@@ -75,13 +75,13 @@ static void collect_due(heddle_idle_wheel *wheel, int64_t tick)
     while (wheel->slots[slot]) {
         heddle_idle_entry *entry = wheel->slots[slot];
         unlink_entry(entry);
-        link_at(entry->tick <= tick ? &wheel->due : &later, entry);
+        link_entry(entry->tick <= tick ? &wheel->due : &later, entry);
     }
     wheel->used[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
     while (later) {
         heddle_idle_entry *entry = later;
         unlink_entry(entry);
-        link_at(&wheel->slots[slot], entry);
+        link_entry(&wheel->slots[slot], entry);
         wheel->used[slot / 64] |= UINT64_C(1) << (slot % 64);
     }
 }

@@ -276,9 +276,9 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
     return false;
 }
 
-void heddle_listeners_accept_rest(heddle_sockets *sockets)
+void heddle_listeners_drain(heddle_sockets *sockets)
 {
-    heddle_reserve_end(sockets);
+    heddle_reserve_disable(sockets);
     heddle_balance_leave(sockets);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
         disarm_listener(listener);

@@ -42,7 +42,7 @@ void heddle_listeners_remove_all(heddle_sockets *sockets);
 /* Accepts from all readable listeners, at most this tick's share. True: there may be more clients. */
 bool heddle_listeners_accept(heddle_sockets *sockets);
 /* Accepts all clients that wait now, regardless of admission, before the sockets are closed. */
-void heddle_listeners_accept_rest(heddle_sockets *sockets);
+void heddle_listeners_drain(heddle_sockets *sockets);
 /* For a set that removes a listener after it has reported one event. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);

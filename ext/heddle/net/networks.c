@@ -22,7 +22,7 @@ static bool have_same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
     return rest == 0 || ((a[whole] ^ b[whole]) & (uint8_t)(0xFF << (8 - rest))) == 0;
 }
 
-static bool contain_address(const heddle_networks *networks, const heddle_address *address)
+static bool contains_address(const heddle_networks *networks, const heddle_address *address)
 {
     uint8_t bytes[16] = {[10] = 0xFF, [11] = 0xFF};
     if (address->family == AF_UNIX)
@@ -101,7 +101,7 @@ static VALUE networks_set_up(VALUE self, VALUE pairs, VALUE local)
 
 bool heddle_networks_trust(VALUE networks, const heddle_address *address)
 {
-    return !NIL_P(networks) && contain_address(RTYPEDDATA_GET_DATA(networks), address);
+    return !NIL_P(networks) && contains_address(RTYPEDDATA_GET_DATA(networks), address);
 }
 
 /* Called by Networks#include? with 4 or 16 bytes; nil: a unix socket. */
@@ -113,7 +113,7 @@ static VALUE networks_have(VALUE self, VALUE bytes)
         address.family = RSTRING_LEN(bytes) == 4 ? AF_INET : AF_INET6;
         memcpy(address.bytes, RSTRING_PTR(bytes), RSTRING_LEN(bytes) == 4 ? 4 : RSTRING_LEN(bytes) == 16 ? 16 : 0);
     }
-    return contain_address(networks_of(self), &address) ? Qtrue : Qfalse;
+    return contains_address(networks_of(self), &address) ? Qtrue : Qfalse;
 }
 
 void Init_heddle_networks(VALUE net)

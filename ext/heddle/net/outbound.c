@@ -162,7 +162,7 @@ static VALUE copy_frozen(VALUE data)
 size_t heddle_outbound_send_all(VALUE self, VALUE data, int64_t timeout, bool stop_at_input)
 {
     size_t sent = 0;
-    bool held = false;
+    bool locked = false;
     for (;;) {
         heddle_outbound *connection = heddle_outbound_of(self);
         struct iovec pieces[PIECES];
@@ -180,9 +180,9 @@ size_t heddle_outbound_send_all(VALUE self, VALUE data, int64_t timeout, bool st
             continue;
         if (result < 0 && result != -EAGAIN)
             heddle_outbound_fail(connection, result, "writing to the connection");
-        if (!held)
+        if (!locked)
             data = copy_frozen(data);
-        held = true;
+        locked = true;
         bool wants_input = connection->transport.tls && connection->transport.tls->write_wants_input;
         int events = wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE | (stop_at_input ? HEDDLE_READABLE : 0);
         int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);

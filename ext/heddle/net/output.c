@@ -65,7 +65,7 @@ typedef struct {
     heddle_connection *const *place;
     VALUE data;    /* the caller's object */
     /* the Strings from `first` on, frozen and pinned; NULL: no other fiber has run yet, so `data` is unchanged */
-    VALUE *held;
+    VALUE *retained;
     long first, count;
     size_t offset; /* offset in the first String */
     VALUE buffer;
@@ -73,8 +73,8 @@ typedef struct {
 
 static VALUE string_at(const output *output, long i)
 {
-    if (output->held)
-        return output->held[i];
+    if (output->retained)
+        return output->retained[i];
     return RB_TYPE_P(output->data, T_ARRAY) ? RARRAY_AREF(output->data, i) : output->data;
 }
 
@@ -114,17 +114,17 @@ static size_t sum_sizes(const struct iovec *pieces, int count)
 }
 
 /* Copies and pins the remaining Strings, because other fibers run during the wait. */
-static void hold_pieces(output *output)
+static void retain_pieces(output *output)
 {
-    if (output->held)
+    if (output->retained)
         return;
     /* The collector scans a temporary buffer conservatively, which pins its objects. */
-    VALUE *held = rb_alloc_tmp_buffer(&output->buffer, output->count * (long)sizeof(VALUE));
+    VALUE *retained = rb_alloc_tmp_buffer(&output->buffer, output->count * (long)sizeof(VALUE));
     for (long i = 0; i < output->count; i++)
-        held[i] = Qnil;
+        retained[i] = Qnil;
     for (long i = output->first; i < output->count; i++)
-        held[i] = rb_str_new_frozen(string_at(output, i));
-    output->held = held;
+        retained[i] = rb_str_new_frozen(string_at(output, i));
+    output->retained = retained;
 }
 
 static void send_all(output *output, struct iovec *pieces, int most, int64_t timeout)
@@ -142,7 +142,7 @@ static void send_all(output *output, struct iovec *pieces, int most, int64_t tim
             advance_output(output, (size_t)sent);
         if (sent >= 0 && (size_t)sent == sum_sizes(pieces, count))
             continue;
-        hold_pieces(output);
+        retain_pieces(output);
         wait_for_room(output->place, timeout);
     }
 }
@@ -175,7 +175,7 @@ size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t 
         send_all(&output, many, most, timeout);
         rb_free_tmp_buffer(&buffer);
     }
-    if (output.held)
+    if (output.retained)
         rb_free_tmp_buffer(&output.buffer);
     RB_GC_GUARD(data);
     return bytes;

@@ -27,17 +27,17 @@ typedef enum {
     HEDDLE_OWNER_LOOP,    /* the loop, which needs no lock */
     HEDDLE_OWNER_AT_REST, /* the loop or the watch thread, whichever swaps first: see net/handoff.h */
     HEDDLE_OWNER_HANDOFF, /* the thread that sends it to another process */
-    HEDDLE_OWNER_GONE,    /* no thread: the loop only frees the record */
+    HEDDLE_OWNER_RELEASED,    /* no thread: the loop only frees the record */
 } heddle_owner;
 
 /* One row for each state, one bit for each that may follow. */
 static inline bool heddle_owner_may_change(uint8_t from, uint8_t to)
 {
     static const uint8_t allowed[] = {
-        [HEDDLE_OWNER_LOOP] = 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_GONE,
-        [HEDDLE_OWNER_AT_REST] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_GONE,
-        [HEDDLE_OWNER_HANDOFF] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_GONE,
-        [HEDDLE_OWNER_GONE] = 0,
+        [HEDDLE_OWNER_LOOP] = 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,
+        [HEDDLE_OWNER_AT_REST] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,
+        [HEDDLE_OWNER_HANDOFF] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_RELEASED,
+        [HEDDLE_OWNER_RELEASED] = 0,
     };
     return allowed[from] >> to & 1;
 }

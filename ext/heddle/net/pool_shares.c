@@ -40,7 +40,7 @@ int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t
  * A waiting worker: when it began to wait, and when it last reported that, in ms. Both wrap around; differences do not.
  */
 typedef struct {
-    uint32_t since, said;
+    uint32_t waiting_since, reported_at;
 } waiting_word;
 
 /*
@@ -53,26 +53,27 @@ static uint32_t to_milliseconds(int64_t now)
     return (uint32_t)(now / 1000000);
 }
 
-static int32_t measure_silence(waiting_word word, int64_t now)
+static int32_t measure_report_age(waiting_word word, int64_t now)
 {
-    return (int32_t)(to_milliseconds(now) - word.said);
+    return (int32_t)(to_milliseconds(now) - word.reported_at);
 }
 
 static waiting_word unpack_waiting(uint64_t packed)
 {
-    return (waiting_word){.since = (uint32_t)(packed >> 32), .said = (uint32_t)packed};
+    return (waiting_word){.waiting_since = (uint32_t)(packed >> 32), .reported_at = (uint32_t)packed};
 }
 
 static uint64_t pack_waiting(waiting_word word)
 {
-    return (uint64_t)(word.since | 1) << 32 | word.said; /* never 0, which means that the worker does not wait */
+    /* never 0, which means that the worker does not wait */
+    return (uint64_t)(word.waiting_since | 1) << 32 | word.reported_at;
 }
 
 static bool read_waiting(heddle_shared_pool *pool, uint32_t slot, int64_t now, waiting_word *word)
 {
     uint64_t packed = atomic_load(&pool->waiting[slot]);
     *word = unpack_waiting(packed);
-    return packed && measure_silence(*word, now) <= (int32_t)to_milliseconds(HEDDLE_POOL_PATIENCE);
+    return packed && measure_report_age(*word, now) <= (int32_t)to_milliseconds(HEDDLE_POOL_PATIENCE);
 }
 
 static bool has_other_waiter(const heddle_scoreboard *scoreboard, heddle_shared_pool *pool, uint32_t slot)
@@ -88,10 +89,10 @@ void heddle_pool_wait(const heddle_scoreboard *scoreboard, uint32_t number, uint
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
     uint64_t packed = atomic_load(&pool->waiting[slot]);
-    waiting_word word = packed ? unpack_waiting(packed) : (waiting_word){.since = to_milliseconds(now)};
-    if (packed && measure_silence(word, now) < REPEAT)
+    waiting_word word = packed ? unpack_waiting(packed) : (waiting_word){.waiting_since = to_milliseconds(now)};
+    if (packed && measure_report_age(word, now) < REPEAT)
         return;
-    word.said = to_milliseconds(now);
+    word.reported_at = to_milliseconds(now);
     atomic_store(&pool->waiting[slot], pack_waiting(word));
     announce_change(scoreboard);
 }
@@ -154,7 +155,7 @@ static uint32_t count_before(const heddle_scoreboard *scoreboard, heddle_shared_
         if (i == slot || !read_waiting(pool, i, now, &other))
             continue;
         uint32_t theirs = count_owned(pool, owner_of(i));
-        int32_t longer = waits ? (int32_t)(mine.since - other.since) : 1;
+        int32_t longer = waits ? (int32_t)(mine.waiting_since - other.waiting_since) : 1;
         before += theirs < owned || (theirs == owned && (longer > 0 || (longer == 0 && i < slot)));
     }
     return before;

@@ -110,7 +110,7 @@ struct heddle_service {
     size_t holders; /* references: its Ruby object, and each Sockets */
 };
 
-static inline void heddle_service_hold(heddle_service *service)
+static inline void heddle_service_retain(heddle_service *service)
 {
     service->holders++;
 }

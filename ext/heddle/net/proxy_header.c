@@ -16,7 +16,7 @@ typedef struct {
     const char *at, *end;
 } rest;
 
-static size_t take_word(rest *line, char *word, size_t room)
+static size_t read_word(rest *line, char *word, size_t room)
 {
     size_t size = 0;
     while (line->at < line->end && *line->at != ' ') {
@@ -34,13 +34,13 @@ static bool read_address(rest *line, int family, heddle_address *address)
 {
     char word[INET6_ADDRSTRLEN + 1];
     address->family = (uint8_t)family;
-    return take_word(line, word, sizeof(word)) && inet_pton(family, word, address->bytes) == 1;
+    return read_word(line, word, sizeof(word)) && inet_pton(family, word, address->bytes) == 1;
 }
 
 static bool read_port(rest *line, heddle_address *address)
 {
     char word[6];
-    size_t size = take_word(line, word, sizeof(word));
+    size_t size = read_word(line, word, sizeof(word));
     unsigned port = 0;
     for (size_t i = 0; i < size; i++) {
         if (word[i] < '0' || word[i] > '9')
@@ -54,7 +54,7 @@ static bool read_port(rest *line, heddle_address *address)
 static bool read_line(heddle_proxy_header *header, rest line)
 {
     char word[8];
-    size_t size = take_word(&line, word, sizeof(word));
+    size_t size = read_word(&line, word, sizeof(word));
     if (size == 7 && memcmp(word, "UNKNOWN", 7) == 0)
         return true; /* the rest of the line is ignored */
     if (size != 4 || memcmp(word, "TCP", 3) != 0 || (word[3] != '4' && word[3] != '6') || line.end[-1] == ' ')

@@ -2,23 +2,23 @@
 
 /* -- requests that it does not start ------------------------------------------------------------------------------ */
 
-static void hold_back(heddle_sockets *sockets, heddle_work *work)
+static void defer_work(heddle_sockets *sockets, heddle_work *work)
 {
-    heddle_ready_list_add(&sockets->reserve.held, work, false);
+    heddle_ready_list_add(&sockets->reserve.deferred, work, false);
 }
 
-bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work)
+bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_reserve *reserve = &sockets->reserve;
-    if (!heddle_balance_holds_up(sockets, work))
+    if (!heddle_balance_blocks_a_worker(sockets, work))
         return false;
-    if (reserve->held.count >= sockets->admission.queue_limit) {
+    if (reserve->deferred.count >= sockets->admission.queue_limit) {
         sockets->admission.rejected_full++;
         work->operations->reject(work, HEDDLE_QUEUE_FULL);
         return true;
     }
-    reserve->held_back++;
-    hold_back(sockets, work);
+    reserve->deferred_total++;
+    defer_work(sockets, work);
     return true;
 }
 
@@ -34,14 +34,14 @@ static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
         heddle_sockets_queue(sockets, work, false);
         return true;
     }
-    hold_back(sockets, work);
+    defer_work(sockets, work);
     return false;
 }
 
-static void release_held(heddle_sockets *sockets, bool (*dispose)(heddle_sockets *, heddle_work *))
+static void release_deferred(heddle_sockets *sockets, bool (*dispose)(heddle_sockets *, heddle_work *))
 {
-    for (size_t count = sockets->reserve.held.count; count > 0; count--) {
-        heddle_work *work = heddle_ready_list_take_first(&sockets->reserve.held);
+    for (size_t count = sockets->reserve.deferred.count; count > 0; count--) {
+        heddle_work *work = heddle_ready_list_take_first(&sockets->reserve.deferred);
         if (!work)
             return;
         if (heddle_connection_acquire(work->connection) && !dispose(sockets, work))
@@ -60,7 +60,7 @@ static bool serve_here(heddle_sockets *sockets, heddle_work *work)
 static void start_serving(heddle_sockets *sockets)
 {
     sockets->reserve.serves = true;
-    sockets->reserve.steps_in++;
+    sockets->reserve.activations++;
     heddle_listeners_resume(sockets, HEDDLE_PAUSED_RESERVE);
 }
 
@@ -75,7 +75,7 @@ static void return_connections(heddle_sockets *sockets)
 {
     if (sockets->handoff.socket < 0)
         return;
-    release_held(sockets, return_to_workers);
+    release_deferred(sockets, return_to_workers);
     /* connections that can't be sent now are sent at the next check */
     heddle_handoff_send_idle(sockets, sockets->handoff.socket);
 }
@@ -116,13 +116,13 @@ void heddle_reserve_check(heddle_sockets *sockets)
         schedule_check(sockets, now + HEDDLE_RESERVE_RETURN);
 }
 
-void heddle_reserve_begin(heddle_sockets *sockets, uint32_t rank)
+void heddle_reserve_enable(heddle_sockets *sockets, uint32_t rank)
 {
     sockets->reserve.rank = rank;
     heddle_listeners_pause(sockets, HEDDLE_PAUSED_RESERVE);
 }
 
-void heddle_reserve_end(heddle_sockets *sockets)
+void heddle_reserve_disable(heddle_sockets *sockets)
 {
     heddle_reserve *reserve = &sockets->reserve;
     if (!reserve->rank)
@@ -131,5 +131,5 @@ void heddle_reserve_end(heddle_sockets *sockets)
     reserve->serves = false;
     if (!heddle_loop_is_closed(sockets->loop))
         heddle_timer_heap_remove(&sockets->loop->timers, &reserve->again);
-    release_held(sockets, serve_here);
+    release_deferred(sockets, serve_here);
 }

@@ -24,14 +24,14 @@ typedef struct {
     uint32_t rank; /* its rank among the reserves, from 1 on; 0: this worker is no reserve, or no longer one */
     bool serves;   /* it accepts and serves */
     heddle_timer again;
-    heddle_ready_list held; /* requests that it does not start */
-    uint64_t steps_in, held_back;
+    heddle_ready_list deferred; /* requests that it does not start */
+    uint64_t activations, deferred_total;
 } heddle_reserve;
 
 /* Makes this worker a reserve. To be called before it listens. */
-void heddle_reserve_begin(heddle_sockets *sockets, uint32_t rank);
+void heddle_reserve_enable(heddle_sockets *sockets, uint32_t rank);
 /* Makes it an ordinary worker, which serves whatever it has: it drains. Idempotent. */
-void heddle_reserve_end(heddle_sockets *sockets);
+void heddle_reserve_disable(heddle_sockets *sockets);
 /* Starts or stops serving, as the scoreboard demands. */
 void heddle_reserve_check(heddle_sockets *sockets);
 
@@ -41,7 +41,7 @@ static inline bool heddle_reserve_parked(const heddle_reserve *reserve)
     return reserve->rank && !reserve->serves;
 }
 
-/* Does the reserve hold back this work item? Then the item is in the list `held`, or was rejected and may be freed. */
-bool heddle_reserve_holds_back(heddle_sockets *sockets, heddle_work *work);
+/* Does the reserve defer this work item? Then the item is in the list `deferred`, or was rejected and may be freed. */
+bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work);
 
 #endif

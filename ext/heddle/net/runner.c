@@ -82,7 +82,7 @@ static VALUE find_cancelled_class(void)
 }
 
 /* These exceptions end the loop, as in a task's fiber (scheduler/fiber.c); all others are reported at once. */
-static bool ends_the_loop(VALUE error)
+static bool is_loop_ending(VALUE error)
 {
     return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||
            RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
@@ -96,7 +96,7 @@ static int handle_exception(heddle_runner *runner, int state)
 {
     failure one = {.runner = runner, .error = rb_errinfo()};
     int failed = 0;
-    if (!heddle_is_exception(one.error) || ends_the_loop(one.error))
+    if (!heddle_is_exception(one.error) || is_loop_ending(one.error))
         return state;
     if (!RTEST(rb_obj_is_kind_of(one.error, rb_eStandardError)))
         runner->ending = true;
@@ -147,7 +147,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
         if (sockets->paused & HEDDLE_PAUSED_BUSY)
             heddle_admission_resume_accepting(sockets);
         if (heddle_work_share(sockets, work, now) || !heddle_connection_acquire(work->connection) ||
-            (sockets->reserve.rank && heddle_reserve_holds_back(sockets, work)))
+            (sockets->reserve.rank && heddle_reserve_defer(sockets, work)))
             continue;
         if (!heddle_rounds_use_turn(sockets, work))
             continue;

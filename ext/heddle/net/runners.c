@@ -52,13 +52,13 @@ static void end_idle_runners(heddle_sockets *sockets, size_t count)
     }
 }
 
-/* Ends as many idle runners as were never needed since the timer was set, but keeps HEDDLE_RUNNERS_KEPT. */
+/* Ends as many idle runners as were never needed since the timer was set, but keeps HEDDLE_RUNNERS_MIN_IDLE. */
 static void trim_runners(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));
     heddle_runners *runners = &sockets->runners;
-    if (runners->idle_count > HEDDLE_RUNNERS_KEPT) {
-        size_t spare = runners->idle_count - HEDDLE_RUNNERS_KEPT;
+    if (runners->idle_count > HEDDLE_RUNNERS_MIN_IDLE) {
+        size_t spare = runners->idle_count - HEDDLE_RUNNERS_MIN_IDLE;
         end_idle_runners(sockets, runners->least_idle < spare ? runners->least_idle : spare);
     }
     set_trim_timer(sockets);
@@ -67,7 +67,7 @@ static void trim_runners(heddle_timer *timer)
 static void set_trim_timer(heddle_sockets *sockets)
 {
     heddle_runners *runners = &sockets->runners;
-    if (runners->trim.slot || runners->idle_count <= HEDDLE_RUNNERS_KEPT)
+    if (runners->trim.slot || runners->idle_count <= HEDDLE_RUNNERS_MIN_IDLE)
         return;
     runners->least_idle = runners->idle_count;
     runners->trim.fn = trim_runners;

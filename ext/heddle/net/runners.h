@@ -12,7 +12,7 @@
 
 enum {
     HEDDLE_RUNNER_USES = 1000,   /* how many items a fiber serves before it is replaced */
-    HEDDLE_RUNNERS_KEPT = 4,     /* so many idle runners are kept for ever, others while they are needed */
+    HEDDLE_RUNNERS_MIN_IDLE = 4,     /* so many idle runners are kept for ever, others while they are needed */
     HEDDLE_RUNNERS_AHEAD = 64,   /* the largest heddle_runners.ahead */
 };
 

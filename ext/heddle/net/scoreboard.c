@@ -106,9 +106,9 @@ int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t genera
 {
     for (uint32_t i = 0; i < scoreboard->slot_count; i++) {
         heddle_scoreboard_slot *slot = &scoreboard->slots[i];
-        uint32_t nobody = 0;
+        uint32_t free = 0;
         /* Two masters have the scoreboard while one takes over from the other. */
-        if (!atomic_compare_exchange_strong(&slot->generation, &nobody, generation))
+        if (!atomic_compare_exchange_strong(&slot->generation, &free, generation))
             continue;
         reset_slot(slot);
         HEDDLE_SCOREBOARD_SET(slot->index, index);
@@ -147,7 +147,7 @@ static bool can_accept(const heddle_scoreboard_slot *slot, int64_t now)
     return !tick_began || now - tick_began <= HEDDLE_SCOREBOARD_LATE;
 }
 
-bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+bool heddle_scoreboard_other_accepts(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                      int64_t now)
 {
     uint32_t used = count_used(scoreboard);
@@ -158,7 +158,8 @@ bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const 
     return false;
 }
 
-bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now)
+bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+                                       int64_t now)
 {
     uint32_t least = UINT32_MAX, used = count_used(scoreboard);
     for (uint32_t i = 0; i < used; i++) {
@@ -242,8 +243,8 @@ int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, con
             continue;
         if (!GET(slot->stuck))
             return INT64_MAX;
-        int64_t over = GET(slot->stuck_since) + patience;
-        due = due == INT64_MAX || over > due ? over : due;
+        int64_t needed_at = GET(slot->stuck_since) + patience;
+        due = due == INT64_MAX || needed_at > due ? needed_at : due;
     }
     return due;
 }

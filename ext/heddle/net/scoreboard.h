@@ -103,7 +103,8 @@ static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot
            atomic_load_explicit(&slot->in_flight, memory_order_relaxed);
 }
 /* Is there a worker that can accept now and has clearly less to do? */
-bool heddle_scoreboard_has_idler(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine, int64_t now);
+bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+                                       int64_t now);
 
 /* Is there a worker that could serve a request at once, because its loop sleeps? */
 bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
@@ -127,7 +128,7 @@ int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, con
                                         int64_t patience);
 
 /* Can another worker accept connections now? */
-bool heddle_scoreboard_others_accept(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+bool heddle_scoreboard_other_accepts(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                      int64_t now);
 
 /* There is one writer at a time: no atomic addition is needed. */

@@ -31,7 +31,7 @@ void heddle_connection_drop_output(heddle_connection *connection)
 static void note_broken(heddle_connection *connection, int error)
 {
     if (!connection->error && !connection->running)
-        connection->sockets->left_early++;
+        connection->sockets->clients_gone++;
     connection->error = error;
     heddle_transport_note(&connection->transport, HEDDLE_BROKEN);
     heddle_connection_drop_output(connection);

@@ -229,7 +229,7 @@ void heddle_sockets_close_idle(heddle_connection *connection)
     if (!heddle_connection_acquire(connection) || connection->running)
         return; /* another process or a runner has it */
     if (connection->output.size)
-        connection->sockets->left_early++;
+        connection->sockets->clients_gone++;
     heddle_sockets_close_connection(connection);
 }
 
@@ -354,14 +354,14 @@ static void in_child(heddle_fork_guard *guard)
     }
 }
 
-static void loop_closes(heddle_attachment *attachment)
+static void handle_loop_close(heddle_attachment *attachment)
 {
     heddle_sockets_close((heddle_sockets *)((char *)attachment - offsetof(heddle_sockets, attachment)));
 }
 
 void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
 {
-    sockets->attachment = (heddle_attachment){.object = object, .closing = loop_closes};
+    sockets->attachment = (heddle_attachment){.object = object, .closing = handle_loop_close};
     sockets->free_slot = NO_SLOT;
     sockets->fork_guard.in_child = in_child;
     sockets->set.connections_fd = sockets->set.listeners_fd = -1;
@@ -371,7 +371,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     heddle_ready_list_init(&sockets->ready);
     heddle_rounds_start(&sockets->rounds);
     heddle_input_turns_init(&sockets->input_turns);
-    heddle_ready_list_init(&sockets->reserve.held);
+    heddle_ready_list_init(&sockets->reserve.deferred);
     heddle_handshake_init(&sockets->handshake_queue);
     heddle_handoff_start(sockets, &heddle_sockets_handoff);
     heddle_deadlines_start(sockets);

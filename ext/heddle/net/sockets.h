@@ -80,7 +80,7 @@ struct heddle_sockets {
     char *scratch; /* recv's buffer, before a String is made of it */
 
     size_t connections, running, max_connections;
-    uint64_t accepted, taken_over, left_early, handshakes, failed_handshakes;
+    uint64_t accepted, handoffs_received, clients_gone, handshakes, failed_handshakes;
 };
 
 enum {
@@ -217,7 +217,7 @@ void heddle_balance_stop_accepting(heddle_sockets *sockets);
 /* Resumes accepting if no other worker has less to do. */
 void heddle_balance_try_resume(heddle_sockets *sockets);
 /* Does a request with this item's label hold up a worker now? Then the item would hold up the next one. */
-bool heddle_balance_holds_up(const heddle_sockets *sockets, const heddle_work *work);
+bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_work *work);
 
 /*
  * -- handoff_messages.c

@@ -114,7 +114,7 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     sockets->block = block;
     sockets->service_object = service_object;
     sockets->service = service;
-    heddle_service_hold(service);
+    heddle_service_retain(service);
     sockets->idle_timeout = timeout;
     sockets->handshake_queue.timeout = limit;
     sockets->max_connections = max_connections;
@@ -191,7 +191,7 @@ static VALUE sockets_stop_listening(VALUE self)
     heddle_sockets *sockets = heddle_sockets_in_use(self);
     if (sockets) {
         heddle_listeners_remove_all(sockets);
-        heddle_reserve_end(sockets);
+        heddle_reserve_disable(sockets);
     }
     return Qnil;
 }
@@ -236,7 +236,7 @@ static VALUE sockets_accept_rest(VALUE self)
 {
     heddle_sockets *sockets = heddle_sockets_in_use(self);
     if (sockets)
-        heddle_listeners_accept_rest(sockets);
+        heddle_listeners_drain(sockets);
     return Qnil;
 }
 

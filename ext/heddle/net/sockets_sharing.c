@@ -111,7 +111,7 @@ static VALUE sockets_stand_by(VALUE self, VALUE rank)
         rb_raise(rb_eArgError, "the rank of a reserve must be at least 1, but is 0");
     if (sockets->listeners || sockets->balance.slot)
         rb_raise(rb_eArgError, "stand_by must be called before listen and join");
-    heddle_reserve_begin(sockets, number);
+    heddle_reserve_enable(sockets, number);
     return self;
 }
 

@@ -19,13 +19,13 @@ COUNTER(running, sockets->running)
 COUNTER(busy, sockets->runners.serving_count)
 
 /* Items that wait to be served. */
-COUNTER(waiting, heddle_rounds_count_waiting(sockets) + sockets->reserve.held.count)
+COUNTER(waiting, heddle_rounds_count_waiting(sockets) + sockets->reserve.deferred.count)
 
 /* Of these, items that a reserve does not start, because their label holds up a worker. */
-COUNTER(held, sockets->reserve.held.count)
+COUNTER(reserve_deferred, sockets->reserve.deferred.count)
 
 /* How often a reserve has started to serve. */
-COUNTER(steps_in, sockets->reserve.steps_in)
+COUNTER(reserve_activations, sockets->reserve.activations)
 
 /* Work items rejected because the queue was full. */
 COUNTER(rejected_full, sockets->admission.rejected_full)
@@ -60,16 +60,16 @@ COUNTER(idle, sockets->connections - sockets->running - count_transit(sockets))
 COUNTER(accepted, sockets->accepted)
 
 /* Connections handed off to another process while the loop was held up, or had too much to do. */
-COUNTER(handed_off, atomic_load(&sockets->handoff.given))
+COUNTER(handed_off, atomic_load(&sockets->handoff.sent_count))
 
 /* Connections that another process has handed off to this one. */
-COUNTER(handoffs_received, sockets->taken_over)
+COUNTER(handoffs_received, sockets->handoffs_received)
 
 /*
  * Connections whose peer left, or took nothing for too long, while the response was still being sent and the block had
  * returned.
  */
-COUNTER(left_early, sockets->left_early)
+COUNTER(clients_gone, sockets->clients_gone)
 
 /* TLS handshakes that succeeded. */
 COUNTER(handshakes, sockets->handshakes)
@@ -83,8 +83,8 @@ void Init_heddle_sockets_statistics(VALUE sockets_class)
     rb_define_method(sockets_class, "running", sockets_running, 0);
     rb_define_method(sockets_class, "busy", sockets_busy, 0);
     rb_define_method(sockets_class, "waiting", sockets_waiting, 0);
-    rb_define_method(sockets_class, "held", sockets_held, 0);
-    rb_define_method(sockets_class, "steps_in", sockets_steps_in, 0);
+    rb_define_method(sockets_class, "reserve_deferred", sockets_reserve_deferred, 0);
+    rb_define_method(sockets_class, "reserve_activations", sockets_reserve_activations, 0);
     rb_define_method(sockets_class, "rejected_full", sockets_rejected_full, 0);
     rb_define_method(sockets_class, "rejected_late", sockets_rejected_late, 0);
     rb_define_method(sockets_class, "transit", sockets_transit, 0);
@@ -92,7 +92,7 @@ void Init_heddle_sockets_statistics(VALUE sockets_class)
     rb_define_method(sockets_class, "accepted", sockets_accepted, 0);
     rb_define_method(sockets_class, "handed_off", sockets_handed_off, 0);
     rb_define_method(sockets_class, "handoffs_received", sockets_handoffs_received, 0);
-    rb_define_method(sockets_class, "left_early", sockets_left_early, 0);
+    rb_define_method(sockets_class, "clients_gone", sockets_clients_gone, 0);
     rb_define_method(sockets_class, "handshakes", sockets_handshakes, 0);
     rb_define_method(sockets_class, "failed_handshakes", sockets_failed_handshakes, 0);
 }

@@ -95,7 +95,7 @@ void heddle_tls_free(heddle_tls *tls)
         *tls->first = tls->next;
     if (tls->next)
         tls->next->previous = tls->previous;
-    free(tls->stuck);
+    free(tls->unsent);
     free(tls);
 }
 
@@ -201,15 +201,15 @@ enum {
 };
 
 /* After EAGAIN the same bytes must be offered again until the library has sent the record that it made of them. */
-static ssize_t keep_stuck_record(heddle_tls *tls, const char *bytes, size_t size)
+static ssize_t save_unsent_record(heddle_tls *tls, const char *bytes, size_t size)
 {
-    if (tls->stuck)
+    if (tls->unsent)
         return -EAGAIN;
-    tls->stuck = malloc(size);
-    if (!tls->stuck)
+    tls->unsent = malloc(size);
+    if (!tls->unsent)
         return -ENOMEM;
-    memcpy(tls->stuck, bytes, size);
-    tls->stuck_size = (int)size;
+    memcpy(tls->unsent, bytes, size);
+    tls->unsent_size = (int)size;
     return -EAGAIN;
 }
 
@@ -219,9 +219,9 @@ static ssize_t handle_write_error(heddle_tls *tls, int result, const char *bytes
     switch (library.get_error(tls->ssl, result)) {
     case ERROR_WANT_READ:
         tls->write_wants_input = true;
-        return keep_stuck_record(tls, bytes, size);
+        return save_unsent_record(tls, bytes, size);
     case ERROR_WANT_WRITE:
-        return keep_stuck_record(tls, bytes, size);
+        return save_unsent_record(tls, bytes, size);
     case ERROR_SYSCALL:
         tls->broken = true;
         return error ? -error : -EPIPE;
@@ -235,20 +235,20 @@ static ssize_t handle_write_error(heddle_tls *tls, int result, const char *bytes
 static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
 {
     tls->write_wants_input = false;
-    if (tls->stuck) {
+    if (tls->unsent) {
         /* A writer that stopped inside a record can't continue the TLS stream with other bytes. */
-        if (size < (size_t)tls->stuck_size || memcmp(bytes, tls->stuck, (size_t)tls->stuck_size) != 0)
+        if (size < (size_t)tls->unsent_size || memcmp(bytes, tls->unsent, (size_t)tls->unsent_size) != 0)
             return -EPROTO;
-        bytes = tls->stuck;
-        size = (size_t)tls->stuck_size;
+        bytes = tls->unsent;
+        size = (size_t)tls->unsent_size;
     }
     errno = 0;
     library.clear_error();
     int result = library.write(tls->ssl, bytes, (int)size);
     if (result <= 0)
         return handle_write_error(tls, result, bytes, size);
-    free(tls->stuck);
-    tls->stuck = NULL;
+    free(tls->unsent);
+    tls->unsent = NULL;
     tls->written += (uint64_t)result;
     return result;
 }
@@ -321,9 +321,9 @@ static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces,
 void heddle_tls_send_close_notify(heddle_transport *transport)
 {
     heddle_tls *tls = transport->tls;
-    if (!tls->ssl || tls->broken || tls->stuck || tls->said_goodbye)
+    if (!tls->ssl || tls->broken || tls->unsent || tls->close_notify_sent)
         return;
-    tls->said_goodbye = true;
+    tls->close_notify_sent = true;
     library.clear_error();
     if (library.shutdown(tls->ssl) < 0)
         library.clear_error(); /* there was no room for close_notify: a peer that reads nothing does not need it */

@@ -18,11 +18,11 @@ struct heddle_tls {
     const char *version; /* such as "TLSv1.3"; the library's own constant */
     bool asks;      /* the client was asked for a certificate */
     bool broken;    /* the library must not be called any more */
-    bool said_goodbye;
+    bool close_notify_sent;
     /* a handshake message within the data: reading waits for room, or writing for input */
     bool read_wants_room, write_wants_input;
-    char *stuck;    /* the bytes of a record that the kernel has not taken completely: SSL_write needs them again */
-    int stuck_size;
+    char *unsent;    /* the bytes of a record that the kernel has not taken completely: SSL_write needs them again */
+    int unsent_size;
     uint64_t written; /* bytes of the application in complete records, also of a send that failed after some */
     heddle_tls *next, *previous; /* in the list of records that hold objects */
     heddle_tls **first;

@@ -23,11 +23,11 @@ bool heddle_work_share(heddle_sockets *sockets, heddle_work *work, int64_t now)
         return false;
     if (!is_enabled(sockets) || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
         !heddle_scoreboard_has_sleeper(sockets->balance.scoreboard, sockets->balance.slot) ||
-        heddle_balance_holds_up(sockets, work))
+        heddle_balance_blocks_a_worker(sockets, work))
         return false;
     if (!heddle_connection_acquire(connection) || heddle_connection_share(connection, handoff->socket) != 0)
         return false;
     handoff->shared_at = now;
-    atomic_fetch_add_explicit(&handoff->given, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&handoff->sent_count, 1, memory_order_relaxed);
     return true;
 }

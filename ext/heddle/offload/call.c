@@ -331,7 +331,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         if (state) {
             out.state = state;
             self->uninterruptible = true;
-            out.cancelled = kind != HEDDLE_CALL_GOES_ON;
+            out.cancelled = kind != HEDDLE_CALL_CONTINUES;
         } else if (!self->ended && !out.cancelled && is_queued(self) && heddle_threads_check_overdue(&self->job)) {
             start_needed_thread();
         }
@@ -353,7 +353,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         return false;
     heddle_loop_open(loop);
     VALUE fiber = rb_fiber_current();
-    if (kind == HEDDLE_CALL_RETURNS && heddle_offload_postpone_errors(loop)) {
+    if (kind == HEDDLE_CALL_IS_SKIPPED && heddle_offload_postpone_errors(loop)) {
         /* As in Ruby: neither run nor raised. The caller takes interrupts next, by rb_thread_check_ints. */
         job->result = NULL;
         errno = 0;
@@ -368,7 +368,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     self.job.notify = post_completion;
     self.job.computes = !job->prompt && heddle_function_computes(function);
     self.job.brief = function->offloaded && function->pace < HEDDLE_SPIN_NS / 2;
-    self.uninterruptible = kind == HEDDLE_CALL_GOES_ON;
+    self.uninterruptible = kind == HEDDLE_CALL_CONTINUES;
     self.job.take_errors = function->carries_errors ? heddle_openssl_errors_taker() : NULL;
 
     self.descriptor = (heddle_descriptor_call){.fd = job->fd, .notify = post_closing};

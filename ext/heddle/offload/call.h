@@ -15,14 +15,14 @@ typedef enum {
      * … and is raised at the caller's next check for interrupts or at the fiber's next wait: the caller expects its
      * call to return
      */
-    HEDDLE_CALL_RETURNS,
-    HEDDLE_CALL_GOES_ON,    /* an exception waits for the end of the call, and is raised at the next wait after it */
+    HEDDLE_CALL_IS_SKIPPED,
+    HEDDLE_CALL_CONTINUES,    /* an exception waits for the end of the call, and is raised at the next wait after it */
 } heddle_call_kind;
 
 /*
  * Runs the job's function on an offload thread. True: job->result and errno are the call's. False: the function was not
  * run, because it has to run in place, or there is no thread for it. An exception that was pending before the call is
- * raised; with HEDDLE_CALL_RETURNS the function is not run instead, and its result is NULL.
+ * raised; with HEDDLE_CALL_IS_SKIPPED the function is not run instead, and its result is NULL.
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 

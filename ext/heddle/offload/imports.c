@@ -92,7 +92,7 @@ static void *run_timed(void *data)
 }
 
 /* A call in place that takes longer than this (ns) is named in the report of the stall that it causes. */
-static const int64_t HELD_UP_NS = 20 * 1000 * 1000;
+static const int64_t BLOCKING_NS = 20 * 1000 * 1000;
 
 static void note_run(heddle_function *known, const timed_call *call)
 {
@@ -100,7 +100,7 @@ static void note_run(heddle_function *known, const timed_call *call)
     int64_t wall = call->ended - call->began;
     if (call->ended)
         heddle_function_ran(known, false, wall, -1);
-    if (call->ended && known->in_place && wall > HELD_UP_NS)
+    if (call->ended && known->in_place && wall > BLOCKING_NS)
         heddle_function_report_stall(known, wall);
     errno = saved;
 }
@@ -191,7 +191,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
             .core = is_ruby_function(known),
             .prompt = by_ruby,
         };
-        heddle_call_kind kind = flags & RB_NOGVL_INTR_FAIL ? HEDDLE_CALL_RETURNS : HEDDLE_CALL_ENDS_EARLY;
+        heddle_call_kind kind = flags & RB_NOGVL_INTR_FAIL ? HEDDLE_CALL_IS_SKIPPED : HEDDLE_CALL_ENDS_EARLY;
         if (heddle_offload_run(loop, &job, known, kind))
             return job.result;
     }

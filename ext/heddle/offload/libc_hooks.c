@@ -43,7 +43,7 @@ static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_
     int saved = errno;
     heddle_job job = {.function = function, .data = call};
     heddle_function *record = heddle_function_record((void *)function);
-    if (!heddle_offload_run(loop, &job, record, HEDDLE_CALL_GOES_ON)) {
+    if (!heddle_offload_run(loop, &job, record, HEDDLE_CALL_CONTINUES)) {
         errno = saved;
         function(call);
     } else if (call->result != -1) {

@@ -299,7 +299,7 @@ static VALUE describe_function(const heddle_function *function)
 }
 
 /* The functions that have stalled a loop in place and were not reported yet, each with its seconds. */
-static VALUE offload_take_held_up(VALUE self)
+static VALUE offload_take_blocking(VALUE self)
 {
     VALUE list = rb_ary_new();
     int64_t wall = 0;
@@ -358,7 +358,7 @@ void Init_heddle_offload(VALUE heddle)
     rb_define_private_method(class, "allow_libraries", offload_allow, 1);
     rb_define_private_method(class, "know_good_libraries", offload_know_good, 1);
     rb_define_private_method(class, "library_count", offload_library_count, 0);
-    rb_define_private_method(class, "take_held_up", offload_take_held_up, 0);
+    rb_define_private_method(class, "take_blocking", offload_take_blocking, 0);
     rb_define_private_method(class, "limit_threads", offload_limit_threads, 1);
     rb_define_private_method(class, "probe", offload_probe, 0);
     rb_define_private_method(class, "hook_libc", offload_hook_libc, 1);

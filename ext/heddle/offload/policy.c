@@ -230,15 +230,15 @@ void heddle_function_report_stall(heddle_function *function, int64_t wall)
 {
     if (function->reported)
         return;
-    if (wall > function->held_up)
-        function->held_up = wall;
+    if (wall > function->blocked_for)
+        function->blocked_for = wall;
     unreported = function;
 }
 
-const heddle_function *heddle_policy_take_unreported(int64_t *held_up)
+const heddle_function *heddle_policy_take_unreported(int64_t *blocked_for)
 {
     for (size_t i = 0; !unreported && i < count; i++) {
-        if (all[i]->held_up && !all[i]->reported)
+        if (all[i]->blocked_for && !all[i]->reported)
             unreported = all[i];
     }
     heddle_function *function = unreported;
@@ -246,7 +246,7 @@ const heddle_function *heddle_policy_take_unreported(int64_t *held_up)
     if (!function || function->reported)
         return NULL;
     function->reported = true;
-    *held_up = function->held_up;
+    *blocked_for = function->blocked_for;
     return function;
 }
 

@@ -43,7 +43,7 @@ typedef struct {
      */
     bool in_place;
     bool carries_errors; /* its library leaves errors in OpenSSL's queue, which belongs to the thread */
-    int64_t held_up;     /* the longest time for which it has blocked the loop in place, if not reported yet; ns */
+    int64_t blocked_for;     /* the longest time for which it has blocked the loop in place, if not reported yet; ns */
     bool reported;           /* that was reported once */
     bool quick;   /* its library's functions only compute, so they run in place while they are quick */
 } heddle_function;
@@ -80,7 +80,7 @@ const char *heddle_policy_class_name(heddle_library_class class);
 /* Records that the function blocked the loop in place for so long (ns), for the report. */
 void heddle_function_report_stall(heddle_function *function, int64_t wall);
 /* A function that has blocked the loop in place, and was not reported yet; or NULL. */
-const heddle_function *heddle_policy_take_unreported(int64_t *held_up);
+const heddle_function *heddle_policy_take_unreported(int64_t *blocked_for);
 
 /* Is the library with the path not to be offloaded? */
 bool heddle_policy_denied(const char *path);

@@ -232,7 +232,7 @@ static void recheck_computing(void)
  * Has the first job of this queue been queued for three times HEDDLE_OVERDUE_NS, and was no thread asked for an overdue
  * job in that time? Then its loop is stuck and never asks: a later job of the queue asks in its place.
  */
-static bool is_neglected(const heddle_job_queue *queue)
+static bool is_overdue(const heddle_job_queue *queue)
 {
     int64_t before = heddle_clock_now() - 3 * HEDDLE_OVERDUE_NS;
     return queue->head->queued_at < before && grown_at < before;
@@ -243,7 +243,7 @@ bool heddle_threads_check_overdue(heddle_job *job)
     bool needs_thread = false;
     pthread_mutex_lock(&heddle_threads_lock);
     if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED &&
-        (find_queue(job)->head == job || is_neglected(find_queue(job)))) {
+        (find_queue(job)->head == job || is_overdue(find_queue(job)))) {
         if (job->computes)
             recheck_computing();
         pthread_cond_signal(&job_available);

@@ -10,11 +10,11 @@
 
 typedef struct {
     VALUE thread, exception; /* marked by both sides while one of them waits, and not needed afterwards */
-    bool given_up, begun, done;
+    bool abandoned, started, done;
     int holders; /* with the GVL */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool over; /* with the mutex */
+    bool finished; /* with the mutex */
 } delivery;
 
 static void release_delivery(delivery *self)
@@ -30,7 +30,7 @@ static void end_wait(void *data)
 {
     delivery *self = data;
     pthread_mutex_lock(&self->mutex);
-    self->over = true;
+    self->finished = true;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->mutex);
 }
@@ -39,7 +39,7 @@ static void *wait_without_gvl(void *data)
 {
     delivery *self = data;
     pthread_mutex_lock(&self->mutex);
-    while (!self->over)
+    while (!self->finished)
         pthread_cond_wait(&self->changed, &self->mutex);
     pthread_mutex_unlock(&self->mutex);
     return NULL;
@@ -48,7 +48,7 @@ static void *wait_without_gvl(void *data)
 static VALUE raise_in_thread(VALUE data)
 {
     delivery *self = (delivery *)data;
-    self->begun = true;
+    self->started = true;
     return rb_funcall(self->thread, rb_intern("raise"), 1, self->exception);
 }
 
@@ -56,9 +56,9 @@ static VALUE deliver_exception(void *data)
 {
     delivery *self = data;
     int state = 0;
-    if (!self->given_up)
+    if (!self->abandoned)
         rb_protect(raise_in_thread, (VALUE)self, &state);
-    self->done = self->begun && !state;
+    self->done = self->started && !state;
     rb_set_errinfo(Qnil);
     end_wait(self);
     release_delivery(self);
@@ -88,8 +88,8 @@ bool heddle_exception_deliver(VALUE exception)
     }
     /* INTR_FAIL: raises nothing here. With an interrupt pending it does not even wait; that interrupt comes first. */
     rb_nogvl(wait_without_gvl, self, end_wait, self, RB_NOGVL_INTR_FAIL);
-    bool given = self->done || self->begun;
-    self->given_up = !given;
+    bool given = self->done || self->started;
+    self->abandoned = !given;
     release_delivery(self);
     RB_GC_GUARD(exception);
     return given;

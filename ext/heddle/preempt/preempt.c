@@ -120,7 +120,7 @@ typedef struct {
     VALUE fiber;
     heddle_park park;
     bool parked;
-    heddle_timeout *struck;
+    heddle_timeout *due_timeout;
     VALUE exception;
     VALUE kept; /* an exception that was delivered earlier and delayed by a mask; or Qundef */
 } preemption;
@@ -140,7 +140,7 @@ static VALUE yield_to_others(VALUE data)
 static VALUE raise_timeout(VALUE data)
 {
     preemption *self = (preemption *)data;
-    self->exception = heddle_timeout_exception(self->struck);
+    self->exception = heddle_timeout_exception(self->due_timeout);
     return Qnil;
 }
 
@@ -161,15 +161,15 @@ static void take_error(preemption *self)
 static void find_timeout(preemption *self)
 {
     int state = 0;
-    self->struck = heddle_fiber_timeout_due(self->owner, self->fiber);
-    if (!self->struck)
+    self->due_timeout = heddle_fiber_timeout_due(self->owner, self->fiber);
+    if (!self->due_timeout)
         return;
     rb_protect(raise_timeout, (VALUE)self, &state);
     if (state) {
-        self->struck = NULL;
+        self->due_timeout = NULL;
         take_error(self);
     } else {
-        self->struck->raised = self->exception;
+        self->due_timeout->raised = self->exception;
     }
 }
 
@@ -249,7 +249,7 @@ static int consider_preempting(heddle_loop *loop)
         return HEDDLE_LOOK_SOON;
     if (!has_other_work(loop))
         return HEDDLE_LOOK_AFRESH;
-    if (heddle_callbacks_inspect(loop, HEDDLE_KEPT_WHOLE, NULL) != HEDDLE_FRAMES_CLEAR)
+    if (heddle_callbacks_inspect(loop, HEDDLE_CODE_UNSWITCHABLE, NULL) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
     /*
      * An exception that a mask delays belongs to the fiber: left with the thread, it would be raised in the first fiber

@@ -150,7 +150,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
     rb_check_arity(argc, 1, 2);
     heddle_loop *loop = heddle_loop_get(self);
     int64_t timeout = block_duration(argc == 2 ? argv[1] : Qnil);
-    if (heddle_early_unblock_take(loop, argv[0]))
+    if (heddle_early_unblock_consume(loop, argv[0]))
         return Qtrue;
     if (timeout == 0) {
         park_for(loop, 0, true);
@@ -197,7 +197,7 @@ static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
         park->unblocked = true;
         heddle_park_wake(park);
     } else {
-        heddle_early_unblock_keep(loop, fiber, blocker);
+        heddle_early_unblock_record(loop, fiber, blocker);
     }
     return Qnil;
 }
@@ -245,7 +245,7 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
     rb_check_arity(argc, 0, 1);
     heddle_loop *loop = heddle_loop_get(self);
     int64_t timeout = heddle_parse_duration(argc == 1 ? argv[0] : Qnil);
-    if (!heddle_early_unblock_take_asleep(loop) && !sleep_without_switch(loop, timeout))
+    if (!heddle_early_unblock_consume_asleep(loop) && !sleep_without_switch(loop, timeout))
         park_for(loop, timeout, true);
     return Qtrue;
 }

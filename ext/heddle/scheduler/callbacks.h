@@ -7,7 +7,7 @@
 #include "scheduler/native_frames.h"
 
 /* No fiber is preempted while code of these kinds is on its stack. */
-enum { HEDDLE_KEPT_WHOLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
+enum { HEDDLE_CODE_UNSWITCHABLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
 
 /* As heddle_native_frames_inspect, for the calling fiber of this loop and for the fibers that have resumed it. */
 heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds, heddle_native_frame *found);

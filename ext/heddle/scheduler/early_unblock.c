@@ -15,7 +15,7 @@ static int drop_ended(VALUE fiber, VALUE blocker, VALUE data)
     return RTEST(rb_fiber_alive_p(fiber)) ? ST_CONTINUE : ST_DELETE;
 }
 
-void heddle_early_unblock_keep(heddle_loop *loop, VALUE fiber, VALUE blocker)
+void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
 {
     if (!rb_obj_is_fiber(fiber))
         return;
@@ -26,14 +26,14 @@ void heddle_early_unblock_keep(heddle_loop *loop, VALUE fiber, VALUE blocker)
     rb_hash_aset(loop->early_unblocks, fiber, blocker);
 }
 
-static bool is_kept(const heddle_loop *loop)
+static bool has_early_unblocks(const heddle_loop *loop)
 {
     return loop->early_unblocks && RHASH_SIZE(loop->early_unblocks);
 }
 
-bool heddle_early_unblock_take(heddle_loop *loop, VALUE blocker)
+bool heddle_early_unblock_consume(heddle_loop *loop, VALUE blocker)
 {
-    if (!is_kept(loop))
+    if (!has_early_unblocks(loop))
         return false;
     VALUE fiber = rb_fiber_current();
     if (rb_hash_lookup2(loop->early_unblocks, fiber, Qundef) != blocker)
@@ -54,9 +54,9 @@ static bool called_by_kernel_sleep(void)
     return false;
 }
 
-bool heddle_early_unblock_take_asleep(heddle_loop *loop)
+bool heddle_early_unblock_consume_asleep(heddle_loop *loop)
 {
-    if (!is_kept(loop) || rb_hash_delete(loop->early_unblocks, rb_fiber_current()) == Qnil)
+    if (!has_early_unblocks(loop) || rb_hash_delete(loop->early_unblocks, rb_fiber_current()) == Qnil)
         return false;
     return !called_by_kernel_sleep();
 }

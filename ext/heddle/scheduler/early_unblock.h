@@ -12,13 +12,13 @@
  */
 
 /* With the GVL, from any thread. */
-void heddle_early_unblock_keep(heddle_loop *loop, VALUE fiber, VALUE blocker);
+void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker);
 /* True, once: the calling fiber was unblocked for this blocker before it parked. */
-bool heddle_early_unblock_take(heddle_loop *loop, VALUE blocker);
+bool heddle_early_unblock_consume(heddle_loop *loop, VALUE blocker);
 /*
  * The same for kernel_sleep, which gets no blocker. Mutex#sleep (and with it ConditionVariable#wait) may end early, as
  * Ruby documents. Kernel#sleep may not: Ruby lists its fiber nowhere, so a kept wake-up is stale.
  */
-bool heddle_early_unblock_take_asleep(heddle_loop *loop);
+bool heddle_early_unblock_consume_asleep(heddle_loop *loop);
 
 #endif

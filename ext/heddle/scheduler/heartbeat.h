@@ -15,13 +15,13 @@ typedef struct heddle_heartbeat heddle_heartbeat;
 
 /* The activity of a loop's thread when it was sampled. */
 typedef enum {
-    HEDDLE_DOING_NATIVE_FREE, /* in native code that has released the GVL */
-    HEDDLE_DOING_NATIVE_HELD, /* in native code that holds it */
-    HEDDLE_DOING_RUBY,
-    HEDDLE_DOING_NOTHING, /* it waits for the GVL, which another thread holds */
-    HEDDLE_DOING_COLLECTING, /* in a garbage collection, which holds the GVL */
-    HEDDLE_DOINGS,
-} heddle_doing;
+    HEDDLE_ACTIVITY_NATIVE_NO_GVL, /* in native code that has released the GVL */
+    HEDDLE_ACTIVITY_NATIVE_GVL, /* in native code that holds it */
+    HEDDLE_ACTIVITY_RUBY,
+    HEDDLE_ACTIVITY_NONE, /* it waits for the GVL, which another thread holds */
+    HEDDLE_ACTIVITY_COLLECTING, /* in a garbage collection, which holds the GVL */
+    HEDDLE_ACTIVITIES,
+} heddle_activity;
 
 /* The watch thread's verdict on the current heartbeat. */
 enum {
@@ -79,15 +79,15 @@ struct heddle_heartbeat {
     int64_t late_since, late_at;
     /* ns of the lateness that the machine took (lost_time.h); the watch thread keeps adding */
     _Atomic int64_t late_lost;
-    _Atomic uint32_t found[HEDDLE_DOINGS]; /* samples of each kind; the watch thread keeps counting */
+    _Atomic uint32_t found[HEDDLE_ACTIVITIES]; /* samples of each kind; the watch thread keeps counting */
 
     /* Used by the watch thread alone. */
     uint64_t seen;
     int64_t since, moved;
-    bool held_up;
+    bool stuck;
     int64_t lost;                             /* ns since `since` that the machine took */
     /* when `lost` was last updated, and the CPU time and queue time read then */
-    int64_t looked, cpu_seen, queued_seen;
+    int64_t sampled_at, cpu_seen, queued_seen;
     bool progressed;                          /* the thread had used a core since the sample before */
 
     /* The clocks of the loop's thread, where the system has them; set before `thread`. */

@@ -50,7 +50,7 @@ enum {
      * After a try in vain the next fifteen waits skip that; these bits count how many of them are left.
      */
     HEDDLE_IO_UNLUCKY = 0xf0,
-    HEDDLE_IO_UNLUCKY_ONE = 0x10,
+    HEDDLE_IO_MISS = 0x10,
 };
 uint8_t heddle_io_get_note(const heddle_loop *loop, int fd);
 void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMemoryError */

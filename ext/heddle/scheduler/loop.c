@@ -116,7 +116,7 @@ static void forget_parent(heddle_loop *loop)
     loop->starter = 0;
     loop->parks = NULL;
     loop->park_count = 0;
-    loop->resting = 0;
+    loop->idle = 0;
     loop->implicit.park = NULL;
     loop->ready.head = loop->ready.tail = loop->preempted.head = loop->preempted.tail = 0;
     for (size_t i = 0; own && i < loop->timers.count; i++)
@@ -267,7 +267,7 @@ void heddle_loop_release(heddle_loop *loop)
     loop->io.size = 0;
     loop->parks = NULL;
     loop->park_count = 0;
-    loop->resting = 0;
+    loop->idle = 0;
     loop->starter = 0;
 }
 

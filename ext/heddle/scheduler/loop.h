@@ -43,7 +43,7 @@ struct heddle_park {
     bool woken;     /* the wait was ended */
     bool timed_out; /* … by its deadline */
     bool switched_away;      /* the fiber has switched away and not come back */
-    bool resting;   /* the fiber is idle: it does not keep the loop running */
+    bool idle;   /* the fiber is idle: it does not keep the loop running */
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
     bool unblocked; /* … and has ended: this fiber alone was woken for that unlock or push */
     VALUE switched_to; /* see heddle_park_note_target */
@@ -218,7 +218,7 @@ struct heddle_loop {
     heddle_fiber implicit;         /* the implicit task: owns the waits of fibers that no scheduled fiber has resumed */
     heddle_park *parks;
     size_t park_count;
-    size_t resting; /* how many parks, and so fibers, don't keep the loop running */
+    size_t idle; /* how many parks, and so fibers, don't keep the loop running */
     heddle_attachment *attachments;
     VALUE early_unblocks; /* 0 until needed; see early_unblock.h */
     VALUE waiting_method; /* the method that called io_read last only to try, and waits on its own: a frame of

@@ -97,19 +97,19 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
     owner->park = park;
 }
 
-static void end_rest(heddle_park *park)
+static void clear_idle(heddle_park *park)
 {
-    if (park->resting)
-        park->loop->resting--;
-    park->resting = false;
+    if (park->idle)
+        park->loop->idle--;
+    park->idle = false;
 }
 
 void heddle_park_mark_idle(heddle_park *park)
 {
-    if (park->resting || park->woken)
+    if (park->idle || park->woken)
         return;
-    park->resting = true;
-    park->loop->resting++;
+    park->idle = true;
+    park->loop->idle++;
 }
 
 void heddle_fiber_reserve_queue_park(heddle_fiber *fiber)
@@ -154,7 +154,7 @@ void heddle_park_leave(heddle_park *park)
     bool is_queue_park = park == &park->owner->queue_park;
     if (park->switched_away)
         heddle_park_finish_switch(park);
-    end_rest(park);
+    clear_idle(park);
     invalidate_slot(park);
     heddle_timer_heap_remove(&loop->timers, &park->timer);
     if (is_queue_park)
@@ -192,7 +192,7 @@ void heddle_park_set_deadline(heddle_park *park, int64_t deadline)
 void heddle_park_wake(heddle_park *park)
 {
     park->woken = true;
-    end_rest(park);
+    clear_idle(park);
     if (!park->queued)
         enqueue_park(park, &park->loop->ready);
 }
@@ -200,7 +200,7 @@ void heddle_park_wake(heddle_park *park)
 void heddle_park_wake_preempted(heddle_park *park)
 {
     park->woken = true;
-    end_rest(park);
+    clear_idle(park);
     if (!park->queued)
         enqueue_park(park, &park->loop->preempted);
 }
@@ -307,7 +307,7 @@ static void switch_away(heddle_park *park)
     }
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
-    if (!park->resting) /* an idle fiber waits between two jobs: nothing has called it back */
+    if (!park->idle) /* an idle fiber waits between two jobs: nothing has called it back */
         heddle_loop_note_switch(loop);
     park->switched_away = true;
     if (next) {

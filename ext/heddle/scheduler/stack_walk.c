@@ -170,7 +170,7 @@ typedef struct {
     uintptr_t pc; /* 0: nothing */
     const heddle_library *library;
     uintptr_t function;
-    bool passed_over; /* no unwind table covers it */
+    bool uncovered; /* no unwind table covers it */
     bool usable;
     heddle_frame_rules rules;
 } known_code;
@@ -187,9 +187,9 @@ static const known_code *find_rule(uintptr_t pc)
         return one;
     one->pc = pc;
     one->library = heddle_code_map_find(pc - 1);
-    one->passed_over = !one->library || !heddle_unwind_find_entry(one->library, pc - 1, &entry);
-    one->function = one->passed_over ? pc : entry.start;
-    one->usable = !one->passed_over && heddle_unwind_find_rules(&entry, pc - 1, &one->rules);
+    one->uncovered = !one->library || !heddle_unwind_find_entry(one->library, pc - 1, &entry);
+    one->function = one->uncovered ? pc : entry.start;
+    one->usable = !one->uncovered && heddle_unwind_find_rules(&entry, pc - 1, &one->rules);
     return one;
 }
 
@@ -210,7 +210,7 @@ static heddle_walk_end walk_frames(machine *self, heddle_frame_visitor *visit, v
         const known_code *code = find_rule(self->pc);
         if (code->library && !visit(&(heddle_stack_frame){.function = code->function, .library = code->library}, data))
             return HEDDLE_WALK_STOPPED;
-        if (code->passed_over ? !skip_frame(self) : !code->usable || !leave_frame(self, &code->rules))
+        if (code->uncovered ? !skip_frame(self) : !code->usable || !leave_frame(self, &code->rules))
             return HEDDLE_WALK_LOST;
     }
     return HEDDLE_WALK_LOST;

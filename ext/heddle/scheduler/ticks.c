@@ -313,7 +313,7 @@ static int64_t find_wait_time(heddle_loop *loop)
 
 bool heddle_loop_has_live_fiber(const heddle_loop *loop)
 {
-    return loop->fiber_count > loop->resting + loop->run.runs_in_fiber || loop->park_count > loop->resting;
+    return loop->fiber_count > loop->idle + loop->run.runs_in_fiber || loop->park_count > loop->idle;
 }
 
 /* Is no other thread able to wake a fiber? Idle offload threads don't count. */

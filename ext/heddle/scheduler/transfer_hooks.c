@@ -193,7 +193,7 @@ static ssize_t try_after_a_tick(io_transfer *transfer)
 {
     ssize_t result = -EAGAIN;
     if (transfer->note & HEDDLE_IO_UNLUCKY) {
-        transfer->note -= HEDDLE_IO_UNLUCKY_ONE;
+        transfer->note -= HEDDLE_IO_MISS;
         return result;
     }
     for (int ticks = 0; ticks < TICKS_BEFORE_WAITING && result == -EAGAIN; ticks++) {

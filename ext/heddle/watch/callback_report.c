@@ -49,7 +49,7 @@ typedef struct {
 static bool visit_frame(const heddle_stack_frame *frame, void *data)
 {
     callback *self = data;
-    if (frame->library->kind & HEDDLE_KEPT_WHOLE) {
+    if (frame->library->kind & HEDDLE_CODE_UNSWITCHABLE) {
         self->library = frame->library;
         self->function = frame->function;
         return false;
@@ -68,7 +68,7 @@ static bool find_callback(callback *found)
     VALUE *end = NULL;
     size_t length = ruby_stack_length(&end);
     uintptr_t base = (uintptr_t)(end + length);
-    if (heddle_native_frames_inspect(HEDDLE_KEPT_WHOLE, base, NULL) != HEDDLE_FRAMES_NATIVE)
+    if (heddle_native_frames_inspect(HEDDLE_CODE_UNSWITCHABLE, base, NULL) != HEDDLE_FRAMES_NATIVE)
         return false;
     *found = (callback){0};
     return heddle_stack_walk(base, visit_frame, found) == HEDDLE_WALK_STOPPED && found->runs > 0;

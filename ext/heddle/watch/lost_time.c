@@ -96,7 +96,7 @@ bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat)
 void heddle_lost_time_begin(heddle_heartbeat *heartbeat, int64_t now)
 {
     heartbeat->lost = 0;
-    heartbeat->looked = now;
+    heartbeat->sampled_at = now;
     heartbeat->cpu_seen = read_cpu(heartbeat);
     heartbeat->queued_seen = read_queued(heartbeat);
 }
@@ -107,10 +107,10 @@ int64_t heddle_lost_time_add(heddle_heartbeat *heartbeat, int64_t now, int64_t l
     int64_t absent = queued - heartbeat->queued_seen;
     if (late >= HEDDLE_LOST_TOLERANCE && late > absent)
         absent = late;
-    int64_t idle = now - heartbeat->looked - (cpu - heartbeat->cpu_seen);
+    int64_t idle = now - heartbeat->sampled_at - (cpu - heartbeat->cpu_seen);
     absent = absent < idle ? absent : idle;
     heartbeat->lost += absent > 0 ? absent : 0;
-    heartbeat->looked = now;
+    heartbeat->sampled_at = now;
     heartbeat->progressed = cpu != heartbeat->cpu_seen;
     heartbeat->cpu_seen = cpu;
     heartbeat->queued_seen = queued;

@@ -14,7 +14,7 @@ enum {
 
 typedef struct {
     int64_t began, length; /* CLOCK_MONOTONIC, ns */
-    heddle_doing doing;
+    heddle_activity activity;
     uintptr_t loop; /* the loop's address, used only as a number */
     char request[HEDDLE_HEARTBEAT_REQUEST];
     char place[HEDDLE_HEARTBEAT_PLACE];
@@ -128,10 +128,10 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
             continue;
         if (heartbeat->sighted == HEDDLE_GLIMPSED && heartbeat != own)
             continue; /* a thread with the GVL would see the same place as before, and sampling blocks the loop, too */
-        heddle_doing doing = heddle_watch_gvl(atomic_load(&heartbeat->gvl));
-        if (heartbeat == own || doing == HEDDLE_DOING_NATIVE_FREE)
+        heddle_activity activity = heddle_watch_gvl(atomic_load(&heartbeat->gvl));
+        if (heartbeat == own || activity == HEDDLE_ACTIVITY_NATIVE_NO_GVL)
             record_sighting(heartbeat, (VALUE)whose, heartbeat == own);
-        else if (doing == HEDDLE_DOING_NOTHING)
+        else if (activity == HEDDLE_ACTIVITY_NONE)
             record_sighting(heartbeat, thread, false); /* the late loop waits for the GVL, which this thread holds */
     }
 }
@@ -155,16 +155,16 @@ void heddle_stalls_prolong_callback(heddle_loop *loop)
 
 /* -- when it is over --------------------------------------------------------------------------------------------- */
 
-static heddle_doing find_most_frequent(const heddle_heartbeat *heartbeat)
+static heddle_activity find_most_frequent(const heddle_heartbeat *heartbeat)
 {
-    uint32_t found[HEDDLE_DOINGS], unanswered = atomic_load_explicit(&heartbeat->unanswered, memory_order_relaxed);
-    for (int doing = 0; doing < HEDDLE_DOINGS; doing++)
-        found[doing] = atomic_load_explicit(&heartbeat->found[doing], memory_order_relaxed);
-    found[unanswered > HEDDLE_HEARTBEAT_PATIENCE ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY] += unanswered;
-    heddle_doing most = HEDDLE_DOING_NATIVE_FREE;
-    for (int doing = 1; doing < HEDDLE_DOINGS; doing++) {
-        if (found[doing] > found[most])
-            most = (heddle_doing)doing;
+    uint32_t found[HEDDLE_ACTIVITIES], unanswered = atomic_load_explicit(&heartbeat->unanswered, memory_order_relaxed);
+    for (int activity = 0; activity < HEDDLE_ACTIVITIES; activity++)
+        found[activity] = atomic_load_explicit(&heartbeat->found[activity], memory_order_relaxed);
+    found[unanswered > HEDDLE_HEARTBEAT_PATIENCE ? HEDDLE_ACTIVITY_NATIVE_GVL : HEDDLE_ACTIVITY_RUBY] += unanswered;
+    heddle_activity most = HEDDLE_ACTIVITY_NATIVE_NO_GVL;
+    for (int activity = 1; activity < HEDDLE_ACTIVITIES; activity++) {
+        if (found[activity] > found[most])
+            most = (heddle_activity)activity;
     }
     return most;
 }
@@ -177,15 +177,15 @@ static int64_t measure_lost_time(const heddle_heartbeat *heartbeat, int64_t now)
     return due <= now - HEDDLE_LOST_TOLERANCE ? lost + now - due : lost;
 }
 
-static void note_stall(heddle_loop *loop, bool idle)
+static void record_stall(heddle_loop *loop, bool idle)
 {
     heddle_heartbeat *heartbeat = loop->watch.heartbeat;
     stall *one = &stalls[next_stall++ % KEPT];
-    one->doing = find_most_frequent(heartbeat);
+    one->activity = find_most_frequent(heartbeat);
     one->loop = (uintptr_t)loop;
     one->began = heartbeat->late_since;
     /* The loop has waited for events since: the tick ended just when the watch thread found it late. */
-    bool ended = idle && one->doing != HEDDLE_DOING_NOTHING;
+    bool ended = idle && one->activity != HEDDLE_ACTIVITY_NONE;
     int64_t over = ended ? heartbeat->late_at : heddle_clock_now();
     one->length = over - one->began - measure_lost_time(heartbeat, over);
     if (one->length < 0)
@@ -209,7 +209,7 @@ void heddle_loop_note_late(heddle_loop *loop, bool idle)
 {
     heddle_heartbeat *heartbeat = loop->watch.heartbeat;
     if (!loop->watch.unreported)
-        note_stall(loop, idle);
+        record_stall(loop, idle);
     heartbeat->sighted = HEDDLE_UNSEEN;
     atomic_store(&heartbeat->verdict, HEDDLE_IN_TIME);
 }
@@ -230,11 +230,11 @@ void heddle_stalls_announce(heddle_loop *loop)
 
 /* -- methods of Ruby --------------------------------------------------------------------------------------------- */
 
-static VALUE cause_symbol(heddle_doing doing)
+static VALUE cause_symbol(heddle_activity activity)
 {
     static const char *const names[] = {"native", "native_with_gvl", "ruby", "waiting_for_gvl",
                                          "garbage_collection"};
-    return ID2SYM(rb_intern(names[doing]));
+    return ID2SYM(rb_intern(names[activity]));
 }
 
 /*
@@ -248,7 +248,7 @@ static VALUE stalls_take(VALUE self)
     VALUE list = rb_ary_new();
     for (; noted > 0; noted--) {
         const stall *one = &stalls[(next_stall - noted) % KEPT];
-        rb_ary_push(list, rb_ary_new_from_args(7, cause_symbol(one->doing), DBL2NUM((double)one->began / 1e9),
+        rb_ary_push(list, rb_ary_new_from_args(7, cause_symbol(one->activity), DBL2NUM((double)one->began / 1e9),
                                                DBL2NUM((double)one->length / 1e9), rb_utf8_str_new_cstr(one->request),
                                                rb_utf8_str_new_cstr(one->place), ULL2NUM(one->loop),
                                                rb_utf8_str_new_cstr(one->library)));
@@ -272,7 +272,7 @@ static VALUE loop_number(VALUE self, VALUE scheduler)
  * No stall of its loop is noted: it serves no requests of the application, and is late while the application's loop has
  * the GVL, whose stall that is.
  */
-static VALUE loop_leave_unreported(VALUE self, VALUE scheduler)
+static VALUE loop_exclude_from_reports(VALUE self, VALUE scheduler)
 {
     heddle_loop_of(scheduler)->watch.unreported = true;
     return Qnil;
@@ -293,7 +293,7 @@ void Init_heddle_stalls(VALUE native)
     heddle_hooks.begin_wait_in_place = heddle_stalls_note_callback;
     heddle_hooks.prolong_wait_in_place = heddle_stalls_prolong_callback;
     rb_define_singleton_method(native, "loop_number", loop_number, 1);
-    rb_define_singleton_method(native, "leave_unreported", loop_leave_unreported, 1);
+    rb_define_singleton_method(native, "leave_unreported", loop_exclude_from_reports, 1);
     id_noted = rb_intern("noted");
     id_backtrace_locations = rb_intern("backtrace_locations");
     id_path = rb_intern("path");

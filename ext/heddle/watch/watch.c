@@ -30,7 +30,7 @@ static struct {
 
 /* -- the records ------------------------------------------------------------------------------------------------- */
 
-static heddle_heartbeat *find_spare(void)
+static heddle_heartbeat *find_free_slot(void)
 {
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
         if (!atomic_load(&heartbeat->thread))
@@ -50,7 +50,7 @@ static int start_thread(void);
 heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
 {
     pthread_mutex_lock(&watch.mutex);
-    heddle_heartbeat *heartbeat = find_spare();
+    heddle_heartbeat *heartbeat = find_free_slot();
     if (heartbeat) {
         heartbeat->loop = loop;
         heartbeat->sighted = HEDDLE_UNSEEN;
@@ -88,25 +88,25 @@ void heddle_heartbeat_release(heddle_heartbeat *heartbeat)
  * The loop may be reading the counts of its late heartbeat: it gets these or the new heartbeat's, never a mixture of
  * bytes.
  */
-static void forget_looks(heddle_heartbeat *heartbeat)
+static void clear_samples(heddle_heartbeat *heartbeat)
 {
-    for (int doing = 0; doing < HEDDLE_DOINGS; doing++)
-        atomic_store_explicit(&heartbeat->found[doing], 0, memory_order_relaxed);
+    for (int activity = 0; activity < HEDDLE_ACTIVITIES; activity++)
+        atomic_store_explicit(&heartbeat->found[activity], 0, memory_order_relaxed);
 }
 
-static void count_looks(heddle_heartbeat *heartbeat, heddle_doing doing, uint32_t looks)
+static void count_samples(heddle_heartbeat *heartbeat, heddle_activity activity, uint32_t samples)
 {
-    atomic_fetch_add_explicit(&heartbeat->found[doing], looks, memory_order_relaxed);
+    atomic_fetch_add_explicit(&heartbeat->found[activity], samples, memory_order_relaxed);
 }
 
-static void begin_heartbeat(heddle_heartbeat *heartbeat, uint64_t word, int64_t now)
+static void start_sampling(heddle_heartbeat *heartbeat, uint64_t word, int64_t now)
 {
     heartbeat->seen = word;
     heartbeat->since = heartbeat->moved = now;
     heartbeat->asked = false;
-    heartbeat->held_up = false;
+    heartbeat->stuck = false;
     heartbeat->unanswered = 0;
-    forget_looks(heartbeat);
+    clear_samples(heartbeat);
     heddle_lost_time_begin(heartbeat, now);
 }
 
@@ -114,15 +114,15 @@ static void begin_heartbeat(heddle_heartbeat *heartbeat, uint64_t word, int64_t 
  * A thread that holds the GVL runs Ruby code if it answers a request to take interrupts. It may have to wait for a core
  * first, so only a thread that does not answer for several samples counts as running native code.
  */
-static void note_doing(heddle_heartbeat *heartbeat, uint32_t gvl)
+static void sample_activity(heddle_heartbeat *heartbeat, uint32_t gvl)
 {
-    heddle_doing found = heddle_watch_gvl(gvl);
-    if (found != HEDDLE_DOING_NATIVE_HELD) {
-        count_looks(heartbeat, found, 1);
+    heddle_activity found = heddle_watch_gvl(gvl);
+    if (found != HEDDLE_ACTIVITY_NATIVE_GVL) {
+        count_samples(heartbeat, found, 1);
         return;
     }
     if (watch.settings.collects()) {
-        count_looks(heartbeat, HEDDLE_DOING_COLLECTING, 1);
+        count_samples(heartbeat, HEDDLE_ACTIVITY_COLLECTING, 1);
         return;
     }
     if (!heartbeat->asked)
@@ -131,7 +131,7 @@ static void note_doing(heddle_heartbeat *heartbeat, uint32_t gvl)
     if (atomic_load_explicit(&heartbeat->answers, memory_order_relaxed) == heartbeat->answers_seen)
         return;
     bool native = heartbeat->unanswered > HEDDLE_HEARTBEAT_PATIENCE;
-    count_looks(heartbeat, native ? HEDDLE_DOING_NATIVE_HELD : HEDDLE_DOING_RUBY, heartbeat->unanswered);
+    count_samples(heartbeat, native ? HEDDLE_ACTIVITY_NATIVE_GVL : HEDDLE_ACTIVITY_RUBY, heartbeat->unanswered);
     heartbeat->unanswered = 0;
     heartbeat->asked = false;
 }
@@ -161,7 +161,7 @@ static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
 }
 
 /* Is the loop stuck for so long that rescues run? */
-static bool is_held_up(int64_t age)
+static bool is_stuck(int64_t age)
 {
     return (watch.wants & HEDDLE_WATCH_HANDOFF) && age >= watch.settings.handoff;
 }
@@ -171,12 +171,12 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
 {
     int look = atomic_exchange(&heartbeat->look, HEDDLE_LOOK_LATER);
     if (look == HEDDLE_LOOK_AFRESH && atomic_load(&heartbeat->verdict) == HEDDLE_IN_TIME)
-        begin_heartbeat(heartbeat, heartbeat->seen, now);
-    note_doing(heartbeat, gvl);
+        start_sampling(heartbeat, heartbeat->seen, now);
+    sample_activity(heartbeat, gvl);
     heartbeat->gvl_seen = gvl;
     int64_t age = now - heartbeat->since - heddle_lost_time_add(heartbeat, now, late);
     bool stalls = watch.wants & HEDDLE_WATCH_STALLS;
-    heartbeat->held_up = is_held_up(age);
+    heartbeat->stuck = is_stuck(age);
     if (stalls && age >= watch.settings.threshold)
         judge_heartbeat(heartbeat, now);
     /* Early enough to know what the loop does before it counts as a stall. */
@@ -190,18 +190,18 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
 static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
     if (!(watch.wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF)) ||
-        heddle_watch_gvl(gvl) != HEDDLE_DOING_NOTHING || gvl != heartbeat->gvl_seen) {
+        heddle_watch_gvl(gvl) != HEDDLE_ACTIVITY_NONE || gvl != heartbeat->gvl_seen) {
         heartbeat->gvl_seen = gvl;
         heartbeat->since = now;
-        heartbeat->held_up = false;
-        forget_looks(heartbeat);
+        heartbeat->stuck = false;
+        clear_samples(heartbeat);
         heddle_lost_time_begin(heartbeat, now);
         return CALM;
     }
     heartbeat->moved = now;
-    count_looks(heartbeat, HEDDLE_DOING_NOTHING, 1);
+    count_samples(heartbeat, HEDDLE_ACTIVITY_NONE, 1);
     int64_t age = now - heartbeat->since - heddle_lost_time_add(heartbeat, now, late);
-    heartbeat->held_up = is_held_up(age);
+    heartbeat->stuck = is_stuck(age);
     if (!(watch.wants & HEDDLE_WATCH_STALLS) || age < watch.settings.threshold)
         return ALERT;
     judge_heartbeat(heartbeat, now);
@@ -216,7 +216,7 @@ static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64
     uint64_t word = atomic_load(&heartbeat->word);
     uint32_t gvl = atomic_load(&heartbeat->gvl);
     if (word != heartbeat->seen) {
-        begin_heartbeat(heartbeat, word, now);
+        start_sampling(heartbeat, word, now);
         heartbeat->gvl_seen = gvl;
         return CALM;
     }
@@ -226,24 +226,24 @@ static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64
 /* -- looking after a loop's work ----------------------------------------------------------------------------------- */
 
 /* A loop that waits for the GVL is blocked by another loop or thread. */
-static bool is_held_up_by_itself(const heddle_heartbeat *heartbeat)
+static bool is_stuck_alone(const heddle_heartbeat *heartbeat)
 {
-    return (heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) != HEDDLE_DOING_NOTHING;
+    return (heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) != HEDDLE_ACTIVITY_NONE;
 }
 
-static bool find_held_up_loop(heddle_rescue *rescue)
+static bool find_stuck_loop(heddle_rescue *rescue)
 {
     bool found = false;
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
-        if (!atomic_load(&heartbeat->thread) || !heartbeat->held_up)
+        if (!atomic_load(&heartbeat->thread) || !heartbeat->stuck)
             continue;
         /* A thread that keeps the GVL blocks every loop. */
         bool own = heartbeat->loop == rescue->loop;
-        if (!own && !((heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) == HEDDLE_DOING_NATIVE_HELD))
+        if (!own && !((heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) == HEDDLE_ACTIVITY_NATIVE_GVL))
             continue;
         if (own || !found) {
             rescue->since = heartbeat->since + heartbeat->lost;
-            rescue->label = own && is_held_up_by_itself(heartbeat)
+            rescue->label = own && is_stuck_alone(heartbeat)
                                 ? atomic_load_explicit(&heartbeat->label, memory_order_relaxed)
                                 : 0;
         }
@@ -257,19 +257,19 @@ static bool find_held_up_loop(heddle_rescue *rescue)
 static void end_rescue(heddle_rescue *rescue)
 {
     if (rescue->under_way)
-        rescue->goes_on(rescue);
+        rescue->on_recovered(rescue);
     rescue->under_way = false;
 }
 
 /* Returns when to call it next. */
 static int64_t call_rescue(heddle_rescue *rescue)
 {
-    if (!find_held_up_loop(rescue)) {
+    if (!find_stuck_loop(rescue)) {
         end_rescue(rescue);
         return CALM;
     }
     rescue->under_way = true;
-    rescue->held_up(rescue);
+    rescue->on_stuck(rescue);
     return RESCUE;
 }
 
@@ -321,7 +321,7 @@ static bool has_changes(int64_t now)
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
         uint64_t word = atomic_load(&heartbeat->word);
         if (atomic_load(&heartbeat->thread) && (word & 1 || word != heartbeat->seen || now - heartbeat->moved < QUIET ||
-                                           heddle_watch_gvl(atomic_load(&heartbeat->gvl)) == HEDDLE_DOING_NOTHING))
+                                           heddle_watch_gvl(atomic_load(&heartbeat->gvl)) == HEDDLE_ACTIVITY_NONE))
             return true;
     }
     return false;
@@ -369,12 +369,12 @@ static void *run_watch(void *unused)
     while (!watch.quit) {
         int64_t now = heddle_clock_now(), pause = CALM;
         for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
-            int64_t wish = examine_heartbeat(heartbeat, now, late);
-            pause = wish < pause ? wish : pause;
+            int64_t interval = examine_heartbeat(heartbeat, now, late);
+            pause = interval < pause ? interval : pause;
         }
         for (heddle_rescue *rescue = watch.rescues; rescue; rescue = rescue->next) {
-            int64_t wish = call_rescue(rescue);
-            pause = wish < pause ? wish : pause;
+            int64_t interval = call_rescue(rescue);
+            pause = interval < pause ? interval : pause;
         }
         pthread_mutex_unlock(&watch.mutex);
         late = sleep_for(pause);

@@ -43,8 +43,8 @@ void heddle_heartbeat_release(heddle_heartbeat *heartbeat);
 typedef struct heddle_rescue heddle_rescue;
 struct heddle_rescue {
     void *loop;
-    void (*held_up)(heddle_rescue *rescue); /* called again and again while the loop is stuck */
-    void (*goes_on)(heddle_rescue *rescue);
+    void (*on_stuck)(heddle_rescue *rescue); /* called again and again while the loop is stuck */
+    void (*on_recovered)(heddle_rescue *rescue);
     int64_t since;  /* since when, CLOCK_MONOTONIC ns */
     uint32_t label; /* the label of the request that blocks it, if that is one of its own fibers'; 0: unknown */
     bool under_way;
@@ -52,7 +52,7 @@ struct heddle_rescue {
 };
 
 void heddle_watch_add(heddle_rescue *rescue);
-/* After this it is not called; calls `goes_on` if it was held up. */
+/* After this it is not called; calls `on_recovered` if it was held up. */
 void heddle_watch_remove(heddle_rescue *rescue);
 /* How many rescues there are. */
 unsigned heddle_watch_rescues(void);
@@ -68,15 +68,15 @@ enum {
 };
 
 /* The activity of the record's thread, according to the GVL; NATIVE_HELD stands for holding it. */
-static inline heddle_doing heddle_watch_gvl(uint32_t word)
+static inline heddle_activity heddle_watch_gvl(uint32_t word)
 {
     switch (word & 3) {
     case HEDDLE_GVL_WANTED:
-        return HEDDLE_DOING_NOTHING;
+        return HEDDLE_ACTIVITY_NONE;
     case HEDDLE_GVL_FREE:
-        return HEDDLE_DOING_NATIVE_FREE;
+        return HEDDLE_ACTIVITY_NATIVE_NO_GVL;
     default:
-        return HEDDLE_DOING_NATIVE_HELD;
+        return HEDDLE_ACTIVITY_NATIVE_GVL;
     }
 }
 

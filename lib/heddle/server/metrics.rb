@@ -146,14 +146,19 @@ module Heddle
 
       # Absent where there is none.
       def reserves
-        family("reserve_serving", "gauge", "Has the reserve worker stepped in? 0: the others run.")
+        family("reserve_serving", "gauge", "Does the reserve worker serve? 0: the others run.")
         each_with(:reserve) do |one, state|
           sample("reserve_serving", state.to_s == "serving" ? 1 : 0, worker: one[:index])
         end
-        family("reserve_steps_in_total", "counter", "How often the reserve worker has stepped in.")
-        each_with(:reserve) { |one, _| sample("reserve_steps_in_total", one[:steps_in], worker: one[:index]) }
-        family("requests_held_back", "gauge", "Requests that a reserve does not start: their kind holds up a worker.")
-        each_with(:reserve) { |one, _| sample("requests_held_back", one[:held], worker: one[:index]) }
+        family("reserve_activations_total", "counter", "How often the reserve worker has begun to serve.")
+        each_with(:reserve) do |one, _|
+          sample("reserve_activations_total", one[:reserve_activations], worker: one[:index])
+        end
+        family("reserve_deferred_requests", "gauge",
+               "Requests that a reserve does not start: their kind blocks a worker.")
+        each_with(:reserve) do |one, _|
+          sample("reserve_deferred_requests", one[:reserve_deferred], worker: one[:index])
+        end
       end
 
       def offload

@@ -97,9 +97,9 @@ module Heddle
         { connections:, running:, transit:, idle: connections - running - transit,
           accepted: sockets.accepted, accepting: sockets.accepting?,
           handed_off: sockets.handed_off, handoffs_received: sockets.handoffs_received,
-          held: sockets.held, steps_in: sockets.steps_in, reserve: sockets.reserve,
-          left_early: sockets.left_early, fibers: @scheduler.fiber_count,
-          handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
+          reserve: sockets.reserve, reserve_deferred: sockets.reserve_deferred,
+          reserve_activations: sockets.reserve_activations, clients_gone: sockets.clients_gone,
+          fibers: @scheduler.fiber_count, handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
           ticks: loop[:ticks], preemptions: loop[:preemptions],
           **PubSub::Subscription.statistics(@scheduler).transform_keys { |name| :"pubsub_#{name}" },
           **@admission.statistics }

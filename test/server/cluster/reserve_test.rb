@@ -122,7 +122,7 @@ class ClusterReserveTest < Minitest::Test
     go
     hear(burning)
 
-    assert_equal 1, metrics["heddle_reserve_steps_in_total"].values.sum
+    assert_equal 1, metrics["heddle_reserve_activations_total"].values.sum
   end
 
   def test_a_reserve_that_dies_is_replaced_and_so_it_is_at_a_reload

@@ -119,7 +119,7 @@ static int flush_output(heddle_websocket *socket)
 
 static bool wait_for_room(heddle_websocket *socket)
 {
-    return heddle_connection_wait_for(socket->work.connection, HEDDLE_WRITING, -1) != HEDDLE_WAIT_GONE;
+    return heddle_connection_wait_for(socket->work.connection, HEDDLE_WRITING, -1) != HEDDLE_WAIT_CLOSED;
 }
 
 static void wake_writer(heddle_websocket *socket)
