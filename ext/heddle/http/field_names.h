@@ -3,8 +3,8 @@
 
 /*
  * The perfect hash behind fields.h. A name's size, its first and its last but one letter distinguish it from all
- * others; the factor spreads them without a collision. bin/support/fields_table.rb finds the factor and writes the
- * table of fields.c.
+ * others; the factor spreads them without a collision. bin/support/field_factor.rb finds another factor when a name
+ * is added.
  */
 
 #include "http/fields.h"
@@ -24,14 +24,18 @@ typedef struct {
 } heddle_known_name;
 
 extern const heddle_known_name heddle_known_names[HEDDLE_FIELD_COUNT];
-extern const uint8_t heddle_field_slots[1 << HEDDLE_FIELD_SLOT_BITS];
+extern uint8_t heddle_field_slots[1 << HEDDLE_FIELD_SLOT_BITS];
+
+static inline unsigned heddle_field_slot(const char *name, size_t size)
+{
+    uint32_t first = (uint8_t)name[0] | 0x20, late = (uint8_t)name[size - 2] | 0x20;
+    return (((uint32_t)size << 16 | first << 8 | late) * HEDDLE_FIELD_FACTOR) >> (32 - HEDDLE_FIELD_SLOT_BITS);
+}
 
 /* The only known name that this one can be; `size` >= HEDDLE_FIELD_SHORTEST. */
 static inline unsigned heddle_field_candidate(const char *name, size_t size)
 {
-    uint32_t first = (uint8_t)name[0] | 0x20, late = (uint8_t)name[size - 2] | 0x20;
-    return heddle_field_slots[(((uint32_t)size << 16 | first << 8 | late) * HEDDLE_FIELD_FACTOR) >>
-                              (32 - HEDDLE_FIELD_SLOT_BITS)];
+    return heddle_field_slots[heddle_field_slot(name, size)];
 }
 
 #endif

@@ -1,73 +1,25 @@
 #include "http/field_names.h"
 
 #include "http/text.h"
+#include "selector/assert.h"
 
 #define KNOWN_NAME(id, name) [HEDDLE_FIELD_##id] = {name, sizeof(name) - 1},
 const heddle_known_name heddle_known_names[HEDDLE_FIELD_COUNT] = {HEDDLE_FIELDS(KNOWN_NAME)};
 
-/* Written by bin/support/fields_table.rb. */
-const uint8_t heddle_field_slots[1 << HEDDLE_FIELD_SLOT_BITS] = {
-    [0] = HEDDLE_FIELD_FORWARDED,
-    [3] = HEDDLE_FIELD_SEC_CH_UA_MOBILE,
-    [4] = HEDDLE_FIELD_TE,
-    [8] = HEDDLE_FIELD_AUTHORIZATION,
-    [9] = HEDDLE_FIELD_X_CSRF_TOKEN,
-    [14] = HEDDLE_FIELD_CONTENT_LENGTH,
-    [15] = HEDDLE_FIELD_X_REAL_IP,
-    [17] = HEDDLE_FIELD_CACHE_CONTROL,
-    [18] = HEDDLE_FIELD_X_REQUESTED_WITH,
-    [19] = HEDDLE_FIELD_REFERER,
-    [21] = HEDDLE_FIELD_X_FORWARDED_FOR,
-    [22] = HEDDLE_FIELD_SEC_FETCH_USER,
-    [24] = HEDDLE_FIELD_CONTENT_ENCODING,
-    [26] = HEDDLE_FIELD_VIA,
-    [28] = HEDDLE_FIELD_TRAILER,
-    [29] = HEDDLE_FIELD_SEC_GPC,
-    [30] = HEDDLE_FIELD_IF_MATCH,
-    [32] = HEDDLE_FIELD_LAST_EVENT_ID,
-    [36] = HEDDLE_FIELD_X_FORWARDED_PROTO,
-    [38] = HEDDLE_FIELD_UPGRADE_INSECURE_REQUESTS,
-    [39] = HEDDLE_FIELD_MAX_FORWARDS,
-    [40] = HEDDLE_FIELD_SEC_FETCH_DEST,
-    [44] = HEDDLE_FIELD_SEC_CH_UA,
-    [46] = HEDDLE_FIELD_CONTENT_TYPE,
-    [47] = HEDDLE_FIELD_CLIENT_IP,
-    [48] = HEDDLE_FIELD_ORIGIN,
-    [50] = HEDDLE_FIELD_DNT,
-    [51] = HEDDLE_FIELD_ACCEPT_LANGUAGE,
-    [52] = HEDDLE_FIELD_X_FORWARDED_PORT,
-    [56] = HEDDLE_FIELD_PROXY_AUTHORIZATION,
-    [57] = HEDDLE_FIELD_ACCEPT,
-    [64] = HEDDLE_FIELD_IF_MODIFIED_SINCE,
-    [65] = HEDDLE_FIELD_SEC_CH_UA_PLATFORM,
-    [66] = HEDDLE_FIELD_HOST,
-    [67] = HEDDLE_FIELD_ACCEPT_CHARSET,
-    [69] = HEDDLE_FIELD_X_REQUEST_ID,
-    [72] = HEDDLE_FIELD_KEEP_ALIVE,
-    [76] = HEDDLE_FIELD_SEC_WEBSOCKET_KEY,
-    [77] = HEDDLE_FIELD_RANGE,
-    [81] = HEDDLE_FIELD_X_FORWARDED_SSL,
-    [87] = HEDDLE_FIELD_SEC_FETCH_SITE,
-    [90] = HEDDLE_FIELD_IF_RANGE,
-    [91] = HEDDLE_FIELD_CONNECTION,
-    [93] = HEDDLE_FIELD_PRIORITY,
-    [95] = HEDDLE_FIELD_DATE,
-    [99] = HEDDLE_FIELD_X_FORWARDED_HOST,
-    [100] = HEDDLE_FIELD_IF_UNMODIFIED_SINCE,
-    [103] = HEDDLE_FIELD_SEC_FETCH_MODE,
-    [104] = HEDDLE_FIELD_EXPECT,
-    [106] = HEDDLE_FIELD_SEC_WEBSOCKET_VERSION,
-    [109] = HEDDLE_FIELD_X_FORWARDED_SCHEME,
-    [112] = HEDDLE_FIELD_PRAGMA,
-    [113] = HEDDLE_FIELD_SEC_WEBSOCKET_EXTENSIONS,
-    [114] = HEDDLE_FIELD_UPGRADE,
-    [119] = HEDDLE_FIELD_TRANSFER_ENCODING,
-    [120] = HEDDLE_FIELD_IF_NONE_MATCH,
-    [121] = HEDDLE_FIELD_COOKIE,
-    [124] = HEDDLE_FIELD_SEC_WEBSOCKET_PROTOCOL,
-    [125] = HEDDLE_FIELD_ACCEPT_ENCODING,
-    [126] = HEDDLE_FIELD_USER_AGENT,
-};
+uint8_t heddle_field_slots[1 << HEDDLE_FIELD_SLOT_BITS];
+
+/* When the library is loaded. */
+__attribute__((constructor)) static void fill_slots(void)
+{
+    for (unsigned id = 0; id < HEDDLE_FIELD_COUNT; id++) {
+        const heddle_known_name *known = &heddle_known_names[id];
+        if (known->size == 0)
+            continue;
+        uint8_t *slot = &heddle_field_slots[heddle_field_slot(known->name, known->size)];
+        HEDDLE_ASSERT(*slot == 0 && "two names have a slot: run bin/support/field_factor.rb");
+        *slot = (uint8_t)id;
+    }
+}
 
 heddle_field_id heddle_field_find(const char *name, size_t size)
 {

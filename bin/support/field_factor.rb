@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Prints the table of slots for fields.c, and the factor for field_names.h: run it when a name is added to fields.h.
-# With the factor that field_names.h has, if that still does.
+# Prints the factor for field_names.h: run it when a name is added to fields.h. It is the one that field_names.h has, if
+# that still spreads the names without a collision.
 
 FOLDER = File.expand_path("../../ext/heddle/http", __dir__)
 
@@ -16,5 +16,4 @@ slots = ->(number) { keys.map { |key| (key * number & 0xFFFFFFFF) >> (32 - bits)
 random = Random.new(1)
 factor = random.rand(1 << 32) | 1 while slots.call(factor).uniq.size < keys.size
 
-puts "/* HEDDLE_FIELD_FACTOR UINT32_C(#{factor}) */"
-slots.call(factor).zip(names).sort.each { |slot, (id, _)| puts "    [#{slot}] = HEDDLE_FIELD_#{id}," }
+puts "#define HEDDLE_FIELD_FACTOR UINT32_C(#{factor})"
