@@ -7,7 +7,7 @@ require_relative "support/access"
 require "json"
 
 # So that a slow machine discards no connection.
-Heddle::Databases.send(:remove_const, :PATIENCE)
+Heddle::Databases.send(:remove_const, :CONFIRM_TIMEOUT)
 Heddle::Databases::CONFIRM_TIMEOUT = 60
 
 # Puts aside the first request.
