@@ -13,12 +13,12 @@ class DemoTest < Minitest::Test
     chromium = need_program("chromium")
     driver = need_program("chromedriver")
     @served = ServedProcess.shared([*ServedProcess::HEDDLE, "demo", "--port", "0"])
-    @browser = Browser.new(chromium, driver)
+    @browser = Browser.shared(chromium, driver)
     @browser.visit(@served.uri.to_s)
   end
 
   def teardown
-    @browser&.close
+    @browser&.start_over
   end
 
   def test_fifty_requests_of_one_second_end_in_about_one_second

@@ -18,12 +18,12 @@ class BoardExampleTest < Minitest::Test
   end
 
   def teardown
-    @browser&.close
+    @browser&.start_over
     @client&.io&.close
     @served.stop
   end
 
-  def start_browser = @browser = Browser.new(*%w[chromium chromedriver].map { |name| need_program(name) })
+  def start_browser = @browser = Browser.shared(*%w[chromium chromedriver].map { |name| need_program(name) })
 
   # @return [String] a tab with the board
   def open_tab

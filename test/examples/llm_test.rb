@@ -14,10 +14,6 @@ class LlmExampleTest < Minitest::Test
     skip "needs the gems of examples/llm: bin/setup" unless ServedExample.gems?("llm")
   end
 
-  def teardown
-    @served&.stop
-  end
-
   def test_each_gem_streams_the_words_as_they_come
     serve("0.05")
     GEMS.each do |gem|
@@ -43,7 +39,8 @@ class LlmExampleTest < Minitest::Test
 
   def test_a_client_that_leaves_cancels_the_request_to_the_service
     serve("0.05")
-    GEMS.each_with_index do |gem, index|
+    cancelled = counts.fetch("cancelled")
+    GEMS.each.with_index(cancelled) do |gem, index|
       socket = TCPSocket.new(@served.uri.host, @served.uri.port)
       socket.write("GET /#{gem}?#{"word+" * 1_000} HTTP/1.1\r\nhost: example\r\n\r\n")
       socket.readpartial(100_000) until counts.fetch("open") == 1
@@ -69,7 +66,7 @@ class LlmExampleTest < Minitest::Test
 
   def serve(pause, environment = {})
     environment = { "PAUSE" => pause, "WEB_CONCURRENCY" => "1", **environment }
-    @served = ServedExample.new("llm", bundled: true, environment:)
+    @served = ServedExample.shared("llm", bundled: true, environment:)
   end
 
   def counts = JSON.parse(@served.get("/stand_in/counts").body)

@@ -49,7 +49,7 @@ class RailsReloadTest < Minitest::Test
 
   def test_code_that_changes_while_fifty_requests_run_is_reloaded_without_a_hang
     assert_equal "first Note true", @served.get("/levels").body, @served.output
-    5.times do |round|
+    repetitions(2).times do |round|
       running = fifty
       say("round#{round}")
       later = fifty

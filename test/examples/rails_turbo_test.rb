@@ -15,20 +15,19 @@ class RailsTurboTest < Minitest::Test
     skip "needs the gems of examples/rails_turbo: bin/setup" unless ServedExample.gems?("rails_turbo")
     environment = { "RAILS_ENV" => "production", "SECRET_KEY_BASE" => "0" * 64, "RAILS_LOG_LEVEL" => "warn",
                     "HEDDLE_WORKERS" => "2", "HEDDLE_ACCESS_LOG" => "off", "HEDDLE_BIND" => nil, "PORT" => nil }
-    @served = ServedExample.new("rails_turbo", bundled: true, environment:)
+    @served = ServedExample.shared("rails_turbo", bundled: true, environment:)
     @room = "r#{SecureRandom.hex(4)}"
   end
 
   def teardown
-    @browser&.close
+    @browser&.start_over
     @socket&.close
-    @served&.stop
   end
 
   # @return [String] a tab that is connected to the room
   def open_tab(room = @room)
     programs = %w[chromium chromedriver].map { |name| need_program(name) }
-    tab = @browser ? @browser.open_tab : (@browser = Browser.new(*programs)).tab
+    tab = @browser ? @browser.open_tab : (@browser = Browser.shared(*programs)).tab
     @browser.visit(@served.at("/rooms/#{room}").to_s)
     await(CONNECTED)
     tab

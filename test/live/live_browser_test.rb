@@ -53,14 +53,14 @@ class LiveBrowserTest < Minitest::Test
   def visit(query = "", refuses: ->(_env) {}, script: nil, expected: /favicon/)
     @live = Heddle::Live.new(Notes)
     serving(->(env) { refuses.call(env) ? [403, {}, []] : @live.call(env) }, lint: false) do
-      @browser = Browser.new(need_program("chromium"), need_program("chromedriver"))
+      @browser = Browser.shared(need_program("chromium"), need_program("chromedriver"))
       @browser.devtools("Page.addScriptToEvaluateOnNewDocument", source: script) if script
       @browser.visit("http://127.0.0.1:#{port}/#{query}")
       await_connected
       yield
       assert_empty(@browser.console.grep_v(expected), "the policy was broken, or something else failed")
     ensure
-      @browser&.close
+      @browser&.start_over
     end
   end
 

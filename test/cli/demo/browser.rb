@@ -28,6 +28,13 @@ class Browser
   # A command that ChromeDriver refused.
   class Failed < StandardError; end
 
+  # @return [Browser] one for all tests of this process that ask for the same, ended after the last test. A test ends
+  #   with #start_over, so that the next one finds nothing of it.
+  def self.shared(*arguments, **options)
+    @shared ||= {}
+    @shared[[arguments, options]] ||= new(*arguments, **options).tap { |one| Minitest.after_run { one.close } }
+  end
+
   # @param chromium [String] the browser's path
   # @param driver [String] ChromeDriver's path
   # @param insecure [Boolean] whether certificates that nobody has signed will do
@@ -46,6 +53,19 @@ class Browser
     raise
   end
 
+  # Leaves one empty tab, without the cookies and the console of the others.
+  def start_over
+    tabs = get("window/handles")
+    fresh = open_tab
+    tabs.each do |tab|
+      switch_to(tab)
+      send_command(Net::HTTP::Delete.new("/session/#{@session}/window"))
+    end
+    switch_to(fresh)
+    devtools("Network.clearBrowserCookies")
+    console
+  end
+
   # Loads a page and waits until it is there.
   def visit(url) = session("url", { url: url })
 
@@ -56,7 +76,7 @@ class Browser
   def switch_to(tab) = session("window", { handle: tab })
 
   # @return [String] the tab that is driven
-  def tab = send_command(Net::HTTP::Get.new("/session/#{@session}/window"))
+  def tab = get("window")
 
   # @return [Object] what the JavaScript function body returns
   def run(script, *arguments) = session("execute/sync", { script: script, args: arguments })
@@ -139,6 +159,8 @@ class Browser
   end
 
   def session(path, body) = command("session/#{@session}/#{path}", body)
+
+  def get(path) = send_command(Net::HTTP::Get.new("/session/#{@session}/#{path}"))
 
   def command(path, body)
     request = Net::HTTP::Post.new("/#{path}", "content-type" => "application/json")
