@@ -32,6 +32,8 @@ class WaitsTest < Minitest::Test
   }.freeze
   LARGE = "x" * (32 << 20)
 
+  def teardown = [@listener, @peer].compact.each(&:close)
+
   def test_table_lists_every_wait
     assert_equal WAITS.keys, TABLE.map(&:first)
   end
@@ -71,8 +73,8 @@ class WaitsTest < Minitest::Test
   end
 
   def connection
-    socket, @peer = UNIXSocket.pair
-    Heddle::Net::OutboundConnection.adopt(socket)
+    @listener = TCPServer.new("127.0.0.1", 0)
+    Heddle::Net.connect("127.0.0.1:#{@listener.local_address.ip_port}").tap { @peer = @listener.accept }
   end
 
   # Another task has the only one.
