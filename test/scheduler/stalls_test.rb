@@ -38,7 +38,7 @@ class StallsTest < Minitest::Test
   def until_stall(cause, share: 0.8)
     6.times do |power|
       seconds = LONG * (2**power)
-      found = stalls_of { yield seconds }.find do |stall|
+      found = stalls_of(patience: 5) { yield seconds }.find do |stall|
         stall.cause == cause && stall.seconds >= seconds * share && stall.place
       end
       return found if found
@@ -47,13 +47,15 @@ class StallsTest < Minitest::Test
   end
 
   # The stalls of a loop in which the block is called.
-  def stalls_of(&block)
+  # @param patience [Numeric] seconds after which a stall that was not told is taken to have been missed
+  def stalls_of(patience: LIMIT, &block)
     Heddle::Protection.reporting_to(@told.method(:push)) do
       scheduled do
         sleep 0.001
         block.call
         sleep 0.001
-        until_true { @told.any? }
+        deadline = now + patience
+        sleep 0.001 until @told.any? || now > deadline
       end
     end
     Heddle::Stalls.recent
