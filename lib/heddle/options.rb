@@ -16,7 +16,6 @@ require "heddle/options/control"
 require "heddle/options/admission"
 require "heddle/options/protection"
 require "heddle/options/isolation"
-require "heddle/options/removed"
 
 module Heddle
   # All options of the server, by subject. A file of options/ has each one's name, unit, default, bounds and text.

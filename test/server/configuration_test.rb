@@ -39,6 +39,10 @@ class ConfigurationTest < Minitest::Test
     assert_equal 9_292, load({}, { "PORT" => "" }).port
   end
 
+  def test_there_are_at_most_66_options
+    assert_operator Heddle::Options::ALL.size, :<=, 66
+  end
+
   def test_every_option_has_a_flag_an_environment_variable_and_a_text
     Options::ALL.each do |option|
       assert_match(/\A--[a-z0-9-]+\z/, option.flag)

@@ -97,9 +97,6 @@ module Heddle
       end
 
       def unknown(word)
-        removed = Options.removed(word)
-        return "the flag #{word} #{removed}." if removed
-
         "there is no flag #{word}#{Nearest.hint(word, NAMES.keys + HELP)} `heddle help serve` lists them."
       end
     end

@@ -56,9 +56,6 @@ module Heddle
           found = Options::BY_NAME[name.delete_prefix("--").tr("-", "_").to_sym]
           return Server::OptionPage.new(found).text if found
 
-          removed = Options.removed(name)
-          raise UsageError, "the option #{name} #{removed}." if removed
-
           words = COMMANDS.keys + Options::BY_NAME.keys.map(&:to_s)
           raise UsageError, "there is no command or option #{name}#{Nearest.hint(name, words)} " \
                             "`heddle help` lists the commands."

@@ -27,7 +27,6 @@ module Heddle
       autoload :RateLimit, "heddle/net/dns/rate_limit"
       autoload :Record, "heddle/net/dns/record"
       autoload :Server, "heddle/net/dns/server"
-      autoload :SvcParams, "heddle/net/dns/svc_params"
       autoload :Zone, "heddle/net/dns/zone"
 
       class << self

@@ -63,10 +63,6 @@ module Rackup
         # @return [Heddle::Server::Configuration]
         # @raise [Heddle::Server::ConfigurationError]
         def configuration(options)
-          options.each_key do |name|
-            removed = ::Heddle::Options.removed(name)
-            raise ::Heddle::Server::ConfigurationError, "-O #{name} #{removed}" if removed
-          end
           # rackup's option config is its config.ru.
           flags = options.slice(*::Heddle::Options::IN_FILE.map(&:name)).compact
           # `rails server --early-hints` is a switch.

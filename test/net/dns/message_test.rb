@@ -38,10 +38,7 @@ class DNSMessageTest < Minitest::Test
   # By dig, which knows the types that resolv of Ruby 3.3 does not.
   def test_dig_reads_types_that_resolv_does_not_know
     texts = {
-      HTTPS: [[1, "", { alpn: %w[h2 h3], port: 8_443, ipv4hint: ["192.0.2.1"], ipv6hint: ["2001:db8::1"],
-                        key65333: "x" }],
-              '1 . alpn="h2,h3" port=8443 ipv4hint=192.0.2.1 ipv6hint=2001:db8::1 key65333="x"'],
-      SVCB: [[16, "svc.test", { mandatory: %i[alpn], alpn: ["dot"] }], '16 svc.test. mandatory=alpn alpn="dot"'],
+      HTTPS: ["\x00\x01\x00\x00\x01\x00\x03\x02h2".b, '1 . alpn="h2"'],
       CAA: [[128, "issue", "ca.test; account=1"], '128 issue "ca.test; account=1"'],
       TYPE65400: ["\x01\x02\xFF".b, "\\# 3 0102FF"]
     }
@@ -108,7 +105,7 @@ class DNSMessageTest < Minitest::Test
   end
 
   def test_records_of_the_wrong_length_are_malformed
-    { 1 => 5, 28 => 4, 15 => 1, 33 => 3, 6 => 10, 257 => 1, 16 => 0, 64 => 1 }.each do |type, size|
+    { 1 => 5, 28 => 4, 15 => 1, 33 => 3, 6 => 10, 257 => 1, 16 => 0 }.each do |type, size|
       bytes = [1, 0x8000, 0, 1, 0, 0].pack("n6") + [0, type, 1, 60, size].pack("CnnNn") + ("\x01".b * size)
       if type == 16 # an empty TXT is read, as others do
         assert_equal [], DNS::Message.parse(bytes).answers.first.data.strings
@@ -152,7 +149,7 @@ class DNSMessageTest < Minitest::Test
 
   def message_of_every_type
     records = RECORDS.map { |type, (value, _)| DNS::Record.of("example.test", type, 60, value) }
-    records << DNS::Record.of("example.test", :HTTPS, 60, [1, "", { alpn: ["h2"], port: 443 }])
+    records << DNS::Record.of("example.test", :HTTPS, 60, "\x00\x01\x00".b)
     response(*records).tap { |message| message.edns = DNS::EDNS.of(options: [[10, "12345678"]]) }.encode
   end
 

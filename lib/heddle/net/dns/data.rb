@@ -3,7 +3,6 @@
 require_relative "address_text"
 require_relative "codes"
 require_relative "name"
-require_relative "svc_params"
 
 module Heddle
   module Net
@@ -138,25 +137,6 @@ module Heddle
           def to_s = "#{Data.quote(cpu)} #{Data.quote(os)}"
         end
 
-        # How to reach a service (RFC 9460). `params` is a Hash of names, or `:key65333`, and what they mean: see
-        # {SvcParams}. The target "" stands for the owner's own name.
-        SVCB = ::Data.define(:priority, :target, :params) do
-          def self.read(reader, length)
-            at_end = reader.offset + length
-            new(reader.unpack("n", 2).first, Data.name(reader), SvcParams.read(reader, at_end))
-          end
-
-          def write(writer)
-            writer.pack([Data.uint(priority, 16)], "n")
-            writer.whole_name(target)
-            SvcParams.write(params, writer)
-          end
-
-          def to_s = [priority, "#{target}.", SvcParams.text(params)].reject { |part| part == "" }.join(" ")
-        end
-        class HTTPS < SVCB
-        end
-
         # Data of a type that this library does not know, as it is (RFC 3597).
         Opaque = ::Data.define(:bytes) do
           def self.read(reader, length) = new(reader.bytes(length).freeze)
@@ -166,7 +146,7 @@ module Heddle
 
         CLASSES = {
           A: A, AAAA: AAAA, NS: NS, CNAME: CNAME, PTR: PTR, MX: MX, SOA: SOA, TXT: TXT, SPF: TXT, SRV: SRV, CAA: CAA,
-          HINFO: HINFO, SVCB: SVCB, HTTPS: HTTPS
+          HINFO: HINFO
         }.freeze
 
         module_function

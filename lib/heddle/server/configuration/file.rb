@@ -88,9 +88,6 @@ module Heddle
           word = name.to_s.delete_suffix("=")
           return problem("#{here}: the configuration file is named by --config or HEDDLE_CONFIG") if word == "config"
 
-          removed = Options.removed(word)
-          return problem("#{here}: #{word} #{removed}") if removed
-
           problem("#{here}: there is no option #{word}#{Nearest.hint(word, words)}")
         end
 

@@ -127,9 +127,6 @@ module Heddle
             next if known.include?(name) || others.include?(name)
             next if others.any? { |other| other.end_with?("_") && name.start_with?(other) }
 
-            removed = Options.removed(name)
-            next "the environment variable #{name} #{removed}" if removed
-
             "the environment variable #{name} means nothing#{Nearest.hint(name, known.grep(/\AHEDDLE_/))}"
           end
         end
