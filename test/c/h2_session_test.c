@@ -385,6 +385,23 @@ static void what_is_never_consumed_is_given_back(void)
     owner_free(owner);
 }
 
+static void a_client_may_widen_a_window_up_to_its_largest_size(void)
+{
+    test_owner *made = owner_new();
+    made->answers = false;
+    connect_with(made);
+    send_get(1, NULL, NULL);
+    send_number(HEDDLE_H2_WINDOW_UPDATE, 1, HEDDLE_H2_LARGEST_WINDOW - HEDDLE_H2_DEFAULT_WINDOW);
+    CHECK_EQUAL(0, owner->resets);
+    send_number(HEDDLE_H2_WINDOW_UPDATE, 1, 1);
+    expect_reset(1, HEDDLE_H2_FLOW_CONTROL_ERROR);
+    send_number(HEDDLE_H2_WINDOW_UPDATE, 0, HEDDLE_H2_LARGEST_WINDOW - HEDDLE_H2_DEFAULT_WINDOW);
+    CHECK(!heddle_h2_is_closing(owner->session));
+    send_number(HEDDLE_H2_WINDOW_UPDATE, 0, 1);
+    expect_goaway(HEDDLE_H2_FLOW_CONTROL_ERROR);
+    owner_free(owner);
+}
+
 static void padding_costs_the_window_and_comes_back(void)
 {
     static uint8_t padded[16384] = {255};
@@ -882,6 +899,7 @@ int main(int argc, char **argv)
     RUN("h2 windows", a_stream_sends_no_more_than_its_window);
     RUN("h2 windows", the_connection_keeps_no_more_than_its_window);
     RUN("h2 windows", what_is_never_consumed_is_given_back);
+    RUN("h2 windows", a_client_may_widen_a_window_up_to_its_largest_size);
     RUN("h2 windows", padding_costs_the_window_and_comes_back);
     RUN("h2 windows", a_body_waits_for_the_windows_of_the_client);
     RUN("h2 windows", what_is_lent_comes_back_once_however_the_stream_ends);
