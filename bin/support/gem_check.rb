@@ -21,7 +21,7 @@ class GemCheck
     @home = File.join(folder, "home")
     @environment = { "GEM_HOME" => @home, "GEM_PATH" => @home, "RUBYOPT" => nil, "RUBYLIB" => nil,
                      "BUNDLE_GEMFILE" => nil, "HEDDLE_NATIVE" => nil, "HEDDLE_WERROR" => nil,
-                     "MAKEFLAGS" => "-j#{Etc.nprocessors}#{" optflags=-O0" if quick}" }
+                     "MAKEFLAGS" => "-j#{Etc.nprocessors}#{" ARCH_FLAG=-O0" if quick}" }
   end
 
   def run
