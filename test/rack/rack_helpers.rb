@@ -55,6 +55,7 @@ module RackHelpers
   def handler_under_test(app, env_builder)
     return Heddle::Rack::Handler.new(app, env_builder, @log, early_hints: :on) unless mode_under_test[:mode] == :thread
 
+    Heddle::PubSub::History.open # as the server does
     @runners = Heddle::Server::RunnerThreads.new(2).tap(&:start)
     Heddle::Rack::ThreadHandler.new(app, env_builder, @log, @runners, early_hints: :on)
   end

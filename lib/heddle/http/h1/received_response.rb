@@ -31,6 +31,9 @@ module Heddle
         # @return [Boolean] whether what follows is no HTTP/1: the answer is 101, or CONNECT has succeeded
         def upgrade? = @upgrade
 
+        # @return [Boolean] whether the content is chunked
+        def chunked? = @chunked
+
         # @return [Boolean] whether content follows
         def body? = @chunked || @until_close || (!@content_length.nil? && @content_length > 0)
 
