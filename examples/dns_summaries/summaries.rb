@@ -41,7 +41,8 @@ class Summaries
 end
 
 summaries = Summaries.new(ENV.fetch("SERVICE", "http://127.0.0.1:9292"))
-zone = Heddle::Net::DNS::Zone.new("wiki", primary: "localhost", contact: "nobody.invalid")
+# How long resolvers may keep that a name does not exist: 300 s.
+soa = Heddle::Net::DNS::Record.of("wiki", :SOA, 300, ["localhost", "nobody.invalid", 1, 3_600, 600, 86_400, 300])
 address = ENV.fetch("LISTEN", "127.0.0.1:5353")
 deadline = Float(ENV.fetch("DEADLINE", 2))
 
@@ -49,9 +50,11 @@ server = Heddle::Net::DNS::Server.new(address, deadline: deadline) do |query|
   case query
   in { name: /\A([a-z0-9_-]+)\.wiki\z/, type: :TXT }
     text = summaries[Regexp.last_match(1)]
-    text ? query.answer(text, ttl: Summaries::TTL) : query.absent(soa: zone.soa)
+    text ? query.answer(text, ttl: Summaries::TTL) : query.absent(soa: soa)
+  in { name: "wiki" | /\.wiki\z/ }
+    query.none(soa: soa)
   else
-    zone.answer(query) || query.refuse
+    query.refuse
   end
 end
 

@@ -67,22 +67,14 @@ class DocsProgramsTest < ClientCase
     end
   end
 
-  def test_the_zone_of_the_page_of_dns
-    run_program("resolver = nil\n#{dns_program(/\Azone =/)}") do |dns|
-      assert_equal(%w[192.0.2.1 192.0.2.2], dns.ask("www.example.org", :A).answers.map { |one| one.data.address })
-      assert_equal "mail.example.org", dns.ask("example.org", :MX).answers.first.data.exchange
-    end
-  end
-
   def test_the_server_among_other_tasks_of_the_page_of_dns
-    zone = dns_program(/\Azone =/).lines.grep_v(/serve/).join
-    run_program("#{zone}#{dns_program(/\Aserver =/).sub('"[::1]:5353"', '"127.0.0.2:5353"')}") do |dns|
+    run_program(dns_program(/\Aserver =/).sub('"[::1]:5353"', '"127.0.0.2:5353"')) do |dns|
       assert_equal "192.0.2.1", dns.ask("www.example.org", :A).answers.first.data.address
     end
   end
 
   def test_no_program_of_the_page_of_dns_is_left_out
-    assert_equal 4, programs("dns.md").size
+    assert_equal 3, programs("dns.md").size
   end
 
   private

@@ -27,7 +27,6 @@ module Heddle
       autoload :RateLimit, "heddle/net/dns/rate_limit"
       autoload :Record, "heddle/net/dns/record"
       autoload :Server, "heddle/net/dns/server"
-      autoload :Zone, "heddle/net/dns/zone"
 
       class << self
         # Answers DNS queries over UDP and TCP until the program ends. Starts a loop if there is none.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/dns_case"
+require_relative "support/zone"
 require "net/support/resolver_case"
 
 # Questions to name servers: records of any type, EDNS and without, TCP, the cache.
@@ -11,7 +12,7 @@ class DNSClientTest < Minitest::Test
   IN = Resolv::DNS::Resource::IN
 
   def zone
-    DNS::Zone.new("up.test", primary: "ns.up.test", contact: "dns.up.test", ttl: 60, minimum: 30).tap do |zone|
+    Heddle::TestHelpers::Zone.new("up.test", ttl: 60, minimum: 30).tap do |zone|
       zone.add("@", :MX, [10, "mail.up.test"], [20, "other.test"]).add("www", :A, "192.0.2.1")
       zone.add("alias", :CNAME, "www.up.test").add("out", :CNAME, "www.elsewhere.test")
       zone.add("long", :TXT, "y" * 3_000)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/dns_case"
+require_relative "support/zone"
 
 # Queries that a server answers with what another says.
 class DNSForwardTest < Minitest::Test
@@ -51,7 +52,7 @@ class DNSForwardTest < Minitest::Test
   end
 
   def test_absence_is_passed_on_with_its_soa
-    zone = DNS::Zone.new("up.test", primary: "ns.up.test", contact: "dns.up.test")
+    zone = Heddle::TestHelpers::Zone.new("up.test")
     forwarding(->(query) { zone.answer(query) }) do |front, asked|
       2.times do
         answer = front.ask("none.up.test", :A)

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 require_relative "support/dns_case"
+require_relative "support/zone"
 
 # The list of RFC 8906, section 8, by dig.
 class DNSRfc8906Test < Minitest::Test
   include Heddle::TestHelpers::DNSCase
 
   def self.zone
-    DNS::Zone.new("zone.test", primary: "ns.zone.test", contact: "dns.zone.test").add("large", :TXT, "x" * 2_000)
+    Heddle::TestHelpers::Zone.new("zone.test").add("large", :TXT, "x" * 2_000)
   end
 
   SOA = /^zone\.test\.\s+\d+\s+IN\s+SOA\s/

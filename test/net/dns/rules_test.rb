@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/dns_case"
+require_relative "support/zone"
 
 # What a server does whatever its program is: each rule with its RFC.
 class DNSRulesTest < Minitest::Test
@@ -189,7 +190,7 @@ class DNSRulesTest < Minitest::Test
   end
 
   def test_any_gets_one_record_set
-    zone = DNS::Zone.new("zone.test", primary: "ns.zone.test", contact: "dns.zone.test")
+    zone = Heddle::TestHelpers::Zone.new("zone.test")
     zone.add("www", :TXT, "one", "two").add("www", :A, "192.0.2.1")
     serving(->(query) { zone.answer(query) || query.answer("a", type: :TXT).answer("192.0.2.1", type: :A) }) do |dns|
       assert_equal %i[TXT TXT], dns.ask("www.zone.test", :ANY).answers.map(&:type)
@@ -216,7 +217,7 @@ class DNSRulesTest < Minitest::Test
   end
 
   def test_negative_answers_of_own_zones_have_the_soa
-    zone = DNS::Zone.new("zone.test", primary: "ns.zone.test", contact: "dns.zone.test", ttl: 600, minimum: 77)
+    zone = Heddle::TestHelpers::Zone.new("zone.test", ttl: 600, minimum: 77)
     zone.add("www", :A, "192.0.2.1")
     serving(->(query) { zone.answer(query) }) do |dns|
       { "www.zone.test" => :NOERROR, "none.zone.test" => :NXDOMAIN }.each do |name, rcode|
