@@ -112,6 +112,26 @@ class SetupScriptsTest < Minitest::Test
     refute_includes files["pref"], "trixie"
   end
 
+  def test_new_checkout_gets_the_gems_that_another_has_installed
+    one, other = %w[one other].map { |name| checkout(name) }
+    gem = "vendor/bundle/ruby/gem.rb"
+    FileUtils.mkdir_p(File.join(one, File.dirname(gem)))
+    File.write(File.join(one, gem), "1")
+    File.write(File.join(one, "examples/a/Gemfile.lock"), "locked")
+
+    assert_equal ["", true], shell("#{cache_of(one)}; keep_gems; #{cache_of(other)}; restore_gems")
+    assert_equal %w[1 locked], [gem, "examples/a/Gemfile.lock"].map { |file| File.read(File.join(other, file)) }
+  end
+
+  def test_checkout_with_another_gemfile_gets_no_gems_of_others
+    one, other = %w[one other].map { |name| checkout(name) }
+    FileUtils.mkdir_p(File.join(one, "vendor/bundle"))
+    File.write(File.join(other, "examples/a/Gemfile"), "gem 'b'")
+
+    assert_equal ["", true], shell("#{cache_of(one)}; keep_gems; #{cache_of(other)}; restore_gems")
+    refute_path_exists File.join(other, "vendor/bundle")
+  end
+
   def test_a_step_that_fails_shows_the_end_of_its_log_and_its_exit_code
     log = File.join(@folder, "log")
     said, good = shell("with_progress 'a step' #{log} '' 0 sh -c 'echo the reason; exit 3'")
@@ -121,6 +141,22 @@ class SetupScriptsTest < Minitest::Test
   end
 
   private
+
+  # A checkout as far as its gems depend on it.
+  def checkout(name)
+    File.join(@folder, name).tap do |root|
+      %w[Gemfile Gemfile.lock heddle.gemspec lib/heddle/version.rb examples/a/Gemfile
+         test/rails/bundles/b/Gemfile].each do |file|
+        FileUtils.mkdir_p(File.dirname(File.join(root, file)))
+        File.write(File.join(root, file), file)
+      end
+    end
+  end
+
+  def cache_of(root)
+    "PATH=#{ENV.fetch("PATH")} root=#{root} heddle_cache=#{@folder}/cache; . #{ROOT}/bin/support/gem_cache.sh"
+  end
+
 
   # @return [Array(String, Boolean)] what was said on both outputs, and whether the command succeeded
   def shell(command, environment = {})
