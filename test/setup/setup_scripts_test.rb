@@ -157,7 +157,6 @@ class SetupScriptsTest < Minitest::Test
     "PATH=#{ENV.fetch("PATH")} root=#{root} heddle_cache=#{@folder}/cache; . #{ROOT}/bin/support/gem_cache.sh"
   end
 
-
   # @return [Array(String, Boolean)] what was said on both outputs, and whether the command succeeded
   def shell(command, environment = {})
     script = "root=#{ROOT} heddle_log=#{@folder}\n" \
