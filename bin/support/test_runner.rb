@@ -15,7 +15,7 @@ class TestRunner
   ROOT = File.expand_path("../..", __dir__)
 
   # Test files at a time: about a third of their time they wait.
-  JOBS = Etc.nprocessors + 1
+  JOBS = Etc.nprocessors + 2
 
   # @param arguments [Array<String>] test files and folders with some
   # @return [Array<String>] the files, relative to the root
