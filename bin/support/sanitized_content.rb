@@ -14,14 +14,14 @@ class SanitizedContent
   CONCERNED = {
     "concurrency" => %w[test/concurrency/],
     "http" => %w[test/http/ test/server/ test/rack/],
-    "net" => %w[test/net/],
+    "net" => %w[test/net/ test/http/ test/server/ test/rack/],
     "offload" => %w[test/offload/],
     "preempt" => %w[test/preemption/],
     "processes" => %w[test/net/],
     "pubsub" => %w[test/server/web_socket],
     "rack" => %w[test/rack/],
-    "scheduler" => %w[test/scheduler/ test/concurrency/],
-    "selector" => %w[test/selector/ test/scheduler/],
+    "scheduler" => %w[test/scheduler/ test/concurrency/ test/net/],
+    "selector" => %w[test/selector/ test/scheduler/ test/net/],
     "watch" => %w[test/selector/]
   }.freeze
 

@@ -89,7 +89,10 @@ class TestPlan
 
   # The default selector is not run a second time by its name.
   def selectors_for(ruby, file)
-    return @selectors.map { |selector| selector unless selector == "default" } if @selectors
+    if @selectors
+      chosen = nightly? && marked?(file, "once") ? @selectors & %w[default] : @selectors
+      return chosen.map { |selector| selector unless selector == "default" }
+    end
 
     each = nightly? ? !marked?(file, "once") : selector_matters?(file) && whole_on?(ruby)
     each ? [nil, *ruby.selectors.drop(1)] : [nil]

@@ -61,7 +61,7 @@ module Heddle
         def enable(allow: [], deny: [], libc: [], threads: nil)
           name_libraries(allow:, deny:, libc:)
           self.thread_limit = threads if threads
-          limit_threads(@thread_limit ||= ThreadLimit.default)
+          limit_threads(@thread_limit || @share || ThreadLimit.default)
           know_good_libraries(KNOWN_GOOD.map(&:to_s))
           allow_libraries(@allow)
           deny_libraries(@deny)
@@ -83,7 +83,10 @@ module Heddle
         end
 
         # @param workers [Integer] processes that share the container's limit of tasks; a limit that was set stays
-        def share_threads(workers) = limit_threads(@thread_limit ||= ThreadLimit.default(workers:))
+        def share_threads(workers)
+          @share = ThreadLimit.default(workers:)
+          limit_threads(@thread_limit || @share)
+        end
 
         # Names libraries for the next time it is switched on.
         # @param (see enable)

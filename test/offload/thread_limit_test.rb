@@ -101,6 +101,20 @@ class OffloadThreadLimitTest < Minitest::Test
     end
   end
 
+  def test_workers_share_the_limit_where_the_application_enables_offloading_first
+    output = offloading(<<~RUBY)
+      Heddle::Offload::ThreadLimit.define_singleton_method(:default) { |workers: 1, **| 400 / workers }
+      Heddle::Offload::Switch.share_threads(4)
+      Heddle.enable(:offload)
+      p Heddle::Offload.status[:limit]
+      Heddle::Offload.thread_limit = 7
+      Heddle::Offload::Switch.share_threads(8)
+      p Heddle::Offload.status[:limit]
+    RUBY
+
+    assert_equal "100\n7\n", output
+  end
+
   # A system with these files.
   def limit_of(files, **options)
     Dir.mktmpdir do |root|

@@ -152,6 +152,7 @@ static VALUE load_session(heddle_service *service, VALUE words, int *state)
     if (number >= HEDDLE_HTTP_PROTOCOLS || !protocols[number]->load)
         return Qnil;
     VALUE rest = rb_str_new(RSTRING_PTR(words) + 1, RSTRING_LEN(words) - 1);
+    RB_GC_GUARD(words); /* its bytes are copied after an allocation */
     VALUE loaded = protocols[number]->load((heddle_engine *)service, rest, state);
     return *state || NIL_P(loaded) ? Qnil : rb_assoc_new(UINT2NUM(number), loaded);
 }

@@ -171,7 +171,7 @@ static VALUE engine_websocket_loader(VALUE self)
 }
 
 /*
- * call-seq: websocket_clients -> Array of Client
+ * call-seq: websocket_clients -> Array of WebSocket::Session
  *
  * The clients of all open sockets.
  */

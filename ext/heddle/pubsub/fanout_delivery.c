@@ -83,7 +83,7 @@ static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_mes
  * `previous_offset` > `seen` looks like a gap, but that is checked only while the topic is in an overrun: then the
  * subscriber gets this message when it catches up. Otherwise it was offered all earlier messages. `previous_offset` may
  * exceed `seen` nevertheless, because it is only an upper bound when the history has forgotten the topic (it remembers
- * `pubsub_topics` of them).
+ * one for each KiB of `pubsub_memory`).
  */
 static void offer_message(heddle_subscriber *subscriber, heddle_message *message)
 {

@@ -4,13 +4,14 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # `heddle check [config.ru]`: validates everything that can be validated without serving, and prints what counts.
+    # `heddle check [config.ru]`: validates everything that can be validated without serving, and prints each option's
+    # value and its source.
     class CheckCommand
       autoload :Report, "heddle/cli/check/report"
       autoload :Binds, "heddle/cli/check/binds"
 
       HELP = <<~TEXT
-        check: validate the configuration and print what counts, and where it was said
+        check: validate the configuration and print each option's value and its source
 
           heddle check [config.ru] [flags of serve]
 

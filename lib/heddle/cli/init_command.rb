@@ -62,7 +62,7 @@ module Heddle
         refuse_incomplete(path, translation.failures) if translation && !@force
         write(path, translation ? translation.text : Template.text)
         @output.puts("#{path} written.", *translation&.report,
-                     "`heddle check` prints what counts, and where it was said.")
+                     "`heddle check` prints each option's value and its source.")
         return DONE unless translation&.failures&.any?
 
         @output.puts("#{path} is incomplete: #{translation.failures.join("; ")}")

@@ -1,5 +1,5 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_SESSION_H
-#define HEDDLE_HTTP_WEBSOCKET_SESSION_H
+#ifndef HEDDLE_HTTP_PUSH_SESSION_H
+#define HEDDLE_HTTP_PUSH_SESSION_H
 
 /*
  * A WebSocket of the server (RFC 6455), or, with `events`, a stream of server-sent events (HTML standard, section 9.2)
@@ -100,7 +100,7 @@ struct heddle_websocket {
     bool retires;               /* the server stops: the socket is closed at `retires_at` */
     /* … and no ping was sent, because the output is full and was not taken. CLOSING: output waits for the client */
     bool stalls;
-    bool lingers;               /* LEAVING: all output was sent, including FIN */
+    bool lingers;               /* FINISHING: all output was sent, including FIN */
     uint16_t code;              /* the close code; 0: not closed yet */
     heddle_websocket_subscription *subscriptions;
     heddle_websocket_pong *pong; /* one that waits behind much output, from malloc; else NULL */
@@ -108,7 +108,7 @@ struct heddle_websocket {
     heddle_websocket_traffic traffic;
     uint64_t left;              /* … and those that had left at the last look */
     heddle_websocket_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
-    heddle_websocket_handle *handle; /* the C part of its Client; NULL: there is none any more */
+    heddle_websocket_handle *handle; /* the C part of its WebSocket::Session; NULL: there is none any more */
     uint32_t slot;              /* of its WebSocket::Session in the engine's list */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
@@ -290,7 +290,7 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
 /* The WebSocket::Session of this session. */
 VALUE heddle_websocket_client(const heddle_websocket *socket);
 /*
- * Separates the session from its Client, which keeps existing as a Ruby object. Uses no Ruby memory when `abandoned`.
+ * Separates the session from its WebSocket::Session, which keeps existing. Uses no Ruby memory when `abandoned`.
  */
 void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned);
 /* Calls one callback of the handler. */

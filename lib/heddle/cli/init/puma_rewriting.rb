@@ -19,7 +19,8 @@ module Heddle
         # @return [String] the new file
         def text
           ["# frozen_string_literal: true\n\n#{incomplete}# Made of #{@file.name} by `heddle init`. `heddle check` " \
-           "prints what counts.\n", *of(:carried).map { |one| paragraph(one) }, *additions, *left_in_file].join("\n")
+           "prints each option's value and its source.\n",
+           *of(:carried).map { |one| paragraph(one) }, *additions, *left_in_file].join("\n")
         end
 
         # @return [Array<String>] lines for a terminal

@@ -14,8 +14,8 @@ module Heddle
           # frozen_string_literal: true
 
           # The configuration of Heddle. It is Ruby, read before the application is loaded, and again at a reload.
-          # A flag comes before an environment variable, and that before this file: `heddle check` prints what counts,
-          # and where it was said. `heddle help serve --all` lists all options, `heddle help port` describes one.
+          # A flag comes before an environment variable, and that before this file: `heddle check` prints each
+          # option's value and its source. `heddle help serve --all` lists all options, `heddle help port` describes one.
         RUBY
 
         class << self
