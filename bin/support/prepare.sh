@@ -149,7 +149,6 @@ install_gems() {
     mkdir -p "$root/vendor/bundle"
     with_progress "gems of $name for Ruby $version" "$heddle_log/gems-$version.log" '' 0 \
       bundle_install "$ruby" "$gemfile" || return 1
-    rm -f -- "$stamp" # perhaps a link to the cache's
     printf '%s\n' "$state" >"$stamp"
     gems_changed=yes
   done

@@ -119,7 +119,8 @@ class SetupScriptsTest < Minitest::Test
     File.write(File.join(one, gem), "1")
     File.write(File.join(one, "examples/a/Gemfile.lock"), "locked")
 
-    assert_equal ["", true], shell("#{cache_of(one)}; keep_gems; #{cache_of(other)}; restore_gems")
+    assert_equal ["", true], shell("#{cache_of(one)}; with_gem_cache keep_gems; " \
+                                   "#{cache_of(other)}; with_gem_cache restore_gems")
     assert_equal %w[1 locked], [gem, "examples/a/Gemfile.lock"].map { |file| File.read(File.join(other, file)) }
   end
 
@@ -128,7 +129,8 @@ class SetupScriptsTest < Minitest::Test
     FileUtils.mkdir_p(File.join(one, "vendor/bundle"))
     File.write(File.join(other, "examples/a/Gemfile"), "gem 'b'")
 
-    assert_equal ["", true], shell("#{cache_of(one)}; keep_gems; #{cache_of(other)}; restore_gems")
+    assert_equal ["", true], shell("#{cache_of(one)}; with_gem_cache keep_gems; " \
+                                   "#{cache_of(other)}; with_gem_cache restore_gems")
     refute_path_exists File.join(other, "vendor/bundle")
   end
 
