@@ -178,7 +178,7 @@ class ClosedIOTest < Minitest::Test
   # Nor is anything read for who waits only until others, who are ready, have had their turn.
   def test_a_descriptor_that_is_reused_while_others_have_their_turn
     scheduled do |scheduler|
-      closed, = UNIXSocket.pair
+      closed, peer = UNIXSocket.pair
       failure = nil
       Fiber.schedule { 3.times { scheduler.yield } }
       Fiber.schedule { failure = assert_raises(IOError) { closed.readpartial(1) } }
@@ -190,6 +190,7 @@ class ClosedIOTest < Minitest::Test
 
       assert_equal number, reader.fileno
       assert_equal "x", reader.readpartial(1)
+      peer.close
     end
   end
 

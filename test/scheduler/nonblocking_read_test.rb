@@ -14,18 +14,20 @@ class NonblockingReadTest < Minitest::Test
 
   def test_read_nonblock_of_an_empty_pipe_does_not_wait
     without_waiting do
-      reader, = IO.pipe
+      reader, writer = IO.pipe # without a reference the collector would close it
       assert_raises(IO::WaitReadable) { reader.read_nonblock(1) }
       assert_equal :wait_readable, reader.read_nonblock(1, exception: false)
       assert_equal :wait_readable, reader.read_nonblock(1, +"", exception: false)
+      writer.close
     end
   end
 
   def test_read_nonblock_of_a_terminal_and_of_a_program_does_not_wait
     without_waiting do
-      terminal, = PTY.open
+      terminal, other_side = PTY.open
       assert_raises(IO::WaitReadable) { terminal.read_nonblock(1) }
       IO.popen("cat", "r+") { |program| assert_raises(IO::WaitReadable) { program.read_nonblock(1) } }
+      other_side.close
     end
   end
 

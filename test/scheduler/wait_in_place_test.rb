@@ -98,23 +98,25 @@ class WaitInPlaceTest < Minitest::Test
   end
 
   def test_time_is_up_in_place_as_elsewhere
-    silent, = IO.pipe
+    silent, writer = IO.pipe # without a reference the collector would close it
     silent.timeout = 0.02
 
     assert_nil turns_during(-> { silent.wait_readable(0.02) }).last
     assert_nil turns_during(-> { IO.select([silent], nil, nil, 0.02) }).last
     assert_raises(IO::TimeoutError) { turns_during(-> { silent.read(1) }) }
     assert_raises(Timeout::Error) { turns_during(-> { Timeout.timeout(0.02) { sleep 5 } }) }
+    writer.close
   end
 
   def test_an_io_that_is_closed_meanwhile_raises
-    reader, = IO.pipe
+    reader, writer = IO.pipe # without a reference the collector would close it
     assert_raises(IOError) do
       turns_during(lambda do
         later { reader.close }
         reader.wait_readable
       end)
     end
+    writer.close
   end
 
   # What a parser reads, slow to come: no other parser runs in between.
