@@ -27,9 +27,10 @@ with_gem_cache() {
 # Of examples and tests: resolved anew, they would take seconds each.
 lock_files() { (cd -- "$1" && find examples test/rails/bundles -mindepth 2 -maxdepth 2 -name Gemfile.lock 2>/dev/null); }
 
+# Called in a checkout without gems.
 restore_gems() {
   local cache=$1 name
-  [ ! -e "$root/vendor/bundle" ] && [ -d "$cache" ] || return 0
+  [ -d "$cache" ] || return 0
   mkdir -p "$root/vendor" || return 1
   cp -a -- "$cache/bundle" "$root/vendor/bundle" || { rm -rf -- "$root/vendor/bundle" && return 0; }
   lock_files "$cache/locks" | while IFS= read -r name; do cp -- "$cache/locks/$name" "$root/$name"; done

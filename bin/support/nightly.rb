@@ -9,7 +9,7 @@ require_relative "test_command"
 
 # Runs the stages of .ci/nightly one after another and writes the result of each into .ci/nightly.json, which a person
 # commits. A stage that has passed at the same commit can be left out (`resume`), so that a run which was interrupted
-# goes on where it was.
+# continues there.
 class Nightly
   # A program that runs tests. `sanitizer` and `tests` say what has run under a sanitizer when it passes; the file notes
   # their digests (SanitizedContent).

@@ -38,7 +38,7 @@ class TestPlan
     end
   end
 
-  # Every run of the given files, those of one Ruby after those of another.
+  # Every run of the given files, one Ruby after the other.
   # @param files [Array<String>] relative to the root
   # @return [Array<Run>]
   def runs(files)

@@ -82,7 +82,7 @@ module Heddle
       # when it is cancelled, when the block fails, and with the scope it was started in, which does not wait for it.
       #
       # @param topic [String, Symbol]
-      # @param since [String, nil] a position, after which it goes on; nil: from now on
+      # @param since [String, nil] a position, after which it continues; nil: from now on
       # @yieldparam message [Message]
       # @return [Task]
       # @raise [NoLoopError] outside a loop

@@ -26,7 +26,7 @@ module Heddle
       # @return [Boolean] has this been cancelled, itself or with something around it?
       def cancelled? = !@origin.nil?
 
-      # Cancels this and everything inside it. Returns at once; the clean-up goes on in the tasks concerned.
+      # Cancels this and everything inside it. Returns at once; the tasks concerned clean up meanwhile.
       #
       # @return [Boolean] false when it was cancelled before or has ended
       # @raise [ThreadError] when called from another thread than the loop's

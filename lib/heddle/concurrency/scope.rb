@@ -23,7 +23,7 @@ module Heddle
     # @raise [ScopeEndedError] when the scope has ended
     def async(name: nil, background: false, &block) = @frame.async(name:, background:, &block).handle
 
-    # Cancels this and everything inside it. Returns at once; the clean-up goes on in the tasks concerned.
+    # Cancels this and everything inside it. Returns at once; the tasks concerned clean up meanwhile.
     #
     # @return [Boolean] false when it was cancelled before or has ended
     # @raise [ThreadError] when called from another thread than the loop's

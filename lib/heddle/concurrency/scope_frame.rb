@@ -152,7 +152,7 @@ module Heddle
         raise_outcome
       end
 
-      # Waits for all children. An exception meanwhile cancels them, but the wait goes on: they have their own grace.
+      # Waits for all children. An exception meanwhile cancels them, but the wait continues: they have their own grace.
       def join
         until @children.empty?
           cancel_children if @foreground.nil? || @foreground.zero?

@@ -23,7 +23,7 @@ module Heddle
       # The messages of a topic go to the client, without Ruby code for each. In place of an earlier subscription.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
-      # @param since [String, nil] a position, after which it goes on; nil: from now on. An event stream has it in
+      # @param since [String, nil] a position, after which it continues; nil: from now on. An event stream has it in
       #   HTTP_LAST_EVENT_ID.
       # @param as [Symbol] :text (binary where a payload is not UTF-8), :binary, or :json: an object with `topic`,
       #   `position` and `data`, or `reset: true` where messages are lost. With the others `on_reset(client, topic)` is
@@ -83,7 +83,7 @@ module Heddle
       end
     end
 
-    # A handler whose one callback goes on as long as the socket: messages wait for it.
+    # A handler whose one callback lasts as long as the socket: messages wait for it.
     #
     # @api private
     class Attendant
