@@ -31,7 +31,7 @@ module Heddle
       # @return [void]
       def call(exchange)
         env = Rack.env(@env_builder, exchange)
-        env["rack.input"] = input = input_of(exchange) if exchange.body?
+        input = add_input(env, exchange, exchange) if exchange.body?
         add_hints(env, exchange, exchange) if @early_hints
         finished = env["rack.response_finished"]
         plain = failure = answer = nil
@@ -63,8 +63,22 @@ module Heddle
         env["rack.early_hints"] = EarlyHints.new(sender) if EarlyHints.allowed?(exchange, @early_hints)
       end
 
-      def input_of(exchange)
-        exchange.received? ? Input.new(exchange.take_body || String.new) : StreamedInput.new(exchange.body)
+      # A body of unknown length that is complete has its size in the env, else Rails would read none of it over
+      # HTTP/2. One that still comes is called chunked over HTTP/2, too: there is no other sign of it.
+      # @param reader [HTTP::Exchange, ExchangeProxy] by which a streamed body is read
+      # @return [Input, StreamedInput]
+      def add_input(env, exchange, reader)
+        measured = env.key?("CONTENT_LENGTH")
+        if exchange.received?
+          content = exchange.take_body || String.new
+          unless measured
+            env["CONTENT_LENGTH"] = content.bytesize.to_s
+            env.delete("HTTP_TRANSFER_ENCODING")
+          end
+          return env["rack.input"] = Input.new(content)
+        end
+        env["HTTP_TRANSFER_ENCODING"] = "chunked" unless measured
+        env["rack.input"] = StreamedInput.new(reader.body)
       end
 
       # Not after a plain answer: it has no body to close, and C has sent it as it is.

@@ -21,7 +21,7 @@ module Heddle
         env = Rack.env(@env_builder, exchange)
         proxy = ExchangeProxy.new(exchange) { |one| serve(one, env) }
         env["rack.hijack"] = proxy
-        env["rack.input"] = input_of(exchange, proxy) if exchange.body?
+        add_input(env, exchange, proxy) if exchange.body?
         add_hints(env, exchange, proxy) if @early_hints
         @runners << proxy
         proxy.follow
@@ -35,8 +35,6 @@ module Heddle
       private
 
       def socket_callbacks(log) = ThreadSocketCallbacks.new(log, @context, @runners)
-
-      def input_of(exchange, proxy) = exchange.received? ? super(exchange) : StreamedInput.new(proxy.body)
 
       # Runs in the thread. The loop gets the outcome at the end.
       def serve(proxy, env)
