@@ -59,7 +59,21 @@ class ControlCommandsTest < Minitest::Test
     File.write(file("config/heddle.rb"), "contrl 1\n")
     File.chmod(0o644, file("config/heddle.rb"))
 
-    assert_match(/no server runs here/, heddle("status").first)
+    %w[status top stop reload restart].each do |command|
+      output, status = heddle(command)
+
+      assert_equal 1, status.exitstatus
+      assert_match(%r{\Aheddle: config/heddle\.rb:1: .*contrl.*\n +no server runs here}, output, command)
+    end
+  end
+
+  def test_a_mistake_in_the_configuration_file_does_not_hide_a_server_on_the_default_socket
+    serve
+    Dir.mkdir(file("config"))
+    File.write(file("config/heddle.rb"), "contrl 1\n")
+    output, status = heddle("status")
+
+    assert_predicate status, :success?, output
   end
 
   def test_top_once_needs_no_terminal

@@ -32,6 +32,9 @@ module Heddle
         raise UsageError, "#{e.message}: heddle help #{name} lists the flags"
       rescue Server::ConfigurationError => e
         raise UsageError, e.message
+      rescue Server::Control::Client::NotRunningError => e
+        warn "heddle: #{Visible.lines([@mistake, e.message].compact.join("\n"))}"
+        FAILED
       rescue Server::Control::Client::NoServerError, Server::Control::Client::DeclinedError, Server::BootError => e
         warn "heddle: #{Visible.lines(e.message)}"
         FAILED
@@ -82,11 +85,14 @@ module Heddle
         all.find(&:path) or raise UsageError, "commands need a unix socket: name it with --control unix:path"
       end
 
-      # A file with mistakes is no reason not to ask a server that runs: it has read a former one.
+      # A file with mistakes is no reason not to ask a server that runs: it has read a former one. But it may be the
+      # reason that the server isn't found.
       # @return [Array<String>, nil] what the configuration file of this folder says
       def configured
         Server::Configuration.load.control if own_file?
-      rescue Server::ConfigurationError
+      rescue Server::ConfigurationError => e
+        @mistake = "#{e.message}. So the socket that the configuration names is not known: correct it, or name the " \
+                   "socket with --control unix:path"
         nil
       end
 

@@ -5,6 +5,22 @@ module Heddle
     # `heddle reload`: new workers with new code, one by one.
     class ReloadCommand < OrderCommand
       NAME = "reload"
+
+      private
+
+      def declare(options)
+        super
+        options.on("--no-wait", "return at once, and not when new workers serve, or why they don't is known") do
+          @impatient = true
+        end
+      end
+
+      def act
+        return super if @impatient
+
+        @output.puts(Visible.lines(@client.complete(order), indent: ""))
+        DONE
+      end
     end
   end
 end

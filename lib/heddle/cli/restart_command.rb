@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     # `heddle restart`: a new master, and so a new Heddle, on the same sockets.
-    class RestartCommand < OrderCommand
+    class RestartCommand < ReloadCommand
       NAME = "restart"
     end
   end

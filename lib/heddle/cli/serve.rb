@@ -19,13 +19,16 @@ module Heddle
           return DONE
         end
         check_rest(@flags.rest)
+        @inheritance = Server::Cluster::Inheritance.from_environment
         configuration = Server::Configuration.load(flags: @flags.values, defaults:, file: configuration_file)
         configuration.warnings.each { |text| warn "heddle: #{text}" }
         configuration.export_environment
         serve(configuration)
       rescue Server::ConfigurationError => e
+        @inheritance.report_failure(e.message)
         raise UsageError, e.message
       rescue Server::BootError => e
+        @inheritance.report_failure(e.message)
         warn "heddle: #{e.message}"
         FAILED
       rescue ThreadError, Errno::EAGAIN => e
@@ -82,7 +85,7 @@ module Heddle
       end
 
       def serve_by_workers(configuration, log, pidfile)
-        inheritance = Server::Cluster::Inheritance.from_environment
+        inheritance = @inheritance
         load = method(:load)
         @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, details|
           # Before that the file is another master's, which may go on.

@@ -91,7 +91,8 @@ class ClusterControlTest < Minitest::Test
     output, status = heddle("reload")
 
     assert_predicate status, :success?, output
-    wait_for("reloaded: 2 workers")
+    assert_equal "reloaded: new workers serve\n", output
+    assert_includes served.output, "reloaded: 2 workers"
     wait_until { !pids.intersect?(before) && pids.size == 2 }
 
     assert_match(/\(heddle reload\)/, served.output)
@@ -102,7 +103,10 @@ class ClusterControlTest < Minitest::Test
     serve
     before = master
     load = self.load
-    heddle("restart")
+    output, status = heddle("restart")
+
+    assert_predicate status, :success?, output
+    assert_equal "restarted: a new master serves\n", output
     wait_until { ![nil, before].include?(master) }
     wait_until { !alive?(before) }
 
@@ -110,6 +114,61 @@ class ClusterControlTest < Minitest::Test
     assert_empty load.stop.failures
   ensure
     heddle("stop")
+  end
+
+  def test_reload_and_restart_fail_with_the_reason_when_the_application_can_not_be_loaded
+    serve
+    before = workers
+    write("config.ru", "raise 'a broken release'")
+    { "reload" => "not reloaded", "restart" => "not restarted: the new master could not start" }.each do |command, text|
+      output, status = heddle(command)
+
+      assert_equal 1, status.exitstatus, output
+      assert_match(/\Aheddle: #{text}: .*a broken release/m, output)
+    end
+    assert_equal before.sort, workers.sort
+  end
+
+  def test_reload_and_restart_fail_with_the_reason_when_the_configuration_or_a_hook_is_wrong
+    write("config/heddle.rb", "worker_boot { }\n")
+    serve
+    write("config/heddle.rb", "wokers 2\n")
+    %w[reload restart].each do |command|
+      output, status = heddle(command)
+
+      assert_equal [1, true], [status.exitstatus, output.include?("config/heddle.rb:1: ")], output
+    end
+    write("config/heddle.rb", "worker_boot { raise 'no database' }\n")
+    output, status = heddle("reload")
+
+    assert_equal 1, status.exitstatus
+    assert_match(/\Aheddle: not reloaded: worker 0 .*before it could serve$/, output)
+  end
+
+  def test_reload_without_waiting_returns_before_the_result_is_known
+    serve
+    write("config.ru", "sleep 0.01 until File.exist?('go')\nraise 'broken'")
+    output, status = heddle("reload", "--no-wait")
+
+    assert_predicate status, :success?, output
+    assert_match(/\Anew workers replace the old ones/, output)
+    second = Thread.new { heddle("reload") }
+    wait_for("(heddle reload)", 2)
+    write("config.ru", APP)
+    write("go", "")
+
+    assert_equal "reloaded: new workers serve\n", second.value.first
+  end
+
+  def test_reload_fails_when_the_server_stops_meanwhile
+    serve
+    write("config.ru", "sleep")
+    waiting = Thread.new { heddle("reload") }
+    wait_for("(heddle reload)")
+    heddle("stop")
+    output, status = waiting.value
+
+    assert_equal [1, "heddle: not reloaded: the server stops\n"], [status.exitstatus, output]
   end
 
   def test_stop_ends_all_of_it

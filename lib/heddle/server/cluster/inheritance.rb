@@ -10,6 +10,10 @@ module Heddle
       # which it reports ready. It comes as open descriptors, named in an environment variable.
       class Inheritance
         VARIABLE = "HEDDLE_INHERITED"
+        # What a new master writes when it serves; anything else is why it could not start.
+        READY = "ready\n"
+        # Bytes that a pipe takes in one piece.
+        REPORT_LIMIT = 4096
 
         # @return [Array<String>] the command line that has started this program
         attr_reader :command
@@ -97,16 +101,29 @@ module Heddle
         # Tells the other master that the workers serve, so that it ends.
         # @return [void]
         def report_ready
-          @ready&.write("ready\n")
-          close
-        rescue SystemCallError
-          nil # it is gone already
+          report(READY)
+        end
+
+        # Tells the other master why this one could not start.
+        # @param problem [String]
+        # @return [void]
+        def report_failure(problem)
+          report(problem.byteslice(0, REPORT_LIMIT))
         end
 
         # @return [void]
         def close
           @ready&.close
           @ready = nil
+        end
+
+        private
+
+        def report(text)
+          @ready&.write(text)
+          close
+        rescue SystemCallError
+          nil # it is gone already
         end
       end
     end

@@ -44,7 +44,7 @@ module Heddle
           @mold_supervisor = MoldSupervisor.new(self, @mold_spawner, @systemd, configuration, log) do |one|
             start_mold(one)
           end
-          @stopping = @failure = @upgrade = nil
+          @stopping = @failure = @upgrade = @restarted = nil
         end
 
         # Serves until INT or TERM, or until another master has taken over.
@@ -74,22 +74,29 @@ module Heddle
         def watch(io, &block) = @watched[io] = block
 
         # New code, worker by worker.
+        # @yieldparam problem [String, nil] at the end: why the workers are the old ones; nil: they are new
         # @return [void]
-        def reload
-          @mold_supervisor.reload unless @stopping || @upgrade
+        def reload(&done)
+          problem = busy_with or return @mold_supervisor.reload(&done)
+          done&.call(problem)
         end
 
         # A new master from new code, on the same sockets.
+        # @yieldparam problem [String, nil] at the end: why this master stays; nil: the new one serves
         # @return [void]
-        def restart
-          return if @stopping || @upgrade
+        def restart(&done)
+          problem = busy_with
+          return done&.call(problem) if problem
 
+          @restarted = done
           @mold_supervisor.abandon("a new master takes over")
           configuration.hooks.try(:on_restart, @log)
           @log.notice("a new master is started")
           @upgrade = Upgrade.new(resources, @inheritance.command, folder)
         rescue SystemCallError => e
-          @log.notice("no new master could be started: #{e.message}")
+          problem = "no new master could be started: #{e.message}"
+          @log.notice(problem)
+          report_restart(problem)
         end
 
         # @param size [Integer] how many workers there are to be; 0 is ignored
@@ -205,12 +212,28 @@ module Heddle
           case @upgrade.poll
           when :ready
             @log.notice("the new master (pid #{@upgrade.pid}) serves: this one ends")
+            report_restart(nil)
             stop(replaced: true)
           when :failed
+            problem = ["the new master could not start", @upgrade.problem].compact.join(": ")
             @log.notice("the new master could not start; this one goes on") unless @stopping
             @upgrade.close
             @upgrade = nil
+            report_restart(problem)
           end
+        end
+
+        # @return [String, nil] why nothing can be replaced now
+        def busy_with
+          return "the server stops" if @stopping
+
+          "a new master is being started" if @upgrade
+        end
+
+        def report_restart(problem)
+          done = @restarted
+          @restarted = nil
+          done&.call(problem)
         end
 
         def reap_children
@@ -281,6 +304,7 @@ module Heddle
           resources&.close
           @signals&.close
           @upgrade&.close
+          report_restart("the server has ended")
         end
       end
     end

@@ -35,7 +35,7 @@ module Heddle
           @log = log
           @start = start
           @backoff = Backoff.new
-          @reload = @reload_pending = @next_attempt_at = @failure = nil
+          @reload = @reload_pending = @done = @next_attempt_at = @failure = nil
           @stopped = false
         end
 
@@ -49,10 +49,12 @@ module Heddle
         end
 
         # Replaces the workers one by one with workers of new code. A reload requested during a reload follows it.
+        # @yieldparam problem [String, nil] at the end: why the workers are the old ones; nil: they are new
         # @return [void]
-        def reload
-          return @reload_pending = true if @reload
+        def reload(&done)
+          return (@reload_pending ||= []).push(*done) if @reload
 
+          @done = done
           @systemd.reloading
           folder.enter
           newer = configuration.reload
@@ -67,7 +69,7 @@ module Heddle
           folder.roll_back
           problem = one_line(e.message)
           @log.notice("not reloaded: #{problem}; the workers go on as they are")
-          @systemd.reloaded(problem)
+          report_reload(problem)
         end
 
         # Turns a worker that has served enough requests into the mold, and replaces the others with forks of it.
@@ -96,6 +98,7 @@ module Heddle
         # @return [void]
         def stop
           @stopped = true
+          @reload_pending&.each { |done| done.call("the server stops") }
           @mold_spawner.kill_all
         end
 
@@ -216,8 +219,9 @@ module Heddle
         end
 
         def start_pending_reload
+          waiting = @reload_pending
           @reload_pending = nil
-          @master.reload
+          @master.reload { |problem| waiting.each { |done| done.call(problem) } }
         end
 
         def finish_reload(former, problem = nil)
@@ -226,7 +230,14 @@ module Heddle
           fleet.mold.equal?(@reload.mold) ? folder.commit : folder.roll_back
           @mold_spawner.kill(former) if former
           @reload = nil
+          report_reload(problem)
+        end
+
+        def report_reload(problem)
           @systemd.reloaded(problem)
+          done = @done
+          @done = nil
+          done&.call(problem)
         end
 
         # Leaves out the lines of code that the message of a syntax error has.

@@ -11,6 +11,8 @@ module Heddle
         attr_reader :pid
         # @return [IO] readable when the new master reports, or has failed
         attr_reader :io
+        # @return [String, nil] why the new master could not start, where it could tell
+        attr_reader :problem
 
         # @param resources [SharedResources]
         # @param command [Array<String>]
@@ -33,12 +35,12 @@ module Heddle
 
         # @return [Symbol] :ready, :failed or :wait
         def poll
-          text = @io.read_nonblock(100, exception: false)
-          case text
-          when String then :ready
-          when nil then :failed
-          else :wait
-          end
+          text = @io.read_nonblock(Inheritance::REPORT_LIMIT, exception: false)
+          return :wait if text == :wait_readable
+          return :ready if text == Inheritance::READY
+
+          @problem = text.dup.force_encoding(Encoding::UTF_8).scrub if text
+          :failed
         end
 
         # Records that the process has ended.

@@ -43,7 +43,7 @@ module Heddle
         # @param name [String] of a command
         # @return [String] what happens now
         # @raise [RejectedError]
-        def command(name)
+        def command(name, **)
           case name
           when "stop"
             @log.notice("stopping when running requests are answered (heddle stop)")

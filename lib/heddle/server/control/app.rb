@@ -49,7 +49,8 @@ module Heddle
           return text(403, "commands are taken over the control socket only") unless @commands
           return text(405, "a command is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
-          text(202, @source.command(name))
+          wait = env["QUERY_STRING"] == "wait"
+          text(wait ? 200 : 202, @source.command(name, wait:))
         rescue RejectedError => e
           text(409, e.message)
         end

@@ -64,6 +64,21 @@ module Heddle
         # @raise [DeclinedError]
         def command(name) = ask("POST", "/#{name}").chomp
 
+        # Gives a command, and waits until it is done.
+        # @param name [String] of a command
+        # @return [String] what has happened
+        # @raise [NoServerError]
+        # @raise [DeclinedError] when it could not be done; the message says why
+        def complete(name)
+          # One that does not answer at all is noticed within the time for that.
+          begin
+            ask("GET", "/health/live")
+          rescue DeclinedError
+            # It answers.
+          end
+          ask("POST", "/#{name}?wait", timeout: nil).chomp
+        end
+
         # @param topic [String]
         # @param data [String]
         # @return [String] the message's position
@@ -106,8 +121,9 @@ module Heddle
 
         def foreign(reason) = "the process that answers at #{@address} is not a Heddle server: #{reason}"
 
-        def ask(method, path, content = "")
+        def ask(method, path, content = "", timeout: @timeout)
           socket = connect
+          socket.timeout = timeout
           request(socket, method, path, content)
           answer(socket)
         rescue IO::TimeoutError

@@ -16,7 +16,9 @@ module Heddle
           "reload" => "new workers replace the old ones, one by one; the log says how it goes",
           "restart" => "a new master is started, and takes over when its workers serve"
         }.freeze
-        private_constant :TIMEOUT, :DEAD, :SAYS
+        # The commands whose result can be waited for.
+        DONE = { "reload" => "reloaded: new workers serve", "restart" => "restarted: a new master serves" }.freeze
+        private_constant :TIMEOUT, :DEAD, :SAYS, :DONE
 
         # The socket over which a worker answers for itself.
         #
@@ -82,12 +84,19 @@ module Heddle
         end
 
         # @param name [String] of a command
-        # @return [String] what happens now
-        # @raise [RejectedError]
-        def command(name)
-          @orders << name
+        # @param wait [Boolean] whether to return when it is done, where that can be known
+        # @return [String] what happens now, or has happened
+        # @raise [RejectedError] when it could not be done
+        def command(name, wait: false)
+          result = Thread::Queue.new if wait && DONE.key?(name)
+          @orders << [name, result]
           @writer.write_nonblock(".", exception: false)
-          SAYS.fetch(name)
+          return SAYS.fetch(name) unless result
+
+          problem, = result.pop
+          raise RejectedError, "not #{DONE.fetch(name)[/\w+/]}: #{problem}" if problem
+
+          DONE.fetch(name)
         end
 
         # @return [void]
@@ -111,16 +120,16 @@ module Heddle
         # In the master's own thread, which alone may do these things.
         def obey
           @reader.read_nonblock(100, exception: false)
-          follow(@orders.pop) until @orders.empty?
+          follow(*@orders.pop) until @orders.empty?
         end
 
-        def follow(name)
+        def follow(name, result)
           @log.notice("#{SAYS.fetch(name).sub(/;.*/, "")} (heddle #{name.sub("-", " --")})")
           case name
           when "stop" then @master.stop
           when "stop-now" then @master.stop(now: true)
-          when "reload" then @master.reload
-          when "restart" then @master.restart
+          when "reload" then @master.reload { |problem| result&.push([problem]) }
+          when "restart" then @master.restart { |problem| result&.push([problem]) }
           end
         end
 
