@@ -227,6 +227,9 @@ module Heddle
       job.respond_to?(:cancel) ? job.cancel : interrupt(fiber, Cancelled.new)
     end
 
+    # Called from C in each new fiber: its lowest frame, so that every frame above it has a file and a line.
+    def run_job(job) = job.call
+
     # Called from C in a forked child when the fiber that has forked ends.
     # @return [Boolean] whether what follows the loop goes on
     # @raise what the process is to end with

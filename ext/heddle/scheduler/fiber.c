@@ -6,7 +6,7 @@
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
 
-static ID id_call, id_child_ends, id_new, id_report_failure, id_report_unstarted, id_report_killed;
+static ID id_child_ends, id_new, id_report_failure, id_report_unstarted, id_report_killed, id_run_job;
 
 static VALUE fiber_class;
 
@@ -23,7 +23,6 @@ static const unsigned STARTS_A_TURN = 16;
 /* Called at load time, not at first use: two Ractors could come to it at the same time. */
 void heddle_fiber_setup(void)
 {
-    id_call = rb_intern("call");
     id_child_ends = rb_intern("child_ends");
     id_new = rb_intern("new");
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
@@ -31,11 +30,21 @@ void heddle_fiber_setup(void)
     id_report_failure = rb_intern("report_failure");
     id_report_unstarted = rb_intern("report_unstarted");
     id_report_killed = rb_intern("report_killed");
+    id_run_job = rb_intern("run_job");
 }
 
+typedef struct {
+    VALUE scheduler, job;
+} job_call;
+
+/*
+ * Through a method in Ruby, never job.call itself: a frame in C has the file and line of the frame below it, and none
+ * if it is the lowest. Rails joins the path of a backtrace's last frame to its own folder.
+ */
 static VALUE call_job(VALUE data)
 {
-    return rb_funcall(data, id_call, 0);
+    const job_call *call = (const job_call *)data;
+    return rb_funcall(call->scheduler, id_run_job, 1, call->job);
 }
 
 static VALUE report_failure(VALUE data)
@@ -131,7 +140,8 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     loop->switching.switching_to = NULL;
     heddle_park_leave(&fiber->queue_park);
     VALUE job = fiber->job;
-    rb_protect(call_job, job, &state);
+    job_call call = {.scheduler = scheduler, .job = job};
+    rb_protect(call_job, (VALUE)&call, &state);
     heddle_loop_notice_fork(loop);
     if (loop->run.forked_by == self)
         end_childs_program(loop, job, state);
