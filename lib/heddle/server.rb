@@ -58,6 +58,7 @@ module Heddle
     autoload :SystemdBind, "heddle/server/systemd_bind"
     autoload :SystemdNotify, "heddle/server/systemd_notify"
     autoload :TCPBind, "heddle/server/tcp_bind"
+    autoload :ThreadGuard, "heddle/server/thread_guard"
     autoload :Timeline, "heddle/server/timeline"
     autoload :TLSSettings, "heddle/server/tls_settings"
     autoload :UnixBind, "heddle/server/unix_bind"
@@ -240,10 +241,10 @@ module Heddle
     end
 
     # Runs the services of which a process has one, in every mode; in the loop that was started first.
-    def attended(signals)
+    def attended(signals, &)
       @log.start
       watch = Signals.new(self, @log, @last_resort).watch if signals
-      yield
+      ThreadGuard.new(@log) { stop }.during(&)
     ensure
       watch&.cancel
       @log.stop

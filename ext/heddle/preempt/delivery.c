@@ -45,11 +45,13 @@ static void *wait_without_gvl(void *data)
     return NULL;
 }
 
+/* Thread's own method: the thread of a loop that serves has another one, which drops what other threads raise. */
 static VALUE raise_in_thread(VALUE data)
 {
     delivery *self = (delivery *)data;
+    VALUE own = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("raise")));
     self->started = true;
-    return rb_funcall(self->thread, rb_intern("raise"), 1, self->exception);
+    return rb_funcall(own, rb_intern("bind_call"), 2, self->thread, self->exception);
 }
 
 static VALUE deliver_exception(void *data)

@@ -48,6 +48,9 @@ module Heddle
         all.find { |_, request| request.fiber.equal?(fiber) }&.first
       end
 
+      # @return [Boolean] whether a request runs
+      def running? = !@running.empty?
+
       # In the loop: the rest of the block needs no thread, so another request may have it.
       # @return what the block returns
       def freed

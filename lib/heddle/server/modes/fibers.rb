@@ -12,6 +12,7 @@ module Heddle
         # @param log [Log]
         def initialize(configuration, log)
           @configuration = configuration
+          @log = log
           @servings = Array.new(configuration.threads) { Serving.new(configuration, log, loops: configuration.threads) }
         end
 
@@ -43,6 +44,8 @@ module Heddle
 
         def looping(&) = Heddle.run(selector: @configuration.selector, name: "server", &)
 
+        def guarding(&) = ThreadGuard.new(@log) { stop }.during(&)
+
         # @return [Array<Thread>] the serving loops
         def start_others(app, listeners)
           accepting = Thread::Queue.new
@@ -50,7 +53,7 @@ module Heddle
             Thread.new do
               Thread.current.name = "loop #{index + 1}"
               Thread.current.report_on_exception = false # Thread#value raises it
-              looping { serving.serve(app, listeners) { accepting << true } }
+              looping { guarding { serving.serve(app, listeners) { accepting << true } } }
             rescue Exception
               stop(now: true)
               raise

@@ -10,7 +10,7 @@ module Heddle
         def run(app, listeners, around, &ready)
           thread = Thread.new { serve(app, listeners, around, &ready) }
           thread.report_on_exception = false # Thread#value raises it
-          @runners.work
+          ThreadGuard.new(@log, pass: -> { @runners.running? }) { stop }.during { work }
           thread.value
         ensure
           stop(now: true)
@@ -20,6 +20,16 @@ module Heddle
         private
 
         def size = 1
+
+        # An exception that was meant for a request, and comes after its end, does not end the server.
+        def work
+          @runners.work
+        rescue SignalException, SystemExit
+          raise
+        rescue Exception => e
+          @log.notice("#{e.class} was raised between two requests, and dropped: #{e.message}")
+          retry
+        end
 
         def serve(app, listeners, around, &ready)
           Thread.current.name = "loop"

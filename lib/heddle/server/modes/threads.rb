@@ -12,6 +12,7 @@ module Heddle
         # @param log [Log]
         def initialize(configuration, log)
           @configuration = configuration
+          @log = log
           @runners = RunnerThreads.new(size)
           @servings = [Serving.new(configuration, log, runners: @runners)]
         end

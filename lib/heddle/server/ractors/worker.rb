@@ -29,7 +29,7 @@ module Heddle
         def run
           @log = Log.new(output: @output, errors: $stderr, **Log.settings(@configuration))
           @serving = Server::Serving.new(@configuration, @log, loops: @configuration.threads)
-          Heddle.run(selector: selector, name: "ractor") { say(:ended, serve) }
+          Heddle.run(selector: selector, name: "ractor") { say(:ended, guarded_serve) }
         rescue Exception => e
           say(:failed, "#{e.class}: #{e.message} (#{e.backtrace&.first})")
         ensure
@@ -41,6 +41,8 @@ module Heddle
 
         # A ring belongs to a native thread, and Ruby moves Ractors about.
         def selector = (@configuration.selector unless @configuration.selector == :io_uring)
+
+        def guarded_serve = ThreadGuard.new(@log) { @serving.stop }.during { serve }
 
         def serve
           @log.start

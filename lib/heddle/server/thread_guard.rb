@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Keeps away from a loop that serves what other threads raise in its thread: all requests share that thread, so
+    # nothing tells which of them was meant. `Thread#raise` is logged, once for each line of code that calls it, and
+    # dropped. `Thread#kill` stops the server in order. What a fiber does to its own thread (`Thread.current.raise`,
+    # `Thread.exit`) ends that fiber alone.
+    #
+    # The methods are the thread's own, and only while it serves. Heddle's own exceptions take the way around them
+    # (ext/heddle/preempt/delivery.c).
+    class ThreadGuard
+      autoload :Aborts, "heddle/server/thread_guard/aborts"
+
+      # Put before Thread's own methods with the first guard: these would not call the thread's.
+      module Ending
+        # @see Thread.kill
+        def kill(thread) = thread.is_a?(Thread) ? thread.kill : super
+
+        # @see Thread.exit
+        def exit = Thread.current.kill
+      end
+
+      # Ways to end a thread.
+      ENDING = %i[kill exit terminate].freeze
+      # Lines of code that are remembered; further ones are dropped without a word.
+      MOST_PLACES = 100
+      private_constant :Ending, :ENDING, :MOST_PLACES
+
+      # @param log [#notice]
+      # @param pass [#call, nil] whether what is raised now has one request that is meant: then it is raised
+      # @yield stops the server in order; from any thread
+      def initialize(log, pass: nil, &stop)
+        @log = log
+        @pass = pass
+        @stop = stop
+        @places = {}
+      end
+
+      # Guards the calling thread while the block runs.
+      # @return what the block returns
+      def during(&)
+        thread = Thread.current
+        Thread.singleton_class.prepend(Ending)
+        guard_raise(thread)
+        guard_kill(thread)
+        thread.equal?(Thread.main) ? Aborts.new(@log).during(&) : yield
+      ensure
+        [:raise, *ENDING].each { |name| thread.singleton_class.remove_method(name) }
+      end
+
+      # @api private
+      # @return [Boolean] whether an exception may be raised in the thread
+      def let_through?(place)
+        # Time limits of fibers are timers of the loop. One that Ruby's own thread counts is that of a fiber which does
+        # not let others run (`Fiber.blocking`), so it does strike the one that it is for.
+        place&.path == ThreadGuard.timeout_path || @pass&.call
+      end
+
+      # @api private
+      def report_raise(error, message, place)
+        report(place) do
+          text = error.is_a?(Exception) ? "#{error.class} (#{error.message})" : error.inspect
+          text = "#{text} (#{message})" if message.is_a?(String)
+          "#{place || "a thread"} raised #{text} in the thread of a loop that serves. It was dropped: all requests " \
+            "of that loop share the thread, and any of them may be running. Heddle.timeout, or Task#cancel, ends one " \
+            "of them"
+        end
+      end
+
+      # @api private
+      def stop_for(place)
+        report(place) do
+          "#{place || "a thread"} killed the thread of a loop that serves: stopping when running requests are answered"
+        end
+        @stop.call
+      end
+
+      # @return [String, nil] where Ruby's library has its thread for time limits
+      def self.timeout_path
+        return unless defined?(::Timeout.timeout) && Gem::Version.new(::Timeout::VERSION) >= Gem::Version.new("0.2")
+
+        ::Timeout.method(:timeout).source_location.first
+      end
+
+      private
+
+      def guard_raise(thread)
+        guard = self
+        thread.define_singleton_method(:raise) do |*arguments, **options|
+          place = Kernel.caller_locations(1, 1)&.first
+          return super(*arguments, **options) if equal?(Thread.current) || guard.let_through?(place)
+
+          guard.report_raise(*arguments.first(2).fill(nil, arguments.size, 2 - arguments.size), place) if alive?
+          nil
+        end
+      end
+
+      def guard_kill(thread)
+        guard = self
+        ENDING.each do |name|
+          thread.define_singleton_method(name) do
+            return Fiber.current_scheduler ? Fiber.current.kill : super() if equal?(Thread.current)
+
+            guard.stop_for(Kernel.caller_locations(1, 1)&.first)
+            self
+          end
+        end
+      end
+
+      def report(place)
+        key = place.to_s
+        return if @places.key?(key) || @places.size >= MOST_PLACES
+
+        @places[key] = true
+        @log.notice(yield)
+      end
+    end
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class ThreadGuard
+      # Takes the place of `abort_on_exception` while the main thread serves. Ruby would raise the error of the thread
+      # that has failed in the main thread, amid any request. The error is logged instead.
+      class Aborts
+        # Put before Thread's own methods when a main thread first serves.
+        module Switch
+          # @see Thread.abort_on_exception
+          def abort_on_exception = (watch = Aborts.current) ? watch.all : super
+
+          # @see Thread.abort_on_exception=
+          def abort_on_exception=(all)
+            if (watch = Aborts.current) then watch.all = !!all
+            else super
+            end
+          end
+        end
+        private_constant :Switch
+
+        # Where the one is kept that stands in now: each Ractor has its own main thread.
+        KEY = :heddle_aborts
+        private_constant :KEY
+
+        # @return [Aborts, nil] a forked child has none
+        def self.current
+          watch = Ractor.current[KEY]
+          watch if watch&.here?
+        end
+
+        # @return [Boolean] what the program has set for all threads
+        attr_accessor :all
+
+        # @param log [#notice]
+        def initialize(log)
+          @log = log
+          @process = Process.pid
+          @ended = Thread::Queue.new
+          @all = Thread.abort_on_exception
+        end
+
+        # @return [Boolean] whether this is the process that serves
+        def here? = Process.pid == @process
+
+        # @return what the block returns
+        def during
+          Thread.singleton_class.prepend(Switch)
+          Thread.abort_on_exception = false
+          Ractor.current[KEY] = self
+          # A thread ends with this event before Ruby looks at what it asks for.
+          events = TracePoint.new(:thread_end) { note_end(Thread.current) }
+          events.enable
+          yield
+        ensure
+          events&.disable
+          Ractor.current[KEY] = nil
+          @ended.close
+          Thread.abort_on_exception = @all
+        end
+
+        private
+
+        # In the thread that ends.
+        def note_end(thread)
+          return unless (@all || thread.abort_on_exception) && here?
+
+          thread.abort_on_exception = false
+          @reporter ||= Thread.new { report_failures }
+          @ended << thread
+        rescue ThreadError, ClosedQueueError
+          nil # the server has ended, or there can be no more threads
+        end
+
+        def report_failures
+          while (thread = @ended.pop)
+            report_failure(thread)
+          end
+        end
+
+        def report_failure(thread)
+          thread.join
+        rescue Exception => e
+          @log.notice("#{thread.inspect} ended with #{e.class}: #{e.message} (#{e.backtrace&.first}). It has " \
+                      "abort_on_exception, which would raise that amid a request here: the server goes on")
+        end
+      end
+    end
+  end
+end
