@@ -1,6 +1,14 @@
 # shellcheck shell=bash
 # Sourced: help without bin/setup, which may compile for minutes. Uses $root.
 
+# show_header_when_asked ARGUMENT...: with --help among them prints the comment that a tool's own file begins with, and
+# ends.
+show_header_when_asked() {
+  help_asked "$@" || return 0
+  awk 'NR == 1 { next } /^#/ { sub(/^# ?/, ""); print; next } { exit }' "$0"
+  exit
+}
+
 # help_asked ARGUMENT...: whether one of them asks for help.
 help_asked() {
   local argument

@@ -134,6 +134,24 @@ class SetupScriptsTest < Minitest::Test
     refute_path_exists File.join(other, "vendor/bundle")
   end
 
+  # In a copy that could not be set up: a tool that tries says so, or fails.
+  def test_every_tool_shows_its_help_without_a_set_up
+    FileUtils.cp_r(File.join(ROOT, "bin"), @folder)
+    tools = Dir.children(File.join(@folder, "bin")).select { |name| tool?(name) } - ["setup"]
+    executable(File.join(@folder, "bin/setup"), "echo sets up; exit 1")
+    FileUtils.mkdir_p(File.join(@folder, "benchmark"))
+
+    help = tools.to_h do |name|
+      [name, Open3.capture2e({ "HEDDLE_RUBY" => RbConfig.ruby }, File.join(@folder, "bin", name), "--help")]
+    end
+    help.each do |name, (text, status)|
+      assert status.success?, "bin/#{name} --help: #{text}"
+      assert_match(/\A(?:Usage: |Prints ).*bin\/#{name}/m, text)
+      refute_includes text, "sets up"
+    end
+    assert_operator help.size, :>=, 10
+  end
+
   def test_a_step_that_fails_shows_the_end_of_its_log_and_its_exit_code
     log = File.join(@folder, "log")
     said, good = shell("with_progress 'a step' #{log} '' 0 sh -c 'echo the reason; exit 3'")
@@ -143,6 +161,8 @@ class SetupScriptsTest < Minitest::Test
   end
 
   private
+
+  def tool?(name) = File.join(@folder, "bin", name).then { |path| File.file?(path) && File.executable?(path) }
 
   # A checkout as far as its gems depend on it.
   def checkout(name)

@@ -15,6 +15,8 @@ class SizeTest < Minitest::Test
     write("ext/b.c", "/*\n a\n*/\nchar *text = \"/* no comment\";\n// a comment\nint x; /* b */\nchar *end = \"*/\";\n")
     FileUtils.mkdir_p(File.join(@folder, "bin"))
     FileUtils.cp(File.join(ROOT, "bin/size"), File.join(@folder, "bin"))
+    FileUtils.mkdir(File.join(@folder, "bin/support"))
+    FileUtils.cp(File.join(ROOT, "bin/support/help.rb"), File.join(@folder, "bin/support"))
     git("init", "-q")
     git("add", ".")
     git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "first")
