@@ -32,11 +32,16 @@ module Heddle
       writes nothing and exits with a status other than 0. With `--force` it writes the rest, below a comment with the
       missing lines.
 
-      The translated configuration behaves as under Puma: `mode :thread`, one request per thread. When that works, remove
-      `mode` and `threads`. Each process then runs many requests concurrently, in fibers, and a waiting request occupies no
-      thread ([Modes](modes.md#migration-of-an-existing-application)).
+      Code that ran in two threads or more runs in mode fiber: each process runs many requests concurrently, and a waiting
+      request occupies no thread. `threads 1` becomes `max_requests 1`, because such code never had to be thread-safe: raise
+      it only after an audit. If a gem does not work in fibers, `mode :thread` gives each request a thread, as under Puma,
+      without most protections ([Modes](modes.md#migration-of-an-existing-application)).
 
-      Heddle also reads `PORT`, `WEB_CONCURRENCY`, `RAILS_MAX_THREADS`, `RAILS_ENV`, `RACK_ENV` and `PIDFILE`.
+      A condition on `Rails.env` or on environment variables is kept. One that needs the application can't be computed where
+      Heddle reads its file: the line is carried over without it if it held, and else left out.
+
+      Heddle also reads `PORT`, `WEB_CONCURRENCY`, `RAILS_ENV`, `RACK_ENV` and `PIDFILE`; in mode thread `RAILS_MAX_THREADS`,
+      too.
 
       ## Both servers in one folder
 

@@ -261,6 +261,8 @@ module Heddle
         Rails.tell_connections(@log, *processes)
       end
       tell_trust
+      garbage = OutOfBandGC.warning(@configuration)
+      @log.notice(garbage) if garbage
     end
 
     # Every client of a network that is trusted by default can forge what a proxy says.

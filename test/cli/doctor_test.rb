@@ -210,9 +210,11 @@ class DoctorTest < Minitest::Test
     unset = %w[HEDDLE_PROTECT HEDDLE_WORKERS HEDDLE_MODE HEDDLE_ENVIRONMENT RACK_ENV RAILS_ENV].to_h { [_1, nil] }
     environment = { **unset, **environment.transform_keys(&:to_s) }
     output, = Open3.capture2e(environment, *ServedProcess::HEDDLE, "doctor", chdir: @folder)
-    output.scan(/^(ok|--) protection: (on|off): ([\w ]+\w)(?: \((.*)\))?$/).to_h do |mark, state, name, text|
+    @output = output
+    rows = output.scan(/^(ok|--) protection: (on|off): ([\w ,]+\w)(?: \((.*)\))?$/)
+    rows.each_with_object({}) do |(mark, state, names, text), found|
       assert_equal({ "ok" => "on", "--" => "off" }[mark], state)
-      [name, [state, text].compact]
+      names.split(", ").each { |name| found[name] = [state, text].compact }
     end
   end
 
@@ -230,7 +232,20 @@ class DoctorTest < Minitest::Test
     assert_equal [["off", "option protect, HEDDLE_PROTECT"]], off.values.uniq
     found = protections(HEDDLE_PROTECT: "preempt", HEDDLE_MODE: "thread")
 
-    assert_equal ["off", "a request has a thread, mode thread"], found["preempt"]
+    assert_equal ["off", "a request has a thread, mode thread: HEDDLE_MODE"], found["preempt"]
+  end
+
+  def test_the_report_names_the_line_that_switches_protections_off_and_the_next_step
+    File.write(File.join(@folder, "heddle.rb"), "workers 2\nmode :thread\n")
+    found = protections
+
+    assert_equal ["off", "a request has a thread, mode thread: heddle.rb:2"], found["stall_report"]
+    assert_equal 1, @output.scan("mode thread: heddle.rb:2").size
+    assert_match(/^ +without that line each request has a fiber.*HEDDLE_MODE=fiber heddle doctor/, @output)
+    File.write(File.join(@folder, "heddle.rb"), "protect :preempt\n")
+
+    assert_equal ["off", "option protect, heddle.rb:1"], protections["stall_report"]
+    refute_includes @output, "without that line"
   end
 
   # Rails' own default is :thread, and what an application does not say Heddle says when it serves it.

@@ -66,16 +66,17 @@ class InitFromPumaTest < Minitest::Test
   def test_the_puma_configuration_that_rails_generates_is_converted
     report = carry_over(rails_template)
 
-    assert_equal ["mode :thread", "threads 3", 'bind "0.0.0.0"', "port 3000", 'if ENV["SOLID_QUEUE_IN_PUMA"]'],
-                 code.first(5)
-    assert_match(/\A  worker_boot \{ .*SolidQueue::Supervisor/, code[5])
+    assert_equal ['bind "0.0.0.0"', "port 3000", 'if ENV["SOLID_QUEUE_IN_PUMA"]'], code.first(3)
+    assert_match(/\A  worker_boot \{ .*SolidQueue::Supervisor/, code[3])
+    assert_match(/threads threads_count.*\n +→ each process runs many requests at once, in fibers/, report)
     assert_empty left(report)
     assert_match(/pidfile ENV\["PIDFILE"\].*\n +→ Heddle reads PIDFILE itself/, report)
     assert_match(/plugin :tmp_restart\n +→ with workers, Heddle reloads when tmp.restart\.txt is touched/, report)
     found = configuration({ "RAILS_MAX_THREADS" => "4", "PORT" => "4000" })
 
-    assert_equal [:thread, 4, ["0.0.0.0"], 4_000, []], [found.mode, found.threads, found.bind, found.port,
-                                                        found.hooks.names]
+    assert_equal [:fiber, 1, ["0.0.0.0"], 4_000, []], [found.mode, found.threads, found.bind, found.port,
+                                                       found.hooks.names]
+    assert_empty Heddle::Protection.names - configuration.protections - %i[callback_report]
     ENV["SOLID_QUEUE_IN_PUMA"] = "1"
 
     assert_equal %i[worker_boot worker_stop], configuration.hooks.names
@@ -346,6 +347,102 @@ class InitFromPumaTest < Minitest::Test
                  File.read("config/heddle.rb")[/Not carried over:.*/m].scan(/^# (\d+): /).flatten.map(&:to_i)
   end
 
+  def test_one_thread_becomes_one_request_at_a_time_in_each_process
+    report = carry_over("threads 1\n")
+
+    assert_includes code, "max_requests 1"
+    assert_equal [:fiber, 1], [configuration.mode, configuration.max_requests]
+    assert_match(/may not be thread-safe. Raise it only after an audit/, report)
+    carry_over("threads 0, 1")
+
+    assert_includes code, "max_requests 1"
+    with_environment("RAILS_MAX_THREADS" => "1") do
+      carry_over('threads ENV.fetch("RAILS_MAX_THREADS", 3), ENV.fetch("RAILS_MAX_THREADS", 3)')
+    end
+
+    assert_includes code, "max_requests 1"
+    ["threads 2", "threads 0, 5", "threads 1, 3"].each do |line|
+      carry_over(line)
+
+      refute(code.any? { |one| one.match?(/max_requests|mode|threads/) }, line)
+    end
+  end
+
+  def test_the_port_is_written_as_people_write_it
+    carry_over("port 22_011\n")
+
+    assert_includes code, "port 22011"
+  end
+
+  def settings_in(environment)
+    found = configuration({ "RAILS_ENV" => environment })
+    [found.workers, found.max_requests, found.stop_timeout]
+  end
+
+  def test_conditions_on_the_environment_hold_in_each_environment_wherever_init_runs
+    %w[development production].each do |environment|
+      with_environment("RAILS_ENV" => environment) do
+        carry_over(<<~RUBY)
+          unless Rails.env.local?
+            workers 4
+            threads 1, 1
+          else
+            force_shutdown_after Integer(ENV.fetch("HEDDLE_TEST_NONE", 3))
+          end
+          persistent_timeout 20 if Rails.env.production?
+        RUBY
+      end
+
+      assert_equal [1, 0, 3], settings_in("development"), environment
+      assert_equal [1, 0, 3], settings_in("test"), environment
+      assert_equal [4, 1, 30], settings_in("production"), environment
+      production = configuration({ "RAILS_ENV" => "production" })
+
+      assert_equal [75, 20], [configuration, production].map { |one| one.http.idle_timeout }
+    end
+  end
+
+  def test_a_condition_that_needs_the_application_is_no_line_of_the_new_file
+    report = carry_over(<<~RUBY, status: 1)
+      workers 3 if Shop.large?
+      if Rails.env.in?(%w[staging])
+        persistent_timeout 20
+      end
+      force_shutdown_after 4 if defined?(Shop)
+      first_data_timeout 9 unless Concurrent.processor_count > 1_000
+    RUBY
+
+    assert_equal [1, 3], left(report).keys
+    assert_equal ["stop_timeout 4 if defined?(Shop)", "head_timeout 9"], code.grep(/workers|timeout/)
+    %w[development test production].each { |name| configuration({ "RAILS_ENV" => name }) }
+  end
+
+  FULL_MARKS_OFF = "before_worker_boot { GC.config(rgengc_allow_full_mark: false) }\n"
+  OUT_OF_BAND = "out_of_band { GC.start if GC.latest_gc_info(:need_major_by) }\n"
+
+  def test_garbage_collection_out_of_band_is_converted_as_a_pair
+    report = carry_over(FULL_MARKS_OFF + OUT_OF_BAND)
+    unless Heddle::Server::OutOfBandGC.available?
+      assert_equal [1, 2], left(report).keys
+      skip "out_of_band_gc needs Ruby 3.4"
+    end
+
+    assert_equal ["out_of_band_gc true"], code.grep(/GC|gc/)
+    assert_match(/full_mark: false.*\n +→ out_of_band_gc does this/, report)
+    block = "do\n  GC.config(rgengc_allow_full_mark: false)\n  Shop.open\nend"
+    report = carry_over("before_worker_boot #{block}\n#{OUT_OF_BAND}")
+
+    assert_match(/the rest of it belongs into worker_boot/, left(report)[1])
+  end
+
+  def test_full_collections_are_not_switched_off_where_nothing_starts_them
+    [FULL_MARKS_OFF, "on_worker_boot { GC.disable }\n"].each do |line|
+      assert_equal [1], left(carry_over(line)).keys
+      assert_empty code.grep(/GC|gc/)
+    end
+    assert_match(/such work as a job/, left(carry_over("out_of_band { Shop.tidy }\n"))[1])
+  end
+
   def test_a_require_is_kept_when_converted_code_may_need_it
     carry_over("require 'etc'\nbefore_fork { Etc.nprocessors }\n")
 
@@ -402,7 +499,7 @@ class InitFromPumaTest < Minitest::Test
   def test_a_file_that_has_grown_over_years
     report = carry_over(RICH, status: 1)
 
-    assert_equal ['require "etc"', "mode :thread", "threads 5", "workers 3",
+    assert_equal ['require "etc"', "workers 3",
                   'bind "unix:tmp/sockets/puma.sock?mode=660"',
                   'bind "127.0.0.1"', "port 3000", 'pidfile "tmp/pids/server.pid"', "idle_timeout 65",
                   "head_timeout 15", 'stop_timeout 25 if ENV["RAILS_ENV"] == "production"', "body_limit 20_000_000",

@@ -38,7 +38,8 @@ class ServeTest < Minitest::Test
     wait_until { @served.output.include?("Ctrl-C stops it") }
 
     assert_match(/^Mode thread: this process, 3 threads\.$/, @served.output)
-    assert_match(/^Protection: .*preempt, stall_report.* \(a request has a thread, mode thread\)/, @served.output)
+    assert_match(/^Protection: .*preempt, stall_report.* \(a request has a thread, mode thread: --mode\)/,
+                 @served.output)
   end
 
   def test_a_file_alone_is_served

@@ -9,7 +9,9 @@ module Heddle
     class InitCommand
       autoload :ApplicationGuard, "heddle/cli/init/application_guard"
       autoload :PumaAddress, "heddle/cli/init/puma_address"
+      autoload :PumaCondition, "heddle/cli/init/puma_condition"
       autoload :PumaFile, "heddle/cli/init/puma_file"
+      autoload :PumaGarbageCollection, "heddle/cli/init/puma_garbage_collection"
       autoload :PumaRecorder, "heddle/cli/init/puma_recorder"
       autoload :PumaRewriting, "heddle/cli/init/puma_rewriting"
       autoload :PumaRun, "heddle/cli/init/puma_run"

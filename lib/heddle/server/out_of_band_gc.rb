@@ -27,6 +27,15 @@ module Heddle
       #   memory a process uses
       def self.available? = GC.respond_to?(:config) && GC.config.key?(:rgengc_allow_full_mark) && !Memory.used.nil?
 
+      # @param configuration [Configuration]
+      # @return [String, nil] what to say where Ruby makes no full collections and this class makes none either
+      def self.warning(configuration)
+        return if configuration.out_of_band_gc || !available? || GC.config[:rgengc_allow_full_mark]
+
+        "full garbage collections are off (GC.config), so memory grows until something starts them: remove that, or " \
+          "set out_of_band_gc, which makes them between requests"
+      end
+
       # @return [Integer] how many collections it has made
       attr_reader :collections
 

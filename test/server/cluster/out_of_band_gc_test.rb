@@ -33,6 +33,17 @@ class ClusterOutOfBandGCTest < Minitest::Test
       wait_until("the other one has not collected") { grow && runs.all?(&:positive?) }
     end
 
+    def test_full_collections_that_nothing_starts_are_reported_once
+      write("config/heddle.rb", "worker_boot { GC.config(rgengc_allow_full_mark: false) }\n")
+      serve
+      wait_for("full garbage collections are off (GC.config)")
+      write("config/heddle.rb", "worker_boot { GC.config(rgengc_allow_full_mark: false) }\nout_of_band_gc true\n")
+      signal("HUP")
+      wait_for("reloaded: 2")
+
+      assert_equal 1, said("full garbage collections are off")
+    end
+
     def test_past_the_growth_that_is_allowed_ruby_collects_by_itself
       write("config.ru", <<~RUBY)
         require "#{File.expand_path("../../support/constants", __dir__)}"

@@ -91,18 +91,25 @@ module Heddle
           why = @configuration.left_out
           usable = @configuration.protections.select { |name| usable?(name, why) }
           rows = Protection.during(usable) { Protection::Table.new(why).rows }
-          rows.map do |row|
-            next note("protection", "off: #{row}") unless row.on || on_in_workers?(row)
-
-            ok("protection", "on: #{on_in_workers?(row) ? row.name : row}", ADVICE[row.name])
-          end
+          on, off = rows.partition { |row| row.on || on_in_workers?(row) }
+          on.map { |row| ok("protection", "on: #{on_in_workers?(row) ? row.name : row}", ADVICE[row.name]) } +
+            off.group_by(&:text).map { |text, same| switched_off(same.map(&:name).join(", "), text) }
         end
+
+        # The line that does it is in the text.
+        def switched_off(names, text)
+          note("protection", "off: #{names}#{" (#{text})" if text}", (NEXT_STEP if text&.end_with?(mode_source)))
+        end
+
+        def mode_source = "mode #{@configuration.mode}: #{@configuration.source(:mode)}"
 
         # The requirements of a protection on the application.
         ADVICE = {
           "preempt" => "another request may run between any two lines: code must be as thread-safe as under Puma"
         }.freeze
-        private_constant :ADVICE
+        NEXT_STEP = "without that line each request has a fiber, and all protections; HEDDLE_MODE=fiber heddle " \
+                    "doctor names what of the application does not work in fibers"
+        private_constant :ADVICE, :NEXT_STEP
 
         # The handoff is off in this process, which has no workers, and on in each of several workers.
         def on_in_workers?(row)

@@ -18,15 +18,17 @@ module Heddle
         # @!attribute machine [Boolean] whether its first argument depends on the number of processors
         # @!attribute reached [Boolean] whether it ran
         # @!attribute block [String, nil] the text of its block
-        # @!attribute needs [Array<String>] names that its block or conditions use and that Heddle's file does not have
+        # @!attribute needs [Array<String>] names that its block uses and that Heddle's file does not have
         Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :machine, :conditions, :reached,
                            :block, :needs)
 
         # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
                               \.fetch\(?\s*["']\w+["'](?:,\s*[\w"'./]+)?\)?(?:\s*\{\s*[\w"'./]+\s*\})?)\s*\)?\z}x
-        # Those that say where the application runs stay: conditions depend on them.
-        OWN_VARIABLES = (Options.variables - Options::BY_NAME.fetch(:environment).variables).freeze
+        # Those that say where the application runs stay: conditions depend on them. RAILS_MAX_THREADS is Heddle's own
+        # only in mode thread.
+        OWN_VARIABLES = (Options.variables - Options::BY_NAME.fetch(:environment).variables -
+                         ["RAILS_MAX_THREADS"]).freeze
         PROCESSORS = /nproc|processor|cpu/i
         private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS
 
@@ -114,7 +116,7 @@ module Heddle
                    values: values(node, lines), arguments: node.arguments&.slice.to_s,
                    computed: computed(node), machine: PROCESSORS.match?(text_with_variables(node.arguments)),
                    conditions:, reached: ran.any?, block: block&.slice,
-                   needs: [*(needs(block, block.locals) if block), *conditions_need(conditions)].uniq)
+                   needs: block ? needs(block, block.locals) : [])
         end
 
         def values(node, lines)
@@ -125,7 +127,9 @@ module Heddle
           end.first
           return ran.values if ran
 
-          literals(node) unless runs.empty?
+          return if runs.empty?
+
+          literals(node) || runs.first.evaluate(node.arguments)
         end
 
         # @return [Array<Symbol>] the file's variables that this reads
@@ -192,13 +196,6 @@ module Heddle
         # @return [Array<Symbol>] the file's own
         def methods
           @methods ||= @tree.value.statements.body.grep(Prism::DefNode).map(&:name)
-        end
-
-        def conditions_need(conditions)
-          (conditions || []).flat_map do |text|
-            names = @tree.value.locals.map(&:to_s).select { |name| /\b#{Regexp.escape(name)}\b/.match?(text) }
-            text.include?("Puma") ? [*names, "Puma"] : names
-          end
         end
       end
     end

@@ -17,6 +17,8 @@ class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndMod
       name.dup.tap do |text|
         text.define_singleton_method(:respond_to_missing?) { |word, *| word.end_with?("?") }
         text.define_singleton_method(:method_missing) do |word, *rest|
+          next %w[development test].include?(name) if word == :local?
+
           word.end_with?("?") ? word == :"#{name}?" : super(word, *rest)
         end
       end

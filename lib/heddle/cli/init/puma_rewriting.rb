@@ -34,7 +34,7 @@ module Heddle
         def incomplete
           return if @failures.empty?
 
-          "# INCOMPLETE: these lines of #{@file.name} could not be run, and their settings are missing here:\n" \
+          "# INCOMPLETE: these lines of #{@file.name} could not be run, and what they set may be missing here:\n" \
             "#{@failures.map { |text| Template.comment(text) }.join}\n"
         end
 

@@ -50,20 +50,38 @@ module Heddle
           @failures = []
           recorder = PumaRecorder.new(path)
           @records = recorder.records
-          place = recorder.__binding__
-          environment = ENV.to_h
-          without.each { |name| ENV.delete(name) }
-          tree.value.statements.body.each { |node| run(node, place) }
-        ensure
-          ENV.replace(environment) if environment
+          @scope = recorder.__binding__
+          @without = without
+          in_its_environment { tree.value.statements.body.each { |node| run(node) } }
+        end
+
+        # @param arguments [Prism::ArgumentsNode] of a call that did not run, because its condition did not hold
+        # @return [Array, nil] their values; nil: they can't be computed
+        def evaluate(arguments)
+          return if NEVER_RUN.match?(arguments.slice)
+
+          list = "[#{arguments.slice}]"
+          in_its_environment { ApplicationGuard.during { @scope.eval(list, @path) } }
+        rescue SignalException, NoMemoryError
+          raise
+        rescue Exception
+          nil
         end
 
         private
 
-        def run(node, place)
+        def in_its_environment
+          environment = ENV.to_h
+          @without.each { |name| ENV.delete(name) }
+          yield
+        ensure
+          ENV.replace(environment)
+        end
+
+        def run(node)
           return if node.is_a?(Prism::CallNode) && NEVER_RUN.match?(node.slice)
 
-          ApplicationGuard.during { place.eval(node.slice, @path, node.location.start_line) }
+          ApplicationGuard.during { @scope.eval(node.slice, @path, node.location.start_line) }
         rescue SignalException, NoMemoryError
           raise
         rescue Exception => e

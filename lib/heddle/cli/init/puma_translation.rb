@@ -75,9 +75,10 @@ module Heddle
           name = call.name
           raise NeedlessError, PumaWords::NEEDLESS[name] if PumaWords::NEEDLESS.key?(name)
           raise LeftError, PumaWords::LEFT[name] if PumaWords::LEFT.key?(name)
+          return garbage_collection(call) if PumaGarbageCollection.part?(call)
           return hook(call) if PumaWords::HOOKS.key?(name)
 
-          own = own_variable(call)
+          own = own_variable(call) unless name == :threads
           raise NeedlessError, "Heddle reads #{own} itself" if own
           raise LeftError, "its value could not be computed when the file was run" unless call.values
 
@@ -130,19 +131,35 @@ module Heddle
         def option(name, value)
           option = Options::BY_NAME[name] or raise LeftError, "there is no option for it yet"
           value = option.parse(value, name.to_s)
-          ["#{name} #{Options::Units.literal(option.unit, value)}"]
+          literal = Options::Units.literal(option.unit, value)
+          ["#{name} #{name == :port ? literal.delete("_") : literal}"]
         rescue Server::ConfigurationError => e
           raise LeftError, e.message
         end
 
+        # Code that ran in several threads runs in fibers, too. Code that ran in one never had to be thread-safe.
         def translate_threads(min, max = min)
-          @said << :threads
-          @remarks << "One request a thread, as under Puma. Without these lines each process runs many requests at " \
-                      "once, in fibers."
-          unless min.to_i == max.to_i
-            @remarks << "there is no least number of threads: all are there from the beginning"
+          if max.to_i != 1
+            raise NeedlessError, "each process runs many requests at once, in fibers; " \
+                                 "`mode :thread` and `threads #{[min.to_i, max.to_i].max}` give each request a thread"
           end
-          ["mode :thread", *option(:threads, max.to_i)]
+          @remarks << "One request at a time in each process, as under Puma: this code may not be thread-safe. Raise " \
+                      "it only after an audit."
+          option(:max_requests, 1)
+        end
+
+        def garbage_collection(call)
+          collector = PumaGarbageCollection.new(@file.calls)
+          why = collector.left(call)
+          raise LeftError, why if why
+          raise NeedlessError, "out_of_band_gc does this" unless call.name == :out_of_band
+
+          @remarks << "Ruby makes full collections between requests, one worker at a time."
+          option(:out_of_band_gc, true)
+        end
+
+        def translate_out_of_band
+          raise LeftError, "a worker may never be without requests; run such work as a job"
         end
 
         def translate_workers(count) = option(:workers, count.to_s == "auto" ? :auto : count.to_i)
@@ -227,20 +244,16 @@ module Heddle
 
         def condition(call, lines)
           return lines if call.conditions == []
-          return guarded(lines, call.conditions) if call.conditions && call.needs.empty?
+
+          conditions = call.conditions&.map { |text| PumaCondition.translate(text) }
+          return guarded(lines, conditions) if conditions&.all?
           raise LeftError, "its condition did not hold when the file was read" unless call.reached
 
           @remarks << "its condition is left out: it held when the file was read"
           lines
         end
 
-        # Heddle's file is read before Rails is there.
-        def without_rails(condition)
-          condition.gsub(/\bRails\.env\.(\w+)\?/, '(environment == "\1")').gsub(/\bRails\.env\b/, "environment")
-        end
-
         def guarded(lines, conditions)
-          conditions = conditions.map { |text| without_rails(text) }
           test = conditions.one? ? conditions.first : conditions.map { |text| "(#{text})" }.join(" && ")
           return ["#{lines.first} if #{test}"] if lines.one? && !lines.first.include?("\n")
 

@@ -31,7 +31,7 @@ module Heddle
         def left_out
           kind = Modes.fetch(mode)
           (Protection.names - protections).to_h do |name|
-            [name, kind.protects?(name) ? "option protect, #{source(:protect)}" : kind.without]
+            [name, kind.protects?(name) ? "option protect, #{source(:protect)}" : "#{kind.without}: #{source(:mode)}"]
           end
         end
 

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class InitCommand
+      # A condition of Puma's file in words of Heddle's, which is read before Rails and the application are there.
+      module PumaCondition
+        ENVIRONMENTS = %w[development test production].freeze
+        LOCAL = "%w[development test].include?(environment)"
+        private_constant :ENVIRONMENTS, :LOCAL
+
+        class << self
+          # @param text [String]
+          # @return [String, nil] nil: it can't be computed in Heddle's file
+          def translate(text)
+            text = text.gsub(/(?:::)?\bRails\.env\.local\?/, LOCAL)
+                       .gsub(/(?:::)?\bRails\.env\.(\w+)\?/, '(environment == "\1")')
+                       .gsub(/(?:::)?\bRails\.env\b/, "environment")
+            text if ENVIRONMENTS.all? { |environment| computable?(text, environment) }
+          end
+
+          private
+
+          # Tried, as a line that fails would end every command.
+          def computable?(text, environment)
+            file = Server::Configuration::File.new("condition", folder: Dir.pwd, environment:)
+            scope = Server::Configuration::Context.new(file).__binding__
+            ApplicationGuard.during { scope.eval(text) }
+            file.problems.empty?
+          rescue SignalException, NoMemoryError
+            raise
+          rescue Exception
+            false
+          end
+        end
+      end
+    end
+  end
+end
