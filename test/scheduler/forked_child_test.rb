@@ -184,6 +184,39 @@ class ForkedChildTest < Minitest::Test
     assert_equal ["Heddle::TimeoutError"], out
   end
 
+  # Ruby 4.0 takes the scheduler from a forked child.
+  def test_every_kind_of_child_has_a_loop
+    calls = 'Heddle.async { sleep 0.001; puts "async" }.wait; Fiber.schedule { sleep 0.001; puts "scheduled" }; ' \
+            'begin Heddle.timeout(0.001) { sleep }; rescue Heddle::TimeoutError; puts "timeout" end; ' \
+            'begin Timeout.timeout(0.001) { sleep }; rescue Timeout::Error; puts "old" end; ' \
+            'puts Fiber.current.blocking?; Thread.new { sleep 0.001; puts "thread" }.join; puts `echo shell`; ' \
+            'Process.wait(spawn("echo spawned")); system("echo system")'
+    expected = %w[async false old scheduled shell spawned system thread timeout]
+    {
+      "fork with a block" => "Process.wait(fork { CALLS })",
+      "fork" => "(pid = fork) ? Process.wait(pid) : (CALLS; exit)",
+      "fork in a task" => "Heddle.async { (pid = fork) ? Process.wait(pid) : (CALLS; exit) }.wait",
+      "Process.fork" => "Process.wait(Process.fork { CALLS })",
+      "popen" => "(io = IO.popen('-')) ? (puts io.read; io.close) : (CALLS; exit)",
+      "daemon" => "r, w = IO.pipe; fork { r.close; $stdout.reopen(w); " \
+                  "Heddle.async { Process.daemon(true, true); CALLS }.wait }; w.close; puts r.read",
+      "a child's child" => "Process.wait(fork { Process.wait(fork { CALLS }) })"
+    }.each do |kind, code|
+      out, status = in_a_loop(code.sub("CALLS", calls))
+      assert_equal expected, out.sort, kind
+      assert_predicate status, :success?, kind
+    end
+  end
+
+  def test_child_of_a_blocking_fiber_keeps_its_scheduler
+    out, = program(<<~RUBY)
+      Fiber.set_scheduler(Heddle::Scheduler.new)
+      Process.wait(fork { Fiber.schedule { sleep 0.001; puts "scheduled" }; p Fiber.current.blocking? })
+      Fiber.schedule { Fiber.blocking { Process.wait(fork { p Fiber.current.blocking? }) }; p Fiber.current.blocking? }
+    RUBY
+    assert_equal %w[false scheduled true true], out.sort
+  end
+
   private
 
   def in_a_loop(inside, after = "", around: "")

@@ -145,8 +145,8 @@ class SetupScriptsTest < Minitest::Test
       [name, Open3.capture2e({ "HEDDLE_RUBY" => RbConfig.ruby }, File.join(@folder, "bin", name), "--help")]
     end
     help.each do |name, (text, status)|
-      assert status.success?, "bin/#{name} --help: #{text}"
-      assert_match(/\A(?:Usage: |Prints ).*bin\/#{name}/m, text)
+      assert_predicate status, :success?, "bin/#{name} --help: #{text}"
+      assert_match(%r{\A(?:Usage: |Prints ).*bin/#{name}}m, text)
       refute_includes text, "sets up"
     end
     assert_operator help.size, :>=, 10

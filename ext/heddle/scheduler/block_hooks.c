@@ -46,10 +46,18 @@ static int64_t block_duration(VALUE timeout)
     return heddle_parse_duration(timeout);
 }
 
+/* Since Ruby 4.0 ConditionVariable#wait calls the function behind Mutex#sleep, and there is no frame of that method. */
+static bool is_mutex_sleep(VALUE frame)
+{
+    VALUE name = rb_profile_frame_method_name(frame), owner = rb_profile_frame_classpath(frame);
+    return (heddle_frame_name_is(name, "sleep") && heddle_frame_name_is(owner, "Thread::Mutex")) ||
+           (heddle_frame_name_is(name, "wait") && heddle_frame_name_is(owner, "Thread::ConditionVariable"));
+}
+
 /*
- * Does Mutex#sleep, which ConditionVariable#wait calls, lock its Mutex again? The frames are this hook, instrumented
- * hooks of the same name, and the method that called them. After an exception in the sleep, Ruby has not removed the
- * frames of the hook kernel_sleep yet.
+ * Does Mutex#sleep, or ConditionVariable#wait, lock its Mutex again? The frames are this hook, instrumented hooks of the
+ * same name, and the method that called them. After an exception in the sleep, Ruby has not removed the frames of the
+ * hook kernel_sleep yet.
  */
 static bool is_locking_again(VALUE blocker)
 {
@@ -63,8 +71,7 @@ static bool is_locking_again(VALUE blocker)
     for (int i = 0; i < count; i++) {
         VALUE name = rb_profile_frame_method_name(frames[i]);
         if (!heddle_frame_name_is(name, "block") && !heddle_frame_name_is(name, "kernel_sleep"))
-            return heddle_frame_name_is(name, "sleep") &&
-                   heddle_frame_name_is(rb_profile_frame_classpath(frames[i]), "Thread::Mutex");
+            return is_mutex_sleep(frames[i]);
     }
     return false;
 }

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Scheduler
+    # A child that a fiber forks keeps its loop. Ruby 4.0 takes the scheduler from a forked child and makes the fiber that
+    # forked a blocking one, in which no hook is called.
+    #
+    # @api private
+    module Forks
+      # @see Process._fork
+      def _fork = Forks.keep_loop { super }
+
+      # Ruby's daemon(3) doesn't call +_fork+.
+      #
+      # @see Process.daemon
+      def daemon(...) = Forks.keep_loop { super }
+
+      # The fiber is blocking before the fork as it will be in the child, so that the end of the block makes it
+      # non-blocking in both.
+      def self.keep_loop(&)
+        scheduler = Fiber.scheduler
+        return yield unless scheduler.is_a?(Scheduler)
+
+        Fiber.blocking(&).tap { Fiber.set_scheduler(scheduler) unless Fiber.scheduler }
+      end
+
+      ::Process.singleton_class.prepend(self)
+    end
+  end
+end
