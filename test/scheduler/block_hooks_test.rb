@@ -401,6 +401,42 @@ class BlockHooksTest < Minitest::Test
     assert_equal 20, woken
   end
 
+  # Fiber::Scheduler allows it: Ruby's own example sleeps so.
+  def test_a_signal_is_kept_for_a_subclass_that_sleeps_by_block
+    mutex = Mutex.new
+    condition = ConditionVariable.new
+    sleeping = woken = 0
+    hooks = Class.new(Heddle::Scheduler) do
+      define_method(:kernel_sleep) do |duration = nil|
+        sleeping += 1
+        Fiber.blocking { sleep 0.001 }
+        block(:sleep, duration)
+        true
+      end
+    end.new
+    in_thread do
+      Fiber.set_scheduler(hooks)
+      Fiber.schedule do
+        20.times do
+          mutex.synchronize { condition.wait(mutex) }
+          woken += 1
+        end
+        hooks.unblock(:earlier, Fiber.current)
+        started = now
+        sleep 0.02
+        woken += 1 if now - started < 0.02
+      end
+      Thread.new do
+        20.times do |i|
+          Thread.pass until sleeping == i + 1
+          mutex.synchronize { condition.signal }
+        end
+      end
+    end
+
+    assert_equal 20, woken
+  end
+
   def test_a_wake_up_during_a_wait_of_the_hook_itself_is_kept
     queue = Queue.new
     reader, writer = IO.pipe

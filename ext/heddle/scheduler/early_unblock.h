@@ -13,7 +13,10 @@
 
 /* With the GVL, from any thread. */
 void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker);
-/* True, once: the calling fiber was unblocked for this blocker before it parked. */
+/*
+ * True, once: the calling fiber was unblocked for this blocker before it parked. Where a subclass's kernel_sleep calls
+ * #block, with a blocker of its own, it was unblocked for any.
+ */
 bool heddle_early_unblock_consume(heddle_loop *loop, VALUE blocker);
 /*
  * The same for kernel_sleep, which gets no blocker. Mutex#sleep (and with it ConditionVariable#wait) may end early, as
