@@ -64,6 +64,35 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
+  # Ruby >= 4.0 closes the IO when all of them have left their calls.
+  def test_a_close_raises_in_fibers_of_two_loops_and_in_a_thread
+    [UNIXSocket.pair, IO.pipe].each do |reader, writer|
+      errors = Thread::Queue.new
+      wait = lambda do |method, *arguments|
+        reader.public_send(method, *arguments)
+      rescue IOError => e
+        errors << e
+        3.times { sleep 0 } # nothing is left to raise at a later wait
+      end
+      number = reader.fileno
+      other_loop = Thread.new do
+        scheduled { Array.new(3) { Fiber.schedule { wait.call(:wait_readable) } } }
+      end
+      thread = Thread.new { wait.call(:readpartial, 1) }
+      Thread.pass until thread.stop? && other_loop.stop?
+      scheduled do
+        [[:read, 1], [:gets], [:wait_readable, LIMIT]].each { |method| Fiber.schedule { wait.call(*method) } }
+        reader.close
+        assert_raises(Errno::EBADF) { IO.for_fd(number, autoclose: false).close }
+      end
+      messages = Array.new(7) { errors.pop(timeout: LIMIT)&.message }
+
+      messages.each { |message| assert_match(/closed/, message.to_s) }
+      [thread, other_loop].each { |each| assert each.join(LIMIT) }
+      writer.close
+    end
+  end
+
   WAITS = [[:wait_readable], [:read, 1], [:gets], [:readpartial, 9]].freeze
 
   # As threads that wait. Ruby's own threads get IOError, too.

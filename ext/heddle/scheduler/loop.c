@@ -113,6 +113,7 @@ static void forget_parent(heddle_loop *loop)
     }
     empty_slots(loop);
     loop->early_unblocks = 0;
+    loop->interrupts = (heddle_loop_interrupts){0};
     loop->starter = 0;
     loop->parks = NULL;
     loop->park_count = 0;
@@ -304,6 +305,7 @@ static void mark_parks(const heddle_loop *loop)
     for (heddle_park *park = loop->parks; park; park = park->next) {
         rb_gc_mark(park->fiber);
         rb_gc_mark(park->switched_to);
+        rb_gc_mark(park->interrupt);
     }
     if (loop->starter)
         rb_gc_mark(loop->starting); /* as park->switched_to: the starter's own last switch led to it */
@@ -317,6 +319,8 @@ void heddle_loop_mark(heddle_loop *loop)
     rb_gc_mark(loop->fiber);
     rb_gc_mark(loop->body);
     rb_gc_mark(loop->early_unblocks);
+    rb_gc_mark(loop->interrupts.deferred);
+    rb_gc_mark(loop->interrupts.proxies);
     rb_gc_mark(loop->waiting_method);
     rb_gc_mark(loop->switching.returned);
     rb_gc_mark(loop->run.forked_by);

@@ -47,6 +47,7 @@ struct heddle_park {
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
     bool unblocked; /* … and has ended: this fiber alone was woken for that unlock or push */
     VALUE switched_to; /* see heddle_park_note_target */
+    VALUE interrupt;   /* raised at the end of this very wait (fiber_interrupt.h), or 0 */
     bool put_back;  /* the fiber was left by Fiber#raise or #transfer and queued again; the switch to it may fail */
     bool preempted; /* the fiber does not wait: it has used up its time slice */
     heddle_timer timer;
@@ -165,6 +166,14 @@ typedef struct {
     uint64_t swept_switches;
 } heddle_loop_io;
 
+/* See fiber_interrupt.h. */
+typedef struct {
+    VALUE deferred;              /* Hash: a Fiber, and what its next wait raises; 0 until needed */
+    VALUE proxies;               /* Array of pairs, a proxy and an exception, for `message`; 0 until needed */
+    heddle_loop_message message; /* to this loop's thread: there are proxies */
+    bool posted;
+} heddle_loop_interrupts;
+
 /* Read by the watch thread and by other processes. */
 typedef struct {
     heddle_heartbeat *heartbeat;     /* while the loop runs, in the main Ractor; else NULL */
@@ -221,6 +230,7 @@ struct heddle_loop {
     size_t idle; /* how many parks, and so fibers, don't keep the loop running */
     heddle_attachment *attachments;
     VALUE early_unblocks; /* 0 until needed; see early_unblock.h */
+    heddle_loop_interrupts interrupts;
     VALUE waiting_method; /* the method that called io_read last only to try, and waits on its own: a frame of
                              rb_profile_frames; or 0 */
 

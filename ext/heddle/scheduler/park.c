@@ -1,5 +1,6 @@
 /* Suspends and wakes fibers, and raises the exceptions that came while they waited. */
 
+#include "scheduler/fiber_interrupt.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
 #include "scheduler/interrupt_masks.h"
@@ -324,6 +325,14 @@ static void switch_away(heddle_park *park)
     heddle_park_finish_switch(park);
 }
 
+static void defer_interrupt(heddle_park *park)
+{
+    if (!park->interrupt)
+        return;
+    heddle_interrupt_defer(park->loop, park->fiber, park->interrupt);
+    park->interrupt = 0;
+}
+
 static void wait_uninterrupted(heddle_park *park)
 {
     /* Woken already, but still queued (sleep 0, yield): the other ready fibers run first. */
@@ -337,18 +346,26 @@ void heddle_park_wait(heddle_park *park)
         fire_passed_timeouts(park->owner);
     if (park->owner->must_raise)
         raise_pending(park);
+    heddle_interrupt_raise_deferred(park->loop, park->fiber);
     wait_uninterrupted(park);
     /*
      * Mutex#unlock, Queue#push and the like wake one fiber of those that wait. If that one raised now, no fiber
      * would take the mutex or the item, and the others would wait on. So it takes it, and raises at its next wait.
      */
-    if (park->owner->must_raise && !park->unblocked)
+    if (park->unblocked) {
+        defer_interrupt(park);
+        return;
+    }
+    if (park->owner->must_raise)
         raise_pending(park);
+    if (park->interrupt)
+        heddle_interrupt_raise(park->interrupt);
 }
 
 void heddle_park_wait_uninterruptibly(heddle_park *park)
 {
     wait_uninterrupted(park);
+    defer_interrupt(park);
 }
 
 void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber)
@@ -358,6 +375,7 @@ void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber)
         fire_passed_timeouts(here.owner);
     if (here.owner->must_raise)
         raise_pending(&here);
+    heddle_interrupt_raise_deferred(loop, fiber);
 }
 
 void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber)
@@ -412,6 +430,7 @@ int heddle_park_wait_until_woken_and_leave(heddle_park *park)
         if (later)
             state = later;
     }
+    defer_interrupt(park);
     heddle_park_leave(park);
     return state;
 }

@@ -337,6 +337,7 @@ void Init_heddle_scheduler(VALUE heddle)
     rb_define_method(scheduler_class, "statistics", scheduler_statistics, 0);
     Init_heddle_guard_pages(scheduler_class);
     heddle_define_block_hooks(scheduler_class);
+    heddle_define_interrupt_hook(scheduler_class);
     heddle_define_timeout_hook(scheduler_class);
     heddle_define_interrupt_masks(scheduler_class);
     heddle_define_io_hooks(scheduler_class);

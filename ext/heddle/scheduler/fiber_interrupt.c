@@ -1,0 +1,133 @@
+#include "scheduler/fiber_interrupt.h"
+
+#include "scheduler/hooks.h"
+#include "scheduler/take_errinfo.h"
+
+static ID id_alive_p, id_raise;
+
+void heddle_interrupt_raise(VALUE exception)
+{
+    rb_exc_raise(RB_OBJ_FROZEN(exception) ? rb_obj_dup(exception) : exception);
+}
+
+void heddle_interrupt_defer(heddle_loop *loop, VALUE fiber, VALUE exception)
+{
+    if (!RB_OBJ_FROZEN(exception))
+        heddle_fiber_notes_put(&loop->interrupts.deferred, fiber, exception);
+}
+
+void heddle_interrupt_raise_kept(heddle_loop *loop, VALUE fiber)
+{
+    VALUE exception = rb_hash_delete(loop->interrupts.deferred, fiber);
+    if (!NIL_P(exception))
+        heddle_interrupt_raise(exception);
+}
+
+/* -- proxies (Ruby >= 4.1) --------------------------------------------------------------------------------------- */
+
+/*
+ * In place of a fiber Ruby 4.1 passes an object that stands for one call of it, and answers `alive?`, `raise` and
+ * `transfer` only. Once that call has ended `raise` does nothing. It switches to the fiber, so a fiber of this loop has
+ * to call it: one for each, so that all are raised before the loop asks for events.
+ */
+static VALUE call_proxy(VALUE pair)
+{
+    VALUE proxy = rb_ary_entry(pair, 0);
+    return RTEST(rb_funcall(proxy, id_alive_p, 0)) ? rb_funcall(proxy, id_raise, 1, rb_ary_entry(pair, 1)) : Qnil;
+}
+
+/* FiberError: the fiber waits for one that it has resumed itself. Ruby raises the exception when the call ends. */
+static VALUE ignore_error(VALUE data, VALUE error)
+{
+    return Qnil;
+}
+
+static VALUE raise_through_proxy(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, pair))
+{
+    return rb_rescue2(call_proxy, pair, ignore_error, Qnil, rb_eStandardError, (VALUE)0);
+}
+
+static VALUE spawn_raisers(VALUE data)
+{
+    heddle_loop *loop = (heddle_loop *)data;
+    while (RARRAY_LEN(loop->interrupts.proxies)) {
+        VALUE raiser = rb_proc_new(raise_through_proxy, rb_ary_shift(loop->interrupts.proxies));
+        heddle_fiber_enqueue(heddle_fiber_spawn(loop, raiser));
+    }
+    return Qnil;
+}
+
+static void receive_proxies(heddle_loop_message *message)
+{
+    heddle_loop *loop = (heddle_loop *)((char *)message - offsetof(heddle_loop, interrupts.message));
+    int state = 0;
+    loop->interrupts.posted = false;
+    rb_protect(spawn_raisers, (VALUE)loop, &state);
+    if (state)
+        heddle_take_errinfo(); /* no memory for a fiber: the call raises when it ends */
+}
+
+static void queue_proxy(heddle_loop *loop, VALUE proxy, VALUE exception)
+{
+    VALUE pair = rb_assoc_new(proxy, exception);
+    if (!loop->interrupts.proxies)
+        loop->interrupts.proxies = rb_ary_new();
+    rb_ary_push(loop->interrupts.proxies, pair);
+    if (loop->interrupts.posted)
+        return;
+    loop->interrupts.posted = true;
+    loop->interrupts.message.open = receive_proxies;
+    heddle_inbox_post(&loop->inbox, &loop->interrupts.message);
+    heddle_loop_wake(loop);
+}
+
+/* -- the hook ---------------------------------------------------------------------------------------------------- */
+
+/* A fiber that runs may be in a system call without the GVL: ends it with EINTR. Its loop does not sleep then. */
+static void interrupt_system_call(heddle_loop *loop)
+{
+    if (loop->thread != rb_thread_current() && !atomic_load(&loop->sleeping))
+        rb_thread_wakeup_alive(loop->thread);
+}
+
+static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
+{
+    heddle_park *park = heddle_park_find(loop, fiber);
+    if (park) {
+        park->interrupt = exception;
+        heddle_park_wake(park);
+        return true;
+    }
+    if (!RTEST(rb_fiber_alive_p(fiber)))
+        return false;
+    heddle_interrupt_defer(loop, fiber, exception);
+    interrupt_system_call(loop);
+    return true;
+}
+
+/*
+ * call-seq: fiber_interrupt(fiber, exception) -> true or false
+ *
+ * Raises +exception+ in +fiber+, at its current wait, or else at its next one. From any thread; never switches. False
+ * when the fiber has ended. IO#close calls it for the fibers that wait for the IO; Ruby >= 4.1 passes a proxy that
+ * knows +alive?+ and +raise+ in place of the fiber.
+ */
+static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
+        rb_raise(rb_eTypeError, "an exception is needed, not %" PRIsVALUE, rb_obj_class(exception));
+    if (heddle_loop_is_closed(loop) || heddle_loop_forked(loop))
+        return Qfalse;
+    if (rb_obj_is_fiber(fiber))
+        return interrupt_fiber(loop, fiber, exception) ? Qtrue : Qfalse;
+    queue_proxy(loop, fiber, exception);
+    return Qtrue;
+}
+
+void heddle_define_interrupt_hook(VALUE scheduler_class)
+{
+    id_alive_p = rb_intern("alive?");
+    id_raise = rb_intern("raise");
+    rb_define_method(scheduler_class, "fiber_interrupt", scheduler_fiber_interrupt, 2);
+}
