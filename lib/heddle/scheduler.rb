@@ -82,10 +82,11 @@ module Heddle
     # An exception raised into the loop (Interrupt, Thread#raise, +exit+ in a fiber) cancels every fiber, waits for
     # them to end and is raised again; a second one is raised at once.
     # @return [nil]
+    # @raise [Exception] the first one that a fiber of <tt>Fiber.schedule</tt> did not rescue, after all have ended
     # @raise [ThreadError] while the loop runs already, or belongs to another thread
     def run
-      claim # outside of what follows: to be refused ends nothing
-      SignalGuard.during(self) { run_to_the_end }
+      run_fibers
+      raise_failure
     end
 
     # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs what is left, then gives
@@ -103,13 +104,18 @@ module Heddle
 
         # The program is on its way out: its fibers are cancelled rather than waited for.
         cancel_all if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
-        run
+        run_fibers
       ensure
         @offload_threads&.close unless @given_up
         release
       end
     end
-    alias close scheduler_close
+
+    # The same, called by the program: raises what {#run} would.
+    def close
+      scheduler_close
+      raise_failure
+    end
 
     # The resolver: an object with +addresses(name) -> Array<String>+.
     # @return [#addresses, nil] what resolves names without a thread; nil: Ruby's own resolver runs on another thread
@@ -201,6 +207,17 @@ module Heddle
       []
     end
 
+    # As {#run}, without raising the exceptions of fibers: these were printed.
+    def run_fibers
+      claim # outside of what follows: to be refused ends nothing
+      SignalGuard.during(self) { run_to_the_end }
+    end
+
+    def raise_failure
+      failure, @failure = @failure, nil
+      raise failure if failure
+    end
+
     def run_to_the_end
       ended = false
       run_ticks
@@ -241,6 +258,7 @@ module Heddle
     def report_failure(fiber, error)
       return if error.is_a?(Cancelled)
 
+      @failure ||= error
       # Not warn: -W0 must not hide it, as it does not for threads.
       message = Visible.lines(ErrorText.full(error))
       $stderr.write("#{Visible.line(fiber.inspect)} terminated with exception:\n    #{message}\n")

@@ -48,7 +48,9 @@ class ImplicitTaskTest < Minitest::Test
   end
 
   def test_failure_of_a_task_without_a_scope_is_reported_like_that_of_a_fiber
-    _, err = capture_io { with_plain_scheduler { Heddle.async { raise KeyError, "nobody's" } } }
+    _, err = capture_io do
+      assert_raises(KeyError) { with_plain_scheduler { Heddle.async { raise KeyError, "nobody's" } } }
+    end
 
     assert_match(/nobody's \(KeyError\)/, err)
   end

@@ -124,6 +124,29 @@ class InterfaceTest < Minitest::Test
     assert_match(/terminated with exception.*lost/m, errors)
   end
 
+  # As Thread#join does.
+  def test_run_and_close_raise_the_first_unhandled_failure_after_all_fibers_have_ended
+    %i[run close].each do |method|
+      done = []
+      scheduler = Heddle::Scheduler.new
+      thread = Thread.new do
+        Fiber.set_scheduler(scheduler)
+        %w[first second].each { |text| Fiber.schedule { raise text } }
+        Fiber.schedule do
+          sleep 0.001
+          done << 1
+        end
+        scheduler.public_send(method)
+      end
+      thread.report_on_exception = false
+      error = nil
+      capture_io { error = assert_raises(RuntimeError) { thread.join(LIMIT) } }
+
+      assert_equal "first", error.message
+      assert_equal [1], done
+    end
+  end
+
   def test_exit_in_a_fiber_ends_the_program_with_its_status
     out, status = ruby(<<~RUBY)
       require "heddle/scheduler"
@@ -268,7 +291,7 @@ class InterfaceTest < Minitest::Test
           reader, writer = IO.pipe
           Fiber.schedule { result << reader.gets }
           Fiber.schedule { sleep 0.01; writer.puts("ractor \#{number}"); writer.close }
-          Fiber.schedule { File.read(__FILE__) } # a blocking operation, of which Ruby asks the scheduler
+          Fiber.schedule { File.read("#{__FILE__}") } # a blocking operation, of which Ruby asks the scheduler
           scheduler.run
           [scheduler.selector, result]
         end

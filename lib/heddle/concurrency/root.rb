@@ -38,7 +38,7 @@ module Heddle
         Context.of(scheduler).root = self
         start
         begin
-          scheduler.run
+          scheduler.__send__(:run_fibers) # exceptions of detached fibers are printed only
         rescue Exception => e
           Concurrency.attach_failures(e, [failure]) if failed? && !failure.equal?(e)
           raise
