@@ -102,9 +102,12 @@ module Heddle
       def answer_503_without_connection
         return unless defined?(::ActionDispatch::ExceptionWrapper)
 
-        responses = ::ActionDispatch::ExceptionWrapper.rescue_responses
+        wrapper = ::ActionDispatch::ExceptionWrapper
         name = "ActiveRecord::ConnectionTimeoutError"
-        responses[name] = :service_unavailable unless responses.key?(name)
+        return if wrapper.rescue_responses.key?(name)
+
+        # Frozen since Rails 8.2.
+        wrapper.rescue_responses = wrapper.rescue_responses.merge(name => :service_unavailable)
       end
     end
   end

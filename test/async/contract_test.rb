@@ -71,6 +71,23 @@ class AsyncContractTest < Minitest::Test
     assert_equal %i[child parent], ended.sort
   end
 
+  def test_raise_in_another_fiber_keeps_the_cause_and_the_place
+    cause = RuntimeError.new("why")
+    found = nil
+    Heddle.run do
+      task = Async do
+        sleep
+      rescue IndexError => e
+        found = e
+      end
+      Fiber.scheduler.raise(task.fiber, IndexError, "meant", cause:)
+    end
+
+    assert_equal ["meant", cause], [found.message, found.cause]
+    assert_match(/#{__method__}/, found.backtrace.join)
+    refute_match(/with_cause/, found.backtrace.join)
+  end
+
   def test_cancelling_has_a_cause
     cause = RuntimeError.new("why")
     found = nil

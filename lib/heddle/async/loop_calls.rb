@@ -104,12 +104,18 @@ module Heddle
         self.yield unless @stays || (running? && current_fiber.nil?)
       end
 
-      # Up to Ruby 3.4 nothing can give an exception its cause but `raise` itself: async's own takes it as an argument.
       def exception_of(klass = RuntimeError, *arguments, cause: nil, **)
-        return klass if klass.is_a?(Exception)
-        return klass.exception({ cause: }) if cause && arguments.empty? && klass <= ::Async::Cancel
+        error = klass.exception(*arguments.first(1))
+        cause ? with_cause(error, cause) : error
+      end
 
-        klass.exception(*arguments.first(1))
+      # Nothing gives an exception its cause but `raise`. Its backtrace is that of the fiber in which it is raised.
+      def with_cause(error, cause)
+        traced = error.backtrace
+        Kernel.raise error, cause:
+      rescue Exception
+        error.set_backtrace(nil) unless traced
+        error
       end
     end
   end

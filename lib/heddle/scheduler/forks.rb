@@ -2,8 +2,8 @@
 
 module Heddle
   class Scheduler
-    # A child that a fiber forks keeps its loop. Ruby 4.0 takes the scheduler from a forked child and makes the fiber that
-    # forked a blocking one, in which no hook is called.
+    # A child that a fiber forks keeps its loop. Ruby 4.0 takes the scheduler from a forked child, and makes the fiber
+    # that forked a blocking one, in which no hook is called.
     #
     # @api private
     module Forks
