@@ -105,11 +105,14 @@ bool heddle_output_add_string(heddle_output *output, VALUE string, size_t start)
 bool heddle_output_take_back(heddle_output *output, const char *bytes, size_t size)
 {
     heddle_piece *last = output->count > output->first ? &output->pieces[output->count - 1] : NULL;
-    if (!last || last->string || last->end != output->used || last->end - last->start < size ||
-        memcmp(output->bytes + last->end - size, bytes, size) != 0)
+    if (!last || last->end - last->start < size || (!last->string && last->end != output->used))
+        return false;
+    const char *base = last->string ? RSTRING_PTR(last->string) : output->bytes;
+    if (memcmp(base + last->end - size, bytes, size) != 0)
         return false;
     last->end -= size;
-    output->used -= size;
+    if (!last->string)
+        output->used -= size;
     output->size -= size;
     if (last->end == last->start)
         output->count--;

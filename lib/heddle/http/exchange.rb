@@ -5,9 +5,10 @@ module Heddle
     # A request and its response, as the code that responds sees them, whatever version of HTTP carries them. The
     # {Engine} makes one for each request; each version has a class below this one.
     #
-    # A class below has what the version decides: `make_head`, `send_head`, `send_whole`, `send_content`, `send_end`,
-    # `send_early_hints` and `send_continue`; `refuse`, `close`, `drain` and `send_file`; `received?`, `expects?`,
-    # `end_expectation`, `buffered?`, `decode` and `fill` for the request's body; `interim?` and `hijack?`.
+    # A class below has what the version decides: `make_head`, `send_head`, `hold_head`, `release_head`,
+    # `withdraw_head`, `send_whole`, `send_content`, `send_end`, `send_early_hints` and `send_continue`; `refuse`,
+    # `close`, `drain` and `send_file`; `received?`, `expects?`, `end_expectation`, `buffered?`, `decode` and `fill`
+    # for the request's body; `interim?` and `hijack?`.
     class Exchange
       # @return [String, nil] the server's name for this request, where it has one
       attr_accessor :request_id

@@ -19,7 +19,7 @@ module Heddle
       # @param exchange [Exchange]
       def initialize(exchange)
         @exchange = exchange
-        @head = @unsent = nil
+        @head = @unsent = @held = nil
         @status = nil
         @sent = 0
         @promised = nil
@@ -34,9 +34,6 @@ module Heddle
 
       # @return [Boolean] whether the head has gone out, or is about to: then the status can't change
       def started? = !@status.nil?
-
-      # @return [Boolean] whether the head is made and has not gone out
-      def unsent? = !@unsent.nil?
 
       # @return [Boolean] whether nothing more is sent
       def finished? = @finished
@@ -77,10 +74,34 @@ module Heddle
 
       # Sends the head now, though there is no content yet.
       def flush
+        if @unsent
+          @unsent = nil
+          @exchange.send_head(@head)
+        elsif @held
+          @held = nil
+          @exchange.release_head
+        end
+      end
+
+      # Sends the head in the loop's next tick: when this fiber waits, or has used up its slice. Until then it can be
+      # withdrawn.
+      def hold
         return unless @unsent
 
+        @held = @unsent
         @unsent = nil
-        @exchange.send_head(@head)
+        @exchange.hold_head(@held)
+      end
+
+      # Takes a held head back, so that another response can be sent. Idempotent.
+      # @return [Boolean] false: it has left, or content has been written
+      def withdraw
+        return true if @unsent
+        return false unless @held && sent == 0 && !@finished && @exchange.withdraw_head(@held)
+
+        @unsent = @held
+        @held = nil
+        true
       end
 
       # Sends the whole content, with the head, in one write.

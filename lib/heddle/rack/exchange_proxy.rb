@@ -16,9 +16,11 @@ module Heddle
 
       # Bytes of content by which a thread may be ahead of the loop.
       AHEAD = 65_536
+      # Seconds until a head leaves for which the thread has no content yet.
+      HEAD_DELAY = 0.02
       # Work to be done in the loop, and the queue on which a thread waits for its result; nil: none waits.
       Call = Data.define(:work, :answers)
-      private_constant :AHEAD, :Call
+      private_constant :AHEAD, :HEAD_DELAY, :Call
 
       # @return [HTTP::Exchange]
       attr_reader :exchange
@@ -35,7 +37,7 @@ module Heddle
         @calls = Thread::Queue.new
         @ahead = 0
         @cancelled = false
-        @thread = @failure = @response = @body = @last = nil
+        @thread = @head_due = @failure = @response = @body = @last = nil
       end
 
       # -- in the loop's fiber --
@@ -44,7 +46,7 @@ module Heddle
       # @return what the thread's last wish returns
       # @raise what that raises
       def follow
-        while (call = @calls.pop)
+        while (call = next_call)
           perform(call)
         end
         raise @failure if @failure
@@ -109,6 +111,10 @@ module Heddle
           add(Call.new(work, nil))
         end
       end
+
+      # Has the loop send the head of the response by itself, unless the thread sends or withdraws it soon.
+      # @return [void]
+      def flush_head_later = tell { @head_due = now + HEAD_DELAY }
 
       # The thread is done with it. Idempotent.
       # @yield in the loop's fiber, once everything else is done
@@ -193,6 +199,18 @@ module Heddle
         yield
       rescue IOError
         "?"
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      def next_call
+        return @calls.pop unless @head_due
+
+        call = @calls.pop(timeout: (@head_due - now).clamp(0..))
+        return call if call || @calls.closed?
+
+        @head_due = nil
+        Call.new(-> { @exchange.response.flush }, nil)
       end
 
       def perform(call)

@@ -44,6 +44,7 @@ module Heddle
         rescue Exception => e
           Native::Processes.end_child(e) unless Process.pid == process
           failure = e
+          exchange.response?&.withdraw # at once: the tasks' end and the log may wait, and then the head would leave
         end
         # A task that the application has started belongs to its request: it ends before the exchange does, and when
         # it fails, it is the request that fails and not the server.
@@ -146,8 +147,8 @@ module Heddle
 
       def reject(exchange, status, reason)
         return if exchange.hijacked?
-        # A status can't be taken back, but the promise that the content is complete can.
-        return exchange.response.abort if exchange.started? && !exchange.response.unsent?
+        # A status that has left can't be taken back, but the promise that the content is complete can.
+        return exchange.response.abort if exchange.started? && !exchange.response.withdraw
 
         exchange.reject(status, reason)
       end

@@ -96,14 +96,20 @@ module Heddle
       def each(body, status, headers)
         @response.start(status, headers)
         unless @response.bodiless?
-          # A client that reads as it comes, such as an EventSource, waits for the head before any content is there.
-          @response.flush
+          begin_content(headers)
           body.each do |chunk|
             size_of(chunk)
             @response.write(chunk)
           end
         end
         finish
+      end
+
+      # The head leaves before the content does, but a body that fails at once is answered with 500. An EventSource
+      # waits for the head.
+      def begin_content(headers)
+        type = headers["content-type"] || headers["Content-Type"]
+        type.to_s.start_with?("text/event-stream") ? @response.flush : @response.hold
       end
 
       # @return [true, nil] nil when it can't be sent as a file
@@ -140,7 +146,7 @@ module Heddle
         @response.start(status, headers, protocol:)
         return finish if @response.bodiless?
 
-        @response.flush
+        protocol ? @response.flush : begin_content(headers)
         stream = open_stream
         body.call(stream)
         stream.close

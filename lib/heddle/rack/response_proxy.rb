@@ -16,6 +16,9 @@ module Heddle
 
       def flush = @proxy.tell { @response.flush }
 
+      # Only the thread knows when it waits.
+      def hold = @proxy.flush_head_later
+
       def write(data)
         data = data.dup unless data.frozen? # the thread goes on, and may change it
         @proxy.tell(data.bytesize) { @response.write(data) }
@@ -33,7 +36,7 @@ module Heddle
         @proxy.tell { @response.early_hints(headers) }
       end
 
-      def unsent? = @proxy.ask { @response.unsent? }
+      def withdraw = @proxy.ask { @response.withdraw }
 
       def bodiless? = @response.bodiless?
 

@@ -50,6 +50,7 @@ module Heddle
         rescue Exception => e
           Native::Processes.end_child(e) unless Process.pid == process
           failure = e
+          withdraw_head(proxy)
         end
         fail_with(proxy, failure) if failure
       rescue Exception => e
@@ -59,6 +60,13 @@ module Heddle
         close_body(proxy, answer) if answer
         notify(proxy, finished, env, answer, failure) unless finished.nil? || finished.empty?
         proxy.release(&last)
+      end
+
+      # At once: the log may wait, and then the head would leave.
+      def withdraw_head(proxy)
+        proxy.response.withdraw if proxy.started?
+      rescue ExchangeProxy::EndedError
+        nil
       end
 
       # @return [Proc, nil] what makes the WebSocket that the application asks for, in the loop

@@ -129,6 +129,22 @@ static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 }
 
 /*
+ * call-seq: withdraw(bytes) -> true or false
+ *
+ * Removes the last bytes that were written, if those are `bytes` and none of them was passed to the kernel. false:
+ * nothing has changed.
+ */
+static VALUE exchange_withdraw(VALUE self, VALUE bytes)
+{
+    heddle_connection *connection = heddle_exchange_connection(heddle_exchange_handle_of(self));
+    Check_Type(bytes, T_STRING);
+    return connection && connection->flush_scheduled && !connection->error &&
+                   heddle_output_take_back(&connection->output, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes))
+               ? Qtrue
+               : Qfalse;
+}
+
+/*
  * call-seq: write_chunk(string) -> self
  *
  * Sends the string, which must not be empty, as one chunk of a chunked body (RFC 9112, 7.1). Waits and raises as
@@ -226,6 +242,7 @@ void Init_heddle_h1_sending(VALUE exchange_class)
 {
     rb_define_method(exchange_class, "write", exchange_write, 1);
     rb_define_method(exchange_class, "rewrite", exchange_rewrite, 2);
+    rb_define_method(exchange_class, "withdraw", exchange_withdraw, 1);
     rb_define_method(exchange_class, "write_chunk", exchange_write_chunk, 1);
     rb_define_method(exchange_class, "chunk", exchange_chunk, 1);
     rb_define_method(exchange_class, "chunking=", exchange_set_chunking, 1);

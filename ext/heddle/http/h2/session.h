@@ -175,6 +175,8 @@ typedef enum {
  */
 heddle_h2_write_result heddle_h2_write_head(heddle_h2_session *session, heddle_h2_stream *stream, int status,
                                             const heddle_h2_field *fields, size_t count, bool end);
+/* The same check of fields alone: HEDDLE_H2_WRITTEN, or what is wrong with one. */
+heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count);
 /* Copies a part of the body. Returns how many bytes were taken: the rest may be written after on_window. */
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /*

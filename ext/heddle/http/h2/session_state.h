@@ -357,7 +357,6 @@ void heddle_h2_free_segment(heddle_h2_segment *segment);
 
 /* -- headers_writer.c ---------------------------------------------------------------------------------------------- */
 
-heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count);
 /* A header block is put together in the workspace between these two calls. False: no memory. */
 bool heddle_h2_start_block(heddle_h2_session *session);
 bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end);

@@ -41,6 +41,22 @@ module Heddle
           self.chunking = true if @chunked && !head.precoded
         end
 
+        # The connection's output leaves in the loop's next tick.
+        # @see #send_head
+        def hold_head(head) = send_head(head)
+
+        # @return [void]
+        def release_head = nil
+
+        # @param head [ResponseHead] which was held
+        # @return [Boolean] false: it has left
+        def withdraw_head(head)
+          return false unless withdraw(head.bytes)
+
+          @chunked = self.chunking = false
+          true
+        end
+
         # The head and the whole content, of the length that the head says, in one write.
         # @param head [ResponseHead]
         # @param chunks [Array<String>]

@@ -39,6 +39,13 @@ module Heddle
         # @raise [ClientGoneError]
         def send_head(head) = write_head(head.status, head.bytes, false)
 
+        # @see HTTP::Response#hold
+        def hold_head(head) = hold(head.status, head.bytes)
+
+        # @param head [ResponseHead] which was held
+        # @return [Boolean] false: it has left
+        def withdraw_head(_head) = withdraw
+
         # @param head [ResponseHead]
         # @param chunks [Array<String>]
         # @return [void]

@@ -76,6 +76,7 @@ void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
         carrier->waits[direction]->carrier = NULL;
         heddle_park_wake(&carrier->waits[direction]->park);
     }
+    heddle_h2_drop_head(carrier);
     server->body_memory -= carrier->body_memory;
     heddle_h2_count_memory(server, -(ssize_t)(carrier->body_memory + carrier->head_memory));
     heddle_link_remove(&carrier->link);

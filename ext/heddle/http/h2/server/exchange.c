@@ -162,6 +162,38 @@ static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE e
 }
 
 /*
+ * call-seq: hold(status, fields) -> nil
+ *
+ * Sends a head in the loop's next tick, unless it is withdrawn before. Content needs #release_head first.
+ */
+static VALUE exchange_hold(VALUE self, VALUE status, VALUE fields)
+{
+    int code = NUM2INT(status);
+    heddle_h2_carrier *carrier = find_writable(heddle_exchange_handle_of(self));
+    Check_Type(fields, T_STRING);
+    check_written(heddle_h2_hold_head(carrier, code, RSTRING_PTR(fields), (size_t)RSTRING_LEN(fields)));
+    RB_GC_GUARD(fields);
+    return Qnil;
+}
+
+/* Sends the held head, if it has not left yet. Raises ClientGoneError. */
+static VALUE exchange_release_head(VALUE self)
+{
+    heddle_h2_carrier *carrier = find_writable(heddle_exchange_handle_of(self));
+    heddle_h2_release_head(carrier);
+    heddle_last_use(heddle_h2_send(carrier->server));
+    return Qnil;
+}
+
+/* call-seq: withdraw -> true or false; false: it has left, or there was none. */
+static VALUE exchange_withdraw(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    return heddle_exchange_connection(handle) && heddle_h2_drop_head(heddle_h2_carrier_of(handle->exchange)) ? Qtrue
+                                                                                                          : Qfalse;
+}
+
+/*
  * call-seq: write(string) -> self
  *
  * Sends content. Waits while the client is slower than the application. Raises ClientGoneError.
@@ -362,6 +394,9 @@ VALUE Init_heddle_h2_exchange(VALUE h2)
     rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
     rb_define_method(exchange_class, "fill", exchange_fill, 1);
     rb_define_method(exchange_class, "write_head", exchange_write_head, 3);
+    rb_define_method(exchange_class, "hold", exchange_hold, 2);
+    rb_define_method(exchange_class, "release_head", exchange_release_head, 0);
+    rb_define_method(exchange_class, "withdraw", exchange_withdraw, 0);
     rb_define_method(exchange_class, "write", exchange_write, 1);
     rb_define_method(exchange_class, "finish", exchange_finish, 1);
     rb_define_method(exchange_class, "reject", ruby_reject, 2);

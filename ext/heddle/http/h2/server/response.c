@@ -40,6 +40,52 @@ heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, int statu
     return heddle_h2_write_head(carrier->server->session, carrier->stream, status, fields, (size_t)count, end);
 }
 
+heddle_h2_write_result heddle_h2_hold_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size)
+{
+    heddle_h2_field fields[MOST_FIELDS];
+    int count = carrier->held ? -1 : unpack_fields(bytes, bytes + size, fields);
+    heddle_h2_write_result result =
+        count < 0 ? HEDDLE_H2_MISPLACED : heddle_h2_check_fields(fields, (size_t)count);
+    if (result != HEDDLE_H2_WRITTEN)
+        return result;
+    carrier->held = malloc(sizeof(*carrier->held) + size);
+    if (!carrier->held)
+        return HEDDLE_H2_GONE;
+    *carrier->held = (heddle_h2_held_head){.status = status, .size = size};
+    memcpy(carrier->held->bytes, bytes, size);
+    carrier->server->held_count++;
+    heddle_connection_flush_later(carrier->server->connection);
+    return HEDDLE_H2_WRITTEN;
+}
+
+bool heddle_h2_drop_head(heddle_h2_carrier *carrier)
+{
+    if (!carrier->held)
+        return false;
+    free(carrier->held);
+    carrier->held = NULL;
+    carrier->server->held_count--;
+    return true;
+}
+
+void heddle_h2_release_head(heddle_h2_carrier *carrier)
+{
+    const heddle_h2_held_head *held = carrier->held;
+    if (!held)
+        return;
+    if (!carrier->gone &&
+        heddle_h2_send_head(carrier, held->status, held->bytes, held->size, false) != HEDDLE_H2_WRITTEN)
+        heddle_h2_reset_exchange(carrier);
+    heddle_h2_drop_head(carrier);
+}
+
+void heddle_h2_release_heads(heddle_h2_server *server)
+{
+    for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier && server->held_count;
+         carrier = heddle_h2_next_carrier(carrier))
+        heddle_h2_release_head(carrier);
+}
+
 static heddle_h2_field make_field(const char *name, const char *value, size_t value_size)
 {
     return (heddle_h2_field){name, value, (uint32_t)strlen(name), (uint32_t)value_size};

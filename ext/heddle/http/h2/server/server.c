@@ -163,7 +163,7 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
         (heddle_h2_is_closing(server->session) ||
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server); /* the windows of a client that has ended its side never open again */
-    if (heddle_h2_may_queue(server)) /* a lent string was sent */
+    if (heddle_h2_may_queue(server) || server->held_count) /* a lent string was sent; a head waits for the next tick */
         heddle_connection_flush_later(connection);
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
@@ -377,10 +377,17 @@ static void handle_deadline(heddle_connection *connection)
     heddle_h2_end_call(server);
 }
 
-/* Tunnels may have written output, which is only in the session. */
+/* A tick begins. Tunnels may have written output, which is only in the session. */
 static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
+    if (server->held_count) {
+        server->depth++;
+        heddle_h2_set_now(server->session, heddle_clock_coarse());
+        heddle_h2_release_heads(server);
+        if (!heddle_h2_leave_session(server))
+            return;
+    }
     if (server->lingers || !(heddle_h2_first_tunnel(server) || heddle_h2_has_output(server->session) ||
                              heddle_h2_is_closing(server->session) || heddle_h2_may_queue(server)))
         return;

@@ -24,6 +24,13 @@ typedef struct {
     int64_t deadline;
 } heddle_h2_wait;
 
+/* The head of a response, with fields packed by HEDDLE_AS_FIELDS. */
+typedef struct {
+    int status;
+    size_t size;
+    char bytes[];
+} heddle_h2_held_head;
+
 /* Joins an exchange to its stream; exchange->carrier. It exists until both no longer need it. */
 struct heddle_h2_carrier {
     heddle_h2_stream_owner owner; /* not a tunnel's; the first field, as in heddle_h2_tunnel */
@@ -43,6 +50,7 @@ struct heddle_h2_carrier {
     bool at_head;            /* … and is called before the body is complete */
     size_t uncredited;       /* bytes of the body that were not yet credited to the client's windows */
     bool gone;               /* the client has reset the stream, or the connection has failed */
+    heddle_h2_held_head *held; /* a head that leaves in the next tick, unless the application fails before; or NULL */
     heddle_h2_wait *waits[2]; /* the waiting fibers, by heddle_direction */
 };
 
@@ -55,6 +63,7 @@ struct heddle_h2_server {
     heddle_h2_carrier *queued;
     heddle_link waiting; /* carriers that wait for the ready list */
     uint32_t waiting_count;
+    uint32_t held_count; /* carriers with a held head */
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and input is discarded */
     bool swept;     /* no ended carrier is still in the list */
@@ -189,6 +198,14 @@ HEDDLE_LAST_USE void heddle_h2_end_body(heddle_h2_carrier *carrier);
 /* Sends a head, whose fields are packed by HEDDLE_AS_FIELDS. Also returns HEDDLE_H2_GONE without memory. */
 heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size,
                                            bool end);
+/* Keeps a head until the next tick. HEDDLE_H2_WRITTEN, or why it can't be sent. */
+heddle_h2_write_result heddle_h2_hold_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size);
+/* Sends the held head, if there is one. */
+void heddle_h2_release_head(heddle_h2_carrier *carrier);
+/* Forgets it. False: there was none. */
+bool heddle_h2_drop_head(heddle_h2_carrier *carrier);
+/* Sends the held heads of all streams. The session must be in use (`depth`). */
+void heddle_h2_release_heads(heddle_h2_server *server);
 /* Sends the whole response to a rejected request. `retry_after`: the value of that field, or NULL. */
 void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_rejection *rejection,
                               bool content, const char *retry_after);
