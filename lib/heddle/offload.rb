@@ -4,6 +4,7 @@ require "heddle/enable"
 require "heddle/scheduler"
 require "heddle/scheduler/blocking_operations"
 require "heddle/offload/known_good"
+require "heddle/offload/starting"
 
 module Heddle
   # Native calls that release Ruby's lock hold up their own fiber only: the protection `:offload`.
@@ -136,18 +137,6 @@ module Heddle
 
         # Called from C, once, to see where Fiddle keeps the function that it calls. This call is not offloaded.
         def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
-
-        # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits nothing
-        # of the fiber, neither its storage nor its masks, and no group that it may leave: its threads may be joined.
-        def start_thread
-          Fiber.new(blocking: true, storage: nil) do
-            thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }
-            thread.name = "heddle offload"
-            thread.report_on_exception = false
-            ThreadGroup::Default.add(thread) unless thread.group.nil? || thread.group.enclosed?
-          end.resume
-          nil
-        end
 
         def missing
           return if core.nil? || core == NOT_TRIED

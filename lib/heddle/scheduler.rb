@@ -12,6 +12,7 @@ require "heddle/scheduler/signal_guard"
 require "heddle/error_text"
 require "heddle/visible"
 require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
+require "heddle/offload/starting" if RUBY_VERSION >= "4.0"
 
 module Heddle
   # Raised in a cancelled fiber: an Exception and no StandardError, so that a +rescue+ without a class

@@ -119,7 +119,7 @@ static void retain_pieces(output *output)
     if (output->retained)
         return;
     /* The collector scans a temporary buffer conservatively, which pins its objects. */
-    VALUE *retained = rb_alloc_tmp_buffer(&output->buffer, output->count * (long)sizeof(VALUE));
+    VALUE *retained = rb_alloc_tmp_buffer2(&output->buffer, output->count, sizeof(VALUE));
     for (long i = 0; i < output->count; i++)
         retained[i] = Qnil;
     for (long i = output->first; i < output->count; i++)
@@ -171,9 +171,9 @@ size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t 
     } else {
         VALUE buffer;
         int most = output.count < IOV_MAX ? (int)output.count : IOV_MAX;
-        struct iovec *many = rb_alloc_tmp_buffer(&buffer, most * (long)sizeof(*many));
+        struct iovec *many = ALLOCV_N(struct iovec, buffer, most);
         send_all(&output, many, most, timeout);
-        rb_free_tmp_buffer(&buffer);
+        ALLOCV_END(buffer);
     }
     if (output.retained)
         rb_free_tmp_buffer(&output.buffer);

@@ -64,6 +64,7 @@ struct heddle_job {
     bool raised;    /* … and has raised */
     bool unblocked; /* the unblocking function was called */
     bool abandoned; /* no fiber waits for it any more */
+    bool last;      /* afterwards its thread leaves heddle_threads_serve, to be called again */
 };
 
 #endif

@@ -5,6 +5,7 @@
 #include "offload/imports.h"
 #include "offload/libc_hooks.h"
 #include "offload/library_judge.h"
+#include "offload/operation.h"
 #include "offload/policy.h"
 #include "offload/targets.h"
 #include "offload/thread_delay.h"
@@ -366,6 +367,7 @@ void Init_heddle_offload(VALUE heddle)
     rb_define_private_method(class, "count_inline", offload_count_inline, 2);
     rb_define_private_method(class, "core", offload_core, 0);
     rb_define_private_method(shown, "native_functions", offload_functions, 0);
+    heddle_define_operations(class);
     rb_define_method(class, "refused?", offload_refused_p, 0);
     rb_define_method(class, "enabled?", offload_enabled_p, 0);
     rb_define_method(shown, "libraries", offload_libraries, 0);

@@ -369,6 +369,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     job->wall = wall;
     job->cpu = cpu;
     thread->job = NULL;
+    thread->leave |= job->last;
     statistics.running--;
     running_limited -= !job->prompt;
     statistics.jobs++;

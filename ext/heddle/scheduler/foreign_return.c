@@ -60,7 +60,7 @@ typedef struct {
 
 static VALUE deliver_error(VALUE data)
 {
-    const delivery *self = (const delivery *)data;
+    delivery *self = (delivery *)data;
     heddle_loop *loop = self->loop;
     VALUE fiber = loop->current->fiber;
     prepare_switch(loop, fiber);

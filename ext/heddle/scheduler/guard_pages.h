@@ -27,8 +27,9 @@ const char *heddle_guard_pages_status(void);
 size_t heddle_guard_pages_count(void);
 
 /*
- * The message for a user when Ruby could not make another fiber (its FiberErrors "can't set a guard page" and "can't
- * alloc machine stack to fiber"): the limit and how to raise it. Returns `buffer`.
+ * The message for a user when Ruby could not make another fiber (its FiberErrors "can't set a guard page", "can't
+ * alloc machine stack to fiber" and, from 4.0 on, "can't allocate fiber stack"): the limit and how to raise it. Returns
+ * `buffer`.
  */
 const char *heddle_fiber_limit_message(char *buffer, size_t size);
 

@@ -19,7 +19,10 @@ static VALUE scheduler_guard_pages(VALUE class)
 
 VALUE heddle_fiber_limit_error(VALUE exception)
 {
-    static const char *const BEGINNINGS[] = {"can't set a guard page", "can't alloc machine stack to fiber"};
+    static const char *const BEGINNINGS[] = {
+        "can't set a guard page", "can't alloc machine stack to fiber",
+        "can't allocate fiber stack", /* Ruby >= 4.0 */
+    };
     char text[1024];
 
     if (!RTEST(rb_obj_is_kind_of(exception, rb_const_get(rb_cObject, rb_intern("FiberError")))))

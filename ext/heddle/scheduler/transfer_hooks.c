@@ -33,7 +33,8 @@ typedef struct {
     char *memory;
     size_t size;
     off_t offset; /* -1: the file's own position */
-    bool once;    /* -EAGAIN is returned: the caller waits itself, or does not want to wait */
+    bool once;    /* -EAGAIN is returned unless the caller would wait: see is_caller_waiting */
+    bool never_waits; /* -EAGAIN is returned */
     bool socket;  /* certainly a socket: the kernel accepted a socket's call */
     uint8_t note; /* notes about the descriptor (scheduler/io_wait.h) */
 } io_transfer;
@@ -246,6 +247,12 @@ static bool is_caller_waiting(heddle_loop *loop)
     return false;
 }
 
+/* Is -EAGAIN for the caller, who waits itself or does not want to wait? */
+static bool returns_again(const io_transfer *transfer)
+{
+    return transfer->never_waits || (transfer->once && !is_caller_waiting(transfer->loop));
+}
+
 /* Transfers bytes, or returns the end or an error: bytes or -errno; waits as long as io.timeout allows. */
 static ssize_t transfer_some(io_transfer *transfer)
 {
@@ -255,7 +262,7 @@ static ssize_t transfer_some(io_transfer *transfer)
     int64_t timeout = -1;
     for (;;) {
         bool skips = first && should_wait_first(transfer);
-        if (skips && transfer->once && !is_caller_waiting(transfer->loop))
+        if (skips && returns_again(transfer))
             skips = false;
         else if (skips)
             transfer->once = false;
@@ -269,7 +276,7 @@ static ssize_t transfer_some(io_transfer *transfer)
             }
             transfer->note |= HEDDLE_IO_STREAM;
         }
-        if (result == -EAGAIN && transfer->once && !is_caller_waiting(transfer->loop))
+        if (result == -EAGAIN && returns_again(transfer))
             return result;
         transfer->once = false;
         if (result == -EAGAIN && first && !in_place)
@@ -289,7 +296,7 @@ static ssize_t transfer_some(io_transfer *transfer)
     }
 }
 
-static void memory_of(io_transfer *transfer, VALUE buffer, size_t offset, size_t length)
+static void find_memory(io_transfer *transfer, VALUE buffer, size_t offset)
 {
     size_t size;
     if (transfer->write) {
@@ -305,87 +312,86 @@ static void memory_of(io_transfer *transfer, VALUE buffer, size_t offset, size_t
         rb_raise(rb_eArgError, "offset %zu is beyond the buffer of %zu bytes", offset, size);
     transfer->memory += offset;
     transfer->size = size - offset;
-    if (length && length < transfer->size)
-        transfer->size = length;
 }
 
 /*
  * The contract up to Ruby 4.0: `length` is the least to transfer, and the rest of the buffer the most. Bytes or -errno.
- * (Ruby 4.1 asks for one transfer of at most `length`; see transfer_at_most.)
  */
-static VALUE transfer_at_least(io_transfer *transfer, VALUE buffer, size_t length, size_t offset)
+static ssize_t transfer_at_least(io_transfer *transfer, size_t length)
 {
     size_t total = 0;
     transfer->once = length == 0 && !transfer->write && transfer->offset < 0;
-    memory_of(transfer, buffer, offset, 0);
-    if (transfer->size == 0)
-        return INT2FIX(0);
-    for (;;) {
+    while (transfer->size) {
         ssize_t result = transfer_some(transfer);
         if (result < 0)
-            return total ? SIZET2NUM(total) : SSIZET2NUM(result);
+            return total ? (ssize_t)total : result;
         total += (size_t)result;
         transfer->memory += result;
         transfer->size -= (size_t)result;
         if (transfer->offset >= 0)
             transfer->offset += result;
-        if (result == 0 || total >= length || transfer->size == 0)
-            return SIZET2NUM(total);
+        if (result == 0 || total >= length)
+            break;
     }
+    return (ssize_t)total;
 }
 
-#if defined(RUBY_FIBER_SCHEDULER_VERSION) && RUBY_FIBER_SCHEDULER_VERSION >= 4
-#define HEDDLE_TRANSFER_AT_MOST 1
-/* Not tested here (Ruby >= 4.1): one transfer of at most `length`; -EAGAIN is returned and Ruby waits. */
-static VALUE transfer_at_most(io_transfer *transfer, VALUE buffer, size_t offset, size_t length)
+/* From Ruby 4.1 on: one transfer of at most `length` bytes. -EAGAIN is returned, and Ruby waits. */
+static ssize_t transfer_at_most(io_transfer *transfer, size_t length)
 {
-    if (length == 0)
-        return INT2FIX(0);
-    memory_of(transfer, buffer, offset, length);
-    if (is_file(transfer->fd))
-        return SSIZET2NUM(transfer_some(transfer));
-    ssize_t result;
-    do {
-        result = try_transfer(transfer);
-    } while (result == -EINTR);
-    return SSIZET2NUM(result);
+    if (length < transfer->size)
+        transfer->size = length;
+    if (transfer->size == 0)
+        return 0;
+    transfer->never_waits = true;
+    return transfer_some(transfer);
 }
-#endif
 
-static VALUE transfer_bytes(VALUE self, VALUE io, VALUE buffer, VALUE from, VALUE first, VALUE second, bool write)
+enum { READS = 0, WRITES = 1, POSITIONED = 2 };
+
+/*
+ * Runs a hook with its arguments: io, buffer, [from,] length, offset = 0; from version 3 of the contract on io, buffer,
+ * [from,] offset, length. Bytes or -errno.
+ */
+static VALUE transfer_bytes(VALUE self, int argc, const VALUE *argv, int kind, long version)
 {
+    int first = kind & POSITIONED ? 3 : 2;
+    bool at_most = version >= 3;
+    rb_check_arity(argc, first + (at_most ? 2 : 1), first + 2);
+    size_t sizes[2] = {NUM2SIZET(argv[first]), argc > first + 1 ? NUM2SIZET(argv[first + 1]) : 0};
+    VALUE io = argv[0], buffer = argv[1];
     io_transfer transfer = {
         .loop = heddle_loop_get(self),
         .io = io,
         .fd = rb_io_descriptor(io),
-        .write = write,
-        .offset = NIL_P(from) ? -1 : NUM2OFFT(from),
+        .write = kind & WRITES,
+        .offset = kind & POSITIONED ? NUM2OFFT(argv[2]) : -1,
     };
     if (transfer.fd < 0)
         return INT2FIX(-EBADF);
-    if (!NIL_P(from) && transfer.offset < 0)
+    if (kind & POSITIONED && transfer.offset < 0)
         return INT2FIX(-EINVAL); /* -1 means the file's own position here */
-#ifdef HEDDLE_TRANSFER_AT_MOST
-    VALUE result = transfer_at_most(&transfer, buffer, NUM2SIZET(first), NUM2SIZET(second));
-#else
-    VALUE result = transfer_at_least(&transfer, buffer, NUM2SIZET(first), NUM2SIZET(second));
-#endif
+    find_memory(&transfer, buffer, sizes[!at_most]);
+    ssize_t result = at_most ? transfer_at_most(&transfer, sizes[1]) : transfer_at_least(&transfer, sizes[0]);
     RB_GC_GUARD(buffer);
     RB_GC_GUARD(io);
-    return result;
+    return SSIZET2NUM(result);
 }
+
+/* The version of the contract that this Ruby has: IO::Buffer::VERSION. */
+static long contract;
 
 /*
  * call-seq: io_read(io, buffer, length, offset = 0) -> Integer
  *
  * Reads at least +length+ bytes into +buffer+ from +offset+ on; returns bytes or -errno. A +length+ of 0 means one
- * attempt and -EAGAIN if there are no bytes; but if the caller is a method of IO that would wait, this hook waits. From
- * Ruby 4.1 on the arguments are (io, buffer, offset, length), for one read of at most +length+.
+ * attempt and -EAGAIN if there are no bytes; but if the caller is a method of IO that would wait, this hook waits.
+ * Where IO::Buffer::VERSION is 3 (Ruby 4.1) the arguments are (io, buffer, offset, length), for one read of at most
+ * +length+ bytes that never waits.
  */
 static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 3, 4);
-    return transfer_bytes(self, argv[0], argv[1], Qnil, argv[2], argc == 4 ? argv[3] : INT2FIX(0), false);
+    return transfer_bytes(self, argc, argv, READS, contract);
 }
 
 /*
@@ -395,8 +401,7 @@ static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)
  */
 static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 3, 4);
-    return transfer_bytes(self, argv[0], argv[1], Qnil, argv[2], argc == 4 ? argv[3] : INT2FIX(0), true);
+    return transfer_bytes(self, argc, argv, WRITES, contract);
 }
 
 /*
@@ -406,25 +411,55 @@ static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self)
  */
 static VALUE scheduler_io_pread(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 4, 5);
-    return transfer_bytes(self, argv[0], argv[1], argv[2], argv[3], argc == 5 ? argv[4] : INT2FIX(0), false);
+    return transfer_bytes(self, argc, argv, READS | POSITIONED, contract);
 }
 
 #if RUBY_API_VERSION_MAJOR >= 4
-/* Never called here: Ruby 3.3 and 3.4 call this hook without the GVL, a bug that makes any implementation hang. */
+/* Ruby 3.3 and 3.4 call this hook without the GVL, a bug that makes any implementation hang. */
 static VALUE scheduler_io_pwrite(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 4, 5);
-    return transfer_bytes(self, argv[0], argv[1], argv[2], argv[3], argc == 5 ? argv[4] : INT2FIX(0), true);
+    return transfer_bytes(self, argc, argv, WRITES | POSITIONED, contract);
 }
 #endif
 
+/* For tests: transfer_as(version, kind, *arguments) runs a hook by any version of the contract. */
+static VALUE scheduler_transfer_as(int argc, VALUE *argv, VALUE self)
+{
+    rb_check_arity(argc, 2, UNLIMITED_ARGUMENTS);
+    return transfer_bytes(self, argc - 2, argv + 2, NUM2INT(argv[1]), NUM2LONG(argv[0]));
+}
+
+/* The constant, where there is one, tells what runs; the macro what this was compiled for. */
+static long find_contract(void)
+{
+    ID version = rb_intern("VERSION");
+    if (rb_const_defined_at(rb_cIOBuffer, version))
+        return NUM2LONG(rb_const_get_at(rb_cIOBuffer, version));
+    return RUBY_IO_BUFFER_VERSION;
+}
+
+/*
+ * Ruby warns at the first IO::Buffer of a process that the class is experimental. That would be one that Ruby makes
+ * itself, to call a hook.
+ */
+static void make_first_buffer(void)
+{
+    VALUE warning = rb_path2class("Warning"), category = ID2SYM(rb_intern("experimental"));
+    VALUE before = rb_funcall(warning, rb_intern("[]"), 1, category);
+    rb_funcall(warning, rb_intern("[]="), 2, category, Qfalse);
+    rb_class_new_instance(1, &(VALUE){INT2FIX(1)}, rb_cIOBuffer);
+    rb_funcall(warning, rb_intern("[]="), 2, category, before);
+}
+
 void heddle_define_transfer_hooks(VALUE scheduler_class)
 {
+    contract = find_contract();
+    make_first_buffer();
     rb_define_method(scheduler_class, "io_read", scheduler_io_read, -1);
     rb_define_method(scheduler_class, "io_write", scheduler_io_write, -1);
     rb_define_method(scheduler_class, "io_pread", scheduler_io_pread, -1);
 #if RUBY_API_VERSION_MAJOR >= 4
     rb_define_method(scheduler_class, "io_pwrite", scheduler_io_pwrite, -1);
 #endif
+    rb_define_private_method(scheduler_class, "transfer_as", scheduler_transfer_as, -1);
 }

@@ -2,7 +2,8 @@
 
 module Heddle
   class Scheduler
-    # Calls that Ruby >= 3.4 hands to the scheduler because it might block: a Proc around an operation without the GVL.
+    # Calls that Ruby >= 3.4 hands to the scheduler because it might block: operations without the GVL. Ruby 3.4 hands
+    # over a Proc, Ruby >= 4.0 an opaque object, which runs itself where the hook returns without having called it.
     #
     # Handing it to a thread costs some 20 µs, more than most of these calls. The quick ones that can never wait for
     # another fiber run inline, the others on a thread, known by the method that asked.
@@ -25,23 +26,46 @@ module Heddle
       # Opening a folder never waits for another program, unlike opening a file (a FIFO).
       OPENING_A_FOLDER = /\ADir(?:\.open|#initialize)\z/
 
+      # It asks the scheduler of the thread that called it where it has to wait: not from a native thread.
+      COPY_STREAM = "IO.copy_stream"
+
+      private_constant :COPY_STREAM
+
       class << self
         # @param scheduler [Scheduler]
-        # @param work [Proc]
+        # @param work [#call]
         def run(scheduler, work)
           # Beside the main Ractor, Ruby 3.4 crashes when the fiber that has asked is switched away from.
-          return Fiber.blocking { work.call } unless Ractor.current.equal?(Ractor.main)
+          return run_in_place(work) unless Ractor.current.equal?(Ractor.main)
 
           # 0: this method; 1: the hook; 2: the method that asked.
           label = caller_locations(2, 1)&.first&.label.to_s
-          return Fiber.blocking { work.call } if inline?(label) || Offload::Switch.refused? || scheduler.wait_in_place?
-
-          scheduler.offload_threads.run(&work)
+          if inline?(label) || Offload::Switch.refused? || scheduler.wait_in_place?
+            run_in_place(work)
+          elsif label == COPY_STREAM || !Offload::Switch.operation?(work)
+            scheduler.offload_threads.run { work.call }
+          else
+            run_operation(scheduler, work, label)
+          end
         end
 
         # @param label [String] such as "File.stat" or "Dir#children"
         def inline?(label)
           (OWNERS.match?(label) && INLINE.key?(label[/[^#.]+\z/])) || OPENING_A_FOLDER.match?(label)
+        end
+
+        private
+
+        # Ruby runs an operation of its own in place when it was not called.
+        def run_in_place(work)
+          Fiber.blocking { work.call } unless Offload::Switch.operation?(work)
+        end
+
+        # On a thread that does not need Ruby's lock to begin.
+        def run_operation(scheduler, operation, label)
+          return unless Offload::Switch.run_operation(operation, OWNERS.match?(label)).nil?
+
+          scheduler.offload_threads.run { operation.call } # in a forked child
         end
       end
     end

@@ -1,0 +1,100 @@
+/* Ruby's own blocking operations (the hook blocking_operation_wait of Ruby >= 4.0) on the offload threads. */
+
+#include "offload/operation.h"
+
+#include "offload/call.h"
+#include "offload/caller.h"
+#include "offload/threads.h"
+
+#ifdef HAVE_RB_FIBER_SCHEDULER_BLOCKING_OPERATION_EXTRACT
+
+#include <errno.h>
+#include <ruby/fiber/scheduler.h>
+#include <string.h>
+
+typedef struct {
+    rb_fiber_scheduler_blocking_operation_t *operation;
+    bool interrupted; /* the operation's unblocking function was called */
+    bool cancelled;   /* … or it was not begun at all */
+} operation_call;
+
+static void *execute_operation(void *data)
+{
+    operation_call *call = data;
+    call->cancelled = rb_fiber_scheduler_blocking_operation_execute(call->operation) != 0;
+    /*
+     * Ruby's own unblocking function repeats its signal until the thread leaves its region without the GVL. The next
+     * job of this thread must not be interrupted by that.
+     */
+    if (call->cancelled)
+        heddle_threads_current()->last = true;
+    return NULL;
+}
+
+static void cancel_operation(void *data)
+{
+    operation_call *call = data;
+    call->interrupted = rb_fiber_scheduler_blocking_operation_cancel(call->operation) == 1;
+}
+
+/* Ruby's class has no name. */
+static bool is_operation(VALUE object)
+{
+    return RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) &&
+           strcmp(RTYPEDDATA_TYPE(object)->wrap_struct_name, "Fiber::Scheduler::BlockingOperation") == 0;
+}
+
+static VALUE offload_operation_p(VALUE self, VALUE object)
+{
+    return is_operation(object) ? Qtrue : Qfalse;
+}
+
+/*
+ * Runs the operation on an offload thread. False: it was not begun, and has to run in place. Nil: the calling fiber
+ * can't use the offload threads.
+ */
+static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
+{
+    /* Of all operations of a kind: their functions are Ruby's secret. Here to learn which compute. */
+    static heddle_function files, others;
+    heddle_loop *loop = heddle_offload_find_loop();
+    if (!loop || !is_operation(object))
+        return Qnil;
+    operation_call call = {.operation = rb_fiber_scheduler_blocking_operation_extract(object)};
+    heddle_job job = {
+        .function = execute_operation,
+        .data = &call,
+        .unblock = cancel_operation,
+        .unblock_data = &call,
+        .core = RTEST(file),
+        .prompt = RTEST(file),
+    };
+    if (!heddle_offload_run(loop, &job, RTEST(file) ? &files : &others, HEDDLE_CALL_ENDS_EARLY))
+        return Qfalse;
+    /* Its thread had to end. Ruby would take the result of an operation that was not begun for success. */
+    if (call.cancelled && !call.interrupted)
+        rb_syserr_fail(EINTR, "blocking operation");
+    RB_GC_GUARD(object);
+    return Qtrue;
+}
+
+void heddle_define_operations(VALUE switch_class)
+{
+    rb_define_method(switch_class, "operation?", offload_operation_p, 1);
+    rb_define_method(switch_class, "run_operation", offload_run_operation, 2);
+}
+
+#else
+
+/* Operations are procs, which Ruby runs itself. */
+static VALUE offload_operation_p(VALUE self, VALUE object)
+{
+    return Qfalse;
+}
+
+void heddle_define_operations(VALUE switch_class)
+{
+    rb_define_method(switch_class, "operation?", offload_operation_p, 1);
+}
+
+#endif

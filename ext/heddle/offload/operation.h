@@ -1,0 +1,11 @@
+#ifndef HEDDLE_OFFLOAD_OPERATION_H
+#define HEDDLE_OFFLOAD_OPERATION_H
+
+/* Ruby's own blocking operations on the offload threads; lib/heddle/scheduler/blocking_operations.rb decides which. */
+
+#include <ruby.h>
+
+/* Defines the methods of Heddle::Offload::Switch. */
+void heddle_define_operations(VALUE switch_class);
+
+#endif
