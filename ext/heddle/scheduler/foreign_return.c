@@ -62,10 +62,10 @@ static VALUE deliver_error(VALUE data)
 {
     delivery *self = (delivery *)data;
     heddle_loop *loop = self->loop;
-    VALUE fiber = loop->current->fiber;
+    VALUE fiber = loop->current->fiber, error = self->error; /* Ruby 4.0 declares its argument without const */
     prepare_switch(loop, fiber);
     /* If the fiber has resumed another one, Ruby raises the exception in that other fiber. */
-    loop->switching.returned = rb_fiber_raise(fiber, 1, &self->error);
+    loop->switching.returned = rb_fiber_raise(fiber, 1, &error);
     heddle_fiber_stacks_unlock(loop);
     heddle_foreign_return(loop);
     RB_GC_GUARD(fiber);
