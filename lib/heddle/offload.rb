@@ -71,6 +71,7 @@ module Heddle
           hook_libc(@libc - @hooked)
           @hooked = @libc
           intercept
+          check_descriptors unless @checked
           switch(true)
         end
 
@@ -106,7 +107,8 @@ module Heddle
         # @see Offload.status
         def status
           { on: enabled?, core: core || true, extensions: library_count, libc: Offload.libc_libraries.size,
-            reason: missing, **Offload.threads }
+            missing: missing_functions.map { |function, use, reason| { function:, use:, reason: } }, reason:,
+            **Offload.threads }
         end
 
         # @return [Array<InPlace>] the functions that have held up a loop in place since this was last asked, each once
@@ -138,7 +140,16 @@ module Heddle
         # Called from C, once, to see where Fiddle keeps the function that it calls. This call is not offloaded.
         def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
 
-        def missing
+        # Every Ruby might pass calls on descriptors in another way. A pipe needs no file.
+        def check_descriptors
+          @checked = true
+          IO.pipe do |pipe, _|
+            file = File.for_fd(pipe.fileno, autoclose: false)
+            check_io_calls(file, file)
+          end
+        end
+
+        def reason
           return if core.nil? || core == NOT_TRIED
           return "not Ruby's own calls: #{core}" unless library_count.zero?
 
@@ -173,8 +184,9 @@ module Heddle
       def functions = native_functions.sort_by { |function| -function[:wall] }
 
       # @return [Hash] its state: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+, how
-      #   many libraries' are; +:libc+, how many libraries' waits in libc are; the result of {threads}; and +:reason+,
-      #   the thing that is missing here, or nil
+      #   many libraries' are; +:libc+, how many libraries' waits in libc are; +:missing+, Ruby's functions that are not
+      #   intercepted though others are, each a Hash of +:function+, +:use+ and +:reason+; the result of {threads}; and
+      #   +:reason+, the thing that is missing here, or nil
       def status = Switch.status
 
       # @param threads [Integer] how many offload threads there may be from now on

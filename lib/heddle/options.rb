@@ -44,7 +44,7 @@ module Heddle
     OTHER_VARIABLES = {
       "HEDDLE_NATIVE" => "which build of the extension is loaded",
       "HEDDLE_GUARD_PAGES" => "whether fibers' stacks have guard pages",
-      "HEDDLE_OFFLOAD_IMPORTS" => "whether the import tables of libraries are changed",
+      "HEDDLE_OFFLOAD_IMPORTS" => "which entries of libraries' import tables are changed",
       "HEDDLE_RUBY" => "the Ruby of bin/setup and bin/test",
       "HEDDLE_INHERITED" => "what a master leaves to the one that replaces it",
       "HEDDLE_DEBUG" => "how the extension is built", "HEDDLE_SANITIZE" => "how the extension is built",

@@ -235,6 +235,21 @@ class DoctorTest < Minitest::Test
     assert_equal ["off", "a request has a thread, mode thread: HEDDLE_MODE"], found["preempt"]
   end
 
+  def test_the_report_names_functions_that_offload_can_not_intercept
+    found = protections(HEDDLE_OFFLOAD_IMPORTS: "-rb_thread_io_blocking_call")
+
+    assert_equal ["off", "rb_thread_io_blocking_call: left as it is (HEDDLE_OFFLOAD_IMPORTS)"],
+                 found["offload of file locks and fsync"]
+  end
+
+  def test_the_report_warns_of_a_ruby_that_was_not_tried
+    program = "require 'heddle/newest_ruby'; Heddle::NewestRuby.send(:remove_const, :TRIED); " \
+              "Heddle::NewestRuby::TRIED = '3.2'; load #{ServedProcess::HEDDLE.last.dump}"
+    output, = Open3.capture2e(*ServedProcess::HEDDLE[..-2], "-e", program, "doctor", chdir: @folder)
+
+    assert_match(/^! +Ruby: .*; Ruby \d\.\d is newer than 3\.2, the newest one that was tried$/, output)
+  end
+
   def test_the_report_names_the_line_that_switches_protections_off_and_the_next_step
     File.write(File.join(@folder, "heddle.rb"), "workers 2\nmode :thread\n")
     found = protections

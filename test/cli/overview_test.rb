@@ -53,6 +53,13 @@ class OverviewTest < Minitest::Test
     assert_match(/protection: none/, draw(worker(protection: [], offload: nil, stalls: nil)))
   end
 
+  def test_the_overview_names_functions_that_offload_can_not_intercept
+    lacking = { calls: 0, running: 0, queued: 0, threads: 0, missing: %w[dlopen] }
+
+    assert_match(/threads\), not intercepted: dlopen /, draw(worker(offload: lacking), worker(1, offload: lacking)))
+    refute_match(/not intercepted/, draw(worker))
+  end
+
   def test_the_endpoints_with_the_longest_stalls_are_those_of_all_workers_together
     history = lambda do |**counts|
       by_endpoint = counts.transform_values { |count, seconds| { count:, seconds: } }

@@ -74,21 +74,42 @@ class OffloadDescriptorsTest < Minitest::Test
     end
   end
 
-  def test_the_number_is_free_when_the_waiters_have_left_and_not_before
-    locked do |file, holder|
-      in_loop do
-        number = file.fileno
-        waiters = Array.new(2) { wait_for_lock(file) }
-        until_running 2
-        file.close
-        early = holder.dup # lets nobody else run, as opening a file does
+  # From Ruby 4.0 on close itself waits for the calls on its IO.
+  if RUBY_VERSION >= "4.0"
+    def test_close_returns_when_the_waiters_have_left
+      locked do |file, holder|
+        in_loop do
+          number = file.fileno
+          waiters = Array.new(2) { wait_for_lock(file) }
+          until_running 2
+          Heddle.timeout(5) { file.close }
 
-        refute_equal number, early.fileno
-        assert_equal [CLOSED] * 2, outcomes(*waiters)
-        late = holder.dup
+          assert_equal 0, Heddle::Offload.threads[:running]
+          late = holder.dup
 
-        assert_equal number, late.fileno
-        [early, late].each(&:close)
+          assert_equal number, late.fileno
+          assert_equal [CLOSED] * 2, outcomes(*waiters)
+          late.close
+        end
+      end
+    end
+  else
+    def test_the_number_is_free_when_the_waiters_have_left_and_not_before
+      locked do |file, holder|
+        in_loop do
+          number = file.fileno
+          waiters = Array.new(2) { wait_for_lock(file) }
+          until_running 2
+          file.close
+          early = holder.dup # lets nobody else run, as opening a file does
+
+          refute_equal number, early.fileno
+          assert_equal [CLOSED] * 2, outcomes(*waiters)
+          late = holder.dup
+
+          assert_equal number, late.fileno
+          [early, late].each(&:close)
+        end
       end
     end
   end
@@ -127,7 +148,8 @@ class OffloadDescriptorsTest < Minitest::Test
       end
     RUBY
 
-    assert_equal "false\n\"stream closed in another thread\"\n0\n", output
+    # From Ruby 4.0 on close withdraws the call before the number is free.
+    assert_equal "#{RUBY_VERSION >= "4.0"}\n\"stream closed in another thread\"\n0\n", output
   end
 
   def test_unlock_and_trylock_never_wait_behind_blocked_calls

@@ -65,14 +65,15 @@ class MetricsTest < Minitest::Test
   def test_native_calls_beside_the_loop_are_counted
     found = metrics_of(->(_) { [200, {}, [OpenSSL::PKey::RSA.new(512).n.to_s]] }) { get("/") }
     one = { "worker" => "0" }
-    calls, running, threads = found.values_at(*%w[heddle_offload_calls_total heddle_offload_calls
-                                                  heddle_offload_threads])
+    calls, running, threads, missing = found.values_at(*%w[heddle_offload_calls_total heddle_offload_calls
+                                                           heddle_offload_threads heddle_offload_functions_missing])
     if in_threads?
       assert_nil calls[one]
     else
       assert_operator calls[one], :>=, 1
       assert_equal 0, running[one.merge("state" => "running")]
       assert_operator threads[one], :>=, 0
+      assert_equal 0, missing[one]
     end
   end
 

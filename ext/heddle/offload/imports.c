@@ -1,319 +1,19 @@
 #include "offload/imports.h"
 
-#include "offload/call.h"
-#include "offload/caller.h"
 #include "offload/descriptors.h"
 #include "offload/import_table.h"
-#include "offload/in_place.h"
+#include "offload/io_calls.h"
 #include "offload/libc_hooks.h"
 #include "offload/policy.h"
-#include "offload/targets.h"
-#include "offload/threads.h"
+#include "offload/replacements.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <ruby/fiber/scheduler.h>
 #include <ruby/thread.h>
-#include <ruby/version.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
-
-#ifndef RB_NOGVL_OFFLOAD_SAFE
-#define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4 no library can mark its calls as safe */
-#endif
-
-/* Exported by Ruby, but in no header. Its signature changed in 4.0. */
-#if defined(HAVE_RB_THREAD_IO_BLOCKING_CALL) && RUBY_API_VERSION_MAJOR < 4
-#define BLOCKING_REGIONS 1
-VALUE rb_thread_io_blocking_call(rb_blocking_function_t *function, void *data, int fd, int events);
-VALUE rb_thread_io_blocking_region(rb_blocking_function_t *function, void *data, int fd);
-#endif
-
-static bool on;
-static const void *ruby_base; /* where libruby, or the program that contains it, was loaded */
-
-bool heddle_offload_on(void)
-{
-    return on;
-}
-
-void heddle_offload_switch(bool to)
-{
-    on = to;
-}
-
-/* -- methods ------------------------------------------------------------------------------------------------------- */
-
-enum { METHOD_SLOTS = 512 };
-
-static struct {
-    ID method;
-    heddle_method_kind kind;
-} methods[METHOD_SLOTS];
-static size_t method_count;
-
-static size_t method_slot(ID method)
-{
-    size_t slot = (size_t)((uint64_t)method * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (METHOD_SLOTS - 1);
-    while (methods[slot].method && methods[slot].method != method)
-        slot = (slot + 1) & (METHOD_SLOTS - 1);
-    return slot;
-}
-
-void heddle_offload_method(ID method, heddle_method_kind kind)
-{
-    size_t slot = method_slot(method);
-    if (!methods[slot].method && ++method_count > METHOD_SLOTS / 2)
-        rb_raise(rb_eArgError, "more than %d intercepted methods", METHOD_SLOTS / 2);
-    methods[slot].method = method;
-    methods[slot].kind = kind;
-}
-
-/* -- one call ------------------------------------------------------------------------------------------------------ */
-
-typedef struct {
-    void *(*function)(void *data);
-    void *data;
-    int64_t began, ended;
-} timed_call;
-
-/* Measures only the function: waiting for the GVL afterwards does not count. */
-static void *run_timed(void *data)
-{
-    timed_call *call = data;
-    call->began = heddle_clock_now();
-    void *result = call->function(call->data);
-    call->ended = heddle_clock_now();
-    return result;
-}
-
-/* A call in place that takes longer than this (ns) is named in the report of the stall that it causes. */
-static const int64_t BLOCKING_NS = 20 * 1000 * 1000;
-
-static void note_run(heddle_function *known, const timed_call *call)
-{
-    int saved = errno;
-    int64_t wall = call->ended - call->began;
-    if (call->ended)
-        heddle_function_ran(known, false, wall, -1);
-    if (call->ended && known->in_place && wall > BLOCKING_NS)
-        heddle_function_report_stall(known, wall);
-    errno = saved;
-}
-
-static heddle_function *find_known_function(void *function)
-{
-    heddle_function *known = heddle_function_record(function);
-    if (!known->method)
-        known->method = rb_frame_this_func();
-    return known;
-}
-
-static bool is_ruby_function(const heddle_function *known)
-{
-    return known->base == ruby_base;
-}
-
-/* Only functions on the list of quick ones run inline, and only while they are quick. */
-static bool is_inline_in_ruby(const heddle_function *known)
-{
-    ID method = rb_frame_this_func();
-    heddle_method_kind kind = method ? methods[method_slot(method)].kind : HEDDLE_METHOD_OTHER;
-    return kind == HEDDLE_METHOD_LOADING || (kind == HEDDLE_METHOD_QUICK && known->pace <= HEDDLE_QUICK_NS);
-}
-
-/*
- * Does it close a descriptor that calls wait on? Then it must not queue behind them. The first argument of Ruby's
- * function points to the number; for another function of IO#close this reads some other value, and at worst runs the
- * call in place.
- */
-static bool is_close_with_waiters(const void *data)
-{
-    return data && rb_frame_this_func() == rb_intern("close") && heddle_descriptor_in_use(*(const int *)data);
-}
-
-/* A library may mark a call as one that any thread can make. */
-static bool is_inline_in_extension(const heddle_function *known, int flags)
-{
-    if (known->in_place && (known->class == HEDDLE_LIBRARY_DENIED || !(flags & RB_NOGVL_OFFLOAD_SAFE)))
-        return true;
-    return known->quick && known->calls && known->pace <= HEDDLE_QUICK_NS;
-}
-
-/*
- * Runs the call on this thread. Without a loop, time limits don't end it: Ruby's own calls that run in place are quick.
- */
-static void *call_in_place(heddle_loop *loop, heddle_function *known, timed_call *call, rb_unblock_function_t *unblock,
-                           void *unblock_data, int flags)
-{
-    if (loop && !heddle_in_place_begin(loop, flags)) {
-        errno = 0; /* Ruby does the same */
-        return NULL;
-    }
-    void *result = loop ? heddle_in_place_run(loop, run_timed, call, unblock, unblock_data, flags)
-                        : rb_nogvl(run_timed, call, unblock, unblock_data, flags);
-    note_run(known, call);
-    if (loop)
-        heddle_in_place_end(loop, flags);
-    return result;
-}
-
-static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
-                              void *unblock_data, int flags, bool by_ruby)
-{
-    heddle_loop *loop = on ? heddle_offload_find_loop() : NULL;
-    if (!loop || (by_ruby && !(flags & RB_NOGVL_OFFLOAD_SAFE))) {
-        /* Then Ruby must not call the scheduler's hook for the call either. */
-        if (on && (flags & RB_NOGVL_OFFLOAD_SAFE) && heddle_offload_is_refused())
-            flags &= ~RB_NOGVL_OFFLOAD_SAFE;
-        return rb_nogvl(function, data, unblock, unblock_data, flags);
-    }
-    heddle_function *known = find_known_function((void *)function), *target = NULL;
-    bool in_place = by_ruby ? is_inline_in_ruby(known) || is_close_with_waiters(data)
-                            : is_inline_in_extension(known, flags);
-    if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_target_needed(known)) {
-        target = heddle_target_find(known, data);
-        in_place = !target || target->class == HEDDLE_LIBRARY_RUBYS || is_inline_in_extension(target, 0);
-        if (target && !target->method)
-            target->method = known->method;
-        known = target ? target : known;
-    }
-    if (!in_place) {
-        heddle_job job = {
-            .function = function,
-            .data = data,
-            .unblock = (heddle_unblock *)unblock,
-            .unblock_data = unblock_data,
-            .core = is_ruby_function(known),
-            .prompt = by_ruby,
-        };
-        heddle_call_kind kind = flags & RB_NOGVL_INTR_FAIL ? HEDDLE_CALL_IS_SKIPPED : HEDDLE_CALL_ENDS_EARLY;
-        if (heddle_offload_run(loop, &job, known, kind))
-            return job.result;
-    }
-    return call_in_place(by_ruby ? NULL : loop, known, &(timed_call){.function = function, .data = data}, unblock,
-                         unblock_data, flags & ~RB_NOGVL_OFFLOAD_SAFE);
-}
-
-/* -- replacements of imported functions ---------------------------------------------------------------------- */
-
-static void *extension_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
-                             int flags)
-{
-    return call_without_gvl(function, data, unblock, unblock_data, flags, false);
-}
-
-static void *extension_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
-                                   void *unblock_data)
-{
-    return call_without_gvl(function, data, unblock, unblock_data, 0, false);
-}
-
-static void *extension_without_gvl2(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
-                                    void *unblock_data)
-{
-    return call_without_gvl(function, data, unblock, unblock_data, RB_NOGVL_INTR_FAIL, false);
-}
-
-static void *extension_with_gvl(void *(*function)(void *), void *data)
-{
-    heddle_job *job = heddle_threads_current();
-    return job ? heddle_threads_call_back(job, function, data) : heddle_in_place_call_back(function, data);
-}
-
-static void *ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
-                        int flags)
-{
-    return call_without_gvl(function, data, unblock, unblock_data, flags, true);
-}
-
-/* A garbage collection that the extension's allocation starts stays on this thread. */
-static void *ruby_with_gvl(void *(*function)(void *), void *data)
-{
-    heddle_job *job = heddle_threads_current();
-    return job && job->core ? heddle_threads_call_back(job, function, data) : heddle_in_place_call_back(function, data);
-}
-
-/* Raises the fiber's own exceptions, too: a caller that repeats an interrupted call relies on that. */
-static void extension_check_ints(void)
-{
-    heddle_offload_raise_postponed();
-    rb_thread_check_ints();
-}
-
-#ifdef BLOCKING_REGIONS
-
-typedef struct {
-    rb_blocking_function_t *function;
-    void *data;
-} region_call;
-
-static void *run_region(void *data)
-{
-    region_call *call = data;
-    return (void *)call->function(call->data);
-}
-
-static VALUE run_timed_region(void *data)
-{
-    return (VALUE)run_timed(data);
-}
-
-/*
- * Does File#flock unlock, or only try to lock? Such a call never waits, and must not queue behind calls that wait for
- * the lock.
- */
-static bool is_lock_without_waiting(const heddle_function *known, const void *data, int fd)
-{
-    if (!is_ruby_function(known) || rb_frame_this_func() != rb_intern("flock"))
-        return false;
-    const int *arguments = data; /* flock(2)'s */
-    return arguments[0] == fd && arguments[1] & (LOCK_UN | LOCK_NB);
-}
-
-/*
- * Replaces Ruby's function for calls on a descriptor. If `events` is not 0, Ruby first waits for them, by the
- * scheduler's hooks.
- */
-static VALUE ruby_io_call(rb_blocking_function_t *function, void *data, int fd, int events)
-{
-    heddle_loop *loop = on && events == 0 ? heddle_offload_find_loop() : NULL;
-    if (!loop)
-        return rb_thread_io_blocking_call(function, data, fd, events);
-    heddle_function *known = find_known_function((void *)function);
-    /* The socket library tries first and waits only then: a call that doesn't block needs no thread. */
-    bool quick = is_ruby_function(known) ? is_inline_in_ruby(known)
-                                         : known->in_place || (fcntl(fd, F_GETFL) & O_NONBLOCK);
-    quick = quick || is_lock_without_waiting(known, data, fd);
-    region_call region = {.function = function, .data = data};
-    if (!quick) {
-        heddle_job job = {
-            .function = run_region,
-            .data = &region,
-            .unblock = HEDDLE_UNBLOCK_BY_SIGNAL,
-            .core = is_ruby_function(known),
-            .on_descriptor = true,
-            .fd = fd,
-        };
-        if (heddle_offload_run(loop, &job, known, HEDDLE_CALL_ENDS_EARLY))
-            return (VALUE)job.result;
-    }
-    timed_call call = {.function = run_region, .data = &region};
-    VALUE result = rb_thread_io_blocking_call(run_timed_region, &call, fd, events);
-    note_run(known, &call);
-    return result;
-}
-
-static VALUE ruby_io_region(rb_blocking_function_t *function, void *data, int fd)
-{
-    return ruby_io_call(function, data, fd, 0);
-}
-
-#endif
 
 static void *hooked_dlopen(const char *path, int mode)
 {
@@ -375,31 +75,135 @@ static void remember_library(const heddle_object *object, bool intercepted)
         free(path); /* the object will be visited again */
 }
 
+/* -- Ruby's own library -------------------------------------------------------------------------- */
+
+/* A function that Ruby's own library calls, what is lost where that can't be intercepted, and why it can't. */
+typedef struct {
+    heddle_import import;
+    const char *use, *missing;
+} core_function;
+
+static core_function core_functions[] = {
+    {{"rb_nogvl", (void *)rb_nogvl, (void *)heddle_replaced_ruby_nogvl}, "opening and reading files and folders", NULL},
+    {{"rb_thread_call_with_gvl", (void *)rb_thread_call_with_gvl, (void *)heddle_replaced_ruby_with_gvl},
+     "callbacks of offloaded calls", NULL},
+    {{"dlopen", NULL, (void *)hooked_dlopen}, "libraries that are loaded later", NULL},
+    {{"close", (void *)close, (void *)heddle_descriptor_close}, "closing files that calls wait on", NULL},
+};
+enum { CORE_FUNCTIONS = sizeof(core_functions) / sizeof(core_functions[0]) };
+static const char IO_CALLS[] = "rb_thread_io_blocking_call";
+static const char *io_calls_missing; /* why the table has no entry for it, or NULL */
+
+static const char OFF[] = "import tables are left as they are (HEDDLE_OFFLOAD_IMPORTS=off)";
+static const char LEFT_ALONE[] = "left as it is (HEDDLE_OFFLOAD_IMPORTS)";
+static const char NOT_FOUND[] = "Ruby's import table has no entry for it";
+static const char REFUSED[] = "the system refuses to change Ruby's import table";
+
+/* HEDDLE_OFFLOAD_IMPORTS=-name,-name: these functions are left as they are. */
+static bool is_left_alone(const char *name)
+{
+    const char *list = getenv("HEDDLE_OFFLOAD_IMPORTS");
+    size_t length = strlen(name);
+    for (const char *at = list; at && (at = strstr(at, name)); at += length) {
+        if (at > list && at[-1] == '-' && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Intercepts the functions that are not left alone. Returns how many entries lead to replacements, or -1. */
+static int intercept_each(const heddle_object *object, const heddle_import *imports, size_t count)
+{
+    heddle_import wanted[8];
+    size_t number = 0;
+    for (size_t i = 0; i < count && number < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        if (!is_left_alone(imports[i].name))
+            wanted[number++] = imports[i];
+    }
+    return heddle_object_intercept(object, wanted, number);
+}
+
+/* Returns how many entries for the function lead to its replacement, or -1; `*why`: why there is none, or NULL. */
+static int intercept_core_function(const heddle_object *object, const heddle_import *import, const char **why)
+{
+    int intercepted = intercept_each(object, import, 1);
+    *why = intercepted > 0               ? NULL
+           : is_left_alone(import->name) ? LEFT_ALONE
+           : intercepted < 0             ? REFUSED
+                                         : NOT_FOUND;
+    return intercepted;
+}
+
+static void intercept_ruby(const heddle_object *object)
+{
+    bool refused = false;
+    int own = 0; /* entries for Ruby's own functions; a static Ruby has none, and imports only those of libc */
+    for (int i = 0; i < CORE_FUNCTIONS; i++) {
+        core_function *each = &core_functions[i];
+        int intercepted = intercept_core_function(object, &each->import, &each->missing);
+        refused |= intercepted < 0;
+        own += intercepted > 0 && strncmp(each->import.name, "rb_", 3) == 0;
+    }
+    size_t count;
+    const heddle_import *io_calls = heddle_io_call_imports(&count);
+    if (count && !heddle_io_calls_missing()) {
+        bool intercepted = intercept_core_function(object, io_calls, &io_calls_missing) > 0;
+        if (intercepted)
+            intercept_each(object, io_calls + 1, count - 1);
+        own += intercepted;
+    }
+    core = own       ? NULL
+           : refused ? REFUSED
+                     : "Ruby calls its own functions in a way that can't be changed (a static Ruby?)";
+}
+
+const char *heddle_offload_missing(size_t index, const char **use, const char **why)
+{
+    size_t found = 0;
+    if (core)
+        return NULL; /* all of them, for that reason */
+    for (int i = 0; i < CORE_FUNCTIONS; i++) {
+        const core_function *each = &core_functions[i];
+        if (each->missing && found++ == index) {
+            *use = each->use;
+            *why = each->missing;
+            return each->import.name;
+        }
+    }
+    *use = "file locks and fsync";
+    *why = io_calls_missing ? io_calls_missing : heddle_io_calls_missing();
+    return *why && found == index ? IO_CALLS : NULL;
+}
+
+static void restore_io_calls(const heddle_object *object, void *data)
+{
+    size_t count;
+    const heddle_import *imports = heddle_io_call_imports(&count);
+    for (size_t i = 0; i < count; i++) {
+        heddle_import back = {imports[i].name, imports[i].replacement, imports[i].original};
+        heddle_object_intercept(object, &back, 1);
+    }
+}
+
+void heddle_offload_check_io_calls(VALUE file, VALUE expected)
+{
+    if (core || io_calls_missing || !heddle_io_calls_check(file, expected))
+        return;
+    pthread_mutex_lock(&intercepting);
+    heddle_objects_each(restore_io_calls, NULL);
+    pthread_mutex_unlock(&intercepting);
+}
+
 static void intercept_object(const heddle_object *object, void *data)
 {
     const heddle_import extension[] = {
-        {"rb_nogvl", (void *)rb_nogvl, (void *)extension_nogvl},
-        {"rb_thread_call_without_gvl", (void *)rb_thread_call_without_gvl, (void *)extension_without_gvl},
-        {"rb_thread_call_without_gvl2", (void *)rb_thread_call_without_gvl2, (void *)extension_without_gvl2},
-        {"rb_thread_call_with_gvl", (void *)rb_thread_call_with_gvl, (void *)extension_with_gvl},
-#ifdef BLOCKING_REGIONS
-        {"rb_thread_io_blocking_call", (void *)rb_thread_io_blocking_call, (void *)ruby_io_call},
-        {"rb_thread_io_blocking_region", (void *)rb_thread_io_blocking_region, (void *)ruby_io_region},
-#endif
+        {"rb_nogvl", (void *)rb_nogvl, (void *)heddle_replaced_nogvl},
+        {"rb_thread_call_without_gvl", (void *)rb_thread_call_without_gvl, (void *)heddle_replaced_without_gvl},
+        {"rb_thread_call_without_gvl2", (void *)rb_thread_call_without_gvl2, (void *)heddle_replaced_without_gvl2},
+        {"rb_thread_call_with_gvl", (void *)rb_thread_call_with_gvl, (void *)heddle_replaced_with_gvl},
     };
-    const heddle_import ruby[] = {
-        {"rb_nogvl", (void *)rb_nogvl, (void *)ruby_nogvl},
-        {"rb_thread_call_with_gvl", (void *)rb_thread_call_with_gvl, (void *)ruby_with_gvl},
-#ifdef BLOCKING_REGIONS
-        {"rb_thread_io_blocking_call", (void *)rb_thread_io_blocking_call, (void *)ruby_io_call},
-        {"rb_thread_io_blocking_region", (void *)rb_thread_io_blocking_region, (void *)ruby_io_region},
-#endif
-    };
-#ifdef BLOCKING_REGIONS
-    const heddle_import closing[] = {{"close", (void *)close, (void *)heddle_descriptor_close}};
-#endif
     const heddle_import interrupts[] = {
-        {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)extension_check_ints},
+        {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)heddle_replaced_check_ints},
     };
     /* The dlopen calls of libruby, fiddle and ffi; those of other libraries are left alone. */
     const heddle_import loader[] = {{"dlopen", NULL, (void *)hooked_dlopen}};
@@ -408,32 +212,26 @@ static void intercept_object(const heddle_object *object, void *data)
     if (heddle_object_contains(object, (void *)intercept_object) || is_known_library(object))
         return;
     if (heddle_object_contains(object, (void *)rb_nogvl)) {
-        int intercepted = heddle_object_intercept(object, ruby, sizeof(ruby) / sizeof(ruby[0]));
-        /* Separately: a static Ruby imports only dlopen. */
-        heddle_object_intercept(object, loader, 1);
-#ifdef BLOCKING_REGIONS
-        if (intercepted > 0)
-            heddle_object_intercept(object, closing, 1);
-#endif
-        core = intercepted > 0   ? NULL
-               : intercepted < 0 ? "the system refuses to change Ruby's table of functions"
-                         : "Ruby calls its own functions in a way that can't be changed (a static Ruby?)";
+        intercept_ruby(object);
         remember_library(object, false);
         return;
     }
-    int intercepted = heddle_object_intercept(object, extension, sizeof(extension) / sizeof(extension[0]));
+    int intercepted = intercept_each(object, extension, sizeof(extension) / sizeof(extension[0]));
+    size_t count;
+    const heddle_import *io_calls = heddle_io_call_imports(&count);
+    if (!heddle_io_calls_missing() && !is_left_alone(IO_CALLS))
+        intercepted += intercept_each(object, io_calls, count);
     if (intercepted > 0)
         heddle_object_intercept(object, interrupts, 1);
     if (heddle_library_listed(heddle_object_path(object), loaders, sizeof(loaders) / sizeof(loaders[0])))
-        heddle_object_intercept(object, loader, 1);
+        intercept_each(object, loader, 1);
     remember_library(object, intercepted > 0);
 }
 
 const char *heddle_offload_unsupported(void)
 {
     const char *wish = getenv("HEDDLE_OFFLOAD_IMPORTS");
-    return wish && strcmp(wish, "off") == 0 ? "import tables are left as they are (HEDDLE_OFFLOAD_IMPORTS=off)"
-                                            : heddle_imports_unsupported();
+    return wish && strcmp(wish, "off") == 0 ? OFF : heddle_imports_unsupported();
 }
 
 void heddle_offload_intercept(void)
@@ -443,9 +241,11 @@ void heddle_offload_intercept(void)
         core = unsupported;
         return;
     }
+    static bool ruby_found;
     Dl_info info = {0};
-    if (!ruby_base && dladdr((void *)rb_nogvl, &info)) {
-        ruby_base = info.dli_fbase;
+    if (!ruby_found && dladdr((void *)rb_nogvl, &info)) {
+        ruby_found = true;
+        heddle_offload_set_ruby(info.dli_fbase);
         heddle_policy_set_ruby((void *)rb_nogvl);
     }
     pthread_mutex_lock(&intercepting);

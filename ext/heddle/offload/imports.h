@@ -15,27 +15,25 @@
  * run.
  */
 void heddle_offload_intercept(void);
-void heddle_offload_switch(bool on);
-bool heddle_offload_on(void);
+/*
+ * Checks the interception of calls on a descriptor (io_calls.h), and undoes it where they arrive in an unknown way.
+ */
+void heddle_offload_check_io_calls(VALUE file, VALUE expected);
 
 /* NULL where import tables can and may be changed, else the reason why not. */
 const char *heddle_offload_unsupported(void);
 /* NULL when the calls of Ruby's own functions are intercepted, else the reason why not. */
 const char *heddle_offload_core(void);
 /*
+ * The functions of Ruby's own library that are not intercepted although others are: the name, the use that is lost and
+ * the reason of each; NULL behind the last.
+ */
+const char *heddle_offload_missing(size_t index, const char **use, const char **why);
+/*
  * The libraries, other than Ruby's own, whose calls are intercepted: their number; the file of each, and an address in
  * it.
  */
 size_t heddle_offload_library_count(void);
 const char *heddle_offload_library(size_t index, const void **address);
-
-/* Lists Ruby methods by how the native calls inside them are run; IDs are added, never removed. */
-typedef enum {
-    HEDDLE_METHOD_OTHER,
-    HEDDLE_METHOD_QUICK,   /* one quick system call, which waits for no other fiber */
-    HEDDLE_METHOD_LOADING, /* holds a lock of the whole thread: never offloaded */
-} heddle_method_kind;
-
-void heddle_offload_method(ID method, heddle_method_kind kind);
 
 #endif

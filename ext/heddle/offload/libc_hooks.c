@@ -3,8 +3,8 @@
 #include "offload/call.h"
 #include "offload/caller.h"
 #include "offload/import_table.h"
-#include "offload/imports.h"
 #include "offload/policy.h"
+#include "offload/replacements.h"
 
 #include <errno.h>
 #include <poll.h>

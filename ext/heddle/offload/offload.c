@@ -7,6 +7,7 @@
 #include "offload/library_judge.h"
 #include "offload/operation.h"
 #include "offload/policy.h"
+#include "offload/replacements.h"
 #include "offload/targets.h"
 #include "offload/thread_delay.h"
 #include "offload/threads.h"
@@ -67,13 +68,16 @@ int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
 /* Adds to Ruby's crash report which functions are intercepted, and whether the crash was in an offloaded call. */
 static void report_crash(FILE *to, void *data)
 {
-    const char *core = heddle_offload_core();
+    const char *core = heddle_offload_core(), *name;
     fprintf(to, "-- Heddle: native calls intercepted to offload threads (%s; HEDDLE_PROTECT=off: never) --\n",
             heddle_offload_on() ? "on" : "off now");
     fprintf(to, "rb_nogvl, rb_thread_call_without_gvl, rb_thread_call_without_gvl2, rb_thread_call_with_gvl in:\n");
     for (size_t i = 0; i < heddle_offload_library_count(); i++)
         fprintf(to, "  %s\n", heddle_offload_library(i, NULL));
     fprintf(to, "rb_nogvl, rb_thread_io_blocking_call, dlopen in Ruby itself: %s\n", core ? core : "yes");
+    const char *use, *why;
+    for (size_t i = 0; (name = heddle_offload_missing(i, &use, &why)); i++)
+        fprintf(to, "  but not %s: %s\n", name, why);
     for (size_t i = 0; i < heddle_libc_count(); i++)
         fprintf(to, "poll, select, sleep, connect and recv in %s\n", heddle_libc_library(i));
     fprintf(to, "this thread runs %s\n\n", heddle_threads_current() ? "an offloaded call" : "no offloaded call");
@@ -99,6 +103,12 @@ static VALUE offload_intercept(VALUE self)
 {
     heddle_offload_intercept();
     register_crash_report();
+    return Qnil;
+}
+
+static VALUE offload_check_io_calls(VALUE self, VALUE file, VALUE expected)
+{
+    heddle_offload_check_io_calls(file, expected);
     return Qnil;
 }
 
@@ -208,6 +218,16 @@ static VALUE string_of(const char *value)
 static VALUE offload_core(VALUE self)
 {
     return string_of(heddle_offload_core());
+}
+
+/* [[the function, its use, why it is not intercepted]] */
+static VALUE offload_missing(VALUE self)
+{
+    VALUE list = rb_ary_new();
+    const char *use, *why, *name;
+    for (size_t i = 0; (name = heddle_offload_missing(i, &use, &why)); i++)
+        rb_ary_push(list, rb_ary_new_from_args(3, string_of(name), string_of(use), string_of(why)));
+    return list;
 }
 
 static VALUE symbol_of(const char *name)
@@ -353,6 +373,8 @@ void Init_heddle_offload(VALUE heddle)
     rb_define_private_method(class, "delay_threads", offload_delay_threads, 2);
 #endif
     rb_define_private_method(class, "intercept", offload_intercept, 0);
+    rb_define_private_method(class, "check_io_calls", offload_check_io_calls, 2);
+    rb_define_private_method(class, "missing_functions", offload_missing, 0);
     rb_define_private_method(class, "switch", offload_switch, 1);
     rb_define_private_method(class, "deny_libraries", offload_deny, 1);
     rb_define_private_method(class, "quick_libraries", offload_quick, 1);

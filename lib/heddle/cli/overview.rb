@@ -118,7 +118,9 @@ module Heddle
         calls, running, queued, threads = %i[calls running queued threads].map do |key|
           found.sum { |one| one[key].to_i }
         end
-        "offloaded #{calls} (#{running} run, #{queued} wait, #{threads} threads)"
+        missing = found.flat_map { |one| one[:missing].to_a }.uniq
+        "offloaded #{calls} (#{running} run, #{queued} wait, #{threads} threads)" +
+          (missing.empty? ? "" : ", not intercepted: #{missing.join(" ")}")
       end
 
       def preempted = counted(:preemptions) { |sum| "preempted #{sum}" }

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/newest_ruby"
+
 module Heddle
   module CLI
     # The base of the serving commands: flags, sockets, the line with the address, and mistakes in one message.
@@ -112,10 +114,11 @@ module Heddle
         text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{details[:selector]}) serves #{what} on #{urls.join(", ")}"
         mode = "Mode #{configuration.mode}: #{processes(configuration, workers, reserves)}."
         protection = "Protection: #{details[:protection]}."
-        return log.banner("#{text}. #{mode} #{protection}") unless configuration.log_format == :text
+        newer = NewestRuby.notice&.then { |line| " #{line}." }
+        return log.banner("#{text}. #{mode} #{protection}#{newer}") unless configuration.log_format == :text
 
         log.notice("#{text}. #{mode}") if configuration.log_file
-        @output.puts(text, mode, "#{protection} Ctrl-C stops it.")
+        @output.puts(text, mode, "#{protection} Ctrl-C stops it.#{newer}")
       rescue SystemCallError, IOError
         # Its disk is full, or no program reads it: that is no reason not to serve.
       end

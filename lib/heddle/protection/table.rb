@@ -60,7 +60,12 @@ module Heddle
         [status[:core] == true ? Row.new(core, true, nil) : Row.new(core, false, status[:core]),
          if status[:extensions].zero? && status[:reason] then Row.new(extensions, false, status[:reason])
          else Row.new(extensions, true, "#{count(status[:extensions], "library", "libraries")} loaded")
-         end]
+         end, *status[:missing].map { |lost| missing(**lost) }]
+      end
+
+      # A function of Ruby that offload should intercept, and can't.
+      def missing(function:, use:, reason:)
+        Row.new("offload of #{use}", false, "#{function}: #{reason}")
       end
 
       # Without them it is the number of mappings that bounds the fibers.

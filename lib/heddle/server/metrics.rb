@@ -170,6 +170,10 @@ module Heddle
         end
         family("offload_threads", "gauge", "Threads for native calls.")
         each_with(:offload) { |one, offload| sample("offload_threads", offload[:threads], worker: one[:index]) }
+        family("offload_functions_missing", "gauge", "Functions of Ruby that offload should intercept, and can't.")
+        each_with(:offload) do |one, offload|
+          sample("offload_functions_missing", offload[:missing].to_a.size, worker: one[:index])
+        end
       end
 
       def process

@@ -145,7 +145,8 @@ module Heddle
       def offload
         return unless Protection.enabled.include?(:offload)
 
-        { **Offload.threads, functions: Offload.functions.first(FUNCTIONS) }
+        missing = Offload.status[:missing].map { |lost| lost[:function] }
+        { **Offload.threads, missing:, functions: Offload.functions.first(FUNCTIONS) }
       end
 
       # While they are counted.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require "heddle/newest_ruby"
 
 module Heddle
   module CLI
@@ -24,7 +25,12 @@ module Heddle
 
         private
 
-        def ruby = ok("Ruby", "#{RUBY_VERSION} (#{RUBY_PLATFORM}), Heddle #{VERSION}")
+        def ruby
+          text = "#{RUBY_VERSION} (#{RUBY_PLATFORM}), Heddle #{VERSION}"
+          newer = NewestRuby.notice or return ok("Ruby", text)
+
+          warning("Ruby", "#{text}; #{newer}", "look for a newer Heddle, and at the protections below")
+        end
 
         def jit
           return ok("JIT", "YJIT is on") if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?

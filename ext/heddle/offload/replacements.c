@@ -1,0 +1,225 @@
+#include "offload/replacements.h"
+
+#include "offload/call.h"
+#include "offload/caller.h"
+#include "offload/descriptors.h"
+#include "offload/in_place.h"
+#include "offload/policy.h"
+#include "offload/targets.h"
+#include "offload/threads.h"
+
+#include <errno.h>
+#include <ruby/thread.h>
+
+#ifndef RB_NOGVL_OFFLOAD_SAFE
+#define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4 no library can mark its calls as safe */
+#endif
+
+static bool on;
+static const void *ruby_base; /* where libruby, or the program that contains it, was loaded */
+
+void heddle_offload_set_ruby(const void *base)
+{
+    ruby_base = base;
+}
+
+bool heddle_offload_on(void)
+{
+    return on;
+}
+
+void heddle_offload_switch(bool to)
+{
+    on = to;
+}
+
+/* -- methods ------------------------------------------------------------------------------------------------------- */
+
+enum { METHOD_SLOTS = 512 };
+
+static struct {
+    ID method;
+    heddle_method_kind kind;
+} methods[METHOD_SLOTS];
+static size_t method_count;
+
+static size_t method_slot(ID method)
+{
+    size_t slot = (size_t)((uint64_t)method * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (METHOD_SLOTS - 1);
+    while (methods[slot].method && methods[slot].method != method)
+        slot = (slot + 1) & (METHOD_SLOTS - 1);
+    return slot;
+}
+
+void heddle_offload_method(ID method, heddle_method_kind kind)
+{
+    size_t slot = method_slot(method);
+    if (!methods[slot].method && ++method_count > METHOD_SLOTS / 2)
+        rb_raise(rb_eArgError, "more than %d intercepted methods", METHOD_SLOTS / 2);
+    methods[slot].method = method;
+    methods[slot].kind = kind;
+}
+
+/* -- one call ------------------------------------------------------------------------------------------------------ */
+
+void *heddle_timed_call_run(void *data)
+{
+    heddle_timed_call *call = data;
+    call->began = heddle_clock_now();
+    void *result = call->function(call->data);
+    call->ended = heddle_clock_now();
+    return result;
+}
+
+/* A call in place that takes longer than this (ns) is named in the report of the stall that it causes. */
+static const int64_t BLOCKING_NS = 20 * 1000 * 1000;
+
+void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *call)
+{
+    int saved = errno;
+    int64_t wall = call->ended - call->began;
+    if (call->ended)
+        heddle_function_ran(known, false, wall, -1);
+    if (call->ended && known->in_place && wall > BLOCKING_NS)
+        heddle_function_report_stall(known, wall);
+    errno = saved;
+}
+
+heddle_function *heddle_function_of_call(void *function)
+{
+    heddle_function *known = heddle_function_record(function);
+    if (!known->method)
+        known->method = rb_frame_this_func();
+    return known;
+}
+
+bool heddle_function_is_ruby(const heddle_function *known)
+{
+    return known->base == ruby_base;
+}
+
+bool heddle_function_is_inline_in_ruby(const heddle_function *known)
+{
+    ID method = rb_frame_this_func();
+    heddle_method_kind kind = method ? methods[method_slot(method)].kind : HEDDLE_METHOD_OTHER;
+    return kind == HEDDLE_METHOD_LOADING || (kind == HEDDLE_METHOD_QUICK && known->pace <= HEDDLE_QUICK_NS);
+}
+
+/*
+ * Does it close a descriptor that calls wait on? Then it must not queue behind them. The first argument of Ruby's
+ * function points to the number; for another function of IO#close this reads some other value, and at worst runs the
+ * call in place.
+ */
+static bool is_close_with_waiters(const void *data)
+{
+    return data && rb_frame_this_func() == rb_intern("close") && heddle_descriptor_in_use(*(const int *)data);
+}
+
+/* A library may mark a call as one that any thread can make. */
+static bool is_inline_in_extension(const heddle_function *known, int flags)
+{
+    if (known->in_place && (known->class == HEDDLE_LIBRARY_DENIED || !(flags & RB_NOGVL_OFFLOAD_SAFE)))
+        return true;
+    return known->quick && known->calls && known->pace <= HEDDLE_QUICK_NS;
+}
+
+/*
+ * Runs the call on this thread. Without a loop, time limits don't end it: Ruby's own calls that run in place are quick.
+ */
+static void *call_in_place(heddle_loop *loop, heddle_function *known, heddle_timed_call *call, rb_unblock_function_t *unblock,
+                           void *unblock_data, int flags)
+{
+    if (loop && !heddle_in_place_begin(loop, flags)) {
+        errno = 0; /* Ruby does the same */
+        return NULL;
+    }
+    void *result = loop ? heddle_in_place_run(loop, heddle_timed_call_run, call, unblock, unblock_data, flags)
+                        : rb_nogvl(heddle_timed_call_run, call, unblock, unblock_data, flags);
+    heddle_timed_call_record(known, call);
+    if (loop)
+        heddle_in_place_end(loop, flags);
+    return result;
+}
+
+static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
+                              void *unblock_data, int flags, bool by_ruby)
+{
+    heddle_loop *loop = on ? heddle_offload_find_loop() : NULL;
+    if (!loop || (by_ruby && !(flags & RB_NOGVL_OFFLOAD_SAFE))) {
+        /* Then Ruby must not call the scheduler's hook for the call either. */
+        if (on && (flags & RB_NOGVL_OFFLOAD_SAFE) && heddle_offload_is_refused())
+            flags &= ~RB_NOGVL_OFFLOAD_SAFE;
+        return rb_nogvl(function, data, unblock, unblock_data, flags);
+    }
+    heddle_function *known = heddle_function_of_call((void *)function), *target = NULL;
+    bool in_place = by_ruby ? heddle_function_is_inline_in_ruby(known) || is_close_with_waiters(data)
+                            : is_inline_in_extension(known, flags);
+    if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_target_needed(known)) {
+        target = heddle_target_find(known, data);
+        in_place = !target || target->class == HEDDLE_LIBRARY_RUBYS || is_inline_in_extension(target, 0);
+        if (target && !target->method)
+            target->method = known->method;
+        known = target ? target : known;
+    }
+    if (!in_place) {
+        heddle_job job = {
+            .function = function,
+            .data = data,
+            .unblock = (heddle_unblock *)unblock,
+            .unblock_data = unblock_data,
+            .core = heddle_function_is_ruby(known),
+            .prompt = by_ruby,
+        };
+        heddle_call_kind kind = flags & RB_NOGVL_INTR_FAIL ? HEDDLE_CALL_IS_SKIPPED : HEDDLE_CALL_ENDS_EARLY;
+        if (heddle_offload_run(loop, &job, known, kind))
+            return job.result;
+    }
+    return call_in_place(by_ruby ? NULL : loop, known, &(heddle_timed_call){.function = function, .data = data}, unblock,
+                         unblock_data, flags & ~RB_NOGVL_OFFLOAD_SAFE);
+}
+
+/* -- replacements of imported functions ---------------------------------------------------------------------- */
+
+void *heddle_replaced_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
+                             int flags)
+{
+    return call_without_gvl(function, data, unblock, unblock_data, flags, false);
+}
+
+void *heddle_replaced_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
+                                   void *unblock_data)
+{
+    return call_without_gvl(function, data, unblock, unblock_data, 0, false);
+}
+
+void *heddle_replaced_without_gvl2(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
+                                    void *unblock_data)
+{
+    return call_without_gvl(function, data, unblock, unblock_data, RB_NOGVL_INTR_FAIL, false);
+}
+
+void *heddle_replaced_with_gvl(void *(*function)(void *), void *data)
+{
+    heddle_job *job = heddle_threads_current();
+    return job ? heddle_threads_call_back(job, function, data) : heddle_in_place_call_back(function, data);
+}
+
+void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
+                        int flags)
+{
+    return call_without_gvl(function, data, unblock, unblock_data, flags, true);
+}
+
+/* A garbage collection that the extension's allocation starts stays on this thread. */
+void *heddle_replaced_ruby_with_gvl(void *(*function)(void *), void *data)
+{
+    heddle_job *job = heddle_threads_current();
+    return job && job->core ? heddle_threads_call_back(job, function, data) : heddle_in_place_call_back(function, data);
+}
+
+/* Raises the fiber's own exceptions, too: a caller that repeats an interrupted call relies on that. */
+void heddle_replaced_check_ints(void)
+{
+    heddle_offload_raise_postponed();
+    rb_thread_check_ints();
+}
