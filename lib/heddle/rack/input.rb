@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/rack/binary_input"
+require "heddle/rack/reading"
 
 module Heddle
   module Rack
@@ -8,10 +8,7 @@ module Heddle
     # memory or a file: no call waits for the client, calls a hook of the fiber scheduler, or lets another fiber run. So
     # a native library may read it in a callback.
     class Input
-      include BinaryInput
-
-      LINE_END = "\n".b.freeze
-      private_constant :LINE_END
+      include Reading
 
       # @return [Integer] bytes that were read
       attr_reader :pos
@@ -33,6 +30,7 @@ module Heddle
         raise ArgumentError, "negative length #{length} given" if length && length < 0
 
         result = take(length || @content.bytesize) unless length && length > 0 && eof?
+        encoded(result) if length.nil?
         return result unless buffer
 
         buffer.replace(result || "")
@@ -41,24 +39,64 @@ module Heddle
 
       # @return [String] what there is, up to a number of bytes
       # @raise [EOFError] at the end
-      def readpartial(length, buffer = nil)
-        read(length, buffer) || raise(EOFError, "end of the request's body")
-      end
+      def readpartial(length, buffer = nil) = read(length, buffer) || end_of_input
 
-      # @return [String, nil] the next line with its line end; nil at the end
-      def gets
+      # @param length [Integer] bytes
+      # @param offset [Integer] where they are
+      # @return [String] them; the position stays
+      # @raise [EOFError] beyond the end
+      def pread(length, offset, buffer = nil)
         check_open
-        return if eof?
-
-        ending = @content.byteindex(LINE_END, @pos)
-        take(ending ? ending + 1 - @pos : @content.bytesize)
+        end_of_input if length > 0 && offset >= @content.bytesize
+        bytes = @content.byteslice(offset, length) || "".b
+        buffer ? buffer.replace(bytes) : bytes
       end
+
+      # @param given [Integer, String, nil] the bytes that were read last: others can't be put in their place
+      # @return [nil]
+      def ungetbyte(given)
+        check_open
+        return if given.nil?
+
+        bytes = bytes_of(given)
+        start = @pos - bytes.bytesize
+        if start < 0 || @content.byteslice(start, bytes.bytesize) != bytes
+          raise IOError, "only what was read last can be put back"
+        end
+
+        @pos = start
+        nil
+      end
+      alias ungetc ungetbyte
 
       # Reads from the beginning again.
       # @return [0]
       def rewind
         check_open
+        @lineno = 0 if @lineno
         @pos = 0
+      end
+
+      # @param offset [Integer] bytes
+      # @param whence [Integer, Symbol] as IO#seek takes it
+      # @return [0]
+      def seek(offset, whence = IO::SEEK_SET)
+        check_open
+        base = case whence
+               when IO::SEEK_SET, :SET then 0
+               when IO::SEEK_CUR, :CUR then @pos
+               when IO::SEEK_END, :END then @content.bytesize
+               else raise Errno::EINVAL, "seek from #{whence.inspect}"
+               end
+        raise Errno::EINVAL, "before the beginning of the request's body" if base + offset < 0
+
+        @pos = base + offset
+        0
+      end
+
+      # @param position [Integer] bytes from the beginning
+      def pos=(position)
+        seek(position)
       end
 
       # @return [Boolean] whether all of it was read
@@ -66,12 +104,14 @@ module Heddle
         check_open
         @pos >= @content.bytesize
       end
+      alias eof eof?
 
       # @return [Integer] bytes of the whole body
       def size
         check_open
         @content.bytesize
       end
+      alias length size
 
       # The body is not needed any more.
       # @return [nil]
@@ -87,6 +127,30 @@ module Heddle
         bytes = @content.byteslice(@pos, length) || "".b
         @pos += bytes.bytesize
         bytes
+      end
+
+      def take_line(separator, limit)
+        return if eof?
+        return take(length_of_line(@content.byteslice(@pos, limit), separator)) if limit
+
+        ending = separator && index(separator)
+        take(ending ? ending + separator.bytesize - @pos : @content.bytesize)
+      end
+
+      def length_of_line(piece, separator)
+        ending = separator && piece.byteindex(separator)
+        ending ? ending + separator.bytesize : piece.bytesize
+      end
+
+      # Where the separator is, from here on.
+      def index(separator)
+        return @content.byteindex(separator, @pos) if separator.bytesize == 1 || @content.is_a?(String)
+
+        # A file looks for one byte.
+        at = @pos - 1
+        while (at = @content.byteindex(separator.byteslice(0, 1), at + 1))
+          return at if @content.byteslice(at, separator.bytesize) == separator
+        end
       end
     end
   end

@@ -3,48 +3,25 @@
 module Heddle
   module Rack
     # `rack.input` of requests without a body: the specification allows none at all, but applications from before
-    # Rack 3.1 expect one. Has no state, so one serves all.
-    class NoInput
-      # @param length [Integer, nil] bytes
-      # @param buffer [String, nil]
-      # @return [String, nil] as IO#read at the end of a file
-      def read(length = nil, buffer = nil)
-        buffer&.clear
-        return buffer || String.new(encoding: Encoding::BINARY) if length.nil? || length == 0
-
-        nil
-      end
-
-      # @return [nil]
-      def gets = nil
-
-      # @return [self]
-      def each = self
-
-      # @return [0]
-      def rewind = 0
-
-      # @return [0]
-      def pos = 0
-      alias tell pos
-
-      # @return [0]
-      def size = 0
-
-      # @return [true]
-      def eof? = true
+    # Rack 3.1 expect one. One serves all requests, so it has no state: it can't be closed, and stays at its beginning.
+    class NoInput < Input
+      def initialize = super("".b.freeze)
 
       # @return [nil]
       def close = nil
 
-      # @raise [EOFError] always
-      def readpartial(_length, buffer = nil)
-        buffer&.clear
-        raise EOFError, "the request has no body"
-      end
+      # @return [0]
+      def seek(*) = 0
+      alias rewind seek
 
-      # @return [Encoding]
-      def external_encoding = Encoding::BINARY
+      # @return [Integer] what was given
+      def pos=(_position); end
+
+      # @return [self]
+      def set_encoding(*, **) = self
+
+      def take(_length) = "".b
+      private :take
 
       # The only one that is needed.
       INSTANCE = new.freeze

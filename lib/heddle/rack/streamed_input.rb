@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/rack/binary_input"
+require "heddle/rack/reading"
 
 module Heddle
   module Rack
@@ -8,10 +8,7 @@ module Heddle
     # connection when the application asks for bytes. Reading may wait, and other fibers run meanwhile. Not rewindable;
     # where an application needs that, Rack::RewindableInput::Middleware keeps the bytes.
     class StreamedInput
-      include BinaryInput
-
-      LINE_END = "\n".b.freeze
-      private_constant :LINE_END
+      include Reading
 
       # @param body [HTTP::RequestBody]
       def initialize(body)
@@ -30,7 +27,7 @@ module Heddle
         check_open
         raise ArgumentError, "negative length #{length} given" if length && length < 0
 
-        result = length ? read_length(length) : read_all
+        result = length ? read_length(length) : encoded(read_all)
         return result unless buffer
 
         buffer.replace(result || "")
@@ -46,25 +43,27 @@ module Heddle
         fill if length > 0
         if length > 0 && @buffer.nil?
           buffer&.clear
-          raise EOFError, "end of the request's body"
+          end_of_input
         end
         result = take(length)
         buffer ? buffer.replace(result) : result
       end
 
-      # @return [String, nil] the next line with its line end; nil at the end
-      def gets
+      # @return [Boolean] whether all of it was read; waits if there is nothing
+      def eof?
         check_open
-        searched = 0
-        while fill || more
-          ending = @buffer.byteindex(LINE_END, searched)
-          return take(ending + 1) if ending
+        !fill
+      end
+      alias eof eof?
 
-          searched = @buffer.bytesize
-          return take(searched) unless more
-        end
+      # @param given [Integer, String, nil] what is read next
+      # @return [nil]
+      def ungetbyte(given)
+        check_open
+        @buffer = "#{bytes_of(given)}#{@buffer}".b if given
         nil
       end
+      alias ungetc ungetbyte
 
       # The rest of the body is not needed.
       # @return [nil]
@@ -75,6 +74,21 @@ module Heddle
       end
 
       private
+
+      def take_line(separator, limit)
+        return unless fill
+
+        searched = 0
+        loop do
+          ending = separator && @buffer.byteindex(separator, searched)
+          size = ending ? ending + separator.bytesize : @buffer.bytesize
+          return take(limit) if limit && size >= limit
+          return take(size) if ending
+
+          searched = separator ? [@buffer.bytesize - separator.bytesize + 1, 0].max : 0
+          return take(size) unless more
+        end
+      end
 
       # @return [Boolean] whether there are bytes
       def fill

@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rack
+    # IO's methods for reading, which applications call on `rack.input`: under Puma it is a StringIO or a Tempfile.
+    # {Input} and {StreamedInput} include it. They set +@closed+, and have `read`, `readpartial` and, in private,
+    # `take_line(separator, limit)`.
+    #
+    # Strings are binary, as the Rack specification wants them, unless {#set_encoding} says otherwise. There is no
+    # `to_io` and no descriptor.
+    module Reading
+      include Enumerable
+
+      NEWLINE = "\n".b.freeze
+      PARAGRAPH = "\n\n".b.freeze
+      # The byte order mark of UTF-8.
+      MARK = "\xEF\xBB\xBF".b.freeze
+      # Bytes of a piece in {#each_byte}.
+      PIECE = 16_384
+      # Bytes of a character after its first one, at most.
+      REST_OF_CHARACTER = 3
+      private_constant :NEWLINE, :PARAGRAPH, :MARK, :PIECE, :REST_OF_CHARACTER
+
+      # @param separator [String, Integer, nil] the end of a line; "" for paragraphs, nil for everything; or the limit
+      # @param limit [Integer, nil] bytes, at most; a character is not cut
+      # @param chomp [Boolean] whether to leave the line end out
+      # @return [String, nil] the next line; nil at the end
+      def gets(separator = NEWLINE, limit = nil, chomp: false)
+        check_open
+        separator, limit = NEWLINE, separator unless separator.nil? || separator.is_a?(String)
+        return encoded(String.new) if limit == 0
+
+        line = next_line(separator, limit&.negative? ? nil : limit) or return
+        @lineno = lineno + 1
+        encoded(line)
+        complete(line) if limit
+        chomp && separator ? chomped(line, separator) : line
+      end
+
+      # @return [String]
+      # @raise [EOFError] at the end
+      def readline(...) = gets(...) || end_of_input
+
+      # Takes what {#gets} takes.
+      # @yieldparam line [String]
+      # @return [self, Enumerator]
+      def each(*arguments, **options)
+        return to_enum(:each, *arguments, **options) unless block_given?
+        raise ArgumentError, "invalid limit: 0" if arguments.last == 0
+
+        while (line = gets(*arguments, **options))
+          yield line
+        end
+        self
+      end
+      alias each_line each
+
+      # @return [Array<String>]
+      def readlines(*, **) = each(*, **).to_a
+
+      # @return [Integer] lines that were read
+      def lineno = @lineno || 0
+
+      # @return [Integer, nil]
+      def getbyte = read(1)&.getbyte(0)
+
+      # @return [Integer]
+      # @raise [EOFError] at the end
+      def readbyte = getbyte || end_of_input
+
+      # @yieldparam byte [Integer]
+      # @return [self, Enumerator]
+      def each_byte(&)
+        return to_enum(:each_byte) unless block_given?
+
+        while (piece = read(PIECE))
+          piece.each_byte(&)
+        end
+        self
+      end
+
+      # @return [String, nil] the next character; a byte, unless {#set_encoding} was called
+      def getc
+        character = read(1) or return
+        complete(encoded(character))
+      end
+
+      # @return [String]
+      # @raise [EOFError] at the end
+      def readchar = getc || end_of_input
+
+      # @yieldparam character [String]
+      # @return [self, Enumerator]
+      def each_char
+        return to_enum(:each_char) unless block_given?
+
+        while (character = getc)
+          yield character
+        end
+        self
+      end
+
+      # As {#readpartial}: the body is there, or another fiber runs until it comes.
+      def sysread(...) = readpartial(...)
+
+      # @param exception [Boolean] whether to raise at the end
+      # @return [String, nil] see {#readpartial}
+      def read_nonblock(length, buffer = nil, exception: true)
+        readpartial(length, buffer)
+      rescue EOFError
+        raise if exception
+      end
+
+      # @param external [Encoding, String, nil] of strings that are read without a number of bytes
+      # @return [self]
+      def set_encoding(external, *, **)
+        name = external.is_a?(String) ? external.sub(/\ABOM\|/i, "")[/[^:]+/] : external
+        @encoding = name && Encoding.find(name)
+        set_encoding_by_bom if name != external
+        self
+      end
+
+      # @return [Encoding, nil] that of a byte order mark, which is skipped
+      def set_encoding_by_bom
+        mark = read(MARK.bytesize)
+        return @encoding = Encoding::UTF_8 if mark == MARK
+
+        ungetbyte(mark)
+      end
+
+      # @return [Encoding]
+      def external_encoding = @encoding || Encoding::BINARY
+
+      # @return [nil] nothing is converted
+      def internal_encoding = nil
+
+      # @return [self]
+      def binmode
+        @encoding = nil if @encoding
+        self
+      end
+
+      # @return [Boolean]
+      def closed? = @closed
+
+      # @return [nil] it has no descriptor
+      def fileno = nil
+
+      # @return [false]
+      def tty? = false
+      alias isatty tty?
+
+      # @return [true]
+      def sync = true
+
+      # @return [Boolean] what was given; it means nothing
+      def sync=(_sync); end
+
+      private
+
+      def next_line(separator, limit)
+        return take_line(separator&.b, limit) unless separator == ""
+
+        skip_newlines
+        take_line(PARAGRAPH, limit)&.tap { |paragraph| skip_newlines if paragraph.end_with?(PARAGRAPH) }
+      end
+
+      def skip_newlines
+        while (byte = getbyte)
+          return ungetbyte(byte) unless byte == 10
+        end
+      end
+
+      def encoded(string) = @encoding ? string.force_encoding(@encoding) : string
+
+      # Adds the bytes that a cut character lacks.
+      def complete(string)
+        return string unless @encoding
+
+        REST_OF_CHARACTER.times do
+          break if string.valid_encoding?
+
+          byte = read(1) or break
+          string << byte.force_encoding(@encoding)
+        end
+        string
+      end
+
+      def chomped(line, separator)
+        line.chomp!(separator.ascii_only? ? separator : separator.dup.force_encoding(line.encoding))
+        line
+      end
+
+      def bytes_of(given) = given.is_a?(Integer) ? (given & 0xff).chr : given.b
+
+      def check_open
+        raise IOError, "the request's body is closed" if @closed
+      end
+
+      def end_of_input = raise(EOFError, "end of the request's body")
+    end
+  end
+end
