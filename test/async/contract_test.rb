@@ -88,6 +88,17 @@ class AsyncContractTest < Minitest::Test
     refute_match(/with_cause/, found.backtrace.join)
   end
 
+  def test_forked_child_has_none_of_the_parents_tasks
+    reader, writer = IO.pipe
+    in_loop do
+      parents = Async { sleep }
+      Process.wait(fork { writer.puts(Fiber.scheduler.children.inspect) || exit!(0) })
+      parents.cancel
+    end
+
+    assert_equal "nil\n", reader.gets
+  end
+
   def test_cancelling_has_a_cause
     cause = RuntimeError.new("why")
     found = nil

@@ -21,8 +21,14 @@ module Heddle
         scheduler = Fiber.scheduler
         return yield unless scheduler.is_a?(Scheduler)
 
-        Fiber.blocking(&).tap { Fiber.set_scheduler(scheduler) unless Fiber.scheduler }
+        Fiber.blocking(&).tap { restore(scheduler) unless Fiber.scheduler }
       end
+
+      def self.restore(scheduler)
+        Fiber.set_scheduler(scheduler)
+        scheduler.process_fork if scheduler.respond_to?(:process_fork) # async calls it on Rubies before 4.0
+      end
+      private_class_method :restore
 
       ::Process.singleton_class.prepend(self)
     end
