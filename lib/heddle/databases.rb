@@ -31,15 +31,17 @@ module Heddle
 
     # By the name of the connection's class, which is looked up without loading the driver.
     DRIVERS = { "PG::Connection" => :Postgresql, "Trilogy" => :Trilogy, "Mysql2::Client" => :Mysql2 }.freeze
-    private_constant :DRIVERS
+    # Those that work only with a change of the driver's own class.
+    CHANGED = { Trilogy: :trilogy, Mysql2: :mysql2 }.freeze
+    private_constant :DRIVERS, :CHANGED
 
     class << self
       # Prepares the drivers and the pools of Active Record and Sequel that are loaded. Does nothing twice.
       #
       # @return [void]
       def install
-        Trilogy.install if defined?(::Trilogy)
-        Mysql2.install if defined?(::Mysql2::Client)
+        Trilogy.install if defined?(::Trilogy) && Adaptations.make?(:trilogy)
+        Mysql2.install if defined?(::Mysql2::Client) && Adaptations.make?(:mysql2)
         install_active_record if defined?(::ActiveSupport::LazyLoadHooks)
         install_sequel if defined?(::Sequel::Database)
       end
@@ -73,7 +75,7 @@ module Heddle
       #   nil for anything that is not a connection of these drivers
       def driver(connection)
         driver = DRIVERS[connection.class.name] || inherited_driver(connection.class)
-        const_get(driver) if driver
+        const_get(driver) if driver && (!CHANGED.key?(driver) || Adaptations.make?(CHANGED[driver]))
       end
 
       # @param connection [Object, nil] a connection of a driver
@@ -114,7 +116,7 @@ module Heddle
 
         @active_record = true
         ::ActiveSupport.on_load(:active_record) do
-          Databases::ActiveRecord.install
+          Databases::ActiveRecord.install if Adaptations.make?(:activerecord)
           Databases.instance_variable_set(:@leases, true) unless defined?(::Rails::Railtie)
         end
       end
@@ -123,7 +125,7 @@ module Heddle
         return if @sequel
 
         @sequel = true
-        Sequel.install
+        Sequel.install if Adaptations.make?(:sequel)
       end
     end
   end

@@ -90,7 +90,7 @@ module Heddle
       # Until 8.2 the lock that keeps a reload from running requests takes all fibers of a thread for one.
       def replace_reload_lock
         return unless ::Rails.application.config.reloading_enabled?
-        return if ActiveSupport.version >= Gem::Version.new("8.2.a")
+        return if ActiveSupport.version >= Gem::Version.new("8.2.a") || !Adaptations.make?(:activesupport)
 
         interlock = ActiveSupport::Dependencies.interlock
         return if interlock.instance_variable_get(:@lock).is_a?(ReloadLock)

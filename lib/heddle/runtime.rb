@@ -18,6 +18,7 @@ require "heddle/net"
 #       puts page.value
 #     end
 module Heddle
+  autoload :Adaptations, "heddle/adaptations"
   autoload :Barrier, "heddle/concurrency/barrier"
   autoload :CLI, "heddle/cli"
   autoload :Cable, "heddle/cable"
@@ -94,7 +95,7 @@ module Heddle
       raise ArgumentError, "Heddle.run needs a block: what is to run in the loop" unless block
 
       Databases.install if defined?(::ActiveRecord) || defined?(::Sequel)
-      require "heddle/async" if defined?(::Async::Task) # the program uses the async gem
+      require "heddle/async" if defined?(::Async::Task) && Adaptations.make?(:async) # the program uses the async gem
       if Fiber.current_scheduler
         scope(cancel_grace: cancel_grace) { block.call }
       elsif (scheduler = Fiber.scheduler).is_a?(Scheduler) # set by hand, and not running yet

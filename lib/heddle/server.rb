@@ -130,11 +130,12 @@ module Heddle
     # @raise [BootError]
     def run(app, signals: false, &ready)
       open if @listeners.empty?
-      Isolation.start(@configuration.isolate, warnings: @configuration.environment == "development")
+      Isolation.start(Adaptations.isolated(@configuration), warnings: @configuration.environment == "development")
+      Adaptations.start(@configuration)
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       Databases.start(fibers: @configuration.mode == :fiber)
       JIT.enable
-      require "heddle/async" if defined?(::Async::Task) # the application uses the async gem
+      require "heddle/async" if defined?(::Async::Task) && Adaptations.make?(:async) # the application uses async
       DescriptorLimit.lift
       Server.load_everything
       @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)

@@ -96,7 +96,7 @@ class DoctorTest < Minitest::Test
   VERSIONS = {
     "sentry-ruby" => [%w[4.3.2 7.2.0], %w[4.3.1]], "i18n" => [%w[1.14.8], %w[1.15.0 1.15.2]],
     "sequel" => [%w[5.31.0], %w[5.32.0]], "mongoid" => [%w[9.0.5], %w[9.1.0]], "request_store" => [%w[1.7.0], []],
-    "rack-timeout" => [%w[0.7.0], []], "rack-mini-profiler" => [%w[4.0.0], []],
+    "rack-mini-profiler" => [%w[4.0.0], []],
     "puma_worker_killer" => [%w[1.0.0], []], "unicorn-worker-killer" => [%w[0.4.5], []],
     "sqlite3" => [%w[2.7.0], []], "pitchfork" => [%w[0.18.0], []], "puma" => [%w[8.0.2], []]
   }.freeze

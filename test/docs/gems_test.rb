@@ -20,6 +20,12 @@ class GemsPageTest < Minitest::Test
     assert_equal ROWS.map { |row| row.configure || "nothing" }, CELLS.map(&:last), "run test/trials/matrix/run --write"
   end
 
+  def test_page_has_each_gem_that_the_server_changes
+    text = File.read(File.join(ROOT, "docs/gems.md"))
+
+    Heddle::Adaptations::TABLE.each { |row| assert_match(/^\| #{row.gem} \| .+ \| #{Regexp.escape(row.changes)} \|$/, text) }
+  end
+
   def test_each_gem_has_a_program_or_a_test_or_the_reason_why_not
     ROWS.each do |row|
       place = row.tested_by || "test/trials/matrix/programs/#{row.name.tr("-", "_")}.rb"

@@ -39,7 +39,24 @@ module Heddle
 
         found += Deployment.new(@configuration).findings
         mode, isolated = @configuration.mode, @configuration.isolate
-        found + Libraries.new(mode:, isolated:).findings + Application.new(mode:).findings
+        found + Libraries.new(mode:, isolated:).findings + adapted + Application.new(mode:).findings
+      end
+
+      private
+
+      # Every gem that the server changes.
+      def adapted
+        Adaptations.by_state(@configuration).flat_map do |state, rows|
+          rows.map do |row|
+            case state
+            when :made then Finding.new(level: :ok, subject: row.to_s, text: "adapted: #{row.changes}")
+            when :excluded
+              Finding.new(level: :note, subject: row.to_s, text: "not adapted, as the options say (#{row.changes})")
+            else Finding.new(level: :warning, subject: row.to_s, text: Adaptations.untried(row),
+                             advice: "a newer Heddle may know it; else take a version that was tried")
+            end
+          end
+        end
       end
     end
   end

@@ -66,7 +66,7 @@ module Heddle
         notify = Server::SystemdNotify.new
         control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
         control&.start
-        application = load_here
+        application = Adaptations::NewRelic.during_load(configuration) { load_here }
         answered = configuration.hooks.around_worker do
           server.run(application, signals: true) do
             announce(configuration, log, server.urls, Server::Cluster.boot_details(server))
@@ -115,10 +115,13 @@ module Heddle
         mode = "Mode #{configuration.mode}: #{processes(configuration, workers, reserves)}."
         protection = "Protection: #{details[:protection]}."
         newer = NewestRuby.notice&.then { |line| " #{line}." }
-        return log.banner("#{text}. #{mode} #{protection}#{newer}") unless configuration.log_format == :text
+        adapted = ("Adapted: #{details[:adapted]}." unless details[:adapted].empty?)
+        unless configuration.log_format == :text
+          return log.banner(["#{text}.", mode, *adapted, "#{protection}#{newer}"].join(" "))
+        end
 
-        log.notice("#{text}. #{mode}") if configuration.log_file
-        @output.puts(text, mode, "#{protection} Ctrl-C stops it.#{newer}")
+        log.notice(["#{text}.", mode, *adapted].join(" ")) if configuration.log_file
+        @output.puts(text, mode, *adapted, "#{protection} Ctrl-C stops it.#{newer}")
       rescue SystemCallError, IOError
         # Its disk is full, or no program reads it: that is no reason not to serve.
       end

@@ -4,13 +4,22 @@ require "heddle/options/option"
 
 module Heddle
   module Options
+    # The rows of {Adaptations}.
+    ADAPTED = %i[rack_timeout concurrent_ruby newrelic_rpm i18n sentry_ruby activesupport activerecord sequel trilogy
+                 mysql2 async].freeze
+
     # Options of isolation between requests.
     ISOLATION = [
       # By default those of well-known gems: I18n before 1.15, and Sentry.
       Option.new(name: :isolate, unit: :list, default: %w[i18n_config sentry_hub], none: "off", argument: "NAMES",
                  advanced: true, example: "isolate :i18n_config, :sentry_hub, :tenant",
                  text: "thread variables (Thread#thread_variable_get) of which each request has its own copy",
-                 reason: "Set it when a gem keeps a request's state in thread variables")
+                 reason: "Set it when a gem keeps a request's state in thread variables"),
+      Option.new(name: :adapt, unit: :list, choices: ADAPTED, default: ADAPTED, default_words: "all", none: "off",
+                 argument: "NAMES", advanced: true, example: "adapt except: :rack_timeout",
+                 text: "gems that are changed so that they work with fibers",
+                 reason: "Leave one out when its change does harm; docs/gems.md lists the changes",
+                 details: "Versions that were not tried are never changed.")
     ].freeze
   end
 end

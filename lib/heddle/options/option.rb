@@ -64,13 +64,14 @@ module Heddle
       # @return [Object] the value
       # @raise [ConfigurationError]
       def parse(value, source)
+        value, excluded = excluded_from(value) if choices && unit == :list
         read = none?(value) ? [] : Units.read(unit, value)
         chosen = choices && read ? choose(read) : read
         if chosen.nil?
           shown = value.is_a?(Array) && value.one? ? value.first : value
           raise ConfigurationError, "#{source} must be #{wanted}, but is #{shown.inspect}#{nearest(read)}"
         end
-        check(chosen, value, source)
+        check(excluded ? choices - chosen : chosen, value, source)
       end
 
       # @param value [Object]
@@ -88,6 +89,12 @@ module Heddle
       def default_text = default_words || show(default)
 
       private
+
+      # `protect except: :handoff`
+      def excluded_from(value)
+        only = Array(value).first
+        only.is_a?(Hash) && only.keys == [:except] ? [Array(only[:except]), true] : [value, false]
+      end
 
       def wanted
         return Units::WANTED.fetch(unit) unless choices

@@ -41,8 +41,8 @@ module Heddle
           Row.new(name: "mongoid", configure: "`isolation_level: :fiber`, which needs Mongoid 9.1"),
           Row.new(name: "connection_pool", configure: "or `Heddle::Pool`; a nested check-out in one task gets the " \
                                                       "same object"),
-          Row.new(name: "concurrent-ruby", configure: "`ThreadLocalVar` belongs to the thread: its name goes into " \
-                                                      "the option `isolate`, or take `Fiber[]`"),
+          Row.new(name: "concurrent-ruby"),
+          Row.new(name: "rack-timeout", tested_by: "test/adaptations/rack_timeout_test.rb"),
           Row.new(name: "sidekiq", configure: "the client; run its workers beside the server"),
           Row.new(name: "solid_queue", configure: "workers with `fibers:` need the gem async, whose reactor they run " \
                                                   "in a thread"),

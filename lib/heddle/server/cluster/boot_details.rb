@@ -6,7 +6,7 @@ module Heddle
       # Collects the details that workers report when they begin to serve, for the one boot line of all workers.
       class BootDetails
         # The keys of {Cluster.boot_details}.
-        KEYS = %i[selector protection].freeze
+        KEYS = %i[selector protection adapted].freeze
         private_constant :KEYS
 
         def initialize

@@ -56,8 +56,9 @@ module Heddle
         def load_application
           @setting.configuration.export_environment
           hooks.run(:before_mold)
-          app = @load.call
+          app = Adaptations::NewRelic.during_load(@setting.configuration, &@load)
           load_server_code
+          Adaptations.start(@setting.configuration)
           Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
           Databases.start(fibers: @setting.configuration.mode == :fiber)
           hooks.run(:after_mold)

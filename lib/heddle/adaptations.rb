@@ -1,0 +1,158 @@
+# frozen_string_literal: true
+
+module Heddle
+  # What Heddle changes in other gems so that they work in its loops: one table. A version that was not tried is left as
+  # it is, with a warning. The line at boot and `heddle doctor` name every change; the option `adapt` says
+  # which are made.
+  #
+  # @api private
+  module Adaptations
+    autoload :ConcurrentRuby, "heddle/adaptations/concurrent_ruby"
+    autoload :NewRelic, "heddle/adaptations/new_relic"
+    autoload :RackTimeout, "heddle/adaptations/rack_timeout"
+
+    # A row of the table.
+    #
+    # @!attribute gem [String]
+    # @!attribute constant [String] by which the gem is known to be loaded
+    # @!attribute tried [Array<String>] the versions that are changed
+    # @!attribute needed [Array<String>] the versions that need it; others work as they are
+    # @!attribute fibers [Boolean] whether only mode fiber needs it
+    # @!attribute variable [String, nil] the thread variable in the option `isolate` that does it
+    # @!attribute changes [String]
+    Row = Data.define(:gem, :constant, :tried, :needed, :fibers, :variable, :changes) do
+      def initialize(gem:, constant:, changes:, tried: [">= 0"], needed: [">= 0"], fibers: false, variable: nil) = super
+
+      # @return [Symbol] as the option `adapt` has it
+      def name = gem.tr("-", "_").to_sym
+
+      # @return [Gem::Version, nil] of the gem; 0: it is unknown; nil: the gem is not loaded
+      def version
+        return unless Adaptations.loaded?(constant)
+
+        Gem.loaded_specs[gem]&.version || Gem::Version.new(own_version || "0")
+      end
+
+      # @return [Symbol, nil] :made, :untried or :excluded; nil: the gem is not loaded, or needs nothing
+      def state(except: Adaptations.except, isolated: nil, fibers: true)
+        found = version or return
+        return if !Gem::Requirement.new(*needed).satisfied_by?(found) || (self.fibers && !fibers)
+        return :excluded if except.include?(name) || (variable && isolated&.none? { |one| one.to_s == variable })
+
+        Gem::Requirement.new(*tried).satisfied_by?(found) ? :made : :untried
+      end
+
+      # @return [String]
+      def to_s = "#{gem} #{version}"
+
+      private
+
+      # Without RubyGems, as in a standalone bundle.
+      def own_version
+        namespace = Object.const_get(constant[/\A\w+/])
+        return if namespace.name == "Rack" || !namespace.const_defined?(:VERSION)
+
+        found = namespace.const_get(:VERSION)
+        found.is_a?(Module) ? found.const_get(:STRING) : found
+      end
+    end
+
+    TABLE = [
+      Row.new(gem: "rack-timeout", constant: "Rack::Timeout::Scheduler::Timeout", tried: [">= 0.6", "< 0.8"],
+              fibers: true, changes: "its time limits are timers of the loop, and raise in the request's fiber"),
+      Row.new(gem: "concurrent-ruby", constant: "Concurrent::ThreadLocalVar", tried: [">= 1.2", "< 1.4"], fibers: true,
+              changes: "a ThreadLocalVar has a value for each request, a FiberLocalVar keeps none after it"),
+      Row.new(gem: "newrelic_rpm", constant: "NewRelic::Agent", tried: [">= 10", "< 11"],
+              changes: "its dispatcher is falcon, the one that it knows whose requests are fibers and whose workers " \
+                       "are forked"),
+      Row.new(gem: "i18n", constant: "I18n", needed: ["< 1.15"], variable: "i18n_config", fibers: true,
+              changes: "the locale is each request's own (option isolate)"),
+      Row.new(gem: "sentry-ruby", constant: "Sentry", needed: [">= 4.3.2"], variable: "sentry_hub", fibers: true,
+              changes: "the hub is each request's own (option isolate, hub_isolation_level)"),
+      Row.new(gem: "activesupport", constant: "ActiveSupport::IsolatedExecutionState", tried: [">= 7.1", "< 8.3"],
+              fibers: true, changes: "state is isolated by fiber; before 8.2 the lock of reloads knows fibers"),
+      Row.new(gem: "activerecord", constant: "ActiveRecord::Base", tried: [">= 7.1", "< 8.3"],
+              changes: "abandoned queries are cancelled, the pool is fair and counts as load"),
+      Row.new(gem: "sequel", constant: "Sequel::Database", tried: [">= 5.32", "< 6"],
+              changes: "abandoned queries are cancelled, the pool isolates by fiber"),
+      Row.new(gem: "trilogy", constant: "Trilogy", tried: [">= 2.7", "< 3"],
+              changes: "abandoned queries are cancelled"),
+      Row.new(gem: "mysql2", constant: "Mysql2::Client", tried: [">= 0.5", "< 0.6"],
+              changes: "abandoned queries are cancelled"),
+      Row.new(gem: "async", constant: "Async::Task", tried: [">= 2.43", "< 3"], changes: "its tasks run in the loop")
+    ].freeze
+    BY_NAME = TABLE.to_h { |row| [row.name, row] }.freeze
+    private_constant :BY_NAME
+
+    @except = []
+    @answers = {}
+
+    class << self
+      # @return [Array<Symbol>] the rows that the operator does not want
+      attr_reader :except
+
+      # Makes the changes of which nothing else in Heddle takes care. Does nothing twice.
+      # @param configuration [Server::Configuration]
+      # @return [void]
+      def start(configuration)
+        except = BY_NAME.keys - configuration.adapt
+        @answers.clear unless except == @except
+        @except = except
+        return unless configuration.mode == :fiber
+
+        RackTimeout.install if make?(:rack_timeout)
+        ConcurrentRuby.install if make?(:concurrent_ruby)
+      end
+
+      # @param configuration [Server::Configuration]
+      # @return [Array<String>] the thread variables of which each request has its own
+      def isolated(configuration)
+        left = TABLE.reject { |row| configuration.adapt.include?(row.name) }.filter_map(&:variable)
+        configuration.isolate.map(&:to_s) - left
+      end
+
+      # Warns when the answer is no because the version was not tried, once.
+      # @param name [Symbol]
+      # @return [Boolean] whether the gem is loaded, and to be changed
+      def make?(name)
+        @answers.fetch(name) do
+          row = BY_NAME.fetch(name)
+          state = row.state or next false # it may be loaded later
+          warn("heddle: #{untried(row)}") if state == :untried
+          @answers[name] = state == :made
+        end
+      end
+
+      # @param configuration [Server::Configuration]
+      # @return [Hash{Symbol => Array<Row>}] the rows of loaded gems by their states
+      def by_state(configuration)
+        TABLE.group_by do |row|
+          row.state(except: BY_NAME.keys - configuration.adapt, isolated: configuration.isolate,
+                    fibers: configuration.mode == :fiber)
+        end.except(nil)
+      end
+
+      # @param configuration [Server::Configuration]
+      # @return [String] for the line at boot: what is changed, and what is not though it is loaded
+      def summary(configuration)
+        found = by_state(configuration)
+        [*found[:made]&.join(", "), *found[:untried]&.map { |row| "not #{row}, which was not tried" }].join("; ")
+      end
+
+      # @return [String]
+      def untried(row) = "#{row} is left as it is: #{row.tried.join(", ")} were tried (#{row.changes})"
+
+      # Loads nothing.
+      # @param constant [String]
+      # @return [Boolean]
+      def loaded?(constant)
+        constant.split("::").inject(Object) do |outer, name|
+          return false if outer.autoload?(name) || !outer.const_defined?(name, outer.equal?(Object))
+
+          outer.const_get(name)
+        end
+        true
+      end
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Adaptations
+    # Rack::Timeout raises in the thread of a request, from a thread of its own. In a loop its limits are timers of the
+    # loop, and its exceptions are raised in the request's fiber: at a wait, and with preemption also amid computing.
+    # States, observers and `term_on_timeout` are the gem's own code.
+    module RackTimeout
+      # The exception of a limit, made when its time is over. To the gem it is the thread that it raises in.
+      module Expiry
+        # @param action [#call] of the gem: gets the thread to raise in
+        def initialize(action)
+          super(nil)
+          @heddle_action = action
+        end
+
+        # @see Exception#exception
+        def exception(*)
+          @heddle_raised ||= begin
+            @heddle_action.call(self)
+            @heddle_raised || RuntimeError.new("a time limit of Rack::Timeout has passed")
+          end
+        end
+
+        # @see Thread#raise
+        def raise(error, *message) = @heddle_raised = error.exception(*message)
+      end
+
+      # Put before Rack::Timeout::Scheduler::Timeout.
+      module Limit
+        # @see Rack::Timeout::Scheduler::Timeout#timeout
+        def timeout(seconds, &block)
+          scheduler = Fiber.current_scheduler
+          return super if !scheduler.is_a?(Scheduler) || seconds.nil? || seconds.zero?
+
+          scheduler.timeout_after(seconds, RackTimeout.expiry.new(@on_timeout)) { block.call }
+        end
+      end
+
+      # Put before the singleton class of Rack::Timeout::Scheduler.
+      module Repeated
+        # @see Rack::Timeout::Scheduler.run_every
+        def run_every(seconds, &block)
+          scheduler = Fiber.current_scheduler
+          return super unless scheduler.is_a?(Scheduler) && Concurrency::Context.of(scheduler).root
+
+          block.call
+          Beat.new(scheduler, seconds, block)
+        end
+      end
+
+      # Calls a block every so many seconds, each time in a task of its own, which may wait.
+      class Beat
+        def initialize(scheduler, seconds, block)
+          @context = Concurrency::Context.of(scheduler)
+          @timer = @context.timers.every(seconds, self, &block)
+        end
+
+        # @see Concurrency::Timers#every
+        def post(timer)
+          @context.root.async(name: "rack-timeout", background: true) { timer.call }
+        end
+
+        # @see Rack::Timeout::Scheduler::RunEvent#cancel!
+        def cancel! = @timer.stop
+      end
+      private_constant :Expiry, :Limit, :Repeated, :Beat
+
+      class << self
+        # @return [Class] which Thread.handle_interrupt takes for the gem's own exception
+        attr_reader :expiry
+      end
+
+      # @return [void]
+      def self.install
+        @expiry ||= Class.new(::Rack::Timeout::RequestTimeoutException) { include Expiry }
+        ::Rack::Timeout::Scheduler::Timeout.prepend(Limit)
+        ::Rack::Timeout::Scheduler.singleton_class.prepend(Repeated)
+      end
+    end
+  end
+end
