@@ -114,14 +114,14 @@ module Heddle
         text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{details[:selector]}) serves #{what} on #{urls.join(", ")}"
         mode = "Mode #{configuration.mode}: #{processes(configuration, workers, reserves)}."
         protection = "Protection: #{details[:protection]}."
-        newer = NewestRuby.notice&.then { |line| " #{line}." }
+        newer = NewestRuby.notice&.then { |line| "#{line}." }
         adapted = ("Adapted: #{details[:adapted]}." unless details[:adapted].empty?)
         unless configuration.log_format == :text
-          return log.banner(["#{text}.", mode, *adapted, "#{protection}#{newer}"].join(" "))
+          return log.banner(["#{text}.", mode, *newer, *adapted, protection].join(" "))
         end
 
         log.notice(["#{text}.", mode, *adapted].join(" ")) if configuration.log_file
-        @output.puts(text, mode, *adapted, "#{protection} Ctrl-C stops it.#{newer}")
+        @output.puts(text, mode, *newer, *adapted, "#{protection} Ctrl-C stops it.")
       rescue SystemCallError, IOError
         # Its disk is full, or no program reads it: that is no reason not to serve.
       end
