@@ -7,6 +7,7 @@ module Heddle
   #
   # @api private
   module Adaptations
+    autoload :ActiveSupport, "heddle/adaptations/active_support"
     autoload :ConcurrentRuby, "heddle/adaptations/concurrent_ruby"
     autoload :NewRelic, "heddle/adaptations/new_relic"
     autoload :RackTimeout, "heddle/adaptations/rack_timeout"
@@ -70,7 +71,8 @@ module Heddle
       Row.new(gem: "sentry-ruby", constant: "Sentry", needed: [">= 4.3.2"], variable: "sentry_hub", fibers: true,
               changes: "the hub is each request's own (option isolate, hub_isolation_level)"),
       Row.new(gem: "activesupport", constant: "ActiveSupport::IsolatedExecutionState", tried: [">= 7.1", "< 8.3"],
-              fibers: true, changes: "state is isolated by fiber; before 8.2 the lock of reloads knows fibers"),
+              fibers: true, changes: "an Enumerator has the state of its request; before 8.2 the lock of reloads " \
+                                     "knows fibers"),
       Row.new(gem: "activerecord", constant: "ActiveRecord::Base", tried: [">= 7.1", "< 8.3"],
               changes: "abandoned queries are cancelled, the pool is fair and counts as load"),
       Row.new(gem: "sequel", constant: "Sequel::Database", tried: [">= 5.32", "< 6"],

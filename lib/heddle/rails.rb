@@ -30,6 +30,7 @@ module Heddle
       def start(fibers: true)
         if fibers
           isolate if defined?(::ActiveSupport::IsolatedExecutionState)
+          Adaptations::ActiveSupport.install if Adaptations.make?(:activesupport)
           replace_reload_lock if application?
         end
         Databases.install

@@ -125,7 +125,8 @@ module Heddle
       private
 
       def keeps_connections?(scheduler, server)
-        Pool::Waiter.nested?(Concurrency::Context.of(scheduler).task) || may_hold?(Fiber.current, server)
+        Pool::Waiter.nested?(Concurrency::Context.of(scheduler).task) ||
+          may_hold?(scheduler.current_fiber || Fiber.current, server)
       end
 
       # Asked by a fiber that waits, with the pool's lock.

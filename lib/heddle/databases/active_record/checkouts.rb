@@ -27,7 +27,7 @@ module Heddle
 
         # @param slot [Pool::Slot]
         # @return [Boolean] has its fiber still the connection?
-        def holds?(slot) = slot.resource.owner.equal?(slot.fiber)
+        def holds?(slot) = [slot.fiber, slot.task_fiber].compact.any? { |fiber| slot.resource.owner.equal?(fiber) }
 
         # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
         # @return [Boolean] is it connected, and is no query under way?
@@ -76,7 +76,7 @@ module Heddle
         end
 
         def permanent?(slot)
-          lease = @pool.instance_variable_get(:@leases)[slot.fiber]
+          lease = @pool.instance_variable_get(:@leases)[slot.resource.owner]
           lease.sticky && lease.connection.equal?(slot.resource)
         end
       end

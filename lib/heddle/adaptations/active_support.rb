@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Adaptations
+    # Rails keeps state by `Fiber.current`, and an Enumerator's `next` runs its block in a fiber of its own: there a
+    # request would have no state, another database connection and no transaction, and a connection that the block has
+    # leased would stay with that fiber. In a loop the fiber that counts is the one that runs the request or the task,
+    # as a thread is where Rails isolates by threads.
+    module ActiveSupport
+      # Stands for the class Fiber.
+      module Owner
+        # @return [Fiber]
+        def self.current
+          scheduler = Fiber.current_scheduler
+          (scheduler.current_fiber if scheduler.is_a?(Scheduler)) || Fiber.current
+        end
+      end
+      private_constant :Owner
+
+      # Does nothing where the state is isolated by thread.
+      # @return [void]
+      def self.install
+        state = ::ActiveSupport::IsolatedExecutionState
+        state.instance_variable_set(:@scope, Owner) if state.scope.equal?(Fiber)
+      end
+    end
+  end
+end
