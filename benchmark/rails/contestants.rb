@@ -30,8 +30,6 @@ module Bench
         def settings = @flags.join(" ")
 
         def version
-          raise Unavailable, "needs Ruby 3.4" if @flags.include?("--out-of-band-gc") && !GC.respond_to?(:config)
-
           "#{super}, #{settings}"
         end
 
@@ -42,13 +40,12 @@ module Bench
 
       # As many requests that all workers are forked anew before the row counts.
       REFORK = ["heddle-refork", "Heddle, reforked", %w[--refork-after 200 --reserve-workers 0]].freeze
-      OUT_OF_BAND_GC = ["heddle-gc", "Heddle, out-of-band GC", %w[--out-of-band-gc]].freeze
-      private_constant :REFORK, :OUT_OF_BAND_GC
+      private_constant :REFORK
 
       # @return [Array<HTTP::Contestant>]
       def self.all
-        servers = [[HTTP::Contestants::Heddle], [HeddleWithOptions, *REFORK], [HeddleWithOptions, *OUT_OF_BAND_GC],
-                   [HTTP::Contestants::Puma], [HTTP::Contestants::Falcon]]
+        servers = [[HTTP::Contestants::Heddle], [HeddleWithOptions, *REFORK], [HTTP::Contestants::Puma],
+                   [HTTP::Contestants::Falcon]]
         servers.map { |server, *settings| Class.new(server) { prepend WithDatabase }.new(*settings, config: CONFIG) }
       end
     end

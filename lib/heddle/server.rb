@@ -39,7 +39,6 @@ module Heddle
     autoload :Metrics, "heddle/server/metrics"
     autoload :Modes, "heddle/server/modes"
     autoload :OptionPage, "heddle/server/option_page"
-    autoload :OutOfBandGC, "heddle/server/out_of_band_gc"
     autoload :OwnTrap, "heddle/server/own_trap"
     autoload :Pidfile, "heddle/server/pidfile"
     autoload :ProcessLimit, "heddle/server/process_limit"
@@ -97,7 +96,7 @@ module Heddle
       @handoff_sockets = handoff_sockets
       @stopping = false
       @last_resort = LastResort.new(log)
-      @mode = @out_of_band_gc = nil
+      @mode = nil
     end
 
     # Opens the sockets, so that a port that is taken is known before the application is loaded.
@@ -168,18 +167,6 @@ module Heddle
     # @return [void]
     def accepting=(accepting)
       @mode&.servings&.each { |serving| serving.accepting = accepting }
-    end
-
-    # @return [OutOfBandGC, nil] nil: the option `out_of_band_gc` is off, or nothing is served yet
-    attr_reader :out_of_band_gc
-
-    # Makes major garbage collections between requests, where the configuration wants it. In the loop.
-    # @yield asks for this process's turn, see {OutOfBandGC#initialize}; without a block it is always its turn
-    # @return [void]
-    def start_out_of_band_gc(&ask)
-      return unless configuration.out_of_band_gc
-
-      @out_of_band_gc = OutOfBandGC.new(self, @log, ask:).tap(&:start)
     end
 
     # Accepts an idle connection that another worker has handed off. In the first loop.
@@ -253,7 +240,6 @@ module Heddle
 
     def started
       yield if block_given?
-      start_out_of_band_gc unless @scoreboard_slot
       return unless first?
 
       if defined?(::ActiveRecord::Base)

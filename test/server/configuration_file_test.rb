@@ -30,7 +30,6 @@ class ConfigurationFileTest < Minitest::Test
   def test_every_option_but_the_files_own_name_can_be_said
     configuration = Options::IN_FILE.map do |option|
       next if %i[protect].include?(option.name)
-      next if option.name == :out_of_band_gc && !Heddle::Server::OutOfBandGC.available?
 
       refute_empty option.example, option.name
       write(option.example)

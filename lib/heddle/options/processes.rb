@@ -65,10 +65,6 @@ module Heddle
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
                           "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \
                           "time. The new worker serves before the old one ends."),
-      Option.new(name: :out_of_band_gc, unit: :switch, default: false, example: "out_of_band_gc true",
-                 text: "run major garbage collections between requests, one worker at a time",
-                 reason: "Set it when major collections delay responses; measure before and after",
-                 details: "Needs Ruby 3.4 and Linux. See [Garbage collection](processes.md#garbage-collection)."),
       Option.new(name: :refork_after, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "refork_after 1000",
                  text: "fork all workers again from the busiest one when it has served this many requests; 0 for " \

@@ -7,7 +7,6 @@ module Heddle
     module Cluster
       autoload :Backoff, "heddle/server/cluster/backoff"
       autoload :BootDetails, "heddle/server/cluster/boot_details"
-      autoload :GCQueue, "heddle/server/cluster/gc_queue"
       autoload :SharedResources, "heddle/server/cluster/shared_resources"
       autoload :ExitReason, "heddle/server/cluster/exit_reason"
       autoload :Fleet, "heddle/server/cluster/fleet"

@@ -54,7 +54,6 @@ module Heddle
         @origin = origin
         check_mode
         check_paths
-        check_garbage_collection
         @http = http_configuration(values)
         @selector = @selector&.to_sym
         freeze
@@ -192,13 +191,6 @@ module Heddle
         return unless reason && selector&.to_sym == :io_uring
 
         raise ConfigurationError, "selector io_uring (#{source(:selector)}) does not work in mode #{mode}: #{reason}"
-      end
-
-      def check_garbage_collection
-        return if !out_of_band_gc || OutOfBandGC.available?
-
-        raise ConfigurationError, "out_of_band_gc (#{source(:out_of_band_gc)}) needs Ruby 3.4 or newer, and Linux; " \
-                                  "this is Ruby #{RUBY_VERSION} on #{RUBY_PLATFORM}. Leave it out"
       end
 
       def take(option, values)

@@ -186,10 +186,6 @@ module Heddle
             sample("gc_runs_total", gc[kind], worker: one[:index], kind:)
           end
         end
-        family("out_of_band_gc_runs_total", "counter", "Major garbage collections between requests.")
-        each_with(:gc) do |one, gc|
-          sample("out_of_band_gc_runs_total", gc[:out_of_band], worker: one[:index]) if gc[:out_of_band]
-        end
         family("gc_seconds_total", "counter", "Time in the garbage collector.")
         each_with(:gc) { |one, gc| sample("gc_seconds_total", gc[:time], worker: one[:index]) }
         family("objects_allocated_total", "counter", "Ruby objects allocated.")

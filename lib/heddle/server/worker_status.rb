@@ -137,8 +137,7 @@ module Heddle
       def gc
         stat = GC.stat
         { count: stat[:count], minor: stat[:minor_gc_count], major: stat[:major_gc_count], time: stat[:time] / 1e3,
-          allocated: stat[:total_allocated_objects], live: stat[:heap_live_slots],
-          out_of_band: @server.out_of_band_gc&.collections }
+          allocated: stat[:total_allocated_objects], live: stat[:heap_live_slots] }
       end
 
       # Native calls beside the loop; nil when they are not offloaded.

@@ -37,7 +37,6 @@ module Heddle
           @announce = announce
           @watched = {}
           @boot_details = BootDetails.new
-          @gc_queue = GCQueue.new
           @systemd = Systemd.new(self)
           @mold_spawner = MoldSpawner.new(load, method(:now))
           @folder = WorkingFolder.new
@@ -200,8 +199,6 @@ module Heddle
             fleet.mark_ready(worker)
           when "reply" then worker.resolve_query(message.fetch("id", Integer), message.values["value"])
           when "stopped_accepting" then worker.accepting = false
-          when "gc_request" then @gc_queue.request(worker)
-          when "gc_done" then @gc_queue.finish(worker)
           when "stop_request"
             # A signal has ended this one process. Unless the master stops too, the others go on.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?
@@ -262,7 +259,6 @@ module Heddle
           return kill_late_workers if @stopping
 
           @mold_supervisor.advance
-          @gc_queue.start_next
           @next_start_at = [fleet.start_missing, @mold_supervisor.next_attempt_at].compact.min
           @failure = @mold_supervisor.failure || fleet.failure
           report_ready if @announce && fleet.complete?

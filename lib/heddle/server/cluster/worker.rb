@@ -113,7 +113,6 @@ module Heddle
           Heddle.async(name: "master", background: true) { run_commands }
           Heddle.async(name: "handoff", background: true) { accept_handoffs }
           Heddle.async(name: "scoreboard", background: true) { update_scoreboard }
-          @server.start_out_of_band_gc { @channel.send_message("gc_request") }
           @channel.send_message("ready", **Cluster.boot_details(@server))
         end
 
@@ -161,16 +160,10 @@ module Heddle
         def run_command(name)
           case name
           when "ping" then @channel.send_message("pong")
-          when "collect_garbage" then collect_garbage
           when "leave" then retire
           when "stop" then @server.stop
           when "now" then @server.stop(now: true)
           end
-        end
-
-        def collect_garbage
-          @server.out_of_band_gc&.collect
-          @channel.send_message("gc_done")
         end
 
         # Other loops of this process stop accepting a little later.
