@@ -420,19 +420,12 @@ class InitFromPumaTest < Minitest::Test
   FULL_MARKS_OFF = "before_worker_boot { GC.config(rgengc_allow_full_mark: false) }\n"
   OUT_OF_BAND = "out_of_band { GC.start if GC.latest_gc_info(:need_major_by) }\n"
 
-  def test_garbage_collection_out_of_band_is_converted_as_a_pair
+  def test_garbage_collection_out_of_band_is_carried_over_by_neither_half
     report = carry_over(FULL_MARKS_OFF + OUT_OF_BAND)
-    unless Heddle::Server::OutOfBandGC.available?
-      assert_equal [1, 2], left(report).keys
-      skip "out_of_band_gc needs Ruby 3.4"
-    end
 
-    assert_equal ["out_of_band_gc true"], code.grep(/GC|gc/)
-    assert_match(/full_mark: false.*\n +→ out_of_band_gc does this/, report)
-    block = "do\n  GC.config(rgengc_allow_full_mark: false)\n  Shop.open\nend"
-    report = carry_over("before_worker_boot #{block}\n#{OUT_OF_BAND}")
-
-    assert_match(/the rest of it belongs into worker_boot/, left(report)[1])
+    assert_empty code.grep(/GC|gc/)
+    assert_equal [1], left(report).keys
+    assert_match(/out_of_band .*\n +→ Ruby collects garbage by itself/, report)
   end
 
   def test_full_collections_are_not_switched_off_where_nothing_starts_them

@@ -11,7 +11,6 @@ module Heddle
       autoload :PumaAddress, "heddle/cli/init/puma_address"
       autoload :PumaCondition, "heddle/cli/init/puma_condition"
       autoload :PumaFile, "heddle/cli/init/puma_file"
-      autoload :PumaGarbageCollection, "heddle/cli/init/puma_garbage_collection"
       autoload :PumaRecorder, "heddle/cli/init/puma_recorder"
       autoload :PumaRewriting, "heddle/cli/init/puma_rewriting"
       autoload :PumaRun, "heddle/cli/init/puma_run"

@@ -18,6 +18,10 @@ module Heddle
           include Heddle::Error
         end
 
+        COLLECTIONS_OFF = /rgengc_allow_full_mark\W+false|\bGC\.disable\b/
+        ENDLESS = "it switches full collections off, and nothing here starts them"
+        private_constant :COLLECTIONS_OFF, :ENDLESS
+
         # Raised by what need not be; the message says why.
         class NeedlessError < StandardError
           include Heddle::Error
@@ -75,7 +79,8 @@ module Heddle
           name = call.name
           raise NeedlessError, PumaWords::NEEDLESS[name] if PumaWords::NEEDLESS.key?(name)
           raise LeftError, PumaWords::LEFT[name] if PumaWords::LEFT.key?(name)
-          return garbage_collection(call) if PumaGarbageCollection.part?(call)
+          out_of_band(call) if name == :out_of_band
+          raise LeftError, ENDLESS if COLLECTIONS_OFF.match?(call.block.to_s)
           return hook(call) if PumaWords::HOOKS.key?(name)
 
           own = own_variable(call) unless name == :threads
@@ -148,17 +153,9 @@ module Heddle
           option(:max_requests, 1)
         end
 
-        def garbage_collection(call)
-          collector = PumaGarbageCollection.new(@file.calls)
-          why = collector.left(call)
-          raise LeftError, why if why
-          raise NeedlessError, "out_of_band_gc does this" unless call.name == :out_of_band
+        def out_of_band(call)
+          raise NeedlessError, "Ruby collects garbage by itself" if /\bGC\./.match?(call.block.to_s)
 
-          @remarks << "Ruby makes full collections between requests, one worker at a time."
-          option(:out_of_band_gc, true)
-        end
-
-        def translate_out_of_band
           raise LeftError, "a worker may never be without requests; run such work as a job"
         end
 
