@@ -60,11 +60,12 @@ class OffloadWithoutImportsTest < Minitest::Test
             heard = Heddle.async { File.read(ARGV[0]) }
             File.write(ARGV[0], "through")
             p heard.value, Zlib::Inflate.inflate(Zlib::Deflate.deflate(text)) == text
-            p Fiber.scheduler.offload_threads.size.positive?, Heddle::Offload.threads[:calls]
+            p Fiber.scheduler.offload_threads.size.positive?, Heddle::Offload.threads[:calls].positive?
           end
         RUBY
 
-        assert_equal "\"through\"\ntrue\ntrue\n0\n", output
+        # Ruby 3.4 passes a Proc, which needs Ruby's lock; Ruby >= 4.0 an operation, which an offload thread runs.
+        assert_equal "\"through\"\ntrue\n#{RUBY_VERSION < "4.0"}\n#{RUBY_VERSION >= "4.0"}\n", output
       end
     end
   end
