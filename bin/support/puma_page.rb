@@ -53,10 +53,14 @@ module Heddle
       ## Exceptions of the application
 
       As under Puma, any exception is logged and answered with 500, whether it is a StandardError or not. That includes
-exceptions of a streamed body before its first part. If one comes later, the client sees that the response is incomplete.
-`exit` and `abort`
-      differ. Puma answers these with 500, too. Under Heddle they end the process, as in any Ruby program: the worker's other
-      requests are cut off, and the master starts a new worker.
+      exceptions of a streamed body before its first part. After it, the client sees that the response is incomplete.
+
+      `exit` and `abort` differ. Puma answers these with 500, too. Under Heddle they end the process, as in any Ruby
+      program: the worker's other requests are cut off, and the master starts a new worker.
+
+      In development `heddle serve` shows exceptions of applications without Rails as `rackup` does, by
+      `Rack::ShowExceptions`, and checks them with `Rack::Lint`. In any other environment, such as `-e none`, it does
+      neither. Mode ractor leaves both out. Rails shows its own error pages.
 
       ## Settings
 

@@ -24,6 +24,7 @@ module Heddle
     autoload :Cores, "heddle/server/cores"
     autoload :ConnectionLimit, "heddle/server/connection_limit"
     autoload :DescriptorLimit, "heddle/server/descriptor_limit"
+    autoload :DevelopmentChecks, "heddle/server/development_checks"
     autoload :Drain, "heddle/server/drain"
     autoload :FileSizeLimit, "heddle/server/file_size_limit"
     autoload :Hooks, "heddle/server/hooks"

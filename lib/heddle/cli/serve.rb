@@ -50,6 +50,7 @@ module Heddle
       # The sockets first: that a port is taken should not take a minute of loading to find out.
       def serve(configuration)
         @output.sync = true
+        @configuration = configuration
         Protection.fetch(:preempt).prepare if configuration.protections.include?(:preempt)
         log = Server::Log.of(configuration, output: @output)
         pidfile = Server::Pidfile.new(configuration.pidfile) if configuration.pidfile

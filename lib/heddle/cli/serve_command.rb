@@ -15,7 +15,13 @@ module Heddle
 
       def what = loader.path
 
-      def load = loader.load
+      # In mode ractor an application must be shareable.
+      def load
+        app = loader.load
+        return app if ENV["RACK_ENV"] != "development" || @configuration.mode == :ractor
+
+        Server::DevelopmentChecks.around(app)
+      end
 
       def loader = @loader ||= Server::AppLoader.new(@flags.rest.first || DEFAULT)
     end
