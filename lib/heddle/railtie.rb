@@ -18,6 +18,11 @@ module Heddle
       Cable.install if app.config.heddle.cable
     end
 
+    # For system tests, which take Puma unless another server is registered.
+    initializer "heddle.capybara" do
+      require "heddle/capybara" if ::Rails.env.test? && Gem.loaded_specs.key?("capybara")
+    end
+
     # After the application's gems are loaded, before its initializers.
     config.before_initialize { Rails.isolate_sentry }
 

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "heddle"
+require "heddle/server"
+require "capybara"
+
+module Heddle
+  # The server of system tests: Capybara starts it in a thread of the process that runs the tests. The railtie loads
+  # this in the environment test. Elsewhere:
+  #
+  #     require "heddle/capybara"
+  #     Capybara.server = :heddle
+  #
+  # Where the gem puma is not there, Heddle is Capybara's default, and also what Rails calls `:puma`.
+  #
+  # @api private
+  module Capybara
+    class << self
+      # Serves until the process ends, and prints nothing: Capybara raises the application's errors in the test.
+      #
+      # @param app [#call]
+      # @param port [Integer]
+      # @param host [String, nil]
+      # @return [void]
+      def serve(app, port, host)
+        host ||= "127.0.0.1"
+        host = "[#{host}]" if host.include?(":")
+        # The tests' own thread computes beside the loop: nothing of it is to be measured, moved or interrupted.
+        configuration = Server::Configuration.new(bind: ["#{host}:#{port}"], environment: "test", workers: 0,
+                                                  protect: [], access_log: false)
+        nowhere = File.open(File::NULL, "w")
+        Server.new(configuration, log: Server::Log.new(output: nowhere, errors: nowhere, access: false)).run(app)
+      end
+
+      # @return [void]
+      def register
+        names = [:heddle]
+        names << :puma unless Gem.loaded_specs.key?("puma")
+        names.each do |name|
+          ::Capybara.register_server(name) { |app, port, host, **| serve(app, port, host) }
+        end
+      end
+    end
+  end
+end
+
+Heddle::Capybara.register
