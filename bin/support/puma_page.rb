@@ -75,26 +75,10 @@ module Heddle
               words::HOOKS.map { |word, hook| [word, "`#{hook} { … }`"] },
               words::TRANSLATED.to_a,
               words::PLUGINS.map { |name, why| ["plugin :#{name}", "not needed: #{why}"] },
-              [["plugin :solid_queue", "`worker_boot { … }` and `worker_stop { … }`, see below"]],
+              [["plugin :solid_queue", "`solid_queue true`; `SOLID_QUEUE_IN_PUMA` sets it, too"]],
               words::NEEDLESS.map { |word, why| [word, "not needed: #{why}"] },
               words::LEFT.map { |word, why| [word, "no equivalent: #{why}"] }]
-      [INTRODUCTION.chomp, *rows.flatten(1).map { |word, text| "| `#{word}` | #{text} |" }, jobs].join("\n")
+      [INTRODUCTION.chomp, *rows.flatten(1).map { |word, text| "| `#{word}` | #{text} |" }, ""].join("\n")
     end
-
-    def self.jobs
-      <<~TEXT
-
-        ## Solid Queue in the server's processes
-
-        Puma's `plugin :solid_queue` becomes two lines of `config/heddle.rb`:
-
-        ```ruby
-        #{CLI::InitCommand::PumaWords::SOLID_QUEUE.join("\n")}
-        ```
-
-        #{CLI::InitCommand::PumaWords::SOLID_QUEUE_REMARK}
-      TEXT
-    end
-    private_class_method :jobs
   end
 end

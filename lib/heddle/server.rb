@@ -31,6 +31,7 @@ module Heddle
     autoload :Inherited, "heddle/server/inherited"
     autoload :Isolation, "heddle/server/isolation"
     autoload :JIT, "heddle/server/jit"
+    autoload :Jobs, "heddle/server/jobs"
     autoload :LastResort, "heddle/server/last_resort"
     autoload :LineBuffer, "heddle/server/line_buffer"
     autoload :Listener, "heddle/server/listener"

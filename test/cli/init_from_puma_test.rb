@@ -66,22 +66,21 @@ class InitFromPumaTest < Minitest::Test
   def test_the_puma_configuration_that_rails_generates_is_converted
     report = carry_over(rails_template)
 
-    assert_equal ['bind "0.0.0.0"', "port 3000", 'if ENV["SOLID_QUEUE_IN_PUMA"]'], code.first(3)
-    assert_match(/\A  worker_boot \{ .*SolidQueue::Supervisor/, code[3])
+    assert_equal ['bind "[::]"', "port 3000", "access_log false"], code
+    assert_match(/plugin :solid_queue.*\n +→ Heddle reads SOLID_QUEUE_IN_PUMA itself/, report)
     assert_match(/threads threads_count.*\n +→ each process runs many requests at once, in fibers/, report)
     assert_empty left(report)
     assert_match(/pidfile ENV\["PIDFILE"\].*\n +→ Heddle reads PIDFILE itself/, report)
     assert_match(/plugin :tmp_restart\n +→ with workers, Heddle reloads when tmp.restart\.txt is touched/, report)
     found = configuration({ "RAILS_MAX_THREADS" => "4", "PORT" => "4000" })
 
-    assert_equal [:fiber, 1, ["0.0.0.0"], 4_000, []], [found.mode, found.threads, found.bind, found.port,
-                                                       found.hooks.names]
+    assert_equal [:fiber, 1, ["[::]"], 4_000, []], [found.mode, found.threads, found.bind, found.port,
+                                                    found.hooks.names]
     assert_empty Heddle::Protection.names - configuration.protections - %i[callback_report]
-    ENV["SOLID_QUEUE_IN_PUMA"] = "1"
+    assert configuration({ "SOLID_QUEUE_IN_PUMA" => "true" }).solid_queue
+    carry_over("plugin :solid_queue\n")
 
-    assert_equal %i[worker_boot worker_stop], configuration.hooks.names
-  ensure
-    ENV.delete("SOLID_QUEUE_IN_PUMA")
+    assert configuration.solid_queue
   end
 
   def test_hooks_run_at_the_same_step
@@ -143,7 +142,7 @@ class InitFromPumaTest < Minitest::Test
       quiet false if socket
     RUBY
 
-    assert_equal ['bind "0.0.0.0"', "access_log false"], code
+    assert_equal ['bind "[::]"', "access_log false"], code
     assert_equal [2, 3], left(report).keys
   end
 

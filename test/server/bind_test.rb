@@ -43,6 +43,20 @@ class BindTest < Minitest::Test
     assert_equal "http://localhost:#{listener.port}", listener.url
   end
 
+  def test_every_address_of_ipv6_is_every_one_of_ipv4_too
+    listener, = listen(Server::TCPBind.new("::", 0))
+
+    assert_equal "http://localhost:#{listener.port}", listener.url
+    TCPSocket.new("127.0.0.1", listener.port).close
+  end
+
+  def test_every_address_is_that_of_ipv4_on_a_machine_without_ipv6
+    without = ->(address, _port) { raise Errno::EAFNOSUPPORT if address == "::" }
+    listener = TCPServer.stub(:new, without) { listen(Server::TCPBind.new("::", 0)).first }
+
+    assert_equal "0.0.0.0", listener.io.local_address.ip_address
+  end
+
   def test_a_taken_port_is_said_with_what_to_do
     port = listen(Server::TCPBind.new("127.0.0.1", 0)).first.port
 

@@ -51,6 +51,22 @@ class ConfigurationEnvironmentTest < Minitest::Test
     assert_empty load(**environment).warnings
   end
 
+  def test_what_only_puma_reads_is_warned_of
+    assert_equal ["the environment variable GOOD_JOB_IN_PUMA means nothing: Heddle has no such plugin"],
+                 load(GOOD_JOB_IN_PUMA: "1", SOLID_QUEUE_IN_PUMA: "true").warnings
+    Dir.mktmpdir do |folder|
+      Dir.mkdir(File.join(folder, "config"))
+      File.write(File.join(folder, "config/puma.rb"), "")
+      find = -> { Heddle::Server::Configuration.load(environment: {}, folder:).warnings }
+
+      assert_equal ["config/puma.rb is not read: heddle init --from config/puma.rb makes config/heddle.rb of it"],
+                   find.call
+      File.write(File.join(folder, "config/heddle.rb"), "")
+
+      assert_empty find.call
+    end
+  end
+
   def test_only_what_means_nothing_is_warned_of
     configuration = load(HEDDLE_BACKLOG: "5", HEDDLE_TEST_ANYTHING: "1", HEDDLE_RUBY: "ruby", HEDDLE_BAKLOG: "5",
                          HEDDLE: "x", OTHER: "y")

@@ -68,8 +68,9 @@ module Heddle
         control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
         control&.start
         application = Adaptations::NewRelic.during_load(configuration) { load_here }
-        answered = configuration.hooks.around_worker do
+        answered = around_serving(configuration, log) do |begin_jobs|
           server.run(application, signals: true) do
+            begin_jobs.call
             announce(configuration, log, server.urls, Server::Cluster.boot_details(server))
             configuration.hooks.try(:on_booted, log)
             notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
@@ -78,6 +79,10 @@ module Heddle
       ensure
         notify&.stopping
         control&.finish(answered)
+      end
+
+      def around_serving(configuration, log, &)
+        configuration.hooks.around_worker { Server::Jobs.beside(configuration, log, &) }
       end
 
       # A service manager must not take its end for that of a server that was stopped.

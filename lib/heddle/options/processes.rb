@@ -72,6 +72,12 @@ module Heddle
                  reason: "Set it when many workers share too little memory",
                  details: "Once after each load of the code, and only with several processes. See " \
                           "[Reforking](processes.md#reforking)."),
+      Option.new(name: :solid_queue, unit: :switch, default: false, example: "solid_queue true",
+                 variables: %w[HEDDLE_SOLID_QUEUE SOLID_QUEUE_IN_PUMA],
+                 text: "run Solid Queue's supervisor in a process beside the server",
+                 reason: "Set it when jobs have no machine of their own",
+                 details: "As Puma's plugin: the process is forked when all workers serve, ends with the server, and " \
+                          "the server ends when it ends. A reload replaces it. See [Rails](rails.md#solid-queue)."),
       Option.new(name: :selector, unit: :word, argument: "NAME", example: "selector :epoll",
                  default_words: "the best one that the machine allows",
                  text: "system interface with which the loop waits for events: io_uring, epoll, kqueue or select",

@@ -12,6 +12,7 @@ module Heddle
       autoload :Fleet, "heddle/server/cluster/fleet"
       autoload :HealthCheck, "heddle/server/cluster/health_check"
       autoload :Inheritance, "heddle/server/cluster/inheritance"
+      autoload :JobsHandle, "heddle/server/cluster/jobs_handle"
       autoload :Master, "heddle/server/cluster/master"
       autoload :MemoryGuard, "heddle/server/cluster/memory_guard"
       autoload :MessageSocket, "heddle/server/cluster/message_socket"

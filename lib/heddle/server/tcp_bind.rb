@@ -106,6 +106,7 @@ module Heddle
       end
 
       def addresses
+        return [usable?(host) ? host : "0.0.0.0"] if host == "::" # of a file that is used on several machines
         return [host] unless host == "localhost"
 
         found = Addrinfo.getaddrinfo(host, nil, nil, :STREAM).map(&:ip_address).uniq

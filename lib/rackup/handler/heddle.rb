@@ -27,6 +27,7 @@ module Rackup
         # @return [Boolean] whether every request was answered
         def run(app, **options)
           configuration = configuration(options)
+          configuration.warnings.each { |text| warn "heddle: #{text}" }
           # Through a pipe (foreman, a container) Ruby would keep the log's lines until there are 64 KiB of them.
           $stdout.sync = true
           @server = ::Heddle::Server.new(configuration)
@@ -34,7 +35,12 @@ module Rackup
           yield @server if block_given?
           tell_of_workers(configuration)
           configuration.hooks.around_worker do
-            @server.run(app, signals: true) { announce(@server) unless options[:quiet] }
+            ::Heddle::Server::Jobs.beside(configuration, ::Heddle::Server::Log.of(configuration)) do |begin_jobs|
+              @server.run(app, signals: true) do
+                begin_jobs.call
+                announce(@server) unless options[:quiet]
+              end
+            end
           end
         rescue ::Heddle::Server::ConfigurationError, ::Heddle::Server::BootError => e
           abort "heddle: #{e.message}"

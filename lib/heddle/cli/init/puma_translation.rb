@@ -90,7 +90,7 @@ module Heddle
           remark_on_value(call)
           return same(call, PumaWords::OPTIONS.fetch(name)) if PumaWords::OPTIONS.key?(name)
           return bind(call) if name == :bind
-          return translate_plugin(*call.values) if name == :plugin
+          return translate_plugin(call, *call.values) if name == :plugin
           return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaWords::TRANSLATED.key?(name)
 
           raise LeftError, "Heddle does not know this setting of Puma"
@@ -222,13 +222,16 @@ module Heddle
           option(:stop_timeout, value == :immediately ? 0 : value)
         end
 
-        def translate_plugin(name)
+        # The condition that Rails writes is the variable of the option.
+        def translate_plugin(call, name)
           name = Visible.line(name)
           raise NeedlessError, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)
           raise LeftError, "Heddle has no plugins, and nothing that stands for #{name}" unless name == "solid_queue"
 
-          @remarks << PumaWords::SOLID_QUEUE_REMARK
-          PumaWords::SOLID_QUEUE
+          variable = "SOLID_QUEUE_IN_PUMA"
+          raise NeedlessError, "Heddle reads #{variable} itself" if call.conditions == [%(ENV["#{variable}"])]
+
+          option(:solid_queue, true)
         end
 
         def translate_stdout_redirect(output = nil, errors = nil, *)

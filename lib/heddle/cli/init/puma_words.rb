@@ -16,8 +16,8 @@ module Heddle
         def self.group(group) = TABLE.fetch(group).freeze
         private_class_method :group
 
-        # Where Puma listens by default.
-        HOST = "0.0.0.0"
+        # Where Puma 8 listens by default: every address of IPv6 and IPv4.
+        HOST = "[::]"
 
         # An option of Heddle that means the same; the value is the same, too.
         OPTIONS = group(:options).transform_values(&:to_sym).freeze
@@ -36,14 +36,6 @@ module Heddle
 
         # Settings without a counterpart, each with why.
         LEFT = group(:without_equal)
-
-        # The plugin solid_queue: its work in mode `async`, in Heddle's words.
-        SOLID_QUEUE = [
-          "worker_boot { |index| @jobs = SolidQueue::Supervisor.start(mode: :async, standalone: false) if index == 0 }",
-          "worker_stop { @jobs&.stop }"
-        ].freeze
-        SOLID_QUEUE_REMARK = "Jobs run in threads of the first worker. In a process of their own, bin/jobs, they " \
-                             "don't compete with requests."
 
         NAMES = [*[OPTIONS, HOOKS, TRANSLATED, NEEDLESS, LEFT].flat_map(&:keys), :plugin].freeze
       end

@@ -20,6 +20,8 @@ module Heddle
         attr_reader :fleet
         # @return [SharedResources]
         attr_reader :resources
+        # @return [JobsHandle] the process of the option solid_queue
+        attr_reader :jobs
         # @return [WorkingFolder] the application's
         attr_reader :folder
         # @return [Control::Cluster, nil] answers operators, in a thread of its own
@@ -40,6 +42,7 @@ module Heddle
           @systemd = Systemd.new(self)
           @mold_spawner = MoldSpawner.new(load, method(:now))
           @folder = WorkingFolder.new
+          @jobs = JobsHandle.new(log)
           @mold_supervisor = MoldSupervisor.new(self, @mold_spawner, @systemd, configuration, log) do |one|
             start_mold(one)
           end
@@ -116,6 +119,7 @@ module Heddle
           @stopping = replaced ? "leave" : "stop"
           @stopping = "now" if now
           replaced ? resources.release_listeners : resources.close_listeners
+          @jobs.retire
           @mold_supervisor.stop
           # The last process to close a socket answers its queue: that must be a worker, and not the mold.
           retire_workers if @mold_spawner.empty? || now
@@ -148,6 +152,7 @@ module Heddle
         def close_in_child
           @signals.close_in_child
           fleet.workers.each { |worker| worker.channel.close }
+          @jobs.close_in_child
           @watched.each_key(&:close)
           control&.close_in_child
           @upgrade&.close
@@ -238,6 +243,7 @@ module Heddle
             mold = @mold_spawner.find { |one| one.pid == pid }
             if mold then handle_mold_exit(mold, status)
             elsif pid == @upgrade&.pid then @upgrade.mark_ended
+            elsif @jobs.running? && !(unexpected = @jobs.handle_exit(pid)).nil? then stop if unexpected && !@stopping
             else fleet.handle_exit(pid, status)
             end
           end
@@ -256,12 +262,14 @@ module Heddle
           @next_start_at = nil
           @systemd.send_watchdog(now)
           run_periodic_checks if now >= @checked_at + POLL_INTERVAL
+          @jobs.kill_late
           return kill_late_workers if @stopping
 
           @mold_supervisor.advance
           @next_start_at = [fleet.start_missing, @mold_supervisor.next_attempt_at].compact.min
           @failure = @mold_supervisor.failure || fleet.failure
           report_ready if @announce && fleet.complete?
+          @jobs.follow(fleet.mold) unless @announce || @mold_supervisor.reloading?
         end
 
         def run_periodic_checks
@@ -290,11 +298,13 @@ module Heddle
 
           @deadline = nil
           fleet.workers.each { |worker| worker.kill("KILL") }
+          @jobs.kill
         end
 
-        def finished? = @failure || (@stopping && fleet.empty? && @mold_spawner.empty?)
+        def finished? = @failure || (@stopping && fleet.empty? && @mold_spawner.empty? && !@jobs.running?)
 
         def close
+          @jobs.kill
           @mold_spawner.kill_all
           fleet&.workers&.each { |worker| worker.kill("KILL") }
           resources&.close

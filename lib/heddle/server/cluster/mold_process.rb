@@ -57,6 +57,7 @@ module Heddle
           @setting.configuration.export_environment
           hooks.run(:before_mold)
           app = Adaptations::NewRelic.during_load(@setting.configuration, &@load)
+          Jobs.check if @setting.configuration.solid_queue
           load_server_code
           Adaptations.start(@setting.configuration)
           Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
@@ -103,14 +104,15 @@ module Heddle
 
         def fork_workers
           while (message = @channel.wait)
-            spawn_worker(message) if message.what == "spawn"
+            spawn_process(message) if %w[spawn spawn_jobs].include?(message.what)
           end
         end
 
-        # Forks twice, so that the worker becomes a child of the master, which gets its exit status.
-        def spawn_worker(message)
+        # Forks twice, so that the process becomes a child of the master, which gets its exit status.
+        def spawn_process(message)
           slot = message.values["slot"]
-          hooks.run(:before_worker_fork)
+          jobs = "jobs_" unless slot
+          hooks.run(:before_worker_fork) unless jobs
           reader, writer = IO.pipe
           intermediate = ProcessLimit.forking { fork_intermediate(message, reader, writer) }
           writer.close
@@ -121,11 +123,11 @@ module Heddle
           # The master would signal process 0, which is its own process group.
           raise "the process that forks the worker has ended; the kernel's log tells if memory was short" if pid.zero?
 
-          @channel.send_message("spawned", slot:, pid:)
+          @channel.send_message("#{jobs}spawned", slot:, pid:)
         rescue SignalException
           raise
         rescue Exception => e # a hook's, which may be anything: the mold must go on to fork
-          @channel.send_message("spawn_failed", slot:, message: ProcessLimit.explain(e) || ErrorText.summary(e))
+          @channel.send_message("#{jobs}spawn_failed", slot:, message: ProcessLimit.explain(e) || ErrorText.summary(e))
         ensure
           message.io.close
         end
@@ -143,7 +145,7 @@ module Heddle
 
         # @return [Integer] the process, or the error's number, negative
         def fork_worker(message, writer)
-          fork { run_worker(message, writer) }
+          fork { message.what == "spawn" ? run_worker(message, writer) : run_jobs(message, writer) }
         rescue SystemCallError => e
           -e.errno
         end
@@ -153,6 +155,13 @@ module Heddle
           @channel.close
           Worker.new(@setting, index: message.values["index"], slot: message.values["slot"],
                                reserve: message.values["rank"], channel: MessageSocket.new(message.io)).run(@app)
+        end
+
+        def run_jobs(message, writer)
+          writer.close
+          @channel.close
+          server = MessageSocket.new(message.io)
+          Jobs.run { server.wait }
         end
 
         def hooks = @setting.configuration.hooks

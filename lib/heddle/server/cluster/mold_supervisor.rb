@@ -118,6 +118,9 @@ module Heddle
           mold.state == :loading ? handle_failed_load(mold, status) : handle_death(mold, status)
         end
 
+        # @return [Boolean] whether workers are being replaced
+        def reloading? = !@reload.nil?
+
         # Continues a reload, and starts a mold that is due.
         # @return [void]
         def advance
@@ -160,6 +163,8 @@ module Heddle
             mark_ready(mold)
           when "failed" then mold.failure = message.fetch("message", String)
           when "spawned" then fleet.record_spawn(message.fetch("slot", Integer), pid_of(message))
+          when "jobs_spawned" then @master.jobs.record_spawn(pid_of(message))
+          when "jobs_spawn_failed" then @master.jobs.record_failed_spawn(message.fetch("message", String))
           when "spawn_failed"
             fleet.record_failed_spawn(message.fetch("slot", Integer), message.fetch("message", String))
           end

@@ -109,7 +109,7 @@ module Heddle
         def build
           again = -> { self.class.new(**arguments).load }
           origin = Origin.new(sources: @sources, hooks: @file ? @file.hooks : Hooks.new, file: @file&.name,
-                              warnings: unknown_variables, again:)
+                              warnings: [*unknown_variables, *of_puma], again:)
           Configuration.new(origin:, **@values)
         rescue ConfigurationError => e
           @problems << e.message
@@ -118,6 +118,17 @@ module Heddle
 
         def arguments
           { flags: @flags, environment: @environment, defaults: @defaults, file: @wanted, folder: @folder }
+        end
+
+        # What Puma reads, and Heddle does not.
+        def of_puma
+          names = @environment.keys.grep(/_IN_PUMA\z/).sort - Options.variables
+          warnings = names.map { |name| "the environment variable #{name} means nothing: Heddle has no such plugin" }
+          puma = "config/puma.rb"
+          if @wanted == :find && @file.nil? && !@values.key?(:config) && ::File.file?(::File.join(@folder, puma))
+            warnings << "#{puma} is not read: heddle init --from #{puma} makes config/heddle.rb of it"
+          end
+          warnings
         end
 
         def unknown_variables

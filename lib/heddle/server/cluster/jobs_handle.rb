@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # The master's record of the process that runs {Jobs}: forked by the mold when all workers serve, and replaced
+      # when they have new code. Called in the master's thread.
+      class JobsHandle
+        include MonotonicClock
+
+        # Seconds after `stop_timeout` at which it is killed.
+        KILL_DELAY = 5
+        # Seconds until it is forked again when that has failed.
+        RETRY_INTERVAL = 5
+        private_constant :KILL_DELAY, :RETRY_INTERVAL
+
+        # @param log [#notice]
+        def initialize(log)
+          @log = log
+          @state = :none
+          @retry_at = 0
+        end
+
+        # @return [Boolean] whether the process has to end before the master does
+        def running? = !@pid.nil?
+
+        # Starts the process, or replaces it when the code is new. A warm mold has the configuration of the one before.
+        # @param mold [MoldHandle, nil] the mold of all workers
+        # @return [void]
+        def follow(mold)
+          return unless mold&.ready?
+
+          wanted = mold.configuration.solid_queue
+          start(mold) if wanted && @state == :none && now >= @retry_at
+          retire if @state == :running && !(wanted && mold.configuration.equal?(@configuration))
+        end
+
+        # Records that the mold has forked the process.
+        # @param pid [Integer]
+        # @return [void]
+        def record_spawn(pid)
+          return if @state != :starting # it sees that its channel is closed
+
+          @pid = pid
+          @state = :running
+          signal(0) { handle_exit(pid) }
+        end
+
+        # @param problem [String] why the mold could not fork the process
+        # @return [void]
+        def record_failed_spawn(problem)
+          @log.notice("Solid Queue can't be started now: #{problem}")
+          @retry_at = now + RETRY_INTERVAL
+          reset
+        end
+
+        # @param pid [Integer] of a child that has ended
+        # @return [Boolean, nil] whether it is this process and should not have ended; nil: it is another one
+        def handle_exit(pid)
+          return unless pid == @pid
+
+          unexpected = @state == :running
+          @log.notice("Solid Queue (pid #{pid}) has ended: the server stops") if unexpected
+          reset
+          unexpected
+        end
+
+        # Asks the process to end.
+        # @return [void]
+        def retire
+          return reset unless @pid
+
+          @state = :ending
+          @deadline = now + @configuration.stop_timeout + KILL_DELAY
+          signal(Jobs::SIGNAL)
+        end
+
+        # @return [void]
+        def kill_late = running? && @state == :ending && now > @deadline && kill
+
+        # @return [void]
+        def kill = running? && signal("KILL")
+
+        # In a child of the master.
+        # @return [void]
+        def close_in_child = @channel&.close
+
+        private
+
+        def start(mold)
+          ours, theirs = MessageSocket.pair
+          @channel = ours
+          @configuration = mold.configuration
+          @state = :starting
+          mold.channel.send_message("spawn_jobs", io: theirs.io)
+        rescue SystemCallError => e
+          record_failed_spawn(e.message)
+        ensure
+          theirs&.close
+        end
+
+        def reset
+          @channel&.close
+          @channel = @pid = @configuration = nil
+          @state = :none
+        end
+
+        def signal(name)
+          Process.kill(name, @pid)
+        rescue Errno::ESRCH
+          yield if block_given?
+        end
+      end
+    end
+  end
+end
