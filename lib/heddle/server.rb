@@ -250,8 +250,14 @@ module Heddle
         Rails.tell_connections(@log, *processes)
       end
       tell_trust
-      garbage = OutOfBandGC.warning(@configuration)
-      @log.notice(garbage) if garbage
+      tell_garbage
+    end
+
+    # Objects that have grown old are freed by full collections only.
+    def tell_garbage
+      return unless GC.respond_to?(:config) && GC.config[:rgengc_allow_full_mark] == false
+
+      @log.notice("full garbage collections are off (GC.config): memory grows until the application starts them")
     end
 
     # Every client of a network that is trusted by default can forge what a proxy says.

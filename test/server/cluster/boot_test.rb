@@ -174,4 +174,15 @@ class ClusterBootTest < Minitest::Test
     end
     @served = nil
   end
+
+  if GC.respond_to?(:config)
+    def test_full_garbage_collections_that_are_off_are_reported_once
+      write("config/heddle.rb", "worker_boot { GC.config(rgengc_allow_full_mark: false) }\n")
+      serve
+      wait_for("full garbage collections are off")
+      served.stop
+
+      assert_equal 1, said("full garbage collections are off")
+    end
+  end
 end
