@@ -28,6 +28,15 @@ class SignalHandlersTest < Minitest::Test
     "a_method" => "def handler(_number) = handle; Kernel.trap('SIGUSR1', method(:handler))"
   }.freeze
 
+  # Tests of applications look for modules without a name among ancestors, as Rails' own do.
+  def test_every_module_among_the_ancestors_of_objects_has_a_name
+    assert_equal "[]\n", run_program(<<~RUBY)
+      #{ENABLED}
+      Photo = Class.new
+      p (Photo.ancestors + Kernel.singleton_class.ancestors).reject { |one| one.singleton_class? || one.name }
+    RUBY
+  end
+
   HANDLERS.each do |kind, set|
     define_method("test_#{kind}_that_handles_a_signal_is_not_left_before_it_has_ended") do
       assert_equal "[0, 0, 0, 0]\n", run_program(<<~RUBY)

@@ -93,6 +93,8 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
+  # Ruby >= 4.0 says so itself where it closes the old file.
+  REOPENED = /\Astream (?:reopened while a fiber waited for it|closed in another thread)\z/
   WAITS = [[:wait_readable], [:read, 1], [:gets], [:readpartial, 9]].freeze
 
   # As threads that wait. Ruby's own threads get IOError, too.
@@ -109,7 +111,7 @@ class ClosedIOTest < Minitest::Test
         reader.reopen(File::NULL)
         until_true { sleep(0.001) && error }
 
-        assert_equal "stream reopened while a fiber waited for it", error.message
+        assert_match REOPENED, error.message
         assert_nil reader.gets
         writer.close
       end
@@ -132,7 +134,7 @@ class ClosedIOTest < Minitest::Test
       reader.reopen(other.first) # to reopen by a path would wait
       until_true { sleep(0.001) && !fiber.alive? }
 
-      assert_equal "stream reopened while a fiber waited for it", error&.message
+      assert_match REOPENED, error&.message
       [writer, *other].each(&:close)
     end
   end
@@ -153,7 +155,7 @@ class ClosedIOTest < Minitest::Test
         end
         start.call { reader.reopen(File::NULL) }
 
-        2.times { assert_equal "stream reopened while a fiber waited for it", errors.pop(timeout: LIMIT)&.message }
+        2.times { assert_match REOPENED, errors.pop(timeout: LIMIT)&.message }
         assert_nil reader.gets
         writer.close
       end

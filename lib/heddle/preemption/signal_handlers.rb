@@ -33,6 +33,11 @@ module Heddle
       end
       private_constant :Setting
 
+      # The same for Kernel, where the method is private. It is among every object's ancestors, so it has a name.
+      PrivateSetting = Setting.clone
+      PrivateSetting.send(:private, :trap)
+      private_constant :PrivateSetting
+
       class << self
         # Once for the process, and for good: while preemption is off a handler that was set meanwhile is just called.
         # @return [void]
@@ -40,9 +45,7 @@ module Heddle
           return if @installed
 
           @installed = true
-          own = Setting.clone
-          own.send(:private, :trap)
-          ::Kernel.prepend(own)
+          ::Kernel.prepend(PrivateSetting)
           [::Kernel, ::Signal].each { |set| set.singleton_class.prepend(Setting) }
         end
 
