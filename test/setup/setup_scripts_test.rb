@@ -22,9 +22,10 @@ class SetupScriptsTest < Minitest::Test
     fake_ruby(File.join(@path, "ruby"), "3.3.9")
     fake_ruby(File.join(@path, "ruby3.4"), "3.4.2")
     fake_ruby(File.join(@path, "ruby3.5"), "3.5.0")
-    fake_ruby(File.join(@home, ".rbenv/versions/4.0.1/bin/ruby"), "4.0.1")
+    fake_ruby(File.join(@path, "ruby4.0"), "4.0.5")
+    fake_ruby(File.join(@home, ".rbenv/versions/4.1.0-dev/bin/ruby"), "4.1.0")
 
-    assert_equal %w[3.3.9 3.5.0 3.4.2 4.0.1], found_versions
+    assert_equal %w[3.3.9 4.0.5 3.5.0 3.4.2 4.1.0], found_versions
   end
 
   def test_one_ruby_for_each_abi
