@@ -79,6 +79,7 @@ module Heddle
           name = call.name
           raise NeedlessError, PumaWords::NEEDLESS[name] if PumaWords::NEEDLESS.key?(name)
           raise LeftError, PumaWords::LEFT[name] if PumaWords::LEFT.key?(name)
+
           out_of_band(call) if name == :out_of_band
           raise LeftError, ENDLESS if COLLECTIONS_OFF.match?(call.block.to_s)
           return hook(call) if PumaWords::HOOKS.key?(name)
