@@ -100,7 +100,10 @@ static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
     }
     if (!RTEST(rb_fiber_alive_p(fiber)))
         return false;
-    heddle_interrupt_defer(loop, fiber, exception);
+    if (loop->interrupts.in_place == fiber)
+        heddle_fiber_notes_put(&loop->interrupts.deferred, fiber, exception);
+    else
+        heddle_interrupt_defer(loop, fiber, exception);
     interrupt_system_call(loop);
     return true;
 }

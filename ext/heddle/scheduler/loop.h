@@ -172,6 +172,7 @@ typedef struct {
     VALUE proxies;               /* Array of pairs, a proxy and an exception, for `message`; 0 until needed */
     heddle_loop_message message; /* to this loop's thread: there are proxies */
     bool posted;
+    VALUE in_place; /* the running fiber while it waits in place, or 0 */
 } heddle_loop_interrupts;
 
 /* Read by the watch thread and by other processes. */

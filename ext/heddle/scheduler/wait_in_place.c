@@ -1,6 +1,7 @@
 #include "scheduler/wait_in_place.h"
 
 #include "scheduler/callbacks.h"
+#include "scheduler/fiber_interrupt.h"
 
 #include <errno.h>
 #include <ruby/thread.h>
@@ -67,20 +68,51 @@ static int64_t find_next_look(heddle_loop *loop, int64_t now, int64_t deadline)
     return until > now ? until - now : 0;
 }
 
-int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, int64_t deadline, const bool *woken)
+typedef struct {
+    heddle_loop *loop;
+    struct pollfd *polls;
+    nfds_t count;
+    int64_t deadline;
+    const bool *woken;
+    VALUE fiber, outer;
+    int result;
+} waiting;
+
+static VALUE wait_until_ready(VALUE data)
 {
+    waiting *self = (waiting *)data;
     for (;;) {
-        heddle_fiber_raise_pending(loop, rb_fiber_current());
-        int64_t now = heddle_clock_now(), length = find_next_look(loop, now, deadline);
-        polling one = {.polls = polls, .count = count};
+        heddle_fiber_raise_pending(self->loop, self->fiber);
+        int64_t now = heddle_clock_now(), length = find_next_look(self->loop, now, self->deadline);
+        polling one = {.polls = self->polls, .count = self->count};
         one.time = (struct timespec){.tv_sec = length / 1000000000, .tv_nsec = length % 1000000000};
         rb_nogvl(poll_without_gvl, &one, RUBY_UBF_IO, NULL, 0);
-        heddle_hooks.prolong_wait_in_place(loop);
-        if (one.result > 0 || (woken && *woken))
-            return one.result > 0 ? one.result : 0;
+        heddle_hooks.prolong_wait_in_place(self->loop);
         if (one.result < 0 && one.error != EINTR)
             rb_syserr_fail(one.error, "waiting in place");
-        if (deadline >= 0 && heddle_clock_now() >= deadline)
-            return 0;
+        self->result = one.result > 0 ? one.result : 0;
+        if (self->result || (self->woken && *self->woken) ||
+            (self->deadline >= 0 && heddle_clock_now() >= self->deadline))
+            break;
     }
+    /* Ready because its IO was closed: the exception of this wait must not be raised in a later one. */
+    heddle_interrupt_raise_deferred(self->loop, self->fiber);
+    return Qnil;
+}
+
+static VALUE leave_wait(VALUE data)
+{
+    waiting *self = (waiting *)data;
+    self->loop->interrupts.in_place = self->outer;
+    return Qnil;
+}
+
+int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, int64_t deadline, const bool *woken)
+{
+    waiting self = {.loop = loop, .polls = polls, .count = count, .deadline = deadline, .woken = woken};
+    self.fiber = rb_fiber_current();
+    self.outer = loop->interrupts.in_place; /* of a signal's handler */
+    loop->interrupts.in_place = self.fiber;
+    rb_ensure(wait_until_ready, (VALUE)&self, leave_wait, (VALUE)&self);
+    return self.result;
 }
