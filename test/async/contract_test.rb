@@ -279,6 +279,23 @@ class AsyncContractTest < Minitest::Test
     end
   end
 
+  # On a machine whose processors others use, a loop that never rests computes little.
+  def test_the_load_of_a_loop_that_never_sleeps_is_full_whatever_it_computes
+    in_loop do
+      Sync do |task|
+        task.reactor.load
+        Fiber.blocking { sleep 0.3 }
+
+        assert_operator task.reactor.load, :>, 0.2
+        sleep 1
+        busy = task.reactor.load
+        sleep 1
+
+        assert_operator task.reactor.load, :<, busy
+      end
+    end
+  end
+
   def test_an_exception_outside_standard_error_ends_the_loop
     error = assert_raises(NotImplementedError) do
       in_loop { Async { turns && raise(NotImplementedError, "planted") } && sleep }

@@ -26,7 +26,7 @@ class WebSocketConnectTest < Minitest::Test
       yield socket if block_given?
       socket.read
     end
-    WebSocket.connect("ws://127.0.0.1:#{listener.addr[1]}/", protocols: %w[chat], **)
+    WebSocket.connect("ws://127.0.0.1:#{listener.addr[1]}/", **{ protocols: %w[chat] }, **)
   ensure
     listener.close
   end
@@ -224,6 +224,23 @@ class WebSocketConnectTest < Minitest::Test
             await asyncio.Future()
     asyncio.run(main())
   PYTHON
+
+  # As Go's gorilla/websocket sends large messages.
+  def test_a_message_may_have_as_many_fragments_as_its_limit_has_kibibytes
+    count = 1_200
+    fragment = lambda do |i|
+      [(i == count - 1 ? 0x80 : 0) | (i == 0 ? 2 : 0), 126, 4_096].pack("CCn") + ("x" * 4_096)
+    end
+    Heddle.run do
+      socket = answering(UPGRADE, protocols: [], message_limit: 8 << 20) do |peer|
+        count.times { |i| peer.write(fragment.call(i)) }
+      end
+
+      assert_equal count * 4_096, socket.read(timeout: PATIENCE)&.bytesize
+    ensure
+      socket&.close(timeout: 0)
+    end
+  end
 
   def need_websockets
     found = system("/usr/bin/python3", "-c", "import websockets", %i[out err] => File::NULL)

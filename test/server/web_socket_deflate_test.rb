@@ -110,18 +110,41 @@ class WebSocketDeflateTest < Minitest::Test
     end
   end
 
+  # A binary message.
+  def send_compressed(client, text)
+    bytes = Zlib::Deflate.new(9, -Zlib::MAX_WBITS).deflate(text, Zlib::SYNC_FLUSH).byteslice(0...-4)
+    client.write(nil, bytes, first: 0xc2)
+  end
+
+  # Beyond the limit of messages, and below a higher one beyond the ratio.
   def test_a_bomb_closes_its_socket_alone
-    bomb = Zlib::Deflate.new(9, -Zlib::MAX_WBITS).deflate("\0" * 260_000, Zlib::SYNC_FLUSH).byteslice(0...-4)
+    { 262_144 => [300_000, "the message is too big"],
+      1 << 20 => [900_000, "the message inflates too much"] }.each do |limit, (size, reason)|
+      with_deflate(websocket_message_limit: limit) do
+        other = offering
+        client = offering
+        send_compressed(client, "\0" * size)
+        close = client.closing
+
+        assert_equal [1009, reason], [close.code, close.reason]
+        other.text(LONG)
+
+        assert_equal LONG, inflated(other.read)
+      end
+    end
+  end
+
+  def test_ordinary_messages_with_much_repetition_are_taken
+    zeros = "[#{(["0"] * 8_000).join(", ")}]"
+    row = %(<tr><td class="cell">0</td><td class="cell">0</td></tr>\n)
     with_deflate do
-      other = offering
       client = offering
-      client.write(nil, bomb, first: 0xc2)
-      close = client.closing
+      [zeros, "<table>#{row * 300}</table>", "-" * 5_000, "\0" * 262_144].each do |text|
+        send_compressed(client, text)
+        frame = client.read
 
-      assert_equal [1009, "the message inflates too much"], [close.code, close.reason]
-      other.text(LONG)
-
-      assert_equal LONG, inflated(other.read)
+        assert_equal [2, text], [frame.opcode, frame.rsv == 4 ? inflated(frame).b : frame.payload.b]
+      end
     end
   end
 

@@ -195,6 +195,7 @@ typedef struct {
 /* Counters, for tests and for `heddle top`. */
 typedef struct {
     uint64_t ticks, switches, waits, preemptions;
+    uint64_t asleep; /* ns in the selector, with nothing to do */
 } heddle_loop_statistics;
 
 struct heddle_loop {

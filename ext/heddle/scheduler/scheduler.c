@@ -289,7 +289,7 @@ static VALUE scheduler_fiber_count(VALUE self)
 /*
  * call-seq: statistics -> Hash
  *
- * Counters since the scheduler was made, and current numbers.
+ * Counters since the scheduler was made, and current numbers; asleep: nanoseconds without anything to do.
  */
 static VALUE scheduler_statistics(VALUE self)
 {
@@ -303,6 +303,7 @@ static VALUE scheduler_statistics(VALUE self)
         {"waits", loop->statistics.waits}, {"fibers", loop->fiber_count},
         {"parked", loop->park_count},      {"timers", loop->timers.count},
         {"armed", loop->armed},            {"preemptions", loop->statistics.preemptions},
+        {"asleep", loop->statistics.asleep},
     };
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
         rb_hash_aset(result, ID2SYM(rb_intern(counters[i].name)), ULL2NUM(counters[i].value));

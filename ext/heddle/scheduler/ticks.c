@@ -252,8 +252,10 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
         blocking_wait wait = {.loop = loop, .timeout = timeout};
         loop->statistics.waits++;
         begin_sleep(loop);
+        int64_t began = heddle_clock_now();
         /* INTR_FAIL: an interrupt must not be raised before the state is consistent again. */
         rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
+        loop->statistics.asleep += (uint64_t)(heddle_clock_now() - began);
         end_sleep(loop);
         atomic_store(&loop->sleeping, 0);
         loop->operations->harvest(loop->selector);

@@ -2,32 +2,34 @@
 
 module Heddle
   module Async
-    # How busy the calling thread was of late, which `Async::Idler` asks: its processor time by the clock's, over about
-    # a second. Measured from one question to the next, so that it costs nothing while no caller asks; the second before
-    # the first question counts as idle.
+    # How busy the loop was of late, which `Async::Idler` asks: the part of about a second that it did not sleep. So it is
+    # 1.0 also where other processes use the processor and the loop only waits for its turn. Measured from one question
+    # to the next; the second before the first question counts as idle.
     class Load
       # Seconds that count.
       WINDOW = 1.0
 
-      def initialize
+      # @param scheduler [Scheduler]
+      def initialize(scheduler)
+        @scheduler = scheduler
         @busy = 0.0 # seconds of the window
-        @clock = @cpu = nil
+        @clock = @asleep = nil
       end
 
       # @return [Float] 0.0 to 1.0; 0.0 at the first question
       def value
         clock = MonotonicClock.now
-        cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
-        add(clock - @clock, cpu - @cpu) if @clock
+        asleep = @scheduler.statistics.fetch(:asleep) / 1e9
+        add(clock - @clock, asleep - @asleep) if @clock
         @clock = clock
-        @cpu = cpu
+        @asleep = asleep
         (@busy / WINDOW).clamp(0.0, 1.0)
       end
 
       private
 
-      def add(total, busy)
-        @busy = (@busy + busy) * WINDOW / (WINDOW + total)
+      def add(total, asleep)
+        @busy = (@busy + total - asleep) * WINDOW / (WINDOW + total)
       end
     end
   end

@@ -14,7 +14,7 @@ module Heddle
       def initialize(scheduler) # rubocop:disable Lint/MissingSuper -- which would open a selector
         ::Async::Node.instance_method(:initialize).bind_call(self)
         @scheduler = scheduler
-        @load = Load.new
+        @load = Load.new(scheduler)
         @implicit_tasks = []
         @sweep_at = 32
       end
@@ -39,7 +39,7 @@ module Heddle
 
       def stop(...) = cancel(...)
 
-      # @return [Float] which part of the last second the loop's thread has computed: 0.0 to 1.0
+      # @return [Float] which part of the last second the loop was not asleep: 0.0 to 1.0
       def load = @load.value
 
       def closed? = @scheduler.closed?

@@ -13,7 +13,7 @@ enum {
     HEDDLE_DEFLATE_LEAST = 256,    /* bytes: shorter messages are not compressed … */
     HEDDLE_DEFLATE_MOST = 1 << 20, /* … nor longer ones, which would block the loop */
     HEDDLE_INFLATE_RATIO = 25,     /* the largest ratio of a message to its compressed bytes … */
-    HEDDLE_INFLATE_FREE = 4096,    /* … unless the message is at most this long */
+    HEDDLE_INFLATE_FREE = 1 << 18, /* … of messages beyond this: ordinary ones with much repetition have 100 and more */
 };
 
 /* From malloc; its states of zlib are made when they are needed. */
