@@ -199,6 +199,24 @@ class OffloadTest < Minitest::Test
       end
     end
 
+    def test_signal_handler_reads_a_file
+      output, = ruby(<<~RUBY)
+        require "heddle/scheduler"
+        scheduler = Heddle::Scheduler.new
+        Fiber.set_scheduler(scheduler)
+        Fiber.schedule do
+          read = nil
+          trap("USR1") { read = File.read(File::NULL) }
+          Process.kill("USR1", Process.pid)
+          scheduler.yield until read
+          p read
+        end
+        Fiber.set_scheduler(nil)
+      RUBY
+
+      assert_equal "\"\"\n", output.lines.grep_v(/fiber_interrupt/).join
+    end
+
     # Opening a FIFO waits for its other end, which another fiber of the same loop opens.
     def test_a_fifo_is_opened_from_both_ends
       scheduled do

@@ -29,7 +29,10 @@ module Heddle
       # It asks the scheduler of the thread that called it where it has to wait: not from a native thread.
       COPY_STREAM = "IO.copy_stream"
 
-      private_constant :COPY_STREAM
+      # See {in_signal_handler?}.
+      PROBE = Thread::Mutex.new
+
+      private_constant :COPY_STREAM, :PROBE
 
       class << self
         # @param scheduler [Scheduler]
@@ -40,7 +43,7 @@ module Heddle
 
           # 0: this method; 1: the hook; 2: the method that asked.
           label = caller_locations(2, 1)&.first&.label.to_s
-          if inline?(label) || Offload::Switch.refused? || scheduler.wait_in_place?
+          if inline?(label) || Offload::Switch.refused? || scheduler.wait_in_place? || in_signal_handler?
             run_in_place(work)
           elsif label == COPY_STREAM || !Offload::Switch.operation?(work)
             scheduler.offload_threads.run { work.call }
@@ -55,6 +58,13 @@ module Heddle
         end
 
         private
+
+        # Ruby has no method for that, but a mutex can't be locked there.
+        def in_signal_handler?
+          PROBE.synchronize { false }
+        rescue ThreadError
+          true
+        end
 
         # Ruby runs an operation of its own in place when it was not called.
         def run_in_place(work)
