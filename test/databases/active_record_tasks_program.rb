@@ -69,8 +69,9 @@ Heddle.run do
   began = now
   begin
     lease.call(pool.size)
-  rescue Heddle::Pool::NestedCheckoutError => e
+  rescue ActiveRecord::ConnectionTimeoutError => e
     seen[:nested] = e.message
+    seen[:nested_is_heddles] = e.is_a?(Heddle::Error)
   end
   seen[:nested_took] = now - began
   seen[:pools] = Heddle::Databases::Pools.all
@@ -86,7 +87,7 @@ Heddle.run do
         child.value
       end
     end
-  rescue Heddle::Pool::NestedCheckoutError
+  rescue ActiveRecord::ConnectionTimeoutError
     :error
   end
   seen[:nested_later_took] = now - began

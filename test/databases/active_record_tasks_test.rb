@@ -45,6 +45,7 @@ class ActiveRecordTasksTest < Minitest::Test
   def test_a_child_that_can_never_have_a_connection_gets_an_error_at_once_with_both_places
     assert_match(/all 3 connections of the pool primary .+ at \S+_program\.rb:\d+, .+ waits at \S+_program\.rb:\d+\./,
                  seen["nested"])
+    assert seen["nested_is_heddles"]
     assert_operator seen["nested_took"], :<, 4, "the time limit for a check-out is 5 s"
   end
 

@@ -26,7 +26,7 @@ class WebSocketConnectTest < Minitest::Test
       yield socket if block_given?
       socket.read
     end
-    WebSocket.connect("ws://127.0.0.1:#{listener.addr[1]}/", **{ protocols: %w[chat] }, **)
+    WebSocket.connect("ws://127.0.0.1:#{listener.addr[1]}/", protocols: %w[chat], **)
   ensure
     listener.close
   end

@@ -149,8 +149,11 @@ module Heddle
         stuck = Pool::Nesting.stuck(waiter, waiters, slots) if slots.size == pairs.size
         return warn_of_nesting(waiter, slots) unless stuck
 
-        Pool::NestedCheckoutError.new(message(waiter, slots.size, stuck.first))
+        error_class.new(message(waiter, slots.size, stuck.first))
       end
+
+      # What the library promises for a check-out without a connection, if it promises anything.
+      def error_class = Pool::NestedCheckoutError
 
       # The slot as the fiber has taken it. If none was recorded, a new one says only that the fiber has the connection.
       def slot_of(owner, connection)

@@ -12,6 +12,11 @@ module Heddle
                           "and until then no other fiber can use the connection"
         private_constant :WITH_CONNECTION
 
+        # One more task waits than can ever be served. Active Record promises its own error where there is no connection.
+        class NestedCheckoutError < ::ActiveRecord::ConnectionTimeoutError
+          include Heddle::Error
+        end
+
         # @return [String]
         def name = "#{@pool.db_config.name} #{@pool.role}"
 
@@ -61,6 +66,8 @@ module Heddle
         end
 
         private
+
+        def error_class = NestedCheckoutError
 
         # (see Databases::Checkouts#may_hold?) Without a copy: most requests that wait are asked.
         def may_hold?(fiber, _server)
