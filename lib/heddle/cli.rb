@@ -21,6 +21,7 @@ module Heddle
     autoload :InitCommand, "heddle/cli/init_command"
     autoload :OrderCommand, "heddle/cli/order_command"
     autoload :Overview, "heddle/cli/overview"
+    autoload :ProtectCommand, "heddle/cli/protect_command"
     autoload :ReloadCommand, "heddle/cli/reload_command"
     autoload :RestartCommand, "heddle/cli/restart_command"
     autoload :Screen, "heddle/cli/screen"
@@ -45,6 +46,7 @@ module Heddle
       "stop" => Command.new(:StopCommand, "stop a running server after its requests"),
       "reload" => Command.new(:ReloadCommand, "replace the workers, one by one"),
       "restart" => Command.new(:RestartCommand, "start a new master and new workers on the same sockets"),
+      "protect" => Command.new(:ProtectCommand, "switch the protections of a running server: heddle protect off|on"),
       "doctor" => Command.new(:DoctorCommand, "check the application and this machine for likely problems"),
       "version" => Command.new(nil, "print the version"),
       "help" => Command.new(nil, "print this, a command's flags (heddle help serve) or an option (heddle help port)")

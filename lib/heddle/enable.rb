@@ -20,6 +20,7 @@ module Heddle
     }.freeze
 
     autoload :Table, "heddle/protection/table"
+    autoload :Wanted, "heddle/protection/wanted"
 
     @registered = {}
     @reporter = ->(report) { $stderr.write("heddle: #{Visible.line(report.to_s)}\n") }
@@ -52,15 +53,27 @@ module Heddle
       # Switches protections on while the block runs, and off after it unless other code wants them.
       # @param names [Array<Symbol>]
       # @return what the block returns
-      def during(names)
-        taken = []
-        names.each do |name|
-          take(name)
-          taken << name
+      def during(names, &) = Wanted.new(names).during(&)
+
+      # Switches a protection on for one user more.
+      # @param name [Symbol]
+      def take(name)
+        protection = fetch(name)
+        @lock.synchronize do
+          @users[name] = @users.fetch(name, 0) + 1
+          @theirs |= [name] unless protection.enabled?
         end
-        yield
-      ensure
-        taken.each { |name| release(name) }
+        protection.enable unless protection.enabled?
+      end
+
+      # One user less: without any it is switched off, unless the program has switched it on itself.
+      # @param name [Symbol]
+      def release(name)
+        last = @lock.synchronize do
+          @users[name] -= 1
+          @users[name].zero? && @theirs.include?(name) && (@theirs -= [name])
+        end
+        fetch(name).disable if last
       end
 
       # Passes on what an operator should know.
@@ -86,25 +99,6 @@ module Heddle
       # @param why [Hash{Symbol => String}] why these were left out
       # @return [String] the protections that are on, and those that are off with the reason, for a person: see {Table}
       def summary(why = {}) = Table.new(why).to_s
-
-      private
-
-      def take(name)
-        protection = fetch(name)
-        @lock.synchronize do
-          @users[name] = @users.fetch(name, 0) + 1
-          @theirs |= [name] unless protection.enabled?
-        end
-        protection.enable unless protection.enabled?
-      end
-
-      def release(name)
-        last = @lock.synchronize do
-          @users[name] -= 1
-          @users[name].zero? && @theirs.include?(name) && (@theirs -= [name])
-        end
-        fetch(name).disable if last
-      end
     end
   end
 

@@ -5,9 +5,7 @@ require "heddle/native_libraries"
 require "heddle/selector"
 require "heddle/scheduler/offload_threads"
 require "heddle/scheduler/offload_job"
-require "heddle/scheduler/interrupt_masks"
-require "heddle/scheduler/reopening"
-require "heddle/scheduler/forks"
+require "heddle/scheduler/patches"
 require "heddle/scheduler/signal_guard"
 require "heddle/error_text"
 require "heddle/visible"
@@ -82,6 +80,7 @@ module Heddle
     def initialize(selector: nil)
       open_loop((selector ? Selector.find(selector) : Selector.best).to_s)
       @given_up = false
+      Patches.apply
       Scheduler.quiet_fast_fallback
     end
 

@@ -84,17 +84,19 @@ module Heddle
     # @param listeners [Listeners] {#open} opens them if there are none
     # @param scoreboard_slot [Array(Net::Scoreboard, Integer), nil] the slot of one worker among others
     # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is none
-    # @param unprotected [Boolean] whether it does without what `protect` says
+    # @param protect [Boolean, String, nil] true: it has every protection that it can have; a String: it has none, for
+    #   this reason; nil: as the option `protect` says
     # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
     #   where it receives theirs
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
-                   scoreboard_slot: nil, reserve: 0, unprotected: false, handoff_sockets: nil)
+                   scoreboard_slot: nil, reserve: 0, protect: nil, handoff_sockets: nil)
       @configuration = configuration
       @log = log
       @listeners = listeners
       @scoreboard_slot = scoreboard_slot
       @reserve = reserve
-      @unprotected = unprotected
+      @unprotected = protect == true ? nil : protect || configuration.without_protection
+      @protections = Protection::Wanted.new(names_of_protections(all: protect == true))
       @handoff_sockets = handoff_sockets
       @stopping = false
       @last_resort = LastResort.new(log)
@@ -122,6 +124,26 @@ module Heddle
     # @return [Array<String>] where the server is reached, for a person
     def urls = @listeners.map(&:url).uniq
 
+    # @return [String, nil] why it has no protection; nil: it has those that it can have
+    attr_reader :unprotected
+
+    # Switches the protections: calls that come from now on. From any thread.
+    # @param reason [String, nil] why it has none from now on; nil: it has all that it can have
+    # @return [void]
+    def protect(reason = nil)
+      @unprotected = reason
+      Scheduler::Patches.allow unless reason
+      @protections.change(names_of_protections(all: true))
+    end
+
+    # Leaves Ruby as it is where there are to be no protections. Before the first loop of the process.
+    # @return [void]
+    def prepare_patches
+      if @unprotected then Scheduler::Patches.forbid(@unprotected)
+      elsif Scheduler::Patches.forbidden then Scheduler::Patches.allow
+      end
+    end
+
     # Serves until {#stop}, or a signal where `signals` says so, and until the requests that run then are answered.
     #
     # @param app [#call] a Rack 3 application
@@ -131,18 +153,19 @@ module Heddle
     # @raise [BootError]
     def run(app, signals: false, &ready)
       open if @listeners.empty?
-      Isolation.start(Adaptations.isolated(@configuration), warnings: @configuration.environment == "development")
+      prepare_patches
+      Isolation.start(Adaptations.isolated(@configuration), warnings: development? && !@unprotected)
       Adaptations.start(@configuration)
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       Databases.start(fibers: @configuration.mode == :fiber)
       JIT.enable
       require "heddle/async" if defined?(::Async::Task) && Adaptations.make?(:async) # the application uses async
-      DescriptorLimit.lift
+      DescriptorLimit.lift(programs: !@unprotected)
       Server.load_everything
       @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)
       join_cluster(mode.servings) if @scoreboard_slot
       mode.stop(now: @stopping == :now) if @stopping
-      name_libraries if protections.include?(:offload)
+      name_libraries if @configuration.possible_protections.include?(:offload)
       protected do
         mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
       end
@@ -150,6 +173,7 @@ module Heddle
       @mode = nil
       @last_resort.cancel
       @listeners.close
+      Scheduler::Patches.reset
     end
 
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
@@ -214,11 +238,11 @@ module Heddle
 
     # In development a line says what to do about a stall, too.
     def protected(&)
-      advise = @configuration.environment == "development"
+      advise = development?
       report = lambda do |found|
         @log.notice(advise && found.respond_to?(:advice) ? "#{found}; #{found.advice}" : found.to_s)
       end
-      Protection.reporting_to(report) { Protection.during(protections, &) }
+      Protection.reporting_to(report) { @protections.during(&) }
     end
 
     def name_libraries
@@ -275,14 +299,20 @@ module Heddle
     # @return [Boolean] whether this process logs what is true of all workers: worker 0 alone does
     def first? = @scoreboard_slot.nil? || @scoreboard_slot.last == 0
 
-    def protections = @unprotected ? [] : @configuration.protections
+    def development? = @configuration.environment == "development"
+
+    def names_of_protections(all:)
+      return [] if @unprotected
+
+      all ? @configuration.possible_protections : @configuration.protections
+    end
 
     def join_cluster(servings)
       servings.each { |serving| serving.join_cluster(*@scoreboard_slot, handoff_sockets:, reserve: @reserve) }
     end
 
     def handoff_sockets
-      return unless protections.include?(:handoff)
+      return unless @configuration.possible_protections.include?(:handoff)
 
       Handoff.workers = @configuration.worker_count + @configuration.reserve_count
       @handoff_sockets

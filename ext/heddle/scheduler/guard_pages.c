@@ -8,12 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static _Atomic(const char *) status = "not tried yet";
+static const char NOT_TRIED[] = "not tried yet";
+static _Atomic(const char *) status = NOT_TRIED;
+static _Atomic(const char *) forbidden; /* why nothing may be changed */
 static atomic_size_t guards;
 
 const char *heddle_guard_pages_status(void)
 {
-    return atomic_load(&status);
+    const char *reason = atomic_load(&forbidden), *now = atomic_load(&status);
+    return now == NOT_TRIED && reason ? reason : now;
+}
+
+void heddle_guard_pages_forbid(const char *reason)
+{
+    atomic_store(&forbidden, reason);
 }
 
 size_t heddle_guard_pages_count(void)
@@ -290,6 +298,8 @@ static void install_guards(void)
 
 int heddle_guard_pages_install(void)
 {
+    if (atomic_load(&status) == NOT_TRIED && atomic_load(&forbidden))
+        return -ECANCELED;
     pthread_once(&once, install_guards);
     return outcome;
 }

@@ -20,6 +20,9 @@
  */
 int heddle_guard_pages_install(void);
 
+/* From now on heddle_guard_pages_install() changes nothing, for this reason; NULL: it may. The string stays valid. */
+void heddle_guard_pages_forbid(const char *reason);
+
 /* NULL when guard pages are in use, else the reason why not. */
 const char *heddle_guard_pages_status(void);
 

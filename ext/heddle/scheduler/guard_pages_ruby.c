@@ -8,13 +8,21 @@
  * Whether the guard pages of fiber stacks are made without a memory mapping each, so that a process can hold 100,000
  * fibers and more under the default <tt>vm.max_map_count</tt> (Linux 6.13 and later, x86-64 and ARM64, pages of
  * 4 KiB). Otherwise the reason why not; then a process holds about 31,000. The first Scheduler of a process switches
- * it on, as this method does; <tt>HEDDLE_GUARD_PAGES=0</tt> in the environment keeps it off.
+ * it on, as this method does; <tt>HEDDLE_GUARD_PAGES=0</tt> or <tt>HEDDLE_PROTECT=off</tt> in the environment keeps it
+ * off.
  */
 static VALUE scheduler_guard_pages(VALUE class)
 {
     heddle_guard_pages_install();
     const char *reason = heddle_guard_pages_status();
     return reason ? rb_utf8_str_new_cstr(reason) : ID2SYM(rb_intern("on"));
+}
+
+/* forbid_guard_pages(reason or nil): see heddle_guard_pages_forbid. Other threads may read it, so none is freed. */
+static VALUE scheduler_forbid_guard_pages(VALUE class, VALUE reason)
+{
+    heddle_guard_pages_forbid(NIL_P(reason) ? NULL : strdup(StringValueCStr(reason)));
+    return Qnil;
 }
 
 VALUE heddle_fiber_limit_error(VALUE exception)
@@ -42,4 +50,6 @@ VALUE heddle_fiber_limit_error(VALUE exception)
 void Init_heddle_guard_pages(VALUE scheduler_class)
 {
     rb_define_singleton_method(scheduler_class, "guard_pages", scheduler_guard_pages, 0);
+    rb_define_private_method(rb_singleton_class(scheduler_class), "forbid_guard_pages", scheduler_forbid_guard_pages,
+                             1);
 }

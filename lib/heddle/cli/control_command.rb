@@ -23,9 +23,9 @@ module Heddle
       # @raise [UsageError]
       def run
         rest = parser.parse(@arguments)
-        raise UsageError, "heddle #{name} takes no #{rest.first}: heddle help #{name} lists what it takes" if rest.any?
         return help if @help
 
+        accept(rest)
         @client = Server::Control::Client.new(address)
         act
       rescue OptionParser::ParseError => e
@@ -46,6 +46,13 @@ module Heddle
       end
 
       private
+
+      # Takes the arguments that are no flags.
+      def accept(rest)
+        return if rest.empty?
+
+        raise UsageError, "heddle #{name} takes no #{rest.first}: heddle help #{name} lists what it takes"
+      end
 
       # The command's name.
       def name = self.class::NAME

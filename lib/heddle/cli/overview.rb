@@ -202,12 +202,18 @@ module Heddle
         "worker #{one[:index]}: #{one[:limit]} requests run at once (#{one[:limited_by]}), #{one[:waiting]} wait"
       end
 
-      # Some workers do without what others have.
+      # The workers without protections, by the reason, and whether crashes are the reason for new ones.
       def unprotected
-        without, with = all.select { |one| one[:protection] }.partition { |one| one[:protection].empty? }
-        return [] if without.empty? || with.empty?
+        lines = all.select { |one| one[:unprotected] }.group_by { |one| one[:unprotected] }.map do |reason, workers|
+          "without protection (#{reason}): worker #{workers.map { |one| one[:index] }.join(", ")}"
+        end
+        lines.unshift([[breaker, :bad]]) if @report.dig(:master, :protection, :tripped)
+        lines.empty? ? [] : [*gap, *lines]
+      end
 
-        [*gap, "without protection (unprotected_share): worker #{without.map { |one| one[:index] }.join(", ")}"]
+      def breaker
+        "! protections are off in new workers: #{@report.dig(:master, :protection, :off)}. heddle protect on " \
+          "switches them on"
       end
 
       # Each gets what it needs while there is room, and else an equal part of it.

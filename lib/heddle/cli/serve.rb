@@ -51,6 +51,7 @@ module Heddle
       def serve(configuration)
         @output.sync = true
         @configuration = configuration
+        leave_ruby_alone(configuration)
         Protection.fetch(:preempt).prepare if configuration.protections.include?(:preempt)
         log = Server::Log.of(configuration, output: @output)
         pidfile = Server::Pidfile.new(configuration.pidfile) if configuration.pidfile
@@ -58,6 +59,13 @@ module Heddle
         send(way, configuration, log, pidfile) ? DONE : FAILED
       ensure
         pidfile&.remove
+      end
+
+      # The master needs no change of Ruby. Its workers make their own: they may be there to run without.
+      def leave_ruby_alone(configuration)
+        reason = configuration.without_protection
+        reason ||= "done in the workers" if configuration.workers_of_their_own?
+        Scheduler::Patches.forbid(reason) if reason
       end
 
       def serve_alone(configuration, log, pidfile)

@@ -32,8 +32,8 @@ module Heddle
                        "each the start of a file's name",
                  reason: "Set it when a library waits without releasing Ruby's lock, after reading docs/offload.md",
                  details: "libpq's waits are always offloaded. See [Offload](offload.md)."),
-      Option.new(name: :unprotected_share, unit: :share, default: 0, range: 0..1, advanced: true,
-                 example: "unprotected_share 0.1",
+      Option.new(name: :canary_unprotected, unit: :share, default: 0, range: 0..1, advanced: true,
+                 example: "canary_unprotected 0.1",
                  text: "share of the workers, at least one, that run with protect off; 0 for none",
                  reason: "Set it to compare latencies and faults with and without protect",
                  details: "They are the first workers. It does not apply to a single process. See [Unprotected " \

@@ -3,7 +3,7 @@
 module Heddle
   class Scheduler
     # A child that a fiber forks keeps its loop. Ruby 4.0 takes the scheduler from a forked child, and makes the fiber
-    # that forked a blocking one, in which no hook is called.
+    # that forked a blocking one, in which no hook is called. {Patches} prepends it to Process's singleton class.
     #
     # @api private
     module Forks
@@ -29,8 +29,6 @@ module Heddle
         scheduler.process_fork if scheduler.respond_to?(:process_fork) # async calls it on Rubies before 4.0
       end
       private_class_method :restore
-
-      ::Process.singleton_class.prepend(self)
     end
   end
 end

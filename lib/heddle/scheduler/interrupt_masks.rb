@@ -3,7 +3,8 @@
 module Heddle
   class Scheduler
     # Thread.handle_interrupt delays time limits, too, which the loop raises where another thread would. Ruby has no
-    # hook for this, and keeps the timings by thread, where they would be those of all fibers.
+    # hook for this, and keeps the timings by thread, where they would be those of all fibers. {Patches} prepends it to
+    # Thread's singleton class.
     #
     # @api private
     module InterruptMasks
@@ -14,8 +15,6 @@ module Heddle
 
         super { scheduler.__send__(:mask_interrupts, timings, timings.value?(:immediate), &) }
       end
-
-      ::Thread.singleton_class.prepend(self)
     end
   end
 end

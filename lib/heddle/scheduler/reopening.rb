@@ -3,7 +3,7 @@
 module Heddle
   class Scheduler
     # IO#reopen puts another file behind a descriptor that fibers may wait for, of this thread's loop or of another's.
-    # Ruby interrupts threads that do, and has no hook for schedulers.
+    # Ruby interrupts threads that do, and has no hook for schedulers. {Patches} prepends it to IO.
     #
     # @api private
     module Reopening
@@ -11,8 +11,6 @@ module Heddle
       def reopen(...)
         super.tap { Scheduler.__send__(:reopened, fileno) }
       end
-
-      ::IO.prepend(self)
     end
   end
 end

@@ -22,6 +22,7 @@ module Heddle
       autoload :MoldSpawner, "heddle/server/cluster/mold_spawner"
       autoload :Refork, "heddle/server/cluster/refork"
       autoload :Reload, "heddle/server/cluster/reload"
+      autoload :ProtectionSwitch, "heddle/server/cluster/protection_switch"
       autoload :RestartFile, "heddle/server/cluster/restart_file"
       autoload :SignalPipe, "heddle/server/cluster/signal_pipe"
       autoload :Signals, "heddle/server/cluster/signals"

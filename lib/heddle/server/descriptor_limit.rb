@@ -6,13 +6,14 @@ module Heddle
     module DescriptorLimit
       # The usual soft limit of 1,024 is meant for programs that use `select`: an fd_set has no room for more. So
       # programs that the application starts get the former limit back, where Ruby's calls can be changed.
+      # @param programs [Boolean] whether Ruby's calls may be changed for that
       # @return [void]
-      def self.lift
+      def self.lift(programs: true)
         soft, hard = Process.getrlimit(Process::RLIMIT_NOFILE)
         return unless soft < hard
 
         Process.setrlimit(Process::RLIMIT_NOFILE, hard, hard)
-        Native::Processes.exec_with_limit(soft, hard)
+        Native::Processes.exec_with_limit(soft, hard) if programs
       rescue SystemCallError
         # Then it is what it is.
       end

@@ -238,6 +238,8 @@ module Heddle
         sample("worker_restarts_total", @master[:restarts].to_i)
         family("workers_wanted", "gauge", "How many workers there should be.")
         sample("workers_wanted", @master[:wanted].to_i)
+        family("protection_tripped", "gauge", "1: crashes of workers have switched protections off in new ones.")
+        sample("protection_tripped", @master.dig(:protection, :tripped) ? 1 : 0)
       end
 
       # All series exist from the beginning, before their first event.

@@ -37,16 +37,18 @@ module Heddle
         @places = {}
       end
 
-      # Guards the calling thread while the block runs.
+      # Guards the calling thread while the block runs; not where Ruby is to be left as it is.
       # @return what the block returns
       def during(&)
+        return yield if Scheduler::Patches.forbidden
+
         thread = Thread.current
         Thread.singleton_class.prepend(Ending)
         guard_raise(thread)
         guard_kill(thread)
         thread.equal?(Thread.main) ? Aborts.new(@log).during(&) : yield
       ensure
-        [:raise, *ENDING].each { |name| thread.singleton_class.remove_method(name) }
+        [:raise, *ENDING].each { |name| thread.singleton_class.remove_method(name) } if thread
       end
 
       # @api private

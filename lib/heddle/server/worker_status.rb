@@ -55,8 +55,9 @@ module Heddle
           selector: @server.selector&.to_s, urls: @server.urls, **counted, **statistics,
           clients_gone: @log.gone + statistics.fetch(:clients_gone, 0), requests: requests.first(REQUESTS),
           memory: Memory.used, pss: Memory.proportional, cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),
-          gc:, threads: Thread.list.size, protection: Protection.enabled, offload:, stalls:, slowest:, loops:,
-          callbacks:, pools: Databases::Pools.all, pubsub_published: PubSub::History.published, http_clients:
+          gc:, threads: Thread.list.size, protection: Protection.enabled, unprotected: @server.unprotected,
+          offload:, stalls:, slowest:, loops:, callbacks:, pools: Databases::Pools.all,
+          pubsub_published: PubSub::History.published, http_clients:
         }
       end
 

@@ -25,7 +25,8 @@ class ClusterControlTest < Minitest::Test
 
     assert_equal answering.sort, report[:workers].map { |one| one[:pid] }.sort
     assert_equal [0, 1], report[:workers].map { |one| one[:index] }
-    assert_equal({ pid: served.pid, restarts: 0, wanted: 2, pubsub_published: 0 }, report[:master])
+    assert_equal({ pid: served.pid, restarts: 0, wanted: 2, pubsub_published: 0,
+                   protection: { off: nil, tripped: false } }, report[:master])
     found = metrics
 
     assert_equal({ { "worker" => "0" } => 1.0, { "worker" => "1" } => 1.0 }, found["heddle_worker_up"])

@@ -38,14 +38,14 @@ class ClusterUnprotectedTest < Minitest::Test
   end
 
   def test_one_of_two_workers_runs_unprotected_and_the_boot_line_says_so
-    serve("--control", "unix:control.sock", "--unprotected-share", "0.1")
+    serve("--control", "unix:control.sock", "--canary-unprotected", "0.1")
     wait_for("Ctrl-C stops it")
 
     assert_match(/^Protection: .*offload.*; none in worker 0\. Ctrl-C/, served.output)
     assert_equal ["", protection_of(1)], answers.values.sort
     assert_equal "", protection_of(0)
     refute_empty protection_of(1)
-    assert_includes status, "without protection (unprotected_share): worker 0\n"
+    assert_includes status, "without protection (canary_unprotected): worker 0\n"
     labels = metrics["heddle_worker_protection_info"].keys
 
     assert_equal(%w[none], labels.select { |one| one["worker"] == "0" }.map { |one| one["protection"] })
@@ -54,15 +54,15 @@ class ClusterUnprotectedTest < Minitest::Test
 
   def test_a_share_is_rounded_and_one_process_takes_no_notice
     count = lambda do |share, workers, environment = "production"|
-      Heddle::Server::Configuration.new(unprotected_share: share, workers:, environment:).unprotected_workers
+      Heddle::Server::Configuration.new(canary_unprotected: share, workers:, environment:).unprotected_workers
     end
 
     assert_equal [0, 1, 1, 2, 4], [0, 0.01, 0.3, 0.5, 1].map { |share| count.call(share, 4) }
     assert_equal [0, 0], [count.call(1, 0), count.call(0.5, 1, "development")]
     error = assert_raises(Heddle::Server::ConfigurationError) do
-      Heddle::Server::Configuration.load(flags: { unprotected_share: "50" }, environment: {}, file: nil)
+      Heddle::Server::Configuration.load(flags: { canary_unprotected: "50" }, environment: {}, file: nil)
     end
 
-    assert_match(/unprotected-share must be from 0 to 1, but is 50/, error.message)
+    assert_match(/canary-unprotected must be from 0 to 1, but is 50/, error.message)
   end
 end

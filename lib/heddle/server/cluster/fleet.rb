@@ -28,12 +28,14 @@ module Heddle
         # @param log [#notice]
         # @param clock [#call] seconds
         # @param reserves [Integer]
-        def initialize(size, scoreboard, log, clock, reserves: 0)
+        # @param protection [ProtectionSwitch] whether new workers are protected
+        def initialize(size, scoreboard, log, clock, reserves: 0, protection: ProtectionSwitch.new(log, clock))
           @size = size
           @reserves = reserves
           @scoreboard = scoreboard
           @log = log
           @clock = clock
+          @protection = protection
           @workers = []
           @backoffs = Hash.new { |all, index| all[index] = Backoff.new }
           @unknown_exits = {}
@@ -99,8 +101,9 @@ module Heddle
           slot = @scoreboard.claim(mold.generation, index) or return ours.close
           rank = reserve_rank(index)
           worker = WorkerHandle.new(index:, rank:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
+          worker.protect = @protection.order_for(index, mold.configuration)
           @workers << worker
-          mold.channel.send_message("spawn", index:, rank:, slot:, io: theirs.io)
+          mold.channel.send_message("spawn", index:, rank:, slot:, protect: worker.protect, io: theirs.io)
           worker
         rescue SystemCallError => e
           @log.notice("worker #{index} can't be started now: #{e.message}")
@@ -180,6 +183,7 @@ module Heddle
         def role_kept?(worker) = worker.index < size + reserves && worker.rank == reserve_rank(worker.index)
 
         def handle_worker_exit(worker, status)
+          @protection.record_exit(worker, status)
           return handle_loss(worker, worker.reason || ExitReason.describe(status)) unless worker.ending?
 
           @unclean = true unless status.success?

@@ -24,6 +24,8 @@ module Heddle
         attr_reader :jobs
         # @return [WorkingFolder] the application's
         attr_reader :folder
+        # @return [ProtectionSwitch]
+        attr_reader :protection
         # @return [Control::Cluster, nil] answers operators, in a thread of its own
         attr_accessor :control
 
@@ -39,6 +41,7 @@ module Heddle
           @announce = announce
           @watched = {}
           @boot_details = BootDetails.new
+          @protection = ProtectionSwitch.new(log, method(:now))
           @systemd = Systemd.new(self)
           @mold_spawner = MoldSpawner.new(load, method(:now))
           @folder = WorkingFolder.new
@@ -101,6 +104,11 @@ module Heddle
           report_restart(problem)
         end
 
+        # Switches the protections of all workers, and of those that are started from now on.
+        # @param on [Boolean]
+        # @return [void]
+        def protect(on) = protection.switch(on, fleet.workers)
+
         # @param size [Integer] how many workers there are to be; 0 is ignored
         # @return [void]
         def resize(size)
@@ -129,13 +137,13 @@ module Heddle
 
         def open
           FileSizeLimit.make_writes_fail
-          DescriptorLimit.lift
+          DescriptorLimit.lift(programs: configuration.protect.any?)
           adopting = Native::Processes.adopt_orphans
           raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
 
           @resources = SharedResources.new(configuration, @inheritance, @log)
           @fleet = Fleet.new(configuration.worker_count, resources.scoreboard, @log, method(:now),
-                             reserves: configuration.reserve_count)
+                             reserves: configuration.reserve_count, protection:)
           @health_check = HealthCheck.new(fleet, @log, method(:now))
           @restart_file = RestartFile.new(File.join(folder.path, "tmp/restart.txt"))
           @signals = Signals.new(self, @log)

@@ -54,6 +54,8 @@ module Heddle
         end
 
         def load_application
+          reason = @setting.configuration.without_protection
+          reason ? Scheduler::Patches.forbid(reason) : Scheduler::Patches.reset # as for the workers, not for the master
           @setting.configuration.export_environment
           hooks.run(:before_mold)
           app = Adaptations::NewRelic.during_load(@setting.configuration, &@load)
@@ -154,7 +156,8 @@ module Heddle
           writer.close
           @channel.close
           Worker.new(@setting, index: message.values["index"], slot: message.values["slot"],
-                               reserve: message.values["rank"], channel: MessageSocket.new(message.io)).run(@app)
+                               reserve: message.values["rank"], protect: message.values["protect"],
+                               channel: MessageSocket.new(message.io)).run(@app)
         end
 
         def run_jobs(message, writer)

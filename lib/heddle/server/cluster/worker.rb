@@ -31,11 +31,13 @@ module Heddle
         # @param slot [Integer] of the scoreboard
         # @param channel [MessageSocket] to the master
         # @param reserve [Integer] its rank among the reserve workers; 0: it is none
-        def initialize(setting, index:, slot:, channel:, reserve: 0)
+        # @param protect [Boolean, String, nil] see {Server#initialize}
+        def initialize(setting, index:, slot:, channel:, reserve: 0, protect: nil)
           @setting = setting
           @index = index
           @slot = slot
           @reserve = reserve
+          @protect = protect
           @channel = channel
           @mold_channel = nil
           @query_handlers = {}
@@ -70,7 +72,9 @@ module Heddle
 
         def serve(app)
           @server = new_server
+          @server.prepare_patches
           on_query("running_requests") { RunningRequests.describe(@server.running_requests) }
+          on_query("protect") { |order| @server.protect(order == true ? nil : order) }
           start_listener
           control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
           control&.start
@@ -105,7 +109,7 @@ module Heddle
                      log: @setting.log, listeners: @listeners,
                      scoreboard_slot: [resources.scoreboard, @slot], reserve: @reserve,
                      handoff_sockets: [resources.handoff_sender, resources.handoff_receiver],
-                     unprotected: index < @setting.configuration.unprotected_workers)
+                     protect: @protect)
         end
 
         # In the loop.

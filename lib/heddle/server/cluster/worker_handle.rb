@@ -33,6 +33,8 @@ module Heddle
         attr_accessor :channel_closed
         # @return [Float, nil] when it is killed if it has not ended by itself
         attr_accessor :deadline
+        # @return [Boolean, String, nil] its protections: see {Server#initialize}
+        attr_accessor :protect
         # @return [String, nil] why the master has ended it, after its name
         attr_accessor :reason
 

@@ -19,21 +19,40 @@ module Heddle
           workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
         end
 
-        # @return [Array<Symbol>] the protections in this mode. Most concern the fibers of a loop; an application in a
-        #   thread blocks others only while it keeps Ruby's lock
+        # @return [Array<Symbol>] the protections that it starts with
         def protections
-          wanted = protect
+          return [] if protect.empty?
+
+          untested ? possible_protections - Platform::UNTESTED_OFF : possible_protections
+        end
+
+        # @return [Array<Symbol>] the protections that `heddle protect on` switches on: those of the option, or its
+        #   default where that is `off`, in this mode. Most concern the fibers of a loop; an application in a thread
+        #   blocks others only while it keeps Ruby's lock
+        def possible_protections
+          wanted = protect.empty? ? Options::BY_NAME.fetch(:protect).default : protect
           wanted |= [:callback_report] if environment == "development" && wanted.include?(:stall_report)
           wanted.select { |name| Modes.fetch(mode).protects?(name) }
         end
+
+        # @return [String, nil] why there is no protection at all, if the option `protect` says so
+        def without_protection = ("option protect, #{source(:protect)}" if protect.empty?)
 
         # @return [Hash{Symbol => String}] the other protections, and the workers without them
         def left_out
           kind = Modes.fetch(mode)
           (Protection.names - protections).to_h do |name|
-            [name, kind.protects?(name) ? "option protect, #{source(:protect)}" : "#{kind.without}: #{source(:mode)}"]
+            reason = if !kind.protects?(name) then "#{kind.without}: #{source(:mode)}"
+                     elsif !untested || !possible_protections.include?(name) then "option protect, #{source(:protect)}"
+                     else "#{untested}: heddle protect on switches it on"
+                     end
+            [name, reason]
           end
         end
+
+        # @return [String, nil] why protections that are on by default elsewhere are off on this platform. Who names
+        #   them in the option `protect` has them.
+        def untested = (Platform.untested if source(:protect).kind == :default)
 
         # @return [Integer] how many workers wait until all others are held up; only where a request has a fiber can
         #   they take over
@@ -43,9 +62,9 @@ module Heddle
 
         # @return [Integer] how many of the workers, the first ones, run without protection
         def unprotected_workers
-          return 0 unless unprotected_share.positive? && workers_of_their_own?
+          return 0 unless canary_unprotected.positive? && workers_of_their_own?
 
-          [(worker_count * unprotected_share).round, 1].max
+          [(worker_count * canary_unprotected).round, 1].max
         end
       end
     end

@@ -53,10 +53,22 @@ module Heddle
             @log.notice("stopping at once (heddle stop --now)")
             @server.stop(now: true)
             "stopping at once"
+          when "protect-on", "protect-off" then protect(name == "protect-on")
           else
             raise RejectedError, "this server is one process without a master, which can't #{name}. " \
                                  "Stop it and start it again, or start it with --workers 2"
           end
+        end
+
+        private
+
+        def protect(on)
+          word = on ? "on" : "off"
+          @server.protect(on ? nil : "heddle protect off")
+          @log.notice("protections switched #{word} (heddle protect #{word})")
+          "protections switched #{word}; heddle status shows them"
+        rescue SystemCallError => e
+          raise RejectedError, "the protections can't be switched #{word}: #{e.message}"
         end
       end
     end

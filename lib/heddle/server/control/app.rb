@@ -14,7 +14,7 @@ module Heddle
         }.freeze
         # Over the unix socket.
         PRIVATE = { "/status" => :status, "/tasks" => :tasks, "/ended" => :ended }.freeze
-        COMMANDS = %w[stop stop-now reload restart].freeze
+        COMMANDS = %w[stop stop-now reload restart protect-on protect-off].freeze
         private_constant :PUBLIC, :PRIVATE, :COMMANDS
 
         # @param source [Alone]

@@ -14,7 +14,9 @@ module Heddle
         SAYS = {
           "stop" => "stopping when running requests are answered", "stop-now" => "stopping at once",
           "reload" => "new workers replace the old ones, one by one; the log says how it goes",
-          "restart" => "a new master is started, and takes over when its workers serve"
+          "restart" => "a new master is started, and takes over when its workers serve",
+          "protect-on" => "switching the protections of all workers on; heddle status shows them",
+          "protect-off" => "switching the protections of all workers off; heddle status shows them"
         }.freeze
         # The commands whose result can be waited for.
         DONE = { "reload" => "reloaded: new workers serve", "restart" => "restarted: a new master serves" }.freeze
@@ -57,7 +59,7 @@ module Heddle
         def report
           workers = handles
           { master: { pid: Process.pid, restarts: @master.fleet&.unexpected_exits, wanted: @master.fleet&.size,
-                      pubsub_published: PubSub::History.published },
+                      pubsub_published: PubSub::History.published, protection: @master.protection.to_h },
             workers: ask_all(workers) { |one, client| with_worker(one, client.status[:workers].first) } }
         end
 
@@ -124,12 +126,14 @@ module Heddle
         end
 
         def follow(name, result)
-          @log.notice("#{SAYS.fetch(name).sub(/;.*/, "")} (heddle #{name.sub("-", " --")})")
+          flag = name == "stop-now" ? "stop --now" : name.tr("-", " ")
+          @log.notice("#{SAYS.fetch(name).sub(/;.*/, "")} (heddle #{flag})")
           case name
           when "stop" then @master.stop
           when "stop-now" then @master.stop(now: true)
           when "reload" then @master.reload { |problem| result&.push([problem]) }
           when "restart" then @master.restart { |problem| result&.push([problem]) }
+          else @master.protect(name == "protect-on")
           end
         end
 

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Protection
+    # The protections that a server wants while it serves, which may change meanwhile. From any thread.
+    class Wanted
+      # @param names [Array<Symbol>]
+      def initialize(names)
+        @names = names
+        @taken = nil
+        @lock = Thread::Mutex.new
+      end
+
+      # Switches them on while the block runs.
+      # @return what the block returns
+      def during
+        @lock.synchronize do
+          @taken = []
+          take(@names)
+        end
+        yield
+      ensure
+        @lock.synchronize do
+          @taken.each { |name| Protection.release(name) }
+          @taken = nil
+        end
+      end
+
+      # Calls that are under way end as they began. Without names everything is switched off, also what the program has
+      # switched on.
+      # @param names [Array<Symbol>] from now on
+      # @return [void]
+      def change(names)
+        @lock.synchronize do
+          @names = names
+          next unless @taken
+
+          take(names - @taken)
+          (@taken - names).each { |name| Protection.release(@taken.delete(name)) }
+          Heddle.disable if names.empty?
+        end
+      end
+
+      private
+
+      def take(names)
+        names.each do |name|
+          Protection.take(name)
+          @taken << name
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # Whether new workers have their protections. An operator switches them for all workers; workers that crash switch
+      # them off for new ones.
+      class ProtectionSwitch
+        # Signals that end a process whose native code has failed.
+        SIGNALS = %w[SEGV BUS ABRT ILL].freeze
+        # So many crashes in so many seconds, while the workers were protected.
+        CRASHES = 2
+        PERIOD = 600
+        private_constant :SIGNALS, :CRASHES, :PERIOD
+
+        # The reasons why a worker is unprotected.
+        CANARY = "canary_unprotected"
+        OPERATOR = "heddle protect off"
+
+        # @param log [#notice]
+        # @param clock [#call] seconds
+        def initialize(log, clock)
+          @log = log
+          @clock = clock
+          @order = nil
+          @crashes = []
+        end
+
+        # @return [Boolean] whether crashes have switched the protections off
+        def tripped? = @order.is_a?(String) && @order != OPERATOR
+
+        # @param worker [Integer] its number
+        # @param configuration [Configuration]
+        # @return [Boolean, String, nil] for {Server#initialize}
+        def order_for(worker, configuration)
+          return CANARY if worker < configuration.unprotected_workers
+
+          @order
+        end
+
+        # Of an operator: for all workers but the control group.
+        # @param on [Boolean]
+        # @param workers [Array<WorkerHandle>]
+        # @return [void]
+        def switch(on, workers)
+          @order = on || OPERATOR
+          @crashes.clear
+          workers.each do |worker|
+            next if worker.protect == CANARY
+
+            worker.protect = @order
+            worker.query("protect", @order) # in a thread beside its loop
+          end
+        end
+
+        # @param worker [WorkerHandle]
+        # @param status [Process::Status]
+        # @return [void]
+        def record_exit(worker, status)
+          return unless status.signaled? && protected?(worker)
+
+          name = Signal.signame(status.termsig)
+          return unless SIGNALS.include?(name)
+
+          now = @clock.call
+          @crashes.reject! { |at, _| at <= now - PERIOD }
+          @crashes << [now, "SIG#{name}"]
+          trip if @crashes.size >= CRASHES
+        end
+
+        # @return [Hash{Symbol => Object}] for the status
+        def to_h = { off: (@order if @order.is_a?(String)), tripped: tripped? }
+
+        private
+
+        def protected?(worker)
+          worker.protect.nil? ? worker.mold.configuration.protect.any? : worker.protect == true
+        end
+
+        def trip
+          @order = "#{@crashes.size} workers ended by #{@crashes.map(&:last).uniq.join(" and ")} within " \
+                   "#{PERIOD / 60} minutes"
+          @crashes.clear
+          @log.notice("#{@order}: new workers start without protections until `heddle protect on` or a restart " \
+                      "(docs/stalls.md#crashes-switch-them-off)")
+        end
+      end
+    end
+  end
+end
