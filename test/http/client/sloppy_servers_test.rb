@@ -37,6 +37,15 @@ class ClientSloppyServersTest < ClientCase
     end
   end
 
+  def test_a_protocol_that_is_switched_unasked_is_an_error
+    server = serve do |socket, _|
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: Upgrade\r\n\r\n")
+    end
+    error = assert_raises(Client::ProtocolError) { Client.new(server.url, proxy: nil).get("/") }
+
+    assert_match(/switched protocols, which no request asks for/, error.message)
+  end
+
   # @param headers [Hash] of the request
   def answer_to(headers = {}, status: 200, coding: "gzip", body: "hello", **options)
     server = serve do |socket, request|

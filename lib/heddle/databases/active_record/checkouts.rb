@@ -12,7 +12,7 @@ module Heddle
                           "and until then no other fiber can use the connection"
         private_constant :WITH_CONNECTION
 
-        # One more task waits than can ever be served. Active Record promises its own error where there is no connection.
+        # One more task waits than can ever be served. Active Record promises its own error where it has no connection.
         class NestedCheckoutError < ::ActiveRecord::ConnectionTimeoutError
           include Heddle::Error
         end
