@@ -7,6 +7,7 @@ module Heddle
     module Cluster
       autoload :Backoff, "heddle/server/cluster/backoff"
       autoload :BootDetails, "heddle/server/cluster/boot_details"
+      autoload :BootThreads, "heddle/server/cluster/boot_threads"
       autoload :SharedResources, "heddle/server/cluster/shared_resources"
       autoload :ExitReason, "heddle/server/cluster/exit_reason"
       autoload :Fleet, "heddle/server/cluster/fleet"

@@ -22,6 +22,24 @@ class ClusterBootTest < Minitest::Test
     assert_match(/^Mode \w+: 2 workers, each with /, served.output)
   end
 
+  def test_threads_that_the_application_starts_while_it_is_loaded_are_named
+    write("config.ru", <<~RUBY)
+      Thread.new { sleep }.name = "metrics"
+      Thread.new { sleep }
+      Thread.new { sleep }.thread_variable_set(:fork_safe, true)
+      Thread.new { nil }.join
+      require "timeout"
+      Timeout.timeout(5) { nil }
+      run ->(_env) { [200, {}, []] }
+    RUBY
+    serve
+    wait_for("Ctrl-C stops it")
+    lines = served.output.lines.grep(/while it was loaded/)
+
+    assert_equal 1, lines.size, served.output
+    assert_match(/workers don't have the 2 threads .*: metrics \(\S+config\.ru:1\), \S+config\.ru:2\. Start/, lines[0])
+  end
+
   def test_an_application_that_can_not_be_loaded_is_reported_once_and_ends_the_server
     { "run ->(env) {" => /\Aheddle: config\.ru can't be loaded, it has a syntax error:/,
       "raise 'no key'" => /\Aheddle: config\.ru can't be loaded:\n  RuntimeError: no key\n/,

@@ -58,6 +58,7 @@ module Heddle
           reason ? Scheduler::Patches.forbid(reason) : Scheduler::Patches.reset # as for the workers, not for the master
           @setting.configuration.export_environment
           hooks.run(:before_mold)
+          threads = BootThreads.new
           app = Adaptations::NewRelic.during_load(@setting.configuration, &@load)
           Jobs.check if @setting.configuration.solid_queue
           load_server_code
@@ -65,6 +66,7 @@ module Heddle
           Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
           Databases.start(fibers: @setting.configuration.mode == :fiber)
           hooks.run(:after_mold)
+          threads.report(@setting.log)
           JIT.enable
           app = Modes.fetch(@setting.configuration.mode).share(app, @setting.log)
           SharedHeap.pack

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # The threads that an application starts while the mold loads it. A fork copies only the thread that forks, so
+      # workers don't have them.
+      class BootThreads
+        # Threads that are started anew after a fork, by their names or files.
+        RENEWED = [/\ATimeout stdlib thread\z/, %r{/lib/heddle/}, %r{/timeout\.rb:\d}].freeze
+        private_constant :RENEWED
+
+        # Before the application is loaded.
+        def initialize = @before = Thread.list
+
+        # @param log [#notice]
+        # @return [void]
+        def report(log)
+          found = (Thread.list - @before).reject { |thread| renewed?(thread) }
+          return if found.empty?
+
+          log.notice("workers don't have #{found.size == 1 ? "the thread" : "the #{found.size} threads"} that the " \
+                     "application has started while it was loaded: #{found.map { |one| describe(one) }.join(", ")}. " \
+                     "Start such threads in worker_boot (docs/threads.md)")
+        end
+
+        private
+
+        # Puma's mark for threads that need no line.
+        def renewed?(thread)
+          thread.thread_variable_get(:fork_safe) || RENEWED.any? { |one| one.match?(thread.name || thread.inspect) }
+        end
+
+        # `#<Thread:0x… name file:line state>`
+        def describe(thread)
+          place = thread.inspect[/ (\S+:\d+) \S+>\z/, 1] || "an unknown place"
+          thread.name ? "#{thread.name} (#{place})" : place
+        end
+      end
+    end
+  end
+end
