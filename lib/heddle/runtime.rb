@@ -52,6 +52,7 @@ module Heddle
   module Concurrency
     autoload :Context, "heddle/concurrency/context"
     autoload :Deadline, "heddle/concurrency/deadline"
+    autoload :Inheritance, "heddle/concurrency/inheritance"
     autoload :Every, "heddle/concurrency/every"
     autoload :Map, "heddle/concurrency/map"
     autoload :Race, "heddle/concurrency/race"
@@ -114,11 +115,12 @@ module Heddle
     # @param (see Scope#async)
     # @return [Task]
     # @raise [NoLoopError] outside a loop
-    def async(name: nil, background: false, &block)
+    def async(name: nil, background: false, inherit: nil, &block)
       scheduler = Fiber.scheduler
       raise NoLoopError, Concurrency.no_loop("Heddle.async") unless scheduler.is_a?(Scheduler)
 
-      Concurrency::Context.of(scheduler).scope.async(name: name, background: background, &block).handle
+      scope = Concurrency::Context.of(scheduler).scope
+      scope.async(name: name, background: background, inherit: inherit, &block).handle
     end
 
     # Runs the block, and ends when every task that was started in it has ended. The first one that fails cancels the

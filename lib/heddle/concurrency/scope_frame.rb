@@ -26,9 +26,13 @@ module Heddle
 
       # (see Scope#async)
       # @return [TaskFrame]
-      def async(name: nil, background: false, &block)
+      def async(name: nil, background: false, inherit: nil, &block)
         raise ArgumentError, "async needs a block: what the task is to do" unless block
 
+        if inherit
+          name ||= Concurrency.place(block)
+          block = Inheritance.wrap(inherit, block)
+        end
         begin_task(TaskFrame.new(self, task.scheduler, name, block), background)
       end
 

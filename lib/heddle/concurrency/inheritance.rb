@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Concurrency
+    # What a task gets from the code that starts it, by `inherit:` of {Heddle.async}: copies, taken at the start, so
+    # that neither changes the other's. Fiber storage is inherited by every task.
+    module Inheritance
+      # What can be inherited.
+      KINDS = %i[tags current trace].freeze
+      private_constant :KINDS
+
+      class << self
+        # @param kinds [Boolean, Symbol, Array<Symbol>] true: all of them
+        # @param block [Proc] of the task
+        # @return [Proc]
+        # @raise [ArgumentError] for something else
+        def wrap(kinds, block)
+          kinds = kinds == true ? KINDS : Array(kinds)
+          wrong = kinds - KINDS
+          raise ArgumentError, "inherit is #{wrong.first.inspect}, but must be of #{KINDS.join(", ")}" if wrong.any?
+
+          tags = (copy_tags if kinds.include?(:tags) && defined?(::ActiveSupport::IsolatedExecutionState))
+          current = (copy_current if kinds.include?(:current) && defined?(::ActiveSupport::CurrentAttributes))
+          trace = (::OpenTelemetry::Context.current if kinds.include?(:trace) && defined?(::OpenTelemetry::Context))
+          lambda do
+            tags&.each { |key, stack| ::ActiveSupport::IsolatedExecutionState[key] = stack }
+            instances.update(current) if current
+            trace ? ::OpenTelemetry::Context.with_current(trace, &block) : block.call
+          end
+        end
+
+        private
+
+        # Each logger has its own.
+        def copy_tags
+          state = ::ActiveSupport::IsolatedExecutionState.scope.current.active_support_execution_state or return
+          state.filter_map do |key, stack|
+            next unless key.to_s.start_with?("activesupport_tagged_logging_tags:")
+
+            [key, stack.class.new.tap { |copy| copy.push_tags(stack.tags) }]
+          end
+        end
+
+        def copy_current
+          instances.transform_values do |one|
+            one.dup.tap { |copy| copy.instance_variable_set(:@attributes, one.attributes.dup) }
+          end
+        end
+
+        # A private method of each version of Rails since 7.1.
+        def instances = ::ActiveSupport::CurrentAttributes.__send__(:current_instances)
+      end
+    end
+  end
+end
