@@ -85,4 +85,12 @@ class PlatformTest < Minitest::Test
     assert_match(/\Anot tested on riscv64-linux .*: HEDDLE_GUARD_PAGES=1/, program(code))
     refute_match(/not tested on/, program("ENV['HEDDLE_GUARD_PAGES'] = '1'; #{code}"))
   end
+
+  def test_newer_ruby_names_both_versions_of_a_ruby_that_was_not_tried
+    assert_match(/\ARuby 99\.2 is newer than \d\.\d, the newest one that was tried\z/, Heddle::Platform.newer_ruby("99.2.1"))
+  end
+
+  def test_newer_ruby_is_nil_for_tested_and_older_rubies
+    %w[3.3.8 3.10.0 4.0.5].each { |version| assert_nil Heddle::Platform.newer_ruby(version) }
+  end
 end

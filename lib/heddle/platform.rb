@@ -22,6 +22,19 @@ module Heddle
 
         "not tested on #{arch} with Ruby #{version[/\A\d+\.\d+/]}"
       end
+
+      # @param version [String] of Ruby
+      # @return [String, nil] the line for a Ruby that is newer than any in {TESTED}
+      def newer_ruby(version = RUBY_VERSION)
+        newest = TESTED.values.flatten.max_by { |tested| numbers(tested) }
+        return unless (numbers(version) <=> numbers(newest)).positive?
+
+        "Ruby #{numbers(version).join(".")} is newer than #{newest}, the newest one that was tried"
+      end
+
+      private
+
+      def numbers(version) = version.split(".").first(2).map(&:to_i)
     end
   end
 end

@@ -243,8 +243,8 @@ class DoctorTest < Minitest::Test
   end
 
   def test_the_report_warns_of_a_ruby_that_was_not_tried
-    program = "require 'heddle/newest_ruby'; Heddle::NewestRuby.send(:remove_const, :TRIED); " \
-              "Heddle::NewestRuby::TRIED = '3.2'; load #{ServedProcess::HEDDLE.last.dump}"
+    program = "require 'heddle/platform'; Heddle::Platform.send(:remove_const, :TESTED); " \
+              "Heddle::Platform::TESTED = { 'linux' => ['3.2'] }; load #{ServedProcess::HEDDLE.last.dump}"
     output, = Open3.capture2e(*ServedProcess::HEDDLE[..-2], "-e", program, "doctor", chdir: @folder)
 
     assert_match(/^! +Ruby: .*; Ruby \d\.\d is newer than 3\.2, the newest one that was tried$/, output)

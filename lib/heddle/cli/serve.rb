@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/newest_ruby"
+require "heddle/platform"
 
 module Heddle
   module CLI
@@ -128,7 +128,7 @@ module Heddle
         text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{details[:selector]}) serves #{what} on #{urls.join(", ")}"
         mode = "Mode #{configuration.mode}: #{processes(configuration, workers, reserves)}."
         protection = "Protection: #{details[:protection]}."
-        newer = NewestRuby.notice&.then { |line| "#{line}." }
+        newer = Platform.newer_ruby&.then { |line| "#{line}." }
         adapted = ("Adapted: #{details[:adapted]}." unless details[:adapted].empty?)
         unless configuration.log_format == :text
           return log.banner(["#{text}.", mode, *newer, *adapted, protection].join(" "))

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
-require "heddle/newest_ruby"
+require "heddle/platform"
 
 module Heddle
   module CLI
@@ -27,7 +27,7 @@ module Heddle
 
         def ruby
           text = "#{RUBY_VERSION} (#{RUBY_PLATFORM}), Heddle #{VERSION}"
-          newer = NewestRuby.notice or return ok("Ruby", text)
+          newer = Platform.newer_ruby or return ok("Ruby", text)
 
           warning("Ruby", "#{text}; #{newer}", "look for a newer Heddle, and at the protections below")
         end
