@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/scheduled"
 require "socket"
+require "tempfile"
 
 # Closing an IO wakes the fibers that wait for it, and no others.
 class ClosedIOTest < Minitest::Test
@@ -92,6 +93,54 @@ class ClosedIOTest < Minitest::Test
       writer.close
     end
   end
+
+  # Such a fiber is in the system call itself, which has to be ended.
+  def test_a_close_by_another_thread_raises_in_blocking_fibers
+    waits = [->(io) { io.read(1) },
+             ->(io) { Fiber.schedule { Fiber.blocking { io.read(1) } } && Fiber.scheduler.run }]
+    waits.each do |wait|
+      capture_io do
+        reader, = UNIXSocket.pair
+        thread = Thread.new do
+          Fiber.set_scheduler(Heddle::Scheduler.new)
+          wait.call(reader)
+        end
+        thread.report_on_exception = false
+        Thread.pass until thread.stop?
+        reader.close
+        assert_match(/closed/, assert_raises(IOError) { thread.join(LIMIT) }.message)
+      end
+    end
+  end
+
+  # Without offload the loop's thread itself waits for the lock.
+  def test_a_close_by_another_thread_ends_the_wait_for_a_file_lock
+    Tempfile.create("lock") do |owner|
+      owner.flock(File::LOCK_EX)
+      file = File.open(owner.path)
+      error = waited = nil
+      thread = Thread.new do
+        scheduled do
+          Fiber.schedule do
+            file.flock(File::LOCK_EX)
+          rescue IOError => e
+            error = e
+            sleep 0.001
+            waited = true
+          end
+        end
+      end
+      Thread.pass until error || blocked_in_flock?
+      file.close
+
+      assert thread.join(LIMIT)
+      assert_match(/closed/, error.message)
+      assert waited
+    end
+  end
+
+  # The kernel's list of locks marks those that wait.
+  def blocked_in_flock? = File.read("/proc/locks").match?(/-> FLOCK .* #{Process.pid} /)
 
   # Ruby >= 4.0 says so itself where it closes the old file.
   REOPENED = /\Astream (?:reopened while a fiber waited for it|closed in another thread)\z/

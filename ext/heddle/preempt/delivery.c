@@ -5,6 +5,8 @@
 
 #include "preempt/preempt.h"
 
+#include "scheduler/fiber_interrupt.h"
+
 #include <pthread.h>
 #include <ruby/thread.h>
 
@@ -45,13 +47,11 @@ static void *wait_without_gvl(void *data)
     return NULL;
 }
 
-/* Thread's own method: the thread of a loop that serves has another one, which drops what other threads raise. */
 static VALUE raise_in_thread(VALUE data)
 {
     delivery *self = (delivery *)data;
-    VALUE own = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("raise")));
     self->started = true;
-    return rb_funcall(own, rb_intern("bind_call"), 2, self->thread, self->exception);
+    return heddle_thread_raise(self->thread, self->exception);
 }
 
 static VALUE deliver_exception(void *data)

@@ -3,11 +3,16 @@
 #include "scheduler/hooks.h"
 #include "scheduler/take_errinfo.h"
 
-static ID id_alive_p, id_raise;
+static ID id_alive_p, id_blocking_p, id_raise;
+
+static VALUE copy_frozen(VALUE exception)
+{
+    return RB_OBJ_FROZEN(exception) ? rb_obj_dup(exception) : exception;
+}
 
 void heddle_interrupt_raise(VALUE exception)
 {
-    rb_exc_raise(RB_OBJ_FROZEN(exception) ? rb_obj_dup(exception) : exception);
+    rb_exc_raise(copy_frozen(exception));
 }
 
 void heddle_interrupt_defer(heddle_loop *loop, VALUE fiber, VALUE exception)
@@ -83,10 +88,39 @@ static void queue_proxy(heddle_loop *loop, VALUE proxy, VALUE exception)
 
 /* -- the hook ---------------------------------------------------------------------------------------------------- */
 
-/* A fiber that runs may be in a system call without the GVL: ends it with EINTR. Its loop does not sleep then. */
-static void interrupt_system_call(heddle_loop *loop)
+VALUE heddle_thread_raise(VALUE thread, VALUE exception)
 {
-    if (loop->thread != rb_thread_current() && !atomic_load(&loop->sleeping))
+    VALUE own = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(id_raise));
+    return rb_funcall(own, rb_intern("bind_call"), 2, thread, exception);
+}
+
+/*
+ * Does another thread run this very fiber now, and would Ruby raise there what is raised on that thread? A blocking fiber
+ * switches to no other. Nor does one that Ruby's IO#close interrupts, since it is in a system call.
+ */
+static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE exception)
+{
+    if (heddle_loop_is_running(loop) && fiber == loop->fiber)
+        return false;
+    if (RTEST(rb_funcall(fiber, id_blocking_p, 0)))
+        return true;
+    return RB_OBJ_FROZEN(exception) && loop->current && loop->current->fiber == fiber;
+}
+
+/* The fiber runs, maybe in a system call without the GVL: ends that, too. */
+static void interrupt_running(heddle_loop *loop, VALUE fiber, VALUE exception)
+{
+    bool other_thread = loop->thread != rb_thread_current() && !atomic_load(&loop->sleeping);
+    bool in_place = loop->interrupts.in_place == fiber;
+    if (other_thread && !in_place && takes_thread_raise(loop, fiber, exception)) {
+        heddle_thread_raise(loop->thread, copy_frozen(exception));
+        return;
+    }
+    if (in_place)
+        heddle_fiber_notes_put(&loop->interrupts.deferred, fiber, exception);
+    else
+        heddle_interrupt_defer(loop, fiber, exception);
+    if (other_thread)
         rb_thread_wakeup_alive(loop->thread);
 }
 
@@ -100,11 +134,7 @@ static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
     }
     if (!RTEST(rb_fiber_alive_p(fiber)))
         return false;
-    if (loop->interrupts.in_place == fiber)
-        heddle_fiber_notes_put(&loop->interrupts.deferred, fiber, exception);
-    else
-        heddle_interrupt_defer(loop, fiber, exception);
-    interrupt_system_call(loop);
+    interrupt_running(loop, fiber, exception);
     return true;
 }
 
@@ -131,6 +161,7 @@ static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
 void heddle_define_interrupt_hook(VALUE scheduler_class)
 {
     id_alive_p = rb_intern("alive?");
+    id_blocking_p = rb_intern("blocking?");
     id_raise = rb_intern("raise");
     rb_define_method(scheduler_class, "fiber_interrupt", scheduler_fiber_interrupt, 2);
 }

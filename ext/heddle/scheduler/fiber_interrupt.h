@@ -13,6 +13,9 @@
 /* Raises a frozen exception as a copy of its own: to raise sets the backtrace. */
 NORETURN(void heddle_interrupt_raise(VALUE exception));
 
+/* Thread#raise; the thread of a loop that serves has another method of that name, which drops what others raise. */
+VALUE heddle_thread_raise(VALUE thread, VALUE exception);
+
 /*
  * The fiber does not wait, or may not raise where it waits: its next wait raises the exception. Not the one of Ruby's
  * IO#close, a frozen object: the call that it is for checks by itself whether its IO is closed, and may be over before
