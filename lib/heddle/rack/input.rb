@@ -130,10 +130,10 @@ module Heddle
       end
 
       def take_line(separator, limit)
-        return if eof?
+        return if @pos >= @content.bytesize
         return take(length_of_line(@content.byteslice(@pos, limit), separator)) if limit
 
-        ending = separator && index(separator)
+        ending = separator && (separator.bytesize == 1 ? @content.byteindex(separator, @pos) : index(separator))
         take(ending ? ending + separator.bytesize - @pos : @content.bytesize)
       end
 
@@ -142,9 +142,9 @@ module Heddle
         ending ? ending + separator.bytesize : piece.bytesize
       end
 
-      # Where the separator is, from here on.
+      # Where a separator of several bytes is, from here on.
       def index(separator)
-        return @content.byteindex(separator, @pos) if separator.bytesize == 1 || @content.is_a?(String)
+        return @content.byteindex(separator, @pos) if @content.is_a?(String)
 
         # A file looks for one byte.
         at = @pos - 1

@@ -27,14 +27,12 @@ module Heddle
       # @return [String, nil] the next line; nil at the end
       def gets(separator = NEWLINE, limit = nil, chomp: false)
         check_open
-        separator, limit = NEWLINE, separator unless separator.nil? || separator.is_a?(String)
-        return encoded(String.new) if limit == 0
+        return special_line(separator, limit, chomp) unless limit.nil? && NEWLINE.equal?(separator)
 
-        line = next_line(separator, limit&.negative? ? nil : limit) or return
-        @lineno = lineno + 1
-        encoded(line)
-        complete(line) if limit
-        chomp && separator ? chomped(line, separator) : line
+        line = take_line(NEWLINE, nil) or return
+        @lineno = (@lineno || 0) + 1
+        line.force_encoding(@encoding) if @encoding
+        chomp ? line.tap(&:chomp!) : line
       end
 
       # @return [String]
@@ -157,6 +155,17 @@ module Heddle
       def sync=(_sync); end
 
       private
+
+      def special_line(separator, limit, chomp)
+        separator, limit = NEWLINE, separator unless separator.nil? || separator.is_a?(String)
+        return encoded(String.new) if limit == 0
+
+        line = next_line(separator, limit&.negative? ? nil : limit) or return
+        @lineno = lineno + 1
+        encoded(line)
+        complete(line) if limit
+        chomp && separator ? chomped(line, separator) : line
+      end
 
       def next_line(separator, limit)
         return take_line(separator&.b, limit) unless separator == ""
