@@ -20,7 +20,8 @@ module Heddle
     # @param name [String, nil] what the task tree calls it; default: where its block stands
     # @param background [Boolean] true: the scope doesn't wait for it, and cancels it when all others have ended
     # @param inherit [Boolean, Symbol, Array<Symbol>, nil] what it gets of the calling code, as copies: `:tags` of
-    #   Rails' loggers, `:current` (ActiveSupport::CurrentAttributes), `:trace` (OpenTelemetry's context); true: all of them
+    #   Rails' loggers, `:current` (ActiveSupport::CurrentAttributes), `:trace` (OpenTelemetry's context); true:
+    #   all of them
     # @return [Task]
     # @raise [ScopeEndedError] when the scope has ended
     def async(name: nil, background: false, inherit: nil, &block)
