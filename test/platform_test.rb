@@ -57,6 +57,7 @@ class PlatformTest < Minitest::Test
     serve("--control", "unix:control.sock", workers: 1, environment: { **elsewhere, "RACK_ENV" => "production" })
 
     assert_equal "handoff,stall_report", served.get("/").body
+    wait_until { served.output.include?("Ctrl-C stops it") }
     assert_match(/^Protection: stall_report.*; off: .*offload of core functions.*preempt.*guard pages/, served.output)
     assert_match(/preempt \(not tested on riscv64-linux with Ruby \d\.\d: heddle protect on switches/, served.output)
     Heddle::CLI.run(["protect", "on", "--control", "unix:#{path("control.sock")}"], output: StringIO.new)
