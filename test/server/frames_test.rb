@@ -179,13 +179,16 @@ class FramesTest < Minitest::Test
   end
 
   def test_queries_of_dns_have_complete_frames
-    Heddle.run do
+    answers = Heddle.run do
+      found = nil
       server = Heddle::Net::DNS::Server.new("127.0.0.1:0") { |query| query.answer(Frames.look) }
-      task = Heddle.async { server.run }
-      client = Heddle::Net::DNS::Client.new(server.addresses.first)
-
-      assert_equal ["complete"], client.records("a.test", :TXT).flat_map { |record| record.data.strings }
-      task.cancel
+      server.run do
+        found = Heddle::Net::DNS::Client.new(server.addresses.first).records("a.test", :TXT)
+        server.close
+      end
+      found
     end
+
+    assert_equal ["complete"], answers.flat_map { |record| record.data.strings }
   end
 end
