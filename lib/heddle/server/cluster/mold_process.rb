@@ -54,21 +54,19 @@ module Heddle
         end
 
         def load_application
-          reason = @setting.configuration.without_protection
-          reason ? Scheduler::Patches.forbid(reason) : Scheduler::Patches.reset # as for the workers, not for the master
-          @setting.configuration.export_environment
+          configuration = @setting.configuration
+          choose_patches(configuration)
+          configuration.export_environment
           hooks.run(:before_mold)
           threads = BootThreads.new
-          app = Adaptations::NewRelic.during_load(@setting.configuration, &@load)
-          Jobs.check if @setting.configuration.solid_queue
+          app = Adaptations::NewRelic.during_load(configuration, &@load)
+          Jobs.check if configuration.solid_queue
           load_server_code
-          Adaptations.start(@setting.configuration)
-          Rails.start(fibers: @setting.configuration.mode == :fiber) if defined?(::ActiveSupport)
-          Databases.start(fibers: @setting.configuration.mode == :fiber)
+          adapt_libraries(configuration)
           hooks.run(:after_mold)
           threads.report(@setting.log)
           JIT.enable
-          app = Modes.fetch(@setting.configuration.mode).share(app, @setting.log)
+          app = Modes.fetch(configuration.mode).share(app, @setting.log)
           SharedHeap.pack
           app
         rescue SystemExit => e
@@ -79,6 +77,19 @@ module Heddle
           raise
         rescue Exception => e
           report_hook_failure(e)
+        end
+
+        # As the workers need them; the master makes none.
+        def choose_patches(configuration)
+          reason = configuration.without_protection
+          reason ? Scheduler::Patches.forbid(reason) : Scheduler::Patches.reset
+        end
+
+        def adapt_libraries(configuration)
+          fibers = configuration.mode == :fiber
+          Adaptations.start(configuration)
+          Rails.start(fibers:) if defined?(::ActiveSupport)
+          Databases.start(fibers:)
         end
 
         # Loaded before the fork, so that the workers share the memory, and after the application, which chooses the
