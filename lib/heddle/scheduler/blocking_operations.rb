@@ -29,10 +29,10 @@ module Heddle
       # It asks the scheduler of the thread that called it where it has to wait: not from a native thread.
       COPY_STREAM = "IO.copy_stream"
 
-      # See {in_signal_handler?}.
-      PROBE = Thread::Mutex.new
+      private_constant :COPY_STREAM
 
-      private_constant :COPY_STREAM, :PROBE
+      # See {in_signal_handler?}. Not a constant: other Ractors could not read it.
+      @probe = Thread::Mutex.new
 
       class << self
         # @param scheduler [Scheduler]
@@ -61,7 +61,7 @@ module Heddle
 
         # Ruby has no method for that, but a mutex can't be locked there.
         def in_signal_handler?
-          PROBE.synchronize { false }
+          @probe.synchronize { false }
         rescue ThreadError
           true
         end
