@@ -39,6 +39,17 @@ class ResolverSchedulerTest < Minitest::Test
     refute_match(/method redefined/, output)
   end
 
+  def test_the_first_lookup_warns_of_nothing
+    out, status = Open3.capture2e(RbConfig.ruby, "-w", "-I#{ROOT}/lib", stdin_data: <<~RUBY)
+      require "heddle/runtime"
+      require "socket"
+      Heddle.run { puts Addrinfo.getaddrinfo("localhost", 80).any? }
+    RUBY
+
+    assert_predicate status, :success?
+    assert_equal "true\n", out
+  end
+
   def test_a_slow_name_server_delays_only_the_asking_fiber
     @server.host("slow.example", "192.0.2.1")
     @server.hold

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/net"
 require "heddle/scheduler"
 
 module Heddle
@@ -10,7 +11,6 @@ module Heddle
     # @return [Net::Resolver, nil] nil where it can't be loaded: in a Ractor of Ruby 3.3, before the main one has loaded
     #   it
     def load_resolver
-      require "heddle/net/resolver"
       Net::Resolver.new
     rescue Ractor::Error
       nil

@@ -20,7 +20,6 @@ module Heddle
         # @return [void]
         def prepare
           Warning[:experimental] = false # Ruby says at each start that Ractors are experimental; docs/modes.md does
-          require "heddle/net/resolver"
           require "heddle/concurrency/deadline"
           Heddle.eager_load
           [Heddle, self, Log, Heddle::Net, Concurrency].each { |namespace| load_all(namespace) }
