@@ -126,7 +126,8 @@ module Heddle
       # A person reads it where the command was given, wherever the log goes; a program, among the other lines.
       def announce(configuration, log, urls, details, workers: nil, reserves: 0)
         text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{details[:selector]}) serves #{what} on #{urls.join(", ")}"
-        mode = "Mode #{configuration.mode}: #{processes(configuration, workers, reserves)}."
+        experimental = " (experimental)" if Server::Modes.fetch(configuration.mode).experimental
+        mode = "Mode #{configuration.mode}#{experimental}: #{processes(configuration, workers, reserves)}."
         protection = "Protection: #{details[:protection]}."
         newer = Platform.newer_ruby&.then { |line| "#{line}." }
         adapted = ("Adapted: #{details[:adapted]}." unless details[:adapted].empty?)

@@ -9,9 +9,12 @@ module Heddle
       autoload :Threads, "heddle/server/modes/threads"
 
       # A mode: the name of its class in {Server}; what runs requests beside each other, for a person; the protections
-      # that it can have (nil: all) and why it has no others; and what else it can't have, each with the reason.
-      Mode = Data.define(:class_name, :unit, :protections, :without, :rejects) do
-        def initialize(class_name:, unit:, protections: nil, without: nil, rejects: {}.freeze) = super
+      # that it can have (nil: all) and why it has no others; what else it can't have, each with the reason; and whether
+      # it is experimental.
+      Mode = Data.define(:class_name, :unit, :protections, :without, :rejects, :experimental) do
+        def initialize(class_name:, unit:, experimental: false, protections: nil, without: nil, rejects: {}.freeze)
+          super
+        end
 
         # @param protection [Symbol]
         # @return [Boolean] whether requests of this mode can have it

@@ -46,6 +46,24 @@ class RactorsTest < Minitest::Test
     end
     run App
   RUBY
+  # Every socket has a topic's messages.
+  PUSH = <<~RUBY
+    class Room
+      def on_open(client)
+        client.write(Ractor.current.name)
+        client.subscribe("room")
+      end
+      def on_message(client, message) = client.publish("room", message)
+    end
+    class App
+      def call(env)
+        return Heddle::WebSocket.upgrade(env, Room.new) if env["PATH_INFO"] == "/room"
+
+        [200, {}, [Heddle::PubSub.publish("room", "from \#{env["PATH_INFO"]}")]]
+      end
+    end
+    run App.new
+  RUBY
   NEVER = <<~RUBY.freeze
     Heddle::Server::Ractors::Worker.prepend(Module.new { def serve = raise("on purpose") })
     #{APP}
@@ -55,13 +73,13 @@ class RactorsTest < Minitest::Test
   BODIES = (3..39).step(4).to_h { |stream| [stream, "BODY #{stream}"] }.freeze
   # Seconds.
   PATIENCE = 60
-  private_constant :APP, :UNSHAREABLE, :DOUBTFUL, :NEVER, :COMMAND, :BODIES, :PATIENCE
+  private_constant :APP, :UNSHAREABLE, :DOUBTFUL, :PUSH, :NEVER, :COMMAND, :BODIES, :PATIENCE
 
-  def served(app, *options)
+  def served(app, *options, **)
     Dir.mktmpdir do |folder|
       @folder = folder
       File.write(File.join(folder, "config.ru"), app)
-      served = ServedProcess.new([*COMMAND, "-t", "2", *options], folder:)
+      served = ServedProcess.new([*COMMAND, "-t", "2", *options], folder:, **)
       begin
         yield served
       ensure
@@ -123,6 +141,42 @@ class RactorsTest < Minitest::Test
     end
   end
 
+  def test_nothing_is_warned_of_with_ruby_s_warnings_on
+    output = served(APP, environment: { "RUBYOPT" => "-w" }) do |served|
+      assert_equal "200", served.get("/").code
+      served.output
+    end
+
+    assert_includes output, "Mode ractor (experimental): this process, 2 Ractors.\n"
+    refute_includes output, "warning:"
+  end
+
+  def test_messages_reach_the_websockets_of_every_ractor
+    served(PUSH) do |served|
+      sockets = sockets_of_two_ractors("ws://#{served.uri.host}:#{served.uri.port}/room")
+      sockets.first.write("from a socket")
+      served.get("/page")
+
+      sockets.each do |socket|
+        assert_equal ["from a socket", "from /page"], Array.new(2) { socket.read(timeout: PATIENCE) }
+      end
+      sockets.each(&:close)
+    end
+    assert_predicate @status, :success?
+  end
+
+  # @return [Array<Heddle::WebSocket::ClientSocket>]
+  def sockets_of_two_ractors(url)
+    sockets = {}
+    until_ok do
+      socket = Heddle::WebSocket.connect(url)
+      name = socket.read(timeout: PATIENCE)
+      sockets.key?(name) ? socket.close : sockets[name] = socket
+      sockets.size == 2
+    end
+    sockets.values
+  end
+
   def test_an_exception_is_that_requests_own
     served(APP) do |served|
       assert_equal %w[500 200], [served.get("/raise").code, served.get("/").code]
@@ -171,7 +225,7 @@ class RactorsTest < Minitest::Test
       assert_equal %w[500 200], [served.get("/hits").code, served.get("/").code]
       assert_equal 1, served.output.scan(/the constant App::HITS \(.*config\.ru:2\) is an Array/).size, served.output
       until_ok { served.output.include?("Ctrl-C stops it.") }
-      assert_includes served.output, "Mode ractor: 2 workers, each with 2 Ractors.\n"
+      assert_includes served.output, "Mode ractor (experimental): 2 workers, each with 2 Ractors.\n"
       assert_match(/^Protection: guard pages; off: .* callback_report \(they are for the main Ractor/, served.output)
       until_ok { served.output.include?("Ractor::IsolationError: can not access non-shareable objects") }
     end
@@ -183,6 +237,21 @@ class RactorsTest < Minitest::Test
 
     assert_includes out, "@lock of Store (the application) is a Thread::Mutex"
     assert_includes out, "@log of Store (the application)[0] is an IO"
+  end
+
+  def test_a_lambda_of_config_ru_is_rejected_with_what_to_do
+    out = refused("run ->(_env) { [200, {}, []] }")
+
+    assert_match(/\Aheddle: mode ractor: Ractors can't share this application\.\n  the application is a block /, out)
+    assert_match(/config\.ru:1\), and its self is not shareable: write a class with a method `call`/, out)
+  end
+
+  def test_a_shareable_lambda_is_served
+    skip "Ractor.shareable_lambda is of Ruby 4.0" unless Ractor.respond_to?(:shareable_lambda)
+    served('run Ractor.shareable_lambda { |_env| [200, {}, ["shared"]] }') do |served|
+      assert_equal "shared", served.get("/").body
+    end
+    assert_predicate @status, :success?
   end
 
   def test_a_ractor_that_can_not_begin_is_said_without_a_backtrace

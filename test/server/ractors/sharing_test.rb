@@ -50,6 +50,37 @@ class RactorSharingTest < Minitest::Test
     assert_includes message, "the application.inner is a block (#{__FILE__}:#{__LINE__ - 2}), and its "
   end
 
+  # The blocks' self can be shared.
+  module Blocks
+    list = []
+    count = 0
+    REFERS = -> { list }
+    ASSIGNS = -> { count += 1 }
+    METHOD = method(:puts).to_proc
+  end
+
+  def test_a_block_is_named_with_the_variable_that_is_not_shareable
+    assert_includes rejection(Blocks::REFERS), "and its variable list refers to an object that is not shareable: write"
+  end
+
+  def test_a_block_that_assigns_a_variable_around_it_is_named
+    assert_includes rejection(Blocks::ASSIGNS), "and it assigns variables of its surroundings (count): write a class"
+  end
+
+  def test_a_block_of_a_method_is_rejected_where_ruby_can_not_share_it
+    skip "Ruby < 4.0 shares it" if RUBY_VERSION < "4.0"
+
+    assert_includes rejection(Blocks::METHOD), "the application.inner is a block, and Ruby can't share it (not"
+  end
+
+  def test_shareable_lambda_is_advised_where_ruby_has_it
+    assert_equal Ractor.respond_to?(:shareable_lambda), rejection(-> {}).include?(", or use Ractor.shareable_lambda")
+  end
+
+  def test_elements_of_a_set_are_looked_at
+    assert_includes rejection(Set[Thread::Mutex.new]), "an element of the application.inner is a Thread::Mutex"
+  end
+
   def test_circular_references_are_visited_once
     ring = [Thread::Mutex.new]
     ring << ring

@@ -5,7 +5,7 @@ module Heddle
     module Ractors
       # What the rest of the server has to know of this mode: its entry in {Modes}.
       DEFINITION = Modes::Mode.new(
-        class_name: "Ractors::Mode", unit: "Ractor", protections: [].freeze,
+        class_name: "Ractors::Mode", unit: "Ractor", experimental: true, protections: [].freeze,
         without: "they are for the main Ractor, mode ractor",
         rejects: {
           tls: "keys and sessions are one Ractor's alone. Let a proxy in front do that, or take mode :fiber",

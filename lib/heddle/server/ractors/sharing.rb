@@ -73,6 +73,7 @@ module Heddle
           when Proc then look_at_proc(object, place)
           when Array then object.each_with_index { |one, index| walk(one, "#{place}[#{index}]") }
           when Hash then walk_hash(object, place)
+          when Set then object.each { |one| walk(one, "an element of #{place}") } # has no variables since Ruby 4.0
           when Struct, Data then object.to_h.each { |name, value| walk(value, "#{place}.#{name}") }
           end
           walk_variables(object, place)
@@ -96,11 +97,27 @@ module Heddle
 
         def look_at_proc(block, place)
           Ractor.make_shareable(block)
-        rescue Ractor::Error => e
+        rescue StandardError => e # Ruby raises an ArgumentError or a RuntimeError for some blocks
           file, line = block.source_location
-          @culprits << "#{place} is a block (#{file}:#{line}), and its #{reason(e).delete_prefix("Proc's ")}" \
-                       "#{": write a class with a method `call`" if place == "the application"}"
+          @culprits << "#{place} is a block#{" (#{file}:#{line})" if file}, and #{fault(e.message)}"
         end
+
+        # @return [String] why Ruby does not share a block, and what to do
+        def fault(message)
+          instead = "write a class with a method `call`"
+          if message.start_with?("Proc's self is not shareable")
+            "its self is not shareable: #{instead}#{", or use Ractor.shareable_lambda" if SHAREABLE_LAMBDA}"
+          elsif (name = message[/from variable [`'](.+)'\z/, 1])
+            "its variable #{name} refers to an object that is not shareable: #{instead}"
+          elsif (names = message[/outer variables \((.+)\)/, 1])
+            "it assigns variables of its surroundings (#{names}): #{instead}"
+          else
+            "Ruby can't share it (#{message}): #{instead}"
+          end
+        end
+
+        SHAREABLE_LAMBDA = Ractor.respond_to?(:shareable_lambda) # Ruby >= 4.0
+        private_constant :SHAREABLE_LAMBDA
 
         def look_at_kind(object, place)
           @culprits << alone(object, place) if never_shared?(object)
