@@ -149,6 +149,15 @@ class CheckTest < Minitest::Test
                  [status, output.include?("config.ru, which can be loaded"), output.include?("hello")], output
   end
 
+  def test_an_application_that_ractors_can_not_share_is_reported_in_mode_ractor
+    write("config.ru", "run ->(_env) { [200, {}, []] }")
+    status, output = check("--load", "--mode", "ractor")
+
+    assert_equal 1, status
+    assert_match(/^heddle: mode ractor: Ractors can't share this application\..*config\.ru:1\), and its self is not/m,
+                 output)
+  end
+
   def test_a_file_is_utf_8_whatever_the_locale
     write("config/heddle.rb", "# für alle\nbind 'ä'\nport 'ö'\n")
     status, output = check(LC_ALL: "C", LANG: "C")

@@ -68,7 +68,8 @@ module Heddle
         return unless @load
 
         configuration.export_environment
-        aside { loader.load }
+        application = aside { loader.load }
+        Server::Modes.fetch(configuration.mode).share(application, nil)
         @application = "#{loader.path}, which can be loaded"
       rescue Server::BootError => e
         @problems << e.message
