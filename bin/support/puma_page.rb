@@ -59,8 +59,8 @@ module Heddle
       program: the worker's other requests are cut off, and the master starts a new worker.
 
       In development `heddle serve` shows exceptions of applications without Rails as `rackup` does, by
-      `Rack::ShowExceptions`, and checks them with `Rack::Lint`. In any other environment, such as `-e none`, it does
-      neither. Mode ractor leaves both out. Rails shows its own error pages.
+      `Rack::ShowExceptions`, and checks them with `Rack::Lint`. Unlike there, `rack.input` keeps all its methods. In any
+      other environment, such as `-e none`, it does neither. Mode ractor leaves both out. Rails shows its own error pages.
 
       ## Settings
 

@@ -24,6 +24,9 @@ class DevelopmentChecksTest < Minitest::Test
       when "/violation" then [200, { "X-Capital" => "a" }, []]
       when "/symbol" then [200, {}, [:symbol]]
       when "/stream" then [200, {}, ->(stream) { stream.write("streamed") && stream.close }]
+      when "/input"
+        env["rack.input"].rewind
+        [200, {}, [env["rack.input"].gets("d", chomp: true), env["rack.input"].size.to_s]]
       when "/events" then Heddle::EventStream.response(:topic)
       when "/publish" then [200, {}, [Heddle::PubSub.publish(:topic, "published").to_s]]
       when "/socket"
@@ -64,6 +67,7 @@ class DevelopmentChecksTest < Minitest::Test
         assert_equal "development", served.get("/").body
         assert_equal "bodydevelopment", Net::HTTP.post(served.at("/"), "body").body
         assert_equal "streamed", served.get("/stream").body
+        assert_equal "bo4", Net::HTTP.post(served.at("/input"), "body").body, "as in production"
       end
     end
   end
