@@ -71,7 +71,7 @@ module Heddle
           shown = value.is_a?(Array) && value.one? ? value.first : value
           raise ConfigurationError, "#{source} must be #{wanted}, but is #{shown.inspect}#{nearest(read)}"
         end
-        check(excluded ? choices - chosen : chosen, value, source)
+        check(excluded ? default - chosen : chosen, value, source)
       end
 
       # @param value [Object]
@@ -90,7 +90,7 @@ module Heddle
 
       private
 
-      # `protect except: :handoff`
+      # `protect except: :handoff` is the default without it.
       def excluded_from(value)
         only = Array(value).first
         only.is_a?(Hash) && only.keys == [:except] ? [Array(only[:except]), true] : [value, false]
