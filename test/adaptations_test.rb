@@ -55,10 +55,37 @@ class AdaptationsTest < Minitest::Test
     assert_includes error.message, "Did you mean rack_timeout?"
   end
 
+  def test_except_adds_no_choice_that_is_not_in_the_default
+    option = Heddle::Options::BY_NAME.fetch(:protect)
+
+    assert_equal %i[offload preempt stall_report], option.parse([{ except: :handoff }], "protect")
+  end
+
+  # In mode ractor loops run beside the main Ractor.
+  def test_loop_in_another_ractor_has_what_the_main_one_has_decided
+    program = <<~RUBY
+      $VERBOSE = nil
+      require "async"
+      require "sequel"
+      require "heddle"
+      Heddle.run { nil }
+      ractor = Ractor.new { Heddle.run { %i[async sequel trilogy].map { |name| Heddle::Adaptations.make?(name) } } }
+      p ractor.respond_to?(:value) ? ractor.value : ractor.take
+    RUBY
+    output, = Open3.capture2(RbConfig.ruby, "-I#{File.expand_path("../lib", __dir__)}", "-e", program)
+
+    assert_equal "[true, true, false]\n", output
+  end
+
   # Prints the gems' ancestors before and after Heddle was loaded.
   def test_loading_heddle_changes_no_gem
     program = <<~RUBY
-      gems = %w[rack-timeout concurrent sequel].filter { |name| require name rescue LoadError }
+      %w[concurrent sequel].each { |name| require name }
+      begin
+        require "rack-timeout"
+      rescue LoadError
+        nil # not in every bundle
+      end
       types = [Concurrent.const_get(:ThreadLocals, false), Thread.singleton_class, Sequel::Database,
                *(Rack::Timeout::Scheduler::Timeout if defined?(Rack::Timeout))]
       before = types.map(&:ancestors)

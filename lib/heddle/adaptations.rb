@@ -87,7 +87,7 @@ module Heddle
     private_constant :BY_NAME
 
     @except = []
-    @answers = {}
+    @answers = {}.freeze # other Ractors read it
 
     class << self
       # @return [Array<Symbol>] the rows that the operator does not want
@@ -98,7 +98,7 @@ module Heddle
       # @return [void]
       def start(configuration)
         except = BY_NAME.keys - configuration.adapt
-        @answers.clear unless except == @except
+        @answers = {}.freeze unless except == @except
         @except = except
         return unless configuration.mode == :fiber
 
@@ -113,15 +113,19 @@ module Heddle
         configuration.isolate.map(&:to_s) - left
       end
 
-      # Warns when the answer is no because the version was not tried, once.
+      # Warns when the answer is no because the version was not tried, once. The main Ractor decides for all: RubyGems
+      # works there only.
       # @param name [Symbol]
       # @return [Boolean] whether the gem is loaded, and to be changed
       def make?(name)
         @answers.fetch(name) do
+          next false unless Ractor.current.equal?(Ractor.main)
+
           row = BY_NAME.fetch(name)
           state = row.state or next false # it may be loaded later
           warn("heddle: #{untried(row)}") if state == :untried
-          @answers[name] = state == :made
+          @answers = @answers.merge(name => state == :made).freeze
+          @answers.fetch(name)
         end
       end
 
