@@ -80,6 +80,8 @@ class ReadingTest < Minitest::Test
     size: ->(io) { [io.size, io.length] },
     pread: ->(io) { [io.pread(3, 4), io.pread(0, 0), io.pos] },
     pread_at_the_end: ->(io) { io.pread(1, 1_000) },
+    pread_before: ->(io) { io.pread(1, -1) },
+    pread_of_a_negative_length: ->(io) { io.pread(-1, 1) },
     dup: ->(io) { [io.read(2), io.dup.read(2)] }
   }.freeze
 
@@ -115,6 +117,24 @@ class ReadingTest < Minitest::Test
       sizes.each { |size| assert_as_string_io(streamed(TEXT, size), TEXT, name, call) }
       assert_as_string_io(streamed("", 1), "", name, call)
     end
+  end
+
+  # Latin-1 that is read as UTF-8.
+  def test_bytes_that_are_no_character_are_as_of_a_string_io
+    text = "\xE9a€b\xE2\x82c\nd\xF0".b
+    calls = { characters: ->(io) { io.set_encoding("UTF-8").each_char.to_a },
+              limits: ->(io) { io.set_encoding("UTF-8") && Array.new(9) { io.gets(1) } } }
+    calls.each do |name, call|
+      assert_as_string_io(complete(text), text, name, call)
+      assert_as_string_io(streamed(text, 2), text, name, call)
+    end
+  end
+
+  def test_nothing_that_is_put_back_is_no_part_of_a_body
+    input = streamed("", 1)
+    input.ungetc("")
+
+    assert_equal [true, nil], [input.eof?, input.read(1)]
   end
 
   # ungetbyte changes a StringIO's content; this one's place and encoding are for all requests.

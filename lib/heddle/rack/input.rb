@@ -47,6 +47,9 @@ module Heddle
       # @raise [EOFError] beyond the end
       def pread(length, offset, buffer = nil)
         check_open
+        raise ArgumentError, "negative string size (or size too big)" if length < 0
+        raise Errno::EINVAL, "before the beginning of the request's body" if offset < 0
+
         end_of_input if length > 0 && offset >= @content.bytesize
         bytes = @content.byteslice(offset, length) || "".b
         buffer ? buffer.replace(bytes) : bytes

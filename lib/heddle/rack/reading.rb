@@ -163,7 +163,7 @@ module Heddle
         line = next_line(separator, limit&.negative? ? nil : limit) or return
         @lineno = lineno + 1
         encoded(line)
-        complete(line) if limit
+        line = complete(line) if limit
         chomp && separator ? chomped(line, separator) : line
       end
 
@@ -182,16 +182,17 @@ module Heddle
 
       def encoded(string) = @encoding ? string.force_encoding(@encoding) : string
 
-      # Adds the bytes that a cut character lacks.
+      # Adds the bytes that a cut character lacks. Bytes that are no character stay what they are.
       def complete(string)
-        return string unless @encoding
+        return string if @encoding.nil? || string.empty? || string[-1].valid_encoding?
 
+        whole = string.b
         REST_OF_CHARACTER.times do
-          break if string.valid_encoding?
-
           byte = read(1) or break
-          string << byte.force_encoding(@encoding)
+          found = (whole << byte).dup.force_encoding(@encoding)
+          return found if found.length == string.length && found[-1].valid_encoding?
         end
+        ungetbyte(whole.byteslice(string.bytesize, REST_OF_CHARACTER))
         string
       end
 
@@ -200,7 +201,7 @@ module Heddle
         line
       end
 
-      def bytes_of(given) = given.is_a?(Integer) ? (given & 0xff).chr : given.b
+      def bytes_of(given) = given.is_a?(Integer) ? (given & 0xff).chr : given.to_s.b
 
       def check_open
         raise IOError, "the request's body is closed" if @closed

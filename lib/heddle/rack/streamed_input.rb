@@ -60,7 +60,8 @@ module Heddle
       # @return [nil]
       def ungetbyte(given)
         check_open
-        @buffer = "#{bytes_of(given)}#{@buffer}".b if given
+        bytes = bytes_of(given)
+        @buffer = "#{bytes}#{@buffer}".b unless bytes.empty?
         nil
       end
       alias ungetc ungetbyte
