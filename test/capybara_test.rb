@@ -40,11 +40,14 @@ class CapybaraTest < Minitest::Test
     exit!(0)
   RUBY
 
-  def run_program(prefix = "")
+  def run_program(prefix = "", configuration: "")
     Dir.mktmpdir do |folder|
       File.write(File.join(folder, "capybara.rb"), CAPYBARA)
+      Dir.mkdir(File.join(folder, "config"))
+      File.write(File.join(folder, "config/heddle.rb"), configuration)
       lib = File.expand_path("../lib", __dir__)
-      Open3.capture2e(RbConfig.ruby, "-I#{folder}", "-I#{lib}", "-e", "$stdout.sync = true\n#{prefix}#{PROGRAM}")
+      Open3.capture2e(RbConfig.ruby, "-I#{folder}", "-I#{lib}", "-e", "$stdout.sync = true\n#{prefix}#{PROGRAM}",
+                      chdir: folder)
     end
   end
 
@@ -56,6 +59,14 @@ class CapybaraTest < Minitest::Test
     assert_includes output, "heddle 127.0.0.1 hello 500\n"
     assert_includes output, "puma 127.0.0.1 hello 500\n"
     assert_empty output.lines.grep_v(/\A(?:in a loop|(?:heddle|puma) \S+ hello 500|(?:heddle|puma) Errno::.*)\n\z/)
+  end
+
+  # Else a gem that does not work in fibers would fail in system tests alone.
+  def test_requests_have_threads_where_the_configuration_file_says_so
+    output, = run_program(configuration: "mode :thread\nworkers 2\nbind '127.0.0.1:1'\n")
+
+    assert_includes output, "heddle 127.0.0.1 hello 500\n"
+    refute_includes output, "in a loop"
   end
 
   def test_puma_stays_what_it_is_where_its_gem_is_loaded

@@ -15,6 +15,10 @@ module Heddle
   #
   # @api private
   module Capybara
+    # What the application's configuration file says of how requests share a process.
+    SHARING = %i[mode isolate adapt max_requests].freeze
+    private_constant :SHARING
+
     class << self
       # Serves until the process ends, and prints nothing: Capybara raises the application's errors in the test.
       #
@@ -27,7 +31,7 @@ module Heddle
         host = "[#{host}]" if host.include?(":")
         # The tests' own thread computes beside the loop: nothing of it is to be measured, moved or interrupted.
         configuration = Server::Configuration.new(bind: ["#{host}:#{port}"], environment: "test", workers: 0,
-                                                  protect: [], access_log: false)
+                                                  protect: [], access_log: false, **sharing)
         nowhere = File.open(File::NULL, "w")
         Server.new(configuration, log: Server::Log.new(output: nowhere, errors: nowhere, access: false)).run(app)
       end
@@ -39,6 +43,13 @@ module Heddle
         names.each do |name|
           ::Capybara.register_server(name) { |app, port, host, **| serve(app, port, host) }
         end
+      end
+
+      private
+
+      def sharing
+        configured = Server::Configuration.load(flags: { environment: "test" })
+        SHARING.to_h { |name| [name, configured.public_send(name)] }
       end
     end
   end
