@@ -416,6 +416,14 @@ class InitFromPumaTest < Minitest::Test
     %w[development test production].each { |name| configuration({ "RAILS_ENV" => name }) }
   end
 
+  # Nothing would ever fulfil it in Heddle's file.
+  def test_a_line_with_a_condition_that_asks_for_puma_is_reported
+    report = carry_over("force_shutdown_after 4 if defined?(::Puma)\n")
+
+    assert_equal [1], left(report).keys
+    assert_empty code.grep(/Puma/)
+  end
+
   FULL_MARKS_OFF = "before_worker_boot { GC.config(rgengc_allow_full_mark: false) }\n"
   OUT_OF_BAND = "out_of_band { GC.start if GC.latest_gc_info(:need_major_by) }\n"
 

@@ -11,8 +11,10 @@ module Heddle
 
         class << self
           # @param text [String]
-          # @return [String, nil] nil: it can't be computed in Heddle's file
+          # @return [String, nil] nil: it can't be computed in Heddle's file, or is about Puma, which is not there then
           def translate(text)
+            return if /\bPuma\b/.match?(text)
+
             text = text.gsub(/(?:::)?\bRails\.env\.local\?/, LOCAL)
                        .gsub(/(?:::)?\bRails\.env\.(\w+)\?/, '(environment == "\1")')
                        .gsub(/(?:::)?\bRails\.env\b/, "environment")
