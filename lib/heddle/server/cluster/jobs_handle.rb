@@ -31,8 +31,9 @@ module Heddle
           return unless mold&.ready?
 
           wanted = mold.configuration.solid_queue
+          reset if @state == :starting && !mold.equal?(@mold) # that one has ended before it could say so
           start(mold) if wanted && @state == :none && now >= @retry_at
-          retire if @state == :running && !(wanted && mold.configuration.equal?(@configuration))
+          retire if @state == :running && !(wanted && mold.configuration.equal?(@mold.configuration))
         end
 
         # Records that the mold has forked the process.
@@ -71,7 +72,7 @@ module Heddle
           return reset unless @pid
 
           @state = :ending
-          @deadline = now + @configuration.stop_timeout + KILL_DELAY
+          @deadline = now + @mold.configuration.stop_timeout + KILL_DELAY
           signal(Jobs::SIGNAL)
         end
 
@@ -90,7 +91,7 @@ module Heddle
         def start(mold)
           ours, theirs = MessageSocket.pair
           @channel = ours
-          @configuration = mold.configuration
+          @mold = mold
           @state = :starting
           mold.channel.send_message("spawn_jobs", io: theirs.io)
         rescue SystemCallError => e
@@ -101,7 +102,7 @@ module Heddle
 
         def reset
           @channel&.close
-          @channel = @pid = @configuration = nil
+          @channel = @pid = @mold = nil
           @state = :none
         end
 
