@@ -69,6 +69,10 @@ module Heddle
       end
 
       def serve_alone(configuration, log, pidfile)
+        if @inheritance.any?
+          raise Server::BootError, "by its new configuration the server is one process, which can't replace a master " \
+                                   "and workers: stop it, and start it again"
+        end
         @server = server = Server.new(configuration, log:)
         server.open
         pidfile&.write

@@ -71,4 +71,14 @@ class ClusterUpgradeTest < Minitest::Test
     signal("HUP")
     wait_for("reloaded")
   end
+
+  def test_a_server_of_one_process_does_not_replace_a_master
+    serve
+    write("config/heddle.rb", "mode :single\n")
+    signal("USR2")
+    wait_for("the server is one process, which can't replace a master and workers: stop it, and start it again")
+    wait_for("the new master could not start; this one goes on")
+
+    assert_equal "code 1", served.get("/").body
+  end
 end
