@@ -24,7 +24,7 @@ module Heddle
 
       # The gem may not be activated yet: without Bundler, requiring it does that.
       def self.wanted?(configuration)
-        row = TABLE.find { |one| one.name == :newrelic_rpm }
+        row = BY_NAME.fetch(:newrelic_rpm)
         return false unless configuration.adapt.include?(row.name)
 
         spec = Gem.loaded_specs[row.gem]

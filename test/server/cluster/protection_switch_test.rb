@@ -55,7 +55,7 @@ class ClusterProtectionSwitchTest < Minitest::Test
 
     assert_nil order
     @now = 601.0
-    @switch.record_exit(worker, ended_by("ILL"))
+    @switch.record_exit(worker, ended_by("FPE"))
 
     refute_nil order
   end

@@ -5,6 +5,9 @@ module Heddle
     module Cluster
       # Describes in the log how a process has ended.
       module ExitReason
+        # Signals that end a process whose native code has failed.
+        CRASHES = %w[SEGV BUS ABRT ILL FPE].freeze
+
         # @param status [Process::Status]
         # @return [String] the text after the name of the process
         def self.describe(status)
@@ -13,7 +16,7 @@ module Heddle
           name = Signal.signame(status.termsig)
           hint = case name
                  when "KILL" then ", which nothing here has sent: the system may be out of memory (see dmesg)"
-                 when "SEGV", "BUS", "ABRT", "ILL", "FPE" then ": native code has crashed, its report is above"
+                 when *CRASHES then ": native code has crashed, its report is above"
                  else ""
                  end
           "was ended by SIG#{name}#{hint}"

@@ -6,12 +6,10 @@ module Heddle
       # Whether new workers have their protections. An operator switches them for all workers; workers that crash switch
       # them off for new ones.
       class ProtectionSwitch
-        # Signals that end a process whose native code has failed.
-        SIGNALS = %w[SEGV BUS ABRT ILL].freeze
         # So many crashes in so many seconds, while the workers were protected.
         CRASHES = 2
         PERIOD = 600
-        private_constant :SIGNALS, :CRASHES, :PERIOD
+        private_constant :CRASHES, :PERIOD
 
         # The reasons why a worker is unprotected.
         CANARY = "canary_unprotected"
@@ -60,7 +58,7 @@ module Heddle
           return unless status.signaled? && protected?(worker)
 
           name = Signal.signame(status.termsig)
-          return unless SIGNALS.include?(name)
+          return unless ExitReason::CRASHES.include?(name)
 
           now = @clock.call
           @crashes.reject! { |at, _| at <= now - PERIOD }
