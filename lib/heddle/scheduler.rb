@@ -12,13 +12,6 @@ require "heddle/visible"
 require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 require "heddle/offload/starting" if RUBY_VERSION >= "4.0"
 
-# Ruby >= 4.0 warns when it makes the first buffer for a hook of the scheduler. The first one is made here instead.
-if RUBY_VERSION >= "4.0"
-  experimental, Warning[:experimental] = Warning[:experimental], false
-  IO::Buffer.allocate
-  Warning[:experimental] = experimental
-end
-
 module Heddle
   # Raised in a cancelled fiber: an Exception and no StandardError, so that a +rescue+ without a class
   # does not swallow it.
