@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/feeding"
+require "offload/support/native_calls"
 require "support/scheduled"
 require "socket"
 require "tempfile"
@@ -215,6 +216,35 @@ class OffloadTest < Minitest::Test
       RUBY
 
       assert_equal "\"\"\n", output.lines.grep_v(/fiber_interrupt/).join
+    end
+
+    # Nothing intercepts the callback: it runs on the thread that makes the call.
+    def test_exception_in_a_callback_of_an_operation_is_raised_in_the_fiber
+      output, = ruby(<<~RUBY, NativeCallsLibrary.path)
+        require "heddle/scheduler"
+        require ARGV.first
+        Fiber.set_scheduler(Heddle::Scheduler.new)
+        Thread.abort_on_exception = true
+        Fiber.schedule do
+          callbacks = [proc { raise IndexError, "called back" }]
+          callbacks << proc { Thread.current.kill } if RUBY_VERSION >= "4"
+          callbacks.each do |callback|
+            2.times do
+              NativeCalls.call_back_safely(1, &callback)
+            rescue IndexError, ThreadError => e
+              GC.start
+              puts e.message
+            end
+          end
+          p NativeCalls.call_back_safely(2) { |number| number }
+        end
+        Fiber.set_scheduler(nil)
+      RUBY
+
+      expected = ["called back"] * 2
+      expected += ["the thread that ran a native call was killed in its callback"] * 2 if RUBY_VERSION >= "4"
+
+      assert_equal [*expected, "[1, 2, true]"], output.lines(chomp: true).grep_v(/fiber_interrupt/)
     end
 
     # Opening a FIFO waits for its other end, which another fiber of the same loop opens.

@@ -347,6 +347,14 @@ static void raise_closed(void)
     rb_raise(rb_eIOError, "stream closed in another thread");
 }
 
+/* A callback that is not intercepted (Ruby ran it on the job's thread) has left the function. */
+static void raise_left(const heddle_job *job)
+{
+    if (job->exception)
+        rb_exc_raise((VALUE)job->exception);
+    rb_raise(rb_eThreadError, "the thread that ran a native call was killed in its callback");
+}
+
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind)
 {
     if (!heddle_offload_may_interrupt(loop) || heddle_must_call_in_place(loop))
@@ -396,7 +404,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
 
     *job = self.job;
     heddle_openssl_errors_put(job->errors);
-    if (!out.withdrawn)
+    if (!out.withdrawn && !self.job.left)
         heddle_function_ran(function, true, job->wall, job->cpu);
     if (out.state && kind != HEDDLE_CALL_ENDS_EARLY)
         heddle_offload_postpone_cancellation(loop, out.state);
@@ -404,6 +412,8 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         rb_jump_tag(out.state);
     else if (closed)
         raise_closed();
+    else if (self.job.left)
+        raise_left(&self.job);
     errno = job->error;
     RB_GC_GUARD(fiber);
     return true;

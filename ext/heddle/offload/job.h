@@ -60,10 +60,12 @@ struct heddle_job {
 
     void *(*callback)(void *data);
     void *callback_data, *callback_result;
+    uintptr_t exception; /* what has left the function, a VALUE that the collector finds on the fiber's stack; or 0 */
     bool answered;  /* the last callback has returned or raised */
     bool raised;    /* … and has raised */
     bool unblocked; /* the unblocking function was called */
     bool abandoned; /* no fiber waits for it any more */
+    bool left;      /* Ruby has left the function by longjmp (heddle_threads_end_left_job); `result` is not set */
     bool last;      /* afterwards its thread leaves heddle_threads_serve, to be called again */
 };
 

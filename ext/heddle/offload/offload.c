@@ -11,6 +11,7 @@
 #include "offload/targets.h"
 #include "offload/thread_delay.h"
 #include "offload/threads.h"
+#include "scheduler/take_errinfo.h"
 
 #include <ruby/thread.h>
 
@@ -43,19 +44,23 @@ static VALUE serve_calls(VALUE data)
     return Qnil;
 }
 
-static VALUE leave_loop(VALUE data)
-{
-    heddle_threads_detach(((serving *)data)->thread);
-    return Qnil;
-}
-
 /* The calling thread runs jobs until it has been idle for a while. */
 static VALUE offload_serve(VALUE self)
 {
     serving thread = {.thread = heddle_threads_attach()};
+    int state = 0;
     if (!thread.thread)
         rb_memerror();
-    return rb_ensure(serve_calls, (VALUE)&thread, leave_loop, (VALUE)&thread);
+    rb_protect(serve_calls, (VALUE)&thread, &state);
+    VALUE error = rb_errinfo();
+    bool raised = state && heddle_is_exception(error);
+    bool passed_on = heddle_threads_end_left_job(thread.thread, raised ? error : 0) && raised;
+    heddle_threads_detach(thread.thread);
+    if (passed_on)
+        heddle_take_errinfo();
+    else if (state)
+        rb_jump_tag(state);
+    return Qnil;
 }
 
 /* -- switches ------------------------------------------------------------------------------------------------------ */

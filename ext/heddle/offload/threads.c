@@ -327,6 +327,28 @@ void heddle_threads_detach(heddle_offload_thread *thread)
     free(thread);
 }
 
+/* The job's result is set. The caller holds the lock. */
+static void end_job(heddle_offload_thread *thread, heddle_job *job)
+{
+    while (thread->interrupting) /* the end of the interruption is signalled on `answered`, too */
+        pthread_cond_wait(&thread->answered, &heddle_threads_lock);
+    thread->job = NULL;
+    thread->leave |= job->last;
+    statistics.running--;
+    running_limited -= !job->prompt;
+    statistics.jobs++;
+    if (job->computes)
+        statistics.computing--;
+    bool abandoned = job->abandoned;
+    atomic_store(&job->state, HEDDLE_JOB_ENDED);
+    /*
+     * If the job was not abandoned, its fiber keeps it until it has taken the lock, which this thread still holds:
+     * `notify` may use it, and nothing after that. An abandoned job may be gone once its state is ENDED.
+     */
+    if (!abandoned)
+        job->notify(job);
+}
+
 /* The caller holds the lock, which is released while the job runs. */
 static void run_job(heddle_offload_thread *thread, heddle_job *job)
 {
@@ -362,27 +384,25 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     heddle_debug_delay();
 
     pthread_mutex_lock(&heddle_threads_lock);
-    while (thread->interrupting) /* the end of the interruption is signalled on `answered`, too */
-        pthread_cond_wait(&thread->answered, &heddle_threads_lock);
     job->result = result;
     job->error = error;
     job->wall = wall;
     job->cpu = cpu;
-    thread->job = NULL;
-    thread->leave |= job->last;
-    statistics.running--;
-    running_limited -= !job->prompt;
-    statistics.jobs++;
-    if (job->computes)
-        statistics.computing--;
-    bool abandoned = job->abandoned;
-    atomic_store(&job->state, HEDDLE_JOB_ENDED);
-    /*
-     * If the job was not abandoned, its fiber keeps it until it has taken the lock, which this thread still holds:
-     * `notify` may use it, and nothing after that. An abandoned job may be gone once its state is ENDED.
-     */
-    if (!abandoned)
-        job->notify(job);
+    end_job(thread, job);
+}
+
+bool heddle_threads_end_left_job(heddle_offload_thread *thread, uintptr_t exception)
+{
+    pthread_mutex_lock(&heddle_threads_lock);
+    heddle_job *job = thread->job;
+    current = NULL;
+    if (job) {
+        job->left = true;
+        job->exception = exception;
+        end_job(thread, job);
+    }
+    pthread_mutex_unlock(&heddle_threads_lock);
+    return job != NULL;
 }
 
 /* The caller holds the lock, which is released meanwhile. True: there is a job to run. */

@@ -63,6 +63,11 @@ heddle_offload_thread *heddle_threads_attach(void);
 bool heddle_threads_serve(heddle_offload_thread *thread);
 /* Makes `serve` return, and ends its job early. */
 void heddle_threads_leave(heddle_offload_thread *thread);
+/*
+ * Ruby has left heddle_threads_serve, and the function of its job, by longjmp: a callback that is not intercepted has
+ * raised, or the thread was killed in it (`exception` is 0). Ends the job, whose fiber raises. False: there is none.
+ */
+bool heddle_threads_end_left_job(heddle_offload_thread *thread, uintptr_t exception);
 void heddle_threads_detach(heddle_offload_thread *thread);
 
 /* The job that the calling thread runs, or NULL. */

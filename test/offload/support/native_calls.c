@@ -536,6 +536,14 @@ static VALUE call_back(VALUE self, VALUE times)
     return rb_ary_new_from_args(3, data.result, INT2NUM(data.done), data.after ? Qtrue : Qfalse);
 }
 
+/* The same; any thread may make the call. */
+static VALUE call_back_safely(VALUE self, VALUE times)
+{
+    callback data = {.proc = rb_block_proc(), .result = Qnil, .times = NUM2INT(times)};
+    rb_nogvl(call_back_without_gvl, &data, RUBY_UBF_IO, NULL, RB_NOGVL_OFFLOAD_SAFE);
+    return rb_ary_new_from_args(3, data.result, INT2NUM(data.done), data.after ? Qtrue : Qfalse);
+}
+
 /* -- the caller's stack ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -630,6 +638,7 @@ static void define(void)
     rb_define_singleton_method(module, "region_on_same_thread?", region_on_same_thread, 1);
 #endif
     rb_define_singleton_method(module, "call_back", call_back, 1);
+    rb_define_singleton_method(module, "call_back_safely", call_back_safely, 1);
     rb_define_singleton_method(module, "sum_later", sum_later, 3);
     rb_define_singleton_method(module, "allocate", allocate, 1);
     /* Called before Init returns: calls are led before. */
