@@ -97,7 +97,8 @@ class ClosedIOTest < Minitest::Test
   # Such a fiber is in the system call itself, which has to be ended.
   def test_a_close_by_another_thread_raises_in_blocking_fibers
     waits = [->(io) { io.read(1) },
-             ->(io) { Fiber.schedule { Fiber.blocking { io.read(1) } } && Fiber.scheduler.run }]
+             ->(io) { Fiber.schedule { Fiber.blocking { io.read(1) } } && Fiber.scheduler.run },
+             ->(io) { Fiber.scheduler.close || io.read(1) }]
     waits.each do |wait|
       capture_io do
         reader, = UNIXSocket.pair

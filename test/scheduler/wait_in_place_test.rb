@@ -120,6 +120,34 @@ class WaitInPlaceTest < Minitest::Test
   end
 
   # What a parser reads, slow to come: no other parser runs in between.
+  def test_fiber_interrupt_raises_in_a_sleep_in_place
+    assert_raises(IndexError) do
+      turns_during(lambda do
+        scheduler = Fiber.scheduler
+        fiber = Fiber.current
+        later { scheduler.fiber_interrupt(fiber, IndexError.new) }
+        sleep 5
+      end)
+    end
+  end
+
+  def test_exception_of_a_close_is_not_raised_after_a_timeout_has_ended_the_wait_in_place
+    closed = IOError.new("stream closed in another thread").freeze
+    slept = turns_during(lambda do
+      scheduler = Fiber.scheduler
+      fiber = Fiber.current
+      passed = now + 0.03
+      Thread.new do
+        nil until now > passed # with Ruby's lock: the fiber sees both at once
+        scheduler.fiber_interrupt(fiber, closed)
+      end
+      assert_raises(Timeout::Error) { Timeout.timeout(0.02) { sleep 5 } }
+      sleep(0.001) && :slept
+    end).last
+
+    assert_equal :slept, slept
+  end
+
   def test_nokogiri_reads_in_place
     Gem::Specification.find_by_name("nokogiri")
     require "nokogiri"

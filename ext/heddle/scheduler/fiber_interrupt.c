@@ -28,6 +28,15 @@ void heddle_interrupt_raise_kept(heddle_loop *loop, VALUE fiber)
         heddle_interrupt_raise(exception);
 }
 
+void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber)
+{
+    if (!heddle_fiber_notes_any(loop->interrupts.deferred))
+        return;
+    VALUE exception = rb_hash_lookup(loop->interrupts.deferred, fiber);
+    if (!NIL_P(exception) && RB_OBJ_FROZEN(exception))
+        rb_hash_delete(loop->interrupts.deferred, fiber);
+}
+
 /* -- proxies (Ruby >= 4.1) --------------------------------------------------------------------------------------- */
 
 /*
@@ -124,9 +133,21 @@ static void interrupt_running(heddle_loop *loop, VALUE fiber, VALUE exception)
         rb_thread_wakeup_alive(loop->thread);
 }
 
+/* Ruby still calls the hook of its closed loop for a thread's blocking fibers. */
+static bool interrupt_blocking(heddle_loop *loop, VALUE fiber, VALUE exception)
+{
+    if (loop->thread == rb_thread_current() || !RTEST(rb_funcall(fiber, id_blocking_p, 0)))
+        return false;
+    heddle_thread_raise(loop->thread, copy_frozen(exception));
+    return true;
+}
+
 static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
-    heddle_park *park = heddle_park_find(loop, fiber);
+    if (heddle_loop_is_closed(loop))
+        return interrupt_blocking(loop, fiber, exception);
+    /* A sleep in place has a park, which nothing asks for exceptions. */
+    heddle_park *park = loop->interrupts.in_place == fiber ? NULL : heddle_park_find(loop, fiber);
     if (park) {
         park->interrupt = exception;
         heddle_park_wake(park);
@@ -150,10 +171,12 @@ static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
     heddle_loop *loop = heddle_loop_of(self);
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
         rb_raise(rb_eTypeError, "an exception is needed, not %" PRIsVALUE, rb_obj_class(exception));
-    if (heddle_loop_is_closed(loop) || heddle_loop_forked(loop))
+    if (heddle_loop_forked(loop))
         return Qfalse;
     if (rb_obj_is_fiber(fiber))
         return interrupt_fiber(loop, fiber, exception) ? Qtrue : Qfalse;
+    if (heddle_loop_is_closed(loop))
+        return Qfalse;
     queue_proxy(loop, fiber, exception);
     return Qtrue;
 }

@@ -23,6 +23,9 @@ VALUE heddle_thread_raise(VALUE thread, VALUE exception);
  */
 void heddle_interrupt_defer(heddle_loop *loop, VALUE fiber, VALUE exception);
 
+/* A wait in place ends, maybe by another exception: the one of an IO#close meanwhile is not for a later wait. */
+void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber);
+
 void heddle_interrupt_raise_kept(heddle_loop *loop, VALUE fiber);
 
 static inline void heddle_interrupt_raise_deferred(heddle_loop *loop, VALUE fiber)

@@ -104,6 +104,7 @@ static VALUE leave_wait(VALUE data)
 {
     waiting *self = (waiting *)data;
     self->loop->interrupts.in_place = self->outer;
+    heddle_interrupt_leave_in_place(self->loop, self->fiber);
     return Qnil;
 }
 
