@@ -10,7 +10,8 @@ module Heddle
   # run then. Heddle preempts no fiber for which a C function of an extension waits, but for the re-entrant ones; and in
   # callbacks of those that are declared not re-entrant a fiber even waits without letting others run.
   #
-  # A library is named by the end of its file's path without the extension: "nokogiri/nokogiri", "ffi_c".
+  # A library is named by the end of its file's path without the extension: "nokogiri/nokogiri", "ffi_c". A
+  # precompiled gem's folder for the version of Ruby is left out.
   module NativeLibraries
     # Extensions that come with Ruby and keep nothing by their thread while they call back, and bootsnap: its static
     # variables are settings, and all of a call is in its locals.
@@ -42,9 +43,12 @@ module Heddle
 
       def list(reentrant, not_reentrant)
         both = [reentrant, not_reentrant].map { |names| names.map { |name| checked(name) }.freeze }
-        Native.list_libraries(*both)
+        Native.list_libraries(*both.map { |names| names + names.grep(%r{/}) { |name| add_version(name) } })
         @reentrant, @not_reentrant = both
       end
+
+      # Precompiled gems have a folder for each version of Ruby: nokogiri/3.4/nokogiri.so.
+      def add_version(name) = name.sub(%r{(?=[^/]+\z)}, "#{RUBY_VERSION[/\A\d+\.\d+/]}/")
 
       def checked(name)
         return name.dup.freeze if name.is_a?(String) && name.match?(%r{\A[^/\0][^\0]*\z}) && !name.end_with?(".so")

@@ -9,6 +9,7 @@ require "heddle"
 require "socket"
 require "tempfile"
 require "timeout"
+require "tmpdir"
 require "zlib"
 
 # In Ruby code that a library calls which no other fiber may enter meanwhile, a fiber waits without a switch.
@@ -199,6 +200,19 @@ class WaitInPlaceTest < Minitest::Test
     assert_includes told.first.to_s, "in a callback of callbacks"
   ensure
     Heddle.disable(:stall_report)
+  end
+
+  # nokogiri/3.4/nokogiri.so
+  def test_library_of_a_precompiled_gem_is_known_without_the_version_in_its_path
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "gem", RUBY_VERSION[/\A\d+\.\d+/], File.basename(CALLBACKS.path))
+      FileUtils.mkdir_p(File.dirname(path))
+      FileUtils.cp(CALLBACKS.path, path)
+      require path
+      Heddle::NativeLibraries.not_reentrant = ["gem/callbacks"]
+
+      assert_equal [0, :slept], turns_during(-> { sleep(0.01) && :slept })
+    end
   end
 
   def test_names_that_name_no_library_are_refused
