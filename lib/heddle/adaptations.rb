@@ -129,6 +129,12 @@ module Heddle
         end
       end
 
+      # Beside the main Ractor it does nothing: Ruby 3.3 can't require anything there.
+      # @return [void]
+      def load_async
+        require "heddle/async" if Ractor.current.equal?(Ractor.main) && make?(:async)
+      end
+
       # @param configuration [Server::Configuration]
       # @return [Hash{Symbol => Array<Row>}] the rows of loaded gems by their states
       def by_state(configuration)

@@ -96,8 +96,7 @@ module Heddle
       raise ArgumentError, "Heddle.run needs a block: what is to run in the loop" unless block
 
       Databases.install if defined?(::ActiveRecord) || defined?(::Sequel)
-      # The program uses the async gem. Only the main Ractor can require anything on Ruby 3.3.
-      require "heddle/async" if defined?(::Async::Task) && Ractor.current.equal?(Ractor.main) && Adaptations.make?(:async)
+      Adaptations.load_async if defined?(::Async::Task) # the program uses the async gem
       if Fiber.current_scheduler
         scope(cancel_grace: cancel_grace) { block.call }
       elsif (scheduler = Fiber.scheduler).is_a?(Scheduler) # set by hand, and not running yet

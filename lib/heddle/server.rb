@@ -159,7 +159,7 @@ module Heddle
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       Databases.start(fibers: @configuration.mode == :fiber)
       JIT.enable
-      require "heddle/async" if defined?(::Async::Task) && Adaptations.make?(:async) # the application uses async
+      Adaptations.load_async if defined?(::Async::Task) # the application uses the async gem
       DescriptorLimit.lift(programs: !@unprotected)
       Server.load_everything
       @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)
