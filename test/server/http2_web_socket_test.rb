@@ -54,6 +54,7 @@ class Http2WebSocketTest < Minitest::Test
     assert_equal ["CONNECT", "/room", "a=b", ["websocket"], :websocket, "HTTP/2"],
                  env.values_at("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "rack.protocol", "rack.upgrade?",
                                "SERVER_PROTOCOL")
+    assert_empty env.slice("CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING"), "a tunnel is no body"
   end
 
   # As async-websocket answers: the body reads and writes the stream's bytes itself.

@@ -65,7 +65,8 @@ module Heddle
       end
 
       # A body of unknown length that is complete has its size in the env, else Rails would read none of it over
-      # HTTP/2. One that still comes is called chunked over HTTP/2, too: there is no other sign of it.
+      # HTTP/2. One that still comes is called chunked over HTTP/2, too: there is no other sign of it. What follows
+      # CONNECT is no body, but the bytes of a tunnel (RFC 9113, section 8.5).
       # @param reader [HTTP::Exchange, ExchangeProxy] by which a streamed body is read
       # @return [Input, StreamedInput]
       def add_input(env, exchange, reader)
@@ -78,7 +79,7 @@ module Heddle
           end
           return env["rack.input"] = Input.new(content)
         end
-        env["HTTP_TRANSFER_ENCODING"] = "chunked" unless measured
+        env["HTTP_TRANSFER_ENCODING"] = "chunked" unless measured || env["REQUEST_METHOD"] == "CONNECT"
         env["rack.input"] = StreamedInput.new(reader.body)
       end
 
