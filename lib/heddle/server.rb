@@ -26,6 +26,7 @@ module Heddle
     autoload :DescriptorLimit, "heddle/server/descriptor_limit"
     autoload :DevelopmentChecks, "heddle/server/development_checks"
     autoload :Drain, "heddle/server/drain"
+    autoload :ErrorStream, "heddle/server/error_stream"
     autoload :FileSizeLimit, "heddle/server/file_size_limit"
     autoload :Hooks, "heddle/server/hooks"
     autoload :Inherited, "heddle/server/inherited"

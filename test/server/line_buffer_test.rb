@@ -103,4 +103,50 @@ class LineBufferTest < Minitest::Test
 
     assert_equal "\n(up to 3 lines of the log were lost: No space left on device)\nfour\nfive\n", @stream.writes.join
   end
+
+  def test_a_stream_that_is_not_read_blocks_one_call_only_and_counts_what_it_loses
+    read = Thread::Queue.new
+    @stream.hook = -> { read.pop }
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    2_500.times { @buffer.write("#{"x" * 999}\n") }
+
+    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, :<, 10
+    read << true
+    read << true
+    @buffer.stop until @stream.writes.size == 2
+    lines = @stream.writes.join.lines
+
+    assert_equal "(#{2_500 - lines.size + 1} lines of the log were lost: it is read too slowly)\n", lines.last
+    @stream.hook = nil
+    @buffer.write("again\n")
+
+    assert_equal "again\n", @stream.writes.last
+  end
+
+  def test_a_child_process_writes_its_own_lines_only_while_the_stream_is_not_read
+    reader, writer = IO.pipe
+    @stream.hook = -> { sleep }
+    @buffer.write("parent's\n")
+    pid = fork do
+      @stream.hook = -> { writer.write("child's\n") }
+      @buffer.write("child's\n")
+      writer.write(@stream.writes.join)
+      exit!(0)
+    end
+    writer.close
+    Process.wait(pid)
+
+    assert_equal "child's\nchild's\n", reader.read
+  ensure
+    reader.close
+  end
+
+  def test_text_in_any_encoding_is_written_as_it_is
+    @stream.hook = -> { raise Errno::ENOSPC }
+    @buffer.write("caf\xE9\n".b)
+    @stream.hook = nil
+    @buffer.write("\xFFé\n")
+
+    assert_equal "\n(up to 1 lines of the log were lost: No space left on device)\n\xFFé\n".b, @stream.writes.join.b
+  end
 end

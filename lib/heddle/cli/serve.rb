@@ -11,6 +11,7 @@ module Heddle
       def initialize(arguments, output)
         @flags = Flags.new(arguments)
         @output = output
+        @errors = Server::ErrorStream.new($stderr)
       end
 
       # @return [Integer] the exit status
@@ -40,6 +41,9 @@ module Heddle
       end
 
       private
+
+      # As everything that a server prints: a new master must not wait for a reader that the old one has lost.
+      def warn(text) = @errors.puts(text)
 
       # This command's own defaults, in place of those of {Options}.
       def defaults = {}
@@ -139,10 +143,11 @@ module Heddle
           return log.banner(["#{text}.", mode, *newer, *adapted, protection].join(" "))
         end
 
-        log.notice(["#{text}.", mode, *adapted].join(" ")) if configuration.log_file
-        @output.puts(text, mode, *newer, *adapted, "#{protection} Ctrl-C stops it.")
-      rescue SystemCallError, IOError
-        # Its disk is full, or no program reads it: that is no reason not to serve.
+        lines = [text, mode, *newer, *adapted, "#{protection} Ctrl-C stops it."].map { |line| "#{line}\n" }.join
+        return log.line(lines) unless configuration.log_file
+
+        log.notice(["#{text}.", mode, *adapted].join(" "))
+        Server::LineBuffer.new(@output).tap { |output| output.write(lines) }.stop
       end
 
       # The serving processes, such as "2 workers, each with 5 threads".

@@ -2,79 +2,100 @@
 
 module Heddle
   class Server
-    # Collects lines while a loop runs and writes them together, so that a log costs no system call a request, and one
-    # that is not read holds up no request. Without a loop each line is written at once.
+    # Writes lines on a thread of its own, so that a stream that no program reads any more (a stopped log driver, a
+    # terminal after Ctrl-S) blocks neither a request nor the master. O_NONBLOCK would not do: that flag belongs to the
+    # open file, which the shell and other programs share. While a loop runs, lines are collected and written together;
+    # otherwise each call waits until its line is written, as long as the stream takes lines.
     class LineBuffer
       # Seconds that a line may be late.
       DELAY = 0.05
       # Bytes that wait for a reader; further lines are counted and not kept.
       LIMIT = 1_048_576
-      # Seconds that the last lines may take.
-      FLUSH_TIMEOUT = 1
-      private_constant :DELAY, :LIMIT, :FLUSH_TIMEOUT
+      # Seconds that a call waits for its line. When one has waited in vain, no other waits until lines are read again.
+      TIMEOUT = 1
+      private_constant :DELAY, :LIMIT, :TIMEOUT
 
       # @param stream [#write]
       def initialize(stream)
         @stream = stream
-        @lines = +""
-        @lost = @unwritten = 0
-        @reason = nil
-        @task = nil
-        @waiting = nil
+        reset
       end
 
-      # Collects from now on, until the task is cancelled. In a loop.
-      # @return [Task]
+      # Collects from now on.
+      # @return [void]
       def start
-        @scheduler = Fiber.scheduler
-        @task = Heddle.async(name: "log", background: true) { run }
+        run_thread
+        @collecting = true
       end
 
       # Writes what is left, and from now on each line at once.
       # @return [void]
       def stop
-        return unless @task
+        @collecting = false
+        flush
+        return if @stuck || !@thread&.alive?
 
-        @task.cancel
-        @task = nil
-        Heddle.timeout(FLUSH_TIMEOUT) { flush }
-      rescue TimeoutError
-        # No program reads them.
+        @requests << :end
+        @thread.join(TIMEOUT)
       end
 
-      # @param line [String] with its line end
-      # @return [void]
-      def write(line)
-        return put(line) unless @task
-        return @lost += 1 if @lines.bytesize + line.bytesize > LIMIT
+      # @param text [String] with its line end
+      # @return [Integer] bytes
+      def write(text)
+        run_thread
+        if @lines.bytesize + text.bytesize > LIMIT then @lost += count_lines(text)
+        else
+          @lines << (text.encoding == Encoding::UTF_8 ? text : text.dup.force_encoding(Encoding::UTF_8))
+        end
+        @requests << :lines if @requests.empty?
+        flush unless @collecting
+        text.bytesize
+      end
 
-        @lines << line
-        wake if @waiting
+      # Waits until all lines are written, as long as the stream takes lines.
+      # @return [self]
+      def flush
+        return self if @stuck || @owner != Process.pid || !@thread&.alive?
+
+        written = Thread::Queue.new
+        @requests << written
+        @stuck = true unless written.pop(timeout: TIMEOUT)
+        self
       end
 
       private
 
+      # In a child process the parent's lines are the parent's to write.
+      def reset
+        @owner = Process.pid
+        @requests = Thread::Queue.new
+        @lines = +""
+        @lost = @unwritten = 0
+        @thread = nil
+        @collecting = @stuck = false
+      end
+
+      def run_thread
+        reset if @owner != Process.pid
+        return if @thread&.alive?
+
+        @thread = Thread.new { run }
+        @thread.name = "heddle log"
+      end
+
       def run
-        loop do
-          if @lines.empty?
-            @waiting = Fiber.current
-            @scheduler.park
-          end
-          sleep(DELAY)
-          flush
-        ensure
-          @waiting = nil
+        # A thread begins with a copy of its maker's storage, which may be a request's.
+        Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
+        until (request = @requests.pop) == :end
+          sleep(DELAY) if request == :lines && @collecting
+          write_lines
+          @stuck = false
+          request << true unless request == :lines
         end
+        write_lines
       end
 
-      # From any thread.
-      def wake
-        fiber = @waiting or return
-        @waiting = nil
-        @scheduler.unpark(fiber)
-      end
-
-      def flush
+      def write_lines
         lines = @lines
         return if lines.empty? && @lost == 0
 
@@ -87,14 +108,17 @@ module Heddle
       # A log that no program reads any more, or whose disk is full, must not stop the server. How much of the text was
       # written is unknown then, so the next one begins on a line of its own.
       def put(text)
-        number = text.count("\n")
+        number = count_lines(text)
         text = "\n(up to #{@unwritten} lines of the log were lost: #{@reason})\n#{text}" if @unwritten > 0
         @stream.write(text)
         @unwritten = 0
-      rescue SystemCallError, IOError => e
+      rescue StandardError => e
         @unwritten += number
         @reason = Visible.line(e.message.sub(/ @ .*/, ""))
       end
+
+      # The text may have bytes that are not UTF-8.
+      def count_lines(text) = text.b.count("\n")
     end
   end
 end

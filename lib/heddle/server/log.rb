@@ -38,7 +38,7 @@ module Heddle
 
       # @return [Integer] clients that left before they had their answer
       attr_reader :gone
-      # @return [#puts, #write, #flush] where errors go; `rack.errors` of every request
+      # @return [ErrorStream] `rack.errors` of every request
       attr_reader :errors
 
       # @param output [#write] for requests and notices
@@ -52,7 +52,7 @@ module Heddle
         @format = Log.const_get(name).new(*arguments, **(format == :text ? { dated: } : {}))
         @stream = output
         @output = LineBuffer.new(output)
-        @errors = errors
+        @errors = ErrorStream.new(errors)
         @access = access
         @gone = 0
       end
@@ -62,7 +62,10 @@ module Heddle
       def start = @output.start
 
       # @return [void]
-      def stop = @output.stop
+      def stop
+        @output.stop
+        @errors.stop
+      end
 
       # @return [Boolean] whether requests are logged
       def access? = @access
@@ -139,11 +142,7 @@ module Heddle
       def say(line) = @format.only_requests? ? write_error(line) : @output.write(line)
 
       # Errors are rare, and may be the last words: they don't wait.
-      def write_error(text)
-        @errors.write(text)
-      rescue SystemCallError, IOError
-        nil
-      end
+      def write_error(text) = @errors.write(text)
     end
   end
 end

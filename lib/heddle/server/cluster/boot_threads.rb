@@ -7,7 +7,7 @@ module Heddle
       # workers don't have them.
       class BootThreads
         # Threads that are started anew after a fork, by their names or files.
-        RENEWED = [/\ATimeout stdlib thread\z/, %r{/lib/heddle/}, %r{/timeout\.rb:\d}].freeze
+        RENEWED = [/\ATimeout stdlib thread\z/, /\Aheddle log\z/, %r{/lib/heddle/}, %r{/timeout\.rb:\d}].freeze
         private_constant :RENEWED
 
         # Before the application is loaded.

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "stringio"
+
+module Heddle
+  class Server
+    # Where errors go, `rack.errors` of every request. It loses lines, too, rather than block.
+    class ErrorStream < LineBuffer
+      # @param texts [Array<#to_s>]
+      # @return [Integer] bytes
+      def write(*texts) = super(texts.join)
+
+      # @param texts [Array<#to_s>]
+      # @return [nil]
+      def puts(*texts)
+        formatted = StringIO.new
+        formatted.puts(*texts)
+        write(formatted.string)
+        nil
+      end
+
+      # @param texts [Array<#to_s>]
+      # @return [nil]
+      def print(*texts)
+        write(*texts)
+        nil
+      end
+
+      # @param text [#to_s]
+      # @return [self]
+      def <<(text)
+        write(text)
+        self
+      end
+
+      # @return [Boolean]
+      def tty? = @stream.respond_to?(:tty?) && @stream.tty?
+      alias isatty tty?
+
+      # @return [true] nothing is kept beyond a call
+      def sync = true
+    end
+  end
+end
