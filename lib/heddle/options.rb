@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "tmpdir" # here: a Ractor of Ruby 3.3 can load nothing
+require "heddle/temporary_folder" # here: a Ractor of Ruby 3.3 can load nothing
 require "heddle/options/processes"
 require "heddle/options/listening"
 require "heddle/options/tls"

@@ -110,7 +110,7 @@ module Heddle
     def open
       FileSizeLimit.make_writes_fail
       @configuration.check_selector
-      @configuration.check_body_folder
+      @configuration.check_body_folder(@log.method(:notice))
       @configuration.web_socket_origins
       @configuration.open_pubsub(@log.method(:notice))
       @configuration.binds.each do |bind|

@@ -65,7 +65,7 @@ class ControlFolderTest < Minitest::Test
   def test_a_folder_for_temporary_files_whose_path_is_too_long_for_a_socket_is_not_used
     long = File.join(@parent, "a" * 60)
     Dir.mkdir(long)
-    folder = Dir.stub(:tmpdir, long) { Folder.new }
+    folder = Heddle::TemporaryFolder.stub(:find, long) { Folder.new }
 
     assert_equal Etc.systmpdir, File.dirname(folder.path)
     UNIXServer.new(File.join(folder.path, "4194304.sock")).close

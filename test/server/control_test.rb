@@ -44,6 +44,26 @@ class ControlTest < Minitest::Test
     socket&.close
   end
 
+  # => the response
+  def heard_as_another_user
+    reader, writer = IO.pipe
+    Process.wait(fork do
+      Process::UID.change_privilege(65_534)
+      socket = UNIXSocket.new(@path)
+      writer.write(begin
+        socket.write("GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        socket.read
+      rescue Errno::EPIPE, Errno::ECONNRESET
+        ""
+      end)
+      exit!(0)
+    end)
+    writer.close
+    reader.read
+  ensure
+    reader.close
+  end
+
   def test_metrics_health_and_status_are_answered
     controlled
     get("/")
@@ -208,7 +228,7 @@ class ControlTest < Minitest::Test
   # Of the name that the default path would have, made by another user before.
   def test_a_folder_that_is_not_this_users_alone_gets_no_socket
     address = Heddle::Server::Control::Address
-    Dir.stub(:tmpdir, @folder) do
+    Heddle::TemporaryFolder.stub(:find, @folder) do
       own = address.own_folder
       path = File.join(own, "x.sock")
       elsewhere = File.join(@folder, "elsewhere")
@@ -225,6 +245,20 @@ class ControlTest < Minitest::Test
       File.stub(:lstat, foreign) { assert_raises(Heddle::Server::BootError, "another's") { address.new(path:).open } }
       address.new(path:).open.each(&:close)
     end
+  end
+
+  # An abstract name has no permissions.
+  def test_connections_of_other_users_to_an_abstract_name_are_closed
+    address = Heddle::Server::Control::Address
+    @path = Heddle::TemporaryFolder.stub(:find, nil) { address.default_path(@folder) }
+    abstract = address.new(path: @path, default: true)
+    address.stub(:all, [abstract]) { controlled }
+
+    assert_match(%r{\Aunix:@heddle-#{Process.euid}/\h+\z}, abstract.to_s.delete_suffix(".sock"))
+    assert_equal 200, ask("/health").first
+    skip "only root can be another user" unless Process.uid.zero?
+
+    assert_equal "", heard_as_another_user
   end
 
   def test_a_server_of_this_user_or_of_the_folders_owner_is_trusted

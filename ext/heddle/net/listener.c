@@ -129,7 +129,7 @@ static bool set_nodelay(int fd)
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0;
 }
 
-void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALUE proxies)
+void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALUE proxies, bool own_user)
 {
     io = rb_io_get_io(io);
     int fd = rb_io_descriptor(io), listening = 0;
@@ -145,7 +145,7 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
     if (!listener)
         rb_memerror();
     *listener = (heddle_listener){.sockets = sockets, .io = io, .acceptor = acceptor, .proxies = proxies, .fd = fd,
-                                  .local = local_address(fd)};
+                                  .own_user = own_user, .local = local_address(fd)};
     if (listener->local.family != AF_UNIX) {
         set_nodelay(fd);
 #ifndef __linux__
@@ -201,6 +201,18 @@ static int accept_one(heddle_listener *listener, socket_address *address)
     return fd;
 }
 
+static bool is_own_user(int fd)
+{
+#ifdef SO_PEERCRED
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0);
+#else
+    (void)fd;
+    return false;
+#endif
+}
+
 static bool is_exhaustion(int error)
 {
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS || error == -ENOSPC;
@@ -232,6 +244,10 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
         (*left)--;
         if (fd < 0)
             continue; /* this client is gone, or a firewall rejects it; the next one may be acceptable */
+        if (listener->own_user && !is_own_user(fd)) {
+            close(fd);
+            continue;
+        }
         heddle_address remote = heddle_address_of(&address.any), local = listener->local;
         int result = heddle_sockets_add(sockets, fd, &remote, &local, listener);
         if (result < 0) {

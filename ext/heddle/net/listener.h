@@ -32,12 +32,13 @@ struct heddle_listener {
     int fd;
     bool nodelay; /* to be set on each accepted socket, because this system does not inherit it */
     bool armed;
+    bool own_user; /* only this user's processes and root's may connect */
     heddle_address local;
     heddle_waiter waiter; /* without epoll */
 };
 
-/* Raises when the socket can't be used. `acceptor` and `proxies` as above. */
-void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALUE proxies);
+/* Raises when the socket can't be used. `acceptor`, `proxies` and `own_user` as above. */
+void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALUE proxies, bool own_user);
 void heddle_listeners_remove_all(heddle_sockets *sockets);
 /* Accepts from all readable listeners, at most this tick's share. True: there may be more clients. */
 bool heddle_listeners_accept(heddle_sockets *sockets);

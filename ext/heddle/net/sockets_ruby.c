@@ -125,24 +125,25 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
 }
 
 /*
- * call-seq: listen(io, tls: nil, proxies: nil) -> self
+ * call-seq: listen(io, tls: nil, proxies: nil, own_user: false) -> self
  *
  * Accepts connections from a TCPServer or UNIXServer. The caller keeps the socket and closes it. +tls+: a TLS, which
  * makes the TLS handshake with each client. +proxies+: the Networks from which connections begin with a PROXY header,
- * whose addresses then count. Such a header from elsewhere is rejected.
+ * whose addresses then count. Such a header from elsewhere is rejected. +own_user+: close connections of processes of
+ * other users than this one and root; for a Unix socket with an abstract name, which has no permissions.
  */
 static VALUE sockets_listen(int argc, VALUE *argv, VALUE self)
 {
-    VALUE io, keywords, values[2] = {Qundef, Qundef};
-    ID names[] = {rb_intern("tls"), rb_intern("proxies")};
+    VALUE io, keywords, values[3] = {Qundef, Qundef, Qundef};
+    ID names[] = {rb_intern("tls"), rb_intern("proxies"), rb_intern("own_user")};
     rb_scan_args(argc, argv, "1:", &io, &keywords);
     if (!NIL_P(keywords))
-        rb_get_kwargs(keywords, names, 0, 2, values);
+        rb_get_kwargs(keywords, names, 0, 3, values);
     VALUE acceptor = values[0] == Qundef ? Qnil : values[0], proxies = values[1] == Qundef ? Qnil : values[1];
     heddle_sockets *sockets = heddle_sockets_open(self);
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);
-    heddle_listener_add(sockets, io, acceptor, proxies);
+    heddle_listener_add(sockets, io, acceptor, proxies, values[2] != Qundef && RTEST(values[2]));
     sockets->draining = false;
     return self;
 }

@@ -6,7 +6,8 @@ module Heddle
   module Options
     # Options of requests' bodies.
     BODIES = [
-      Option.new(name: :body_folder, unit: :path, argument: "FOLDER", default: ->(_) { Dir.tmpdir },
+      Option.new(name: :body_folder, unit: :path, argument: "FOLDER",
+                 default: ->(_) { TemporaryFolder.find || Etc.systmpdir },
                  default_words: "the system's temporary folder", example: 'body_folder "/var/tmp"',
                  text: "folder for request bodies that do not fit into memory",
                  reason: "Set it when the temporary folder is in memory (tmpfs) or on a small disk",

@@ -22,7 +22,9 @@ module Heddle
       autoload :Syntax, "heddle/server/configuration/syntax"
 
       ORIGIN = %r{\A(?:\*|[a-z][a-z0-9+.-]*://[^/\s?#]+)\z}i
-      private_constant :ORIGIN
+      NO_FOLDER = "no folder for temporary files can be written to: request bodies that don't fit into memory get " \
+                  "503. Name a folder with --body-folder or TMPDIR"
+      private_constant :ORIGIN, :NO_FOLDER
 
       attr_reader(*Options::OWN.map(&:name))
 
@@ -69,14 +71,17 @@ module Heddle
                                   "https://example.com, or *, but has #{wrong.inspect}"
       end
 
+      # @param notice [#call, nil] is called where there is no folder for temporary files at all, as in a container
+      #   whose file system is read-only: the server then serves the requests that need none
       # @return [void]
-      # @raise [ConfigurationError] when bodies can't be written to {#body_folder}
-      def check_body_folder
+      # @raise [ConfigurationError] when bodies can't be written to the {#body_folder} that somebody named
+      def check_body_folder(notice = nil)
         wrong = if !::File.exist?(body_folder) then "does not exist"
                 elsif !::File.directory?(body_folder) then "is not a folder"
                 elsif !::File.writable?(body_folder) then "is not writable by this user"
                 end
         return unless wrong
+        return notice&.call(NO_FOLDER) if source(:body_folder) == Source::DEFAULT
 
         raise ConfigurationError, "body_folder (#{source(:body_folder)}) must be a folder that can be written to, " \
                                   "but #{body_folder} #{wrong}"

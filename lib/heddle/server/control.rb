@@ -180,7 +180,7 @@ module Heddle
         sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine) do |exchange|
           handler.call(exchange)
         end
-        listeners.each { |listener| sockets.listen(listener.io) }
+        listeners.each { |listener| sockets.listen(listener.io, own_user: listener.own_user) }
         sockets
       end
 

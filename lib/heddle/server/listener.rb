@@ -14,6 +14,8 @@ module Heddle
       attr_accessor :tls
       # @return [Net::Networks, nil] from where connections begin with the header of the PROXY protocol
       attr_reader :proxies
+      # @return [Boolean] whether only this user and root may connect, where no file's permissions say so
+      attr_reader :own_user
 
       # @param io [TCPServer, UNIXServer]
       # @param url [String]
@@ -21,7 +23,8 @@ module Heddle
       # @param path [String, nil] of a unix socket's file, which goes when the listener closes
       # @param tls [Net::TLS, nil]
       # @param proxies [Net::Networks, nil]
-      def initialize(io, url, port, path = nil, tls: nil, proxies: nil)
+      # @param own_user [Boolean]
+      def initialize(io, url, port, path = nil, tls: nil, proxies: nil, own_user: false)
         @io = io
         @url = url
         @port = port
@@ -29,6 +32,7 @@ module Heddle
         @inode = path && File.stat(path).ino
         @tls = tls
         @proxies = proxies
+        @own_user = own_user
       end
 
       # @return [Boolean] whether others than this machine's own processes can reach it

@@ -33,7 +33,7 @@ module Heddle
           inheritance.adopt_ticket_keys
           Inherited.handed_on = inheritance.sockets?("systemd:")
           configuration.check_selector
-          configuration.check_body_folder
+          configuration.check_body_folder(log.method(:notice))
           configuration.web_socket_origins
           binds_by_key(configuration).each do |key, bind|
             @listeners_by_key[key] = bind.open(configuration.backlog, notice: log.method(:notice),

@@ -3,7 +3,6 @@
 require "digest"
 require "fileutils"
 require "socket"
-require "tmpdir"
 
 module Heddle
   class Server
@@ -41,12 +40,12 @@ module Heddle
           # The same for a server and for the commands that are given in its folder by the same user.
           # @param folder [String]
           # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp` that not all users may write to,
-          #   else a path of this user's own
+          #   else a path of this user's own; an abstract name where no folder can be written to
           def default_path(folder = Dir.pwd)
             path = File.join(folder, "tmp", "heddle-control.sock")
             return path if path.bytesize <= 107 && File.writable?(File.dirname(path)) && owner_of(File.dirname(path))
 
-            File.join(own_folder, "#{Digest::SHA256.hexdigest(folder)[0, 16]}.sock")
+            "#{own_folder || "\0heddle-#{Process.euid}"}/#{Digest::SHA256.hexdigest(folder)[0, 16]}.sock"
           end
 
           # @param folder [String]
@@ -59,7 +58,8 @@ module Heddle
             nil
           end
 
-          def own_folder = File.join(Dir.tmpdir, "heddle-#{Process.euid}")
+          # @return [String, nil]
+          def own_folder = TemporaryFolder.find&.then { |folder| File.join(folder, "heddle-#{Process.euid}") }
         end
 
         # @return [String, nil]
@@ -79,11 +79,15 @@ module Heddle
         # @return [Boolean] whether the user has named none
         def default? = @default
 
+        # @return [Boolean] whether the path is a name that Linux keeps without a file, and without permissions
+        def abstract? = path&.start_with?("\0")
+
         # @param succeeding [Boolean] whether another server has the path, which is to be ours
         # @return [Array<Listener>] `localhost` may be two addresses
         # @raise [BootError]
         def open(succeeding: false)
           return open_tcp unless path
+          return [Listener.new(UNIXServer.new(path), to_s, nil, own_user: true)] if abstract?
 
           make_own_folder if File.dirname(path) == self.class.own_folder
           succeeding ? FileUtils.rm_f(path) : remove_stale
@@ -96,12 +100,12 @@ module Heddle
         # @param uid [Integer] of the process that answers at {#path}
         # @return [Boolean] whether it may get commands and its answer may be shown: it is this user, or the one
         #   whose folder the socket is in, such as the application's when root asks
-        def trusts?(uid) = [Process.euid, self.class.owner_of(File.dirname(path))].include?(uid)
+        def trusts?(uid) = uid == Process.euid || (!abstract? && uid == self.class.owner_of(File.dirname(path)))
 
         # @return [String]
         def to_s
           if path
-            "unix:#{path}"
+            "unix:#{path.sub("\0", "@")}"
           else
             "tcp://#{host.include?(":") ? "[#{host}]" : host}:#{port}"
           end

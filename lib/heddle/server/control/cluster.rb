@@ -34,7 +34,7 @@ module Heddle
         end
 
         # @return [String]
-        def self.socket(folder, pid) = File.join(folder, "#{pid}.sock")
+        def self.socket(folder, pid) = "#{folder}/#{pid}.sock"
 
         # @return [String] where workers have their sockets, this user's alone
         attr_reader :folder

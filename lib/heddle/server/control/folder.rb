@@ -2,6 +2,7 @@
 
 require "etc"
 require "fileutils"
+require "securerandom"
 require "tmpdir"
 
 module Heddle
@@ -17,22 +18,20 @@ module Heddle
         SOCKET_PATH = 107
         private_constant :PREFIX, :LONGEST, :SOCKET_PATH
 
-        # @return [String] the folder for temporary files, or the system's own where TMPDIR is too long for the path of
-        #   a socket
+        # @return [String, nil] the folder for temporary files, or the system's own where TMPDIR is too long for the
+        #   path of a socket; nil: there is none
         def self.parent
-          folder = Dir.tmpdir
-          folder.bytesize + 1 + LONGEST > SOCKET_PATH ? Etc.systmpdir : folder
+          folder = TemporaryFolder.find
+          folder && folder.bytesize + 1 + LONGEST > SOCKET_PATH ? Etc.systmpdir : folder
         end
 
-        # @return [String]
+        # @return [String] the start of abstract names where no folder can be written to
         attr_reader :path
 
-        # @param parent [String] the folder that it is made in
+        # @param parent [String, nil] the folder that it is made in
         # @raise [BootError]
         def initialize(parent = self.class.parent)
-          clean(parent)
-          # Another server that cleans up may be faster than the lock.
-          make(parent) until @path && File.exist?(@path)
+          parent ? make_anew(parent) : @path = "\0#{PREFIX}#{SecureRandom.hex(8)}"
         rescue SystemCallError => e
           raise BootError, "can't make a folder for the workers' sockets in #{parent}: " \
                            "#{e.message.sub(/ @ .*/, "")}. Name another folder with TMPDIR."
@@ -40,11 +39,19 @@ module Heddle
 
         # @return [void]
         def remove
+          return unless @lock
+
           FileUtils.remove_entry(@path, true)
           @lock.close
         end
 
         private
+
+        def make_anew(parent)
+          clean(parent)
+          # Another server that cleans up may be faster than the lock.
+          make(parent) until @path && File.exist?(@path)
+        end
 
         def make(parent)
           @lock&.close

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Heddle
+  # The folder for temporary files, found as Dir.tmpdir does. That raises or warns where there is none, and on Ruby 3.3
+  # returns one of a file system that is read-only.
+  #
+  # @api private
+  module TemporaryFolder
+    # @param environment [Hash{String => String}]
+    # @return [String, nil] nil: no folder can be written to
+    def self.find(environment = ENV)
+      named = environment.values_at("TMPDIR", "TMP", "TEMP").reject { |folder| folder.to_s.empty? }
+      [*named, Etc.systmpdir, "/tmp", "."].map { |folder| File.expand_path(folder) }.find { |folder| usable?(folder) }
+    end
+
+    # @param folder [String]
+    # @return [Boolean]
+    def self.usable?(folder)
+      File.directory?(folder) && File.writable?(folder) && (File.sticky?(folder) || !File.world_writable?(folder))
+    end
+    private_class_method :usable?
+  end
+end
