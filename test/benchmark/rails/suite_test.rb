@@ -12,7 +12,7 @@ class RailsBenchmarkSuiteTest < Minitest::Test
   end
 
   def test_heddle_stands_beside_puma_and_falcon
-    assert_equal %w[heddle heddle-refork heddle-gc puma falcon], @suite.contestants.map(&:key)
+    assert_equal %w[heddle heddle-refork puma falcon], @suite.contestants.map(&:key)
     assert_equal %w[page slow-page board], @suite.rows.map(&:key)
   end
 
