@@ -47,6 +47,8 @@ module Heddle
         else
           @lines << (text.encoding == Encoding::UTF_8 ? text : text.dup.force_encoding(Encoding::UTF_8))
         end
+        return write_here(text.bytesize) unless @thread
+
         @requests << :lines if @requests.empty?
         flush unless @collecting
         text.bytesize
@@ -79,8 +81,11 @@ module Heddle
         reset if @owner != Process.pid
         return if @thread&.alive?
 
+        @thread = nil
         @thread = Thread.new { run }
         @thread.name = "heddle log"
+      rescue ThreadError
+        # The system allows no more threads, or the process ends: the caller writes itself.
       end
 
       def run
@@ -93,6 +98,11 @@ module Heddle
           request << true unless request == :lines
         end
         write_lines
+      end
+
+      def write_here(bytes)
+        write_lines
+        bytes
       end
 
       def write_lines
