@@ -29,7 +29,7 @@ class ServedForkedChildTest < Minitest::Test
       File.write(file = File.join(folder, "config.ru"), APP)
       [%w[fiber 1], %w[fiber 2], %w[thread 1], %w[thread 2], %w[single 1]].each do |mode, workers|
         served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", file, "--port", "0", "--workers", workers,
-                                    "--mode", mode, "--control", "off", "--no-access-log"])
+                                    "--mode", mode, "--control", "off", "--no-access-log", "-e", "none"])
         answers = %w[/exit /without_a_block /TERM /INT /ends /raises /exit].map { |path| served.get(path).body }
 
         assert_equal ["3 nil", "4 nil", "nil 15", "nil 2", "0 nil", "1 nil", "3 nil"], answers, mode

@@ -2,8 +2,8 @@
 #define HEDDLE_OFFLOAD_IO_CALLS_H
 
 /*
- * Calls on a descriptor that Ruby makes without the GVL: file locks, fsync, fcntl, and those of the socket library. They
- * pass through two functions that Ruby exports without a header, and whose arguments changed in 4.0. So a call of
+ * Calls on a descriptor that Ruby makes without the GVL: file locks, fsync, fcntl, and those of the socket library.
+ * They pass through two functions that Ruby exports without a header, and whose arguments changed in 4.0. So a call of
  * File#flock has to arrive with the expected arguments before offload is switched on.
  */
 

@@ -55,7 +55,7 @@ static VALUE offload_operation_p(VALUE self, VALUE object)
  */
 static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
 {
-    /* Ruby does not show an operation's function: each record stands for all of its kind, and learns if they compute. */
+    /* Ruby does not show an operation's function: each record stands for all of its kind. */
     static heddle_function files, others;
     heddle_loop *loop = heddle_offload_find_loop();
     if (!loop || !is_operation(object))

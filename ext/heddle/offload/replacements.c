@@ -126,8 +126,8 @@ static bool is_inline_in_extension(const heddle_function *known, int flags)
 /*
  * Runs the call on this thread. Without a loop, time limits don't end it: Ruby's own calls that run in place are quick.
  */
-static void *call_in_place(heddle_loop *loop, heddle_function *known, heddle_timed_call *call, rb_unblock_function_t *unblock,
-                           void *unblock_data, int flags)
+static void *call_in_place(heddle_loop *loop, heddle_function *known, heddle_timed_call *call,
+                           rb_unblock_function_t *unblock, void *unblock_data, int flags)
 {
     if (loop && !heddle_in_place_begin(loop, flags)) {
         errno = 0; /* Ruby does the same */
@@ -174,8 +174,8 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
         if (heddle_offload_run(loop, &job, known, kind))
             return job.result;
     }
-    return call_in_place(by_ruby ? NULL : loop, known, &(heddle_timed_call){.function = function, .data = data}, unblock,
-                         unblock_data, flags & ~RB_NOGVL_OFFLOAD_SAFE);
+    heddle_timed_call call = {.function = function, .data = data};
+    return call_in_place(by_ruby ? NULL : loop, known, &call, unblock, unblock_data, flags & ~RB_NOGVL_OFFLOAD_SAFE);
 }
 
 /* -- replacements of imported functions ---------------------------------------------------------------------- */
@@ -204,8 +204,8 @@ void *heddle_replaced_with_gvl(void *(*function)(void *), void *data)
     return job ? heddle_threads_call_back(job, function, data) : heddle_in_place_call_back(function, data);
 }
 
-void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
-                        int flags)
+void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
+                                 void *unblock_data, int flags)
 {
     return call_without_gvl(function, data, unblock, unblock_data, flags, true);
 }

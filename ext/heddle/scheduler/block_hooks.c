@@ -55,9 +55,9 @@ static bool is_mutex_sleep(VALUE frame)
 }
 
 /*
- * Does Mutex#sleep, or ConditionVariable#wait, lock its Mutex again? The frames are this hook, instrumented hooks of the
- * same name, and the method that called them. After an exception in the sleep, Ruby has not removed the frames of the
- * hook kernel_sleep yet.
+ * Does Mutex#sleep, or ConditionVariable#wait, lock its Mutex again? The frames are this hook, instrumented hooks of
+ * the same name, and the method that called them. After an exception in the sleep, Ruby has not removed the frames of
+ * the hook kernel_sleep yet.
  */
 static bool is_locking_again(VALUE blocker)
 {

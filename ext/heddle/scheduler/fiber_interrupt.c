@@ -104,8 +104,8 @@ VALUE heddle_thread_raise(VALUE thread, VALUE exception)
 }
 
 /*
- * Does another thread run this very fiber now, and would Ruby raise there what is raised on that thread? A blocking fiber
- * switches to no other. Nor does one that Ruby's IO#close interrupts, since it is in a system call.
+ * Does another thread run this very fiber now, and would Ruby raise there what is raised on that thread? A blocking
+ * fiber switches to no other. Nor does one that Ruby's IO#close interrupts, since it is in a system call.
  */
 static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE exception)
 {
