@@ -81,7 +81,7 @@ module Heddle
                 elsif !::File.writable?(body_folder) then "is not writable by this user"
                 end
         return unless wrong
-        return notice&.call(NO_FOLDER) if source(:body_folder) == Source::DEFAULT
+        return notice&.call(NO_FOLDER) if source(:body_folder) == Source::DEFAULT && !TemporaryFolder.find
 
         raise ConfigurationError, "body_folder (#{source(:body_folder)}) must be a folder that can be written to, " \
                                   "but #{body_folder} #{wrong}"

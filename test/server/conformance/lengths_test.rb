@@ -42,7 +42,7 @@ class LengthsConformanceTest < Minitest::Test
 
   ["chunked", "Chunked", "CHUNKED", " \t chunked \t "].each do |coding|
     accepts "the coding #{coding.unpack1("H*")}", post("Transfer-Encoding:#{coding}", body: "5\r\nhello\r\n0\r\n\r\n"),
-            env: { "CONTENT_LENGTH" => nil }, body: "hello"
+            env: { "CONTENT_LENGTH" => "5", "HTTP_TRANSFER_ENCODING" => nil }, body: "hello"
   end
   accepts "a coding in another spelling", post("tRANSFER-eNCODING: chunked", body: "0\r\n\r\n"), body: ""
 
