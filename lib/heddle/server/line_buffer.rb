@@ -43,15 +43,17 @@ module Heddle
       # @return [Integer] bytes
       def write(text)
         run_thread
-        if @lines.bytesize + text.bytesize > LIMIT then @lost += count_lines(text)
+        bytes = text.bytesize
+        text = text.dup.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
+        if @lines.bytesize + bytes > LIMIT then @lost += count_lines(text)
         else
-          @lines << (text.encoding == Encoding::UTF_8 ? text : text.dup.force_encoding(Encoding::UTF_8))
+          @lines << text # without a call before it, in which Ruby could switch to the thread that takes the lines
         end
-        return write_here(text.bytesize) unless @thread
+        return write_here(bytes) unless @thread
 
         @requests << :lines if @requests.empty?
         flush unless @collecting
-        text.bytesize
+        bytes
       end
 
       # Waits until all lines are written, as long as the stream takes lines.
