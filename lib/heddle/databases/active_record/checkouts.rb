@@ -7,15 +7,15 @@ module Heddle
     module ActiveRecord
       # The check-outs of one of Active Record's pools.
       class Checkouts < Databases::Checkouts
-        # The end of a report of a permanent lease.
-        WITH_CONNECTION = "Write with_connection { |connection| … } there: a permanent lease ends with the request, " \
-                          "and until then no other fiber can use the connection"
-        private_constant :WITH_CONNECTION
-
         # One more task waits than can ever be served. Active Record promises its own error where it has no connection.
         class NestedCheckoutError < ::ActiveRecord::ConnectionTimeoutError
           include Heddle::Error
         end
+
+        # The end of a report of a permanent lease.
+        WITH_CONNECTION = "Write with_connection { |connection| … } there: a permanent lease ends with the request, " \
+                          "and until then no other fiber can use the connection"
+        private_constant :WITH_CONNECTION
 
         # @return [String]
         def name = "#{@pool.db_config.name} #{@pool.role}"
