@@ -18,6 +18,7 @@ class ErrorsTest < Minitest::Test
   ].freeze
   # Files that need a library which the program has not loaded are left out.
   LOAD_ALL = <<~RUBY
+    require "active_record" # one error is Active Record's, too
     require "heddle"
     Dir.glob("heddle/**/*.rb", base: ARGV.fetch(0)).sort.each do |file|
       require file.delete_suffix(".rb")
