@@ -97,7 +97,7 @@ module Heddle
       # @param configuration [Server::Configuration]
       # @return [void]
       def start(configuration)
-        except = BY_NAME.keys - configuration.adapt
+        except = excluded(configuration)
         @answers = {}.freeze unless except == @except
         @except = except
         return unless configuration.mode == :fiber
@@ -109,8 +109,7 @@ module Heddle
       # @param configuration [Server::Configuration]
       # @return [Array<String>] the thread variables of which each request has its own
       def isolated(configuration)
-        left = TABLE.reject { |row| configuration.adapt.include?(row.name) }.filter_map(&:variable)
-        configuration.isolate.map(&:to_s) - left
+        configuration.isolate.map(&:to_s) - BY_NAME.values_at(*excluded(configuration)).filter_map(&:variable)
       end
 
       # Warns when the answer is no because the version was not tried, once. The main Ractor decides for all: RubyGems
@@ -138,9 +137,9 @@ module Heddle
       # @param configuration [Server::Configuration]
       # @return [Hash{Symbol => Array<Row>}] the rows of loaded gems by their states
       def by_state(configuration)
+        except = excluded(configuration)
         TABLE.group_by do |row|
-          row.state(except: BY_NAME.keys - configuration.adapt, isolated: configuration.isolate,
-                    fibers: configuration.mode == :fiber)
+          row.state(except:, isolated: configuration.isolate, fibers: configuration.mode == :fiber)
         end.except(nil)
       end
 
@@ -165,6 +164,11 @@ module Heddle
         end
         true
       end
+
+      private
+
+      # @return [Array<Symbol>] the names of rows that the option leaves out
+      def excluded(configuration) = BY_NAME.keys - configuration.adapt
     end
   end
 end

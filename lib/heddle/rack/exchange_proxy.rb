@@ -5,6 +5,8 @@ module Heddle
     # An exchange as a thread sees it. The exchange itself stays with a fiber of the loop that owns its connection:
     # that fiber does what the thread asks for, until the thread gives it back.
     class ExchangeProxy
+      include MonotonicClock
+
       # Raised when code uses a request that has ended.
       class EndedError < IOError
         include Heddle::Error
@@ -200,8 +202,6 @@ module Heddle
       rescue IOError
         "?"
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       def next_call
         return @calls.pop unless @head_due
