@@ -2,11 +2,13 @@
 #define HEDDLE_HTTP_WEBSOCKET_CARRIER_H
 
 /*
- * The carrier of a WebSocket: the connection of an HTTP/1.1 request after its upgrade (h1_carrier.c), or a stream of
- * HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations, with the GVL and while it is held; only
- * wait_for_room raises. The carrier calls heddle_websocket_feed_bytes, _handle_drained, _handle_deadline and
- * _stop_carrier.
+ * The carrier of a push session: the connection of an HTTP/1.1 request after its response's head (h1_carrier.c), or a
+ * stream of HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations, with the GVL and while it is held;
+ * only is_free and wait_for_room raise. The carrier calls the framing's `feed`, and heddle_websocket_handle_drained,
+ * _handle_deadline and _stop_carrier.
  */
+
+#include "http/exchange_ruby.h"
 
 #include <ruby.h>
 #include <stdbool.h>
@@ -16,6 +18,15 @@
 typedef struct heddle_websocket heddle_websocket;
 
 typedef struct {
+    /* Was the whole request read, and does no fiber write? Raises ClientGoneError when the client has left. */
+    bool (*is_free)(const heddle_exchange_handle *exchange);
+    /* Allocates what the carrier needs in the session. False: no memory. NULL: nothing. */
+    bool (*prepare)(heddle_websocket *socket);
+    /*
+     * Ends the exchange and begins the session. `status` is the response's; `early`: frames that came with the request
+     * over HTTP/2, a String or nil.
+     */
+    void (*begin)(heddle_websocket *socket, heddle_exchange_handle *exchange, int status, VALUE early);
     /*
      * Queues bytes, and a String after them unless that is 0; a long String must be frozen. They are sent in the loop's
      * next tick at the latest. False: no memory, and the output ends within a frame. On any thread.

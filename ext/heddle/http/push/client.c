@@ -1,8 +1,5 @@
 /* Heddle::HTTP::WebSocket::Session: the Ruby object of a socket, for its handler. */
 
-#include "http/exchange_ruby.h"
-#include "http/h1/server.h"
-#include "http/h2/server/server.h"
 #include "http/push/subscriptions.h"
 #include "http/websocket/codec_ruby.h"
 
@@ -104,7 +101,8 @@ void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned)
     if (socket->handle)
         socket->handle->session = NULL;
     socket->handle = NULL;
-    if (!abandoned && socket->engine->marked) /* else the list is gone, or its process is */
+    bool listed = heddle_websocket_has_client(socket) && socket->engine->marked;
+    if (listed && !abandoned) /* else the list is gone, or its process is */
         unlist_client(&socket->engine->websockets, socket->slot);
 }
 
@@ -113,10 +111,12 @@ void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned)
 void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client)
 {
     heddle_websocket_handle *handle = socket->handle;
-    const heddle_websocket_reader *reader = &socket->reader;
     if (!handle || handle->code)
         return;
     handle->code = socket->code;
+    if (!socket->framing->reads_frames)
+        return;
+    const heddle_websocket_reader *reader = socket->reader;
     if (reader->code == socket->code && !reader->failure && reader->control_size > 2)
         RB_OBJ_WRITE(client, &handle->reason, rb_utf8_str_new(reader->control + 2, reader->control_size - 2));
     else if (reader->failure)
@@ -194,8 +194,9 @@ static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
     return rb_str_freeze(rb_str_resize(label, RSTRING_LEN(label)));
 }
 
-VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier, VALUE handler,
-                                  VALUE caller, VALUE label, heddle_websocket **session)
+VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier,
+                                  const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
+                                  heddle_websocket **session)
 {
     uint8_t wanted = callbacks_of(handler);
     heddle_websocket_handle *handle;
@@ -204,11 +205,7 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
     RB_OBJ_WRITE(client, &handle->handler, handler);
     RB_OBJ_WRITE(client, &handle->caller, caller);
     RB_OBJ_WRITE(client, &handle->label, label);
-    heddle_websocket *socket = heddle_websocket_new(engine, carrier);
-    if (socket && carrier == &heddle_websocket_h2_carrier && !heddle_websocket_prepare_stream(socket)) {
-        heddle_websocket_free(socket);
-        socket = NULL;
-    }
+    heddle_websocket *socket = heddle_websocket_new(engine, carrier, framing);
     *session = socket;
     if (!socket)
         return Qnil;
@@ -232,21 +229,19 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
                             const heddle_websocket_carrier *carrier)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
-    heddle_connection *connection = heddle_exchange_writable_connection(exchange);
-    if (carrier == &heddle_websocket_h2_carrier && heddle_h2_carrier_of(exchange->exchange)->gone)
-        heddle_exchange_raise_gone("the client has reset the stream before it was a WebSocket", 0);
-    bool events = kind == ID2SYM(rb_intern("events"));
+    heddle_exchange_writable_connection(exchange);
+    carrier->is_free(exchange); /* it raises where the client has left; more of its input may have come */
+    const heddle_push_framing *framing = kind == ID2SYM(rb_intern("events")) ? &heddle_push_events
+                                                                             : &heddle_push_frames;
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;
     heddle_websocket *socket;
-    VALUE client = heddle_websocket_new_client(exchange->engine, carrier, handler, caller, label, &socket);
+    VALUE client = heddle_websocket_new_client(exchange->engine, carrier, framing, handler, caller, label, &socket);
     if (!socket)
         rb_memerror();
-    socket->reader.allows_deflate = kind == ID2SYM(rb_intern("deflated"));
-    socket->events = events;
-    if (carrier == &heddle_websocket_h1_carrier)
-        heddle_h1_change_protocol(connection, &heddle_websocket_protocol, socket, events ? 200 : 101);
-    else
-        heddle_websocket_begin_on_stream(socket, exchange->exchange, early);
+    if (framing->reads_frames)
+        socket->reader->allows_deflate = kind == ID2SYM(rb_intern("deflated"));
+    int status = framing->reads_frames && carrier == &heddle_websocket_h1_carrier ? 101 : 200;
+    carrier->begin(socket, exchange, status, early);
     return client;
 }
 

@@ -1,6 +1,5 @@
 /* The methods of Heddle::HTTP::WebSocket::Session that handlers call. */
 
-#include "http/push/event_stream.h"
 #include "http/push/subscriptions.h"
 #include "http/websocket/codec_ruby.h"
 
@@ -22,15 +21,6 @@ static heddle_websocket *open_session(VALUE self)
     return socket && socket->state == HEDDLE_WEBSOCKET_OPEN ? socket : NULL;
 }
 
-static VALUE text_of(VALUE string)
-{
-    if (rb_enc_get_index(string) != rb_utf8_encindex() && rb_enc_str_coderange(string) != ENC_CODERANGE_7BIT)
-        string = rb_str_encode(string, rb_enc_from_encoding(rb_utf8_encoding()), 0, Qnil);
-    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN)
-        rb_raise(rb_eArgError, "the message is not valid UTF-8: text has to be; for other bytes use String#b");
-    return string;
-}
-
 /*
  * call-seq: write(data) -> true or false
  *
@@ -41,18 +31,12 @@ static VALUE text_of(VALUE string)
 static VALUE client_write(VALUE self, VALUE data)
 {
     StringValue(data);
+    bool binary = rb_enc_get_index(data) == rb_ascii8bit_encindex();
     heddle_websocket *socket = open_session(self);
-    bool events = socket && socket->events, binary = rb_enc_get_index(data) == rb_ascii8bit_encindex();
-    if (binary && events)
-        data = rb_enc_associate(rb_str_dup(data), rb_utf8_encoding());
-    if (!binary || events)
-        data = text_of(data);
-    if (events)
-        data = heddle_event_text(data);
-    else if (RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED)
-        data = rb_str_new_frozen(data);
-    /* the conversions may have run other code, so this comes after them */
-    socket = open_session(self);
+    if (!socket)
+        return Qfalse;
+    data = socket->framing->prepare(data);
+    socket = open_session(self); /* the conversions may have run other code */
     if (!socket)
         return Qfalse;
     heddle_websocket_hold(socket);
@@ -75,7 +59,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
     unsigned code = argc > 0 ? NUM2UINT(argv[0]) : HEDDLE_WEBSOCKET_NORMAL;
     VALUE reason = argc > 1 ? argv[1] : rb_str_new(NULL, 0);
     StringValue(reason);
-    reason = text_of(reason);
+    reason = heddle_websocket_text_of(reason);
     if (!heddle_websocket_code_is_valid(code))
         rb_raise(rb_eArgError, "the close code is %u, but must be 1000 to 1003, 1007 to 1014 or 3000 to 4999", code);
     if (RSTRING_LEN(reason) > HEDDLE_WEBSOCKET_REASON)
@@ -186,7 +170,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     heddle_websocket *socket = open_session(self);
     if (!socket)
         return Qnil;
-    if (socket->events)
+    if (!socket->framing->reads_frames)
         form = HEDDLE_WEBSOCKET_AS_EVENT;
     heddle_fanout *fanout = heddle_fanout_of(socket->work.connection->sockets->loop);
     char text[HEDDLE_POSITION_SIZE];

@@ -31,12 +31,11 @@ VALUE heddle_event_text(VALUE data)
     return rb_obj_freeze(text);
 }
 
-static VALUE encode_event(heddle_message *message, size_t before)
+VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context)
 {
     char position[HEDDLE_POSITION_SIZE];
     size_t payload = message->reset ? 0 : (size_t)RSTRING_LEN(message->payload);
-    VALUE text = rb_str_buf_new((long)(before + payload + HEDDLE_POSITION_SIZE + 48));
-    rb_str_set_len(text, (long)before);
+    VALUE text = rb_str_buf_new((long)(payload + HEDDLE_POSITION_SIZE + 48));
     if (message->reset)
         rb_str_cat_cstr(text, "event: reset\n");
     rb_str_cat_cstr(text, "id: ");
@@ -47,26 +46,27 @@ static VALUE encode_event(heddle_message *message, size_t before)
     else
         add_lines(text, RSTRING_PTR(message->payload), payload);
     rb_str_cat_cstr(text, "\n");
-    return text;
+    return rb_obj_freeze(text);
 }
 
-VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context)
+VALUE heddle_event_chunk(VALUE text)
 {
-    return rb_obj_freeze(encode_event(message, 0));
+    char head[HEDDLE_EVENTS_TEXT];
+    long size = RSTRING_LEN(text);
+    if (size == 0)
+        return text;
+    size_t used = heddle_chunk_head(head, (size_t)size);
+    VALUE chunk = rb_str_buf_new(size + (long)used + 2);
+    rb_str_cat(chunk, head, (long)used);
+    rb_str_cat(chunk, RSTRING_PTR(text), size);
+    rb_str_cat_cstr(chunk, "\r\n");
+    RB_GC_GUARD(text);
+    return rb_obj_freeze(chunk);
 }
 
 VALUE heddle_event_encode_chunk(heddle_message *message, VALUE key, void *context)
 {
-    enum { ROOM = 18 }; /* for a chunk's head, as heddle_chunk_head writes it */
-    char head[ROOM];
-    VALUE text = encode_event(message, ROOM);
-    size_t size = (size_t)RSTRING_LEN(text) - ROOM, head_size = heddle_chunk_head(head, size);
-    rb_str_cat_cstr(text, "\r\n");
-    char *bytes = RSTRING_PTR(text);
-    memcpy(bytes, head, head_size);
-    memmove(bytes + head_size, bytes + ROOM, size + 2);
-    rb_str_set_len(text, (long)(head_size + size + 2));
-    return rb_obj_freeze(text);
+    return heddle_event_chunk(heddle_event_encode(message, key, context));
 }
 
 size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room)
@@ -113,13 +113,4 @@ heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments)
     if (RSTRING_LEN(wish.lines) > HEDDLE_EVENTS_LINES)
         rb_raise(rb_eArgError, "the name of the events is too long: %ld bytes", RSTRING_LEN(wish.lines));
     return wish;
-}
-
-heddle_subscribe_result heddle_events_subscribe(const heddle_events_wish *wish, heddle_fanout *fanout,
-                                                heddle_subscriber *subscriber)
-{
-    heddle_position since = {0};
-    if (!NIL_P(wish->since))
-        since = (heddle_position){RSTRING_PTR(wish->since), (size_t)RSTRING_LEN(wish->since)};
-    return heddle_subscribe(fanout, subscriber, RSTRING_PTR(wish->topic), (size_t)RSTRING_LEN(wish->topic), since);
 }

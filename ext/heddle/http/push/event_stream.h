@@ -3,7 +3,8 @@
 
 /*
  * Server-sent events (HTML standard, section 9.2) of a topic, without a fiber: when the response's head is sent, the
- * exchange ends, and the topic's messages are sent until the client leaves. This is the part that all protocols share.
+ * exchange ends, and the topic's messages are sent until the client leaves. This is the text of the events, and what an
+ * application may say of a stream; events.c has the streams.
  */
 
 #include "http/protocols.h"
@@ -16,6 +17,7 @@
 
 enum {
     HEDDLE_EVENTS_LINES = 512, /* bytes of the lines that are added to each event */
+    HEDDLE_EVENTS_TEXT = 64,   /* bytes of the server's own short texts */
     HEDDLE_EVENTS_RETRY = 3000, /* ms: when the server stops, clients reconnect within this time */
 };
 
@@ -31,9 +33,6 @@ typedef struct {
 
 /* Reads the arguments [topic, since, lines, beginning, policy, handoff]; raises. */
 heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments);
-/* Subscribes to the topic, from the given position on. */
-heddle_subscribe_result heddle_events_subscribe(const heddle_events_wish *wish, heddle_fanout *fanout,
-                                                heddle_subscriber *subscriber);
 
 /* Of streams over HTTP/1.1, which another process can continue. */
 extern const heddle_http_protocol heddle_events_http_protocol;
@@ -44,13 +43,14 @@ VALUE heddle_event_encode_chunk(heddle_message *message, VALUE key, void *contex
 
 /* An event with this data, a frozen String. */
 VALUE heddle_event_text(VALUE data);
+/* The text as a chunk of HTTP/1.1, a frozen String; empty as it is. */
+VALUE heddle_event_chunk(VALUE text);
 
 /* Writes "id: position\n\n", from which a client continues that has not had an event yet. Returns the size. */
 size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room);
 /* Writes "retry: …\n\n" with a random time, so that clients don't reconnect all at once. */
 size_t heddle_events_farewell(char *text, size_t room);
 
-void Init_heddle_h1_events(VALUE exchange_class);
-void Init_heddle_h2_events(VALUE exchange_class);
+void Init_heddle_events(VALUE h1_exchange, VALUE h2_exchange);
 
 #endif

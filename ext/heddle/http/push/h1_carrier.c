@@ -1,5 +1,6 @@
-/* A connection as the carrier of a WebSocket: its protocol after the upgrade of an HTTP/1.1 request. */
+/* A connection as the carrier of a push session: its protocol after the head of a response over HTTP/1.1. */
 
+#include "http/h1/server.h"
 #include "http/push/session.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ enum {
 static void feed_scratch(heddle_websocket *socket, char *bytes, size_t size)
 {
     heddle_connection *connection = socket->work.connection;
-    size_t used = heddle_websocket_feed_bytes(socket, bytes, size);
+    size_t used = socket->framing->feed(socket, bytes, size);
     if (used == size || socket->state > HEDDLE_WEBSOCKET_CLOSING)
         return;
     char *room = heddle_connection_make_room(connection, size - used);
@@ -30,8 +31,8 @@ static void feed_scratch(heddle_websocket *socket, char *bytes, size_t size)
 static void feed_buffered(heddle_websocket *socket)
 {
     heddle_connection *connection = socket->work.connection;
-    size_t used = heddle_websocket_feed_bytes(socket, connection->input + connection->input_start,
-                                              heddle_connection_buffered(connection));
+    size_t used = socket->framing->feed(socket, connection->input + connection->input_start,
+                                        heddle_connection_buffered(connection));
     if (socket->state <= HEDDLE_WEBSOCKET_CLOSING)
         heddle_connection_use_input(connection, used);
 }
@@ -63,7 +64,6 @@ static void read_input(heddle_websocket *socket)
             heddle_websocket_stop_carrier(socket);
             return;
         }
-        socket->heard = heddle_clock_coarse();
         feed_scratch(socket, scratch, (size_t)bytes);
     }
 }
@@ -156,7 +156,8 @@ static void end_output(heddle_websocket *socket)
         int result = heddle_connection_flush(connection);
         if (result == -EAGAIN)
             return;
-        if (result != 0 || socket->engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
+        bool lingers = socket->framing->reads_frames && socket->engine->linger_timeout != 0;
+        if (result != 0 || !lingers || transport->operations->shutdown(transport) < 0) {
             heddle_websocket_stop_carrier(socket);
             return;
         }
@@ -190,7 +191,22 @@ static void set_deadline(heddle_websocket *socket, int64_t at)
     heddle_connection_set_deadline(socket->work.connection, at);
 }
 
+static bool is_free(const heddle_exchange_handle *exchange)
+{
+    const heddle_connection *connection = exchange->exchange->work.connection;
+    return heddle_h1_of(connection)->received && !heddle_connection_buffered(connection) &&
+           !connection->waits[HEDDLE_WRITING];
+}
+
+static void begin_on_connection(heddle_websocket *socket, heddle_exchange_handle *exchange, int status, VALUE early)
+{
+    (void)early;
+    heddle_h1_change_protocol(exchange->exchange->work.connection, &heddle_websocket_protocol, socket, status);
+}
+
 const heddle_websocket_carrier heddle_websocket_h1_carrier = {
+    .is_free = is_free,
+    .begin = begin_on_connection,
     .write = write_output,
     .send = send_frame,
     .pending = count_pending,
@@ -286,8 +302,9 @@ static void abandon_socket(heddle_connection *connection)
 }
 
 const heddle_protocol heddle_websocket_protocol = {
-    .name = "WebSocket",
+    .name = "push",
     .stays = true, /* its handler is in this process */
+    .describe = heddle_events_describe,
     .begin = begin_socket,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,

@@ -1,4 +1,4 @@
-/* A stream of HTTP/2 as the carrier of a WebSocket (RFC 8441). */
+/* A stream of HTTP/2 as the carrier of a push session; of a WebSocket: RFC 8441. */
 
 #include "http/h2/server/server.h"
 #include "http/push/session.h"
@@ -77,7 +77,7 @@ static void feed_input(heddle_websocket *socket)
             socket->paused = true;
             return;
         }
-        size_t used = heddle_websocket_feed_bytes(socket, stream->input + stream->start, stream->end - stream->start);
+        size_t used = socket->framing->feed(socket, stream->input + stream->start, stream->end - stream->start);
         if (socket->state > HEDDLE_WEBSOCKET_CLOSING)
             break; /* unused bytes are discarded */
         stream->start += used;
@@ -94,7 +94,7 @@ static void read_input(heddle_websocket *socket)
     count_input(stream);
     if (socket->paused)
         return;
-    if (stream->ended && !socket->events && socket->state <= HEDDLE_WEBSOCKET_CLOSING)
+    if (stream->ended && socket->framing->reads_frames && socket->state <= HEDDLE_WEBSOCKET_CLOSING)
         heddle_websocket_stop_carrier(socket); /* the end without a close frame is an error */
 }
 
@@ -103,9 +103,8 @@ static void take_frames(heddle_websocket *socket, char *bytes, size_t size)
 {
     heddle_websocket_stream *stream = socket->stream;
     size_t used = 0;
-    socket->heard = heddle_clock_coarse();
     if (!socket->paused && !socket->defers_reading && stream->start == stream->end) {
-        used = heddle_websocket_feed_bytes(socket, bytes, size);
+        used = socket->framing->feed(socket, bytes, size);
         if (socket->state > HEDDLE_WEBSOCKET_CLOSING)
             used = size;
         heddle_h2_tunnel_consume(&stream->tunnel, used);
@@ -143,8 +142,7 @@ static void end_input(heddle_h2_tunnel *tunnel)
     heddle_websocket *socket = stream->socket;
     heddle_websocket_hold(socket);
     stream->ended = true;
-    /* A GET has ended its side before its event stream begins. */
-    if (socket->state > HEDDLE_WEBSOCKET_CLOSING || (stream->start == stream->end && !socket->events))
+    if (socket->state > HEDDLE_WEBSOCKET_CLOSING || stream->start == stream->end)
         heddle_websocket_stop_carrier(socket);
     heddle_websocket_release_hold(socket);
 }
@@ -327,7 +325,68 @@ static void set_deadline(heddle_websocket *socket, int64_t at)
     heddle_h2_tunnel_set_deadline(&socket->stream->tunnel, at);
 }
 
+/* -- from an exchange to a session --------------------------------------------------------------------------------- */
+
+static bool is_free(const heddle_exchange_handle *exchange)
+{
+    const heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange->exchange);
+    if (carrier->gone)
+        heddle_exchange_raise_gone("the client has reset the stream before its session began", 0);
+    return carrier->received && !carrier->waits[HEDDLE_WRITING] && heddle_h2_may_write(carrier->stream);
+}
+
+static bool prepare_stream(heddle_websocket *socket)
+{
+    heddle_websocket_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return false;
+    stream->tunnel.operations = &operations;
+    stream->tunnel.due.passed = handle_deadline;
+    stream->socket = socket;
+    socket->stream = stream;
+    return true;
+}
+
+/* Bytes of the client that came already. False: no memory. */
+static bool keep_early_input(heddle_websocket *socket, heddle_exchange *exchange, VALUE early)
+{
+    if (!socket->framing->reads_frames)
+        return true;
+    VALUE more = heddle_exchange_take_body(exchange); /* bytes that came meanwhile */
+    bool kept = (NIL_P(early) || keep_input(socket->stream, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
+                (NIL_P(more) || keep_input(socket->stream, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
+    RB_GC_GUARD(early);
+    RB_GC_GUARD(more);
+    return kept;
+}
+
+static void begin_on_stream(heddle_websocket *socket, heddle_exchange_handle *handle, int status, VALUE early)
+{
+    heddle_exchange *exchange = handle->exchange;
+    heddle_websocket_stream *stream = socket->stream;
+    heddle_connection *connection = exchange->work.connection;
+    heddle_h2_server *server = heddle_h2_server_of(connection);
+    bool ended = heddle_h2_carrier_of(exchange)->received, kept = keep_early_input(socket, exchange, early);
+    heddle_engine_count_response(socket->engine, exchange, status);
+    server->depth++;
+    heddle_h2_tunnel_begin(&stream->tunnel, exchange);
+    count_input(stream);
+    heddle_websocket_hold(socket);
+    heddle_websocket_begin_session(socket, connection);
+    if (!kept)
+        heddle_websocket_stop_carrier(socket);
+    else if (ended && socket->framing->reads_frames)
+        end_input(&stream->tunnel);
+    else
+        stream->ended = ended; /* a GET has ended its side before its event stream begins */
+    heddle_websocket_release_hold(socket);
+    heddle_h2_end_call(server);
+}
+
 const heddle_websocket_carrier heddle_websocket_h2_carrier = {
+    .is_free = is_free,
+    .prepare = prepare_stream,
+    .begin = begin_on_stream,
     .write = write_output,
     .send = send_frame,
     .pending = count_pending,
@@ -341,42 +400,3 @@ const heddle_websocket_carrier heddle_websocket_h2_carrier = {
     .wait_for_room = wait_for_room,
     .wake_writer = wake_writer,
 };
-
-/* -- from an exchange to a socket ---------------------------------------------------------------------------------- */
-
-bool heddle_websocket_prepare_stream(heddle_websocket *socket)
-{
-    heddle_websocket_stream *stream = calloc(1, sizeof(*stream));
-    if (!stream)
-        return false;
-    stream->tunnel.operations = &operations;
-    stream->tunnel.due.passed = handle_deadline;
-    stream->socket = socket;
-    socket->stream = stream;
-    return true;
-}
-
-void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange *exchange, VALUE early)
-{
-    heddle_websocket_stream *stream = socket->stream;
-    heddle_connection *connection = exchange->work.connection;
-    heddle_h2_server *server = heddle_h2_server_of(connection);
-    bool ended = heddle_h2_carrier_of(exchange)->received;
-    VALUE more = heddle_exchange_take_body(exchange); /* bytes that came meanwhile */
-    bool kept = (NIL_P(early) || keep_input(stream, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
-                (NIL_P(more) || keep_input(stream, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
-    heddle_engine_count_response(socket->engine, exchange, 200);
-    server->depth++;
-    heddle_h2_tunnel_begin(&stream->tunnel, exchange);
-    count_input(stream);
-    heddle_websocket_hold(socket);
-    heddle_websocket_begin_session(socket, connection);
-    if (!kept)
-        heddle_websocket_stop_carrier(socket);
-    else if (ended)
-        end_input(&stream->tunnel);
-    heddle_websocket_release_hold(socket);
-    heddle_h2_end_call(server);
-    RB_GC_GUARD(early);
-    RB_GC_GUARD(more);
-}

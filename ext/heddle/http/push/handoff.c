@@ -13,9 +13,10 @@
 static bool is_at_rest(const heddle_websocket *socket)
 {
     const heddle_connection *connection = socket->work.connection;
-    const heddle_websocket_reader *reader = &socket->reader;
-    return socket->carrier == &heddle_websocket_h1_carrier && socket->state == HEDDLE_WEBSOCKET_OPEN &&
-           !socket->events && !socket->running && !socket->depth && !socket->due_callbacks && !socket->first &&
+    const heddle_websocket_reader *reader = socket->reader;
+    return socket->framing->reads_frames && socket->carrier == &heddle_websocket_h1_carrier &&
+           socket->state == HEDDLE_WEBSOCKET_OPEN &&
+           !socket->running && !socket->depth && !socket->due_callbacks && !socket->first &&
            !socket->wait && !socket->paused && !socket->defers_reading && !socket->retires && !socket->overflowed &&
            !socket->overrun &&
            !connection->error && !reader->in_message && !reader->message && !reader->head_size && !reader->left &&
@@ -35,7 +36,7 @@ static heddle_websocket *session_of(VALUE client)
 static VALUE client_movable_p(VALUE self)
 {
     const heddle_websocket *socket = session_of(self);
-    return socket && socket->state == HEDDLE_WEBSOCKET_OPEN && !socket->events &&
+    return socket && socket->state == HEDDLE_WEBSOCKET_OPEN && socket->framing->reads_frames &&
                    socket->carrier == &heddle_websocket_h1_carrier &&
                    socket->work.connection->transport.operations == &heddle_plain_transport
                ? Qtrue
@@ -78,7 +79,7 @@ static VALUE client_subscriptions(VALUE self)
 static VALUE client_deflates_p(VALUE self)
 {
     const heddle_websocket *socket = session_of(self);
-    return socket && socket->reader.allows_deflate ? Qtrue : Qfalse;
+    return socket && heddle_websocket_deflates(socket) ? Qtrue : Qfalse;
 }
 
 /* The values for the log line at the socket's end, see label_of in client.c; nil: nothing is logged. */
@@ -141,15 +142,16 @@ void heddle_websocket_resume(heddle_connection *connection, VALUE loaded)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_websocket *socket;
-    VALUE client = heddle_websocket_new_client(engine, &heddle_websocket_h1_carrier, RARRAY_AREF(loaded, 0),
-                                               RARRAY_AREF(loaded, 1), RARRAY_AREF(loaded, 2), &socket);
+    VALUE client = heddle_websocket_new_client(engine, &heddle_websocket_h1_carrier, &heddle_push_frames,
+                                               RARRAY_AREF(loaded, 0), RARRAY_AREF(loaded, 1), RARRAY_AREF(loaded, 2),
+                                               &socket);
     if (NIL_P(client)) {
         heddle_sockets_close_connection(connection);
         return;
     }
     socket->wanted &= (uint8_t)~HEDDLE_WEBSOCKET_ON_OPEN; /* on_open was called in the other process */
     engine->websockets.opened--;
-    socket->reader.allows_deflate = RTEST(rb_ary_entry(loaded, 4));
+    socket->reader->allows_deflate = RTEST(rb_ary_entry(loaded, 4));
     socket->depth++; /* held, because resuming may close it */
     heddle_connection_start(connection, &heddle_websocket_protocol, socket);
     int state = 0;

@@ -1,32 +1,35 @@
-/* The states of a WebSocket, and its client's messages. */
+/* The states of a push session. */
 
-#include "http/push/event_stream.h"
 #include "http/push/session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    DISCARDED = 65536, /* bytes that the client of an event stream may send, which are discarded */
-};
-
-heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_websocket_carrier *carrier)
+heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_websocket_carrier *carrier,
+                                       const heddle_push_framing *framing)
 {
-    heddle_websocket *socket = calloc(1, sizeof(*socket));
+    heddle_websocket *socket = calloc(1, sizeof(*socket) + (framing->reads_frames ? sizeof(*socket->reader) : 0));
     if (!socket)
         return NULL;
     socket->work.operations = &heddle_websocket_work;
     socket->engine = engine;
     socket->carrier = carrier;
+    socket->framing = framing;
+    socket->slot = HEDDLE_PUSH_NO_CLIENT;
     socket->last = &socket->first;
-    heddle_websocket_reader_start(&socket->reader, true);
-    return socket;
+    if (framing->reads_frames)
+        heddle_websocket_reader_start(socket->reader, true);
+    if (!carrier->prepare || carrier->prepare(socket))
+        return socket;
+    heddle_websocket_free(socket);
+    return NULL;
 }
 
 void heddle_websocket_free(heddle_websocket *socket)
 {
     heddle_websocket_drop_messages(socket);
-    heddle_websocket_reader_end(&socket->reader);
+    if (socket->framing->reads_frames)
+        heddle_websocket_reader_end(socket->reader);
     free(socket->pong);
     free(socket);
 }
@@ -39,16 +42,10 @@ static void enter_state(heddle_websocket *socket, heddle_websocket_state state)
     socket->state = state;
 }
 
-void heddle_websocket_count_received(heddle_websocket *socket, uint64_t bytes)
-{
-    socket->engine->websockets.received++;
-    socket->engine->websockets.received_bytes += bytes;
-    socket->traffic.received++;
-    socket->traffic.received_bytes += bytes;
-}
-
 void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes)
 {
+    if (!heddle_websocket_has_client(socket))
+        return;
     socket->engine->websockets.sent++;
     socket->engine->websockets.sent_bytes += bytes;
     socket->traffic.sent++;
@@ -57,6 +54,8 @@ void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes)
 
 static void count_end(heddle_websocket *socket)
 {
+    if (!heddle_websocket_has_client(socket))
+        return;
     socket->engine->websockets.open--;
     socket->engine->websockets.closes[heddle_websocket_code_slot(socket->code)]++;
 }
@@ -101,30 +100,12 @@ void heddle_websocket_finish_handoff(heddle_websocket *socket)
     enter_state(socket, HEDDLE_WEBSOCKET_OVER);
 }
 
-/* When the server stops, clients come back at random times. */
-static bool write_farewell(heddle_websocket *socket)
-{
-    char text[64];
-    size_t size = heddle_events_farewell(text, sizeof(text));
-    socket->written += size;
-    return socket->carrier->write(socket, text, size, 0);
-}
-
-static bool send_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
-{
-    char payload[HEDDLE_WEBSOCKET_CONTROL];
-    if (socket->events) /* the end of the content says it; the comment wakes the loop where another thread closes */
-        return socket->retires ? write_farewell(socket) : heddle_websocket_send_comment(socket);
-    size_t used = heddle_websocket_write_close(payload, code, reason, size);
-    return heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_CLOSE, payload, used);
-}
-
 void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
 {
     if (socket->state != HEDDLE_WEBSOCKET_OPEN)
         return;
     socket->code = (uint16_t)code;
-    if (!send_close(socket, code, reason, size)) {
+    if (!socket->framing->send_close(socket, code, reason, size)) {
         heddle_websocket_stop_carrier(socket);
         return;
     }
@@ -135,8 +116,8 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
     /* A paused socket reads on, to find the client's close frame behind messages that the handler no longer gets. */
     socket->defers_reading |= socket->paused;
     socket->paused = false;
-    /* An event stream has no close handshake: the loop ends its output at once. */
-    bool at_once = socket->defers_reading || socket->events;
+    /* Without a close handshake the loop ends the output at once. */
+    bool at_once = socket->defers_reading || !socket->framing->reads_frames;
     heddle_websocket_set_time_limit(socket, at_once ? 0 : heddle_websocket_closing_time(socket));
 }
 
@@ -152,19 +133,8 @@ void heddle_websocket_fail_session(heddle_websocket *socket, unsigned code, cons
 {
     if (socket->state >= HEDDLE_WEBSOCKET_FINISHING)
         return;
-    if (socket->state == HEDDLE_WEBSOCKET_OPEN && !send_close(socket, code, reason, strlen(reason)))
-        heddle_websocket_stop_carrier(socket);
-    else
-        heddle_websocket_finish_output(socket, code);
-}
-
-/* Answers the client's close frame with its own code (RFC 6455, section 5.5.1). */
-static void answer_close(heddle_websocket *socket)
-{
-    bool ours = socket->state == HEDDLE_WEBSOCKET_CLOSING;
-    unsigned code = socket->reader.code;
-    socket->code = 0; /* the client's code is reported, even if we sent the first close frame */
-    if (!ours && !send_close(socket, code, NULL, 0))
+    if (socket->state == HEDDLE_WEBSOCKET_OPEN &&
+        !socket->framing->send_close(socket, code, reason, strlen(reason)))
         heddle_websocket_stop_carrier(socket);
     else
         heddle_websocket_finish_output(socket, code);
@@ -172,73 +142,10 @@ static void answer_close(heddle_websocket *socket)
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-static void handle_message(heddle_websocket *socket)
-{
-    heddle_websocket_message *message = heddle_websocket_take_message(&socket->reader);
-    if (socket->state == HEDDLE_WEBSOCKET_OPEN) {
-        heddle_websocket_count_received(socket, message->size);
-        heddle_websocket_deliver(socket, message);
-    } else {
-        free(message); /* the handler knows already that it is closed */
-    }
-}
-
-static void handle_ping(heddle_websocket *socket)
-{
-    if (socket->state == HEDDLE_WEBSOCKET_OPEN &&
-        !heddle_websocket_answer_ping(socket, socket->reader.control, socket->reader.control_size))
-        heddle_websocket_stop_carrier(socket);
-}
-
 /* Input of a socket that closes is discarded. */
 bool heddle_websocket_must_pause(const heddle_websocket *socket)
 {
     return socket->state == HEDDLE_WEBSOCKET_OPEN && heddle_websocket_is_full(socket);
-}
-
-size_t heddle_websocket_feed_bytes(heddle_websocket *socket, char *bytes, size_t size)
-{
-    size_t used = 0;
-    if (socket->events) {
-        socket->lingered += size;
-        if (socket->lingered > DISCARDED)
-            heddle_websocket_stop_carrier(socket);
-        return size;
-    }
-    while (socket->state <= HEDDLE_WEBSOCKET_CLOSING && !heddle_websocket_must_pause(socket)) {
-        size_t step;
-        heddle_websocket_event event = heddle_websocket_read(&socket->reader, &socket->engine->websockets.limits,
-                                                             bytes + used, size - used, &step);
-        used += step;
-        /* A socket that closes discards its messages. */
-        if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && socket->reader.message->compressed &&
-            socket->state == HEDDLE_WEBSOCKET_OPEN)
-            event = heddle_websocket_inflate(&socket->engine->websockets.deflater, &socket->reader,
-                                             &socket->engine->websockets.limits);
-        switch (event) {
-        case HEDDLE_WEBSOCKET_NO_EVENT:
-            return used;
-        case HEDDLE_WEBSOCKET_HAS_MESSAGE:
-            handle_message(socket);
-            break;
-        case HEDDLE_WEBSOCKET_HAS_PING:
-            handle_ping(socket);
-            break;
-        case HEDDLE_WEBSOCKET_HAS_PONG:
-            break;
-        case HEDDLE_WEBSOCKET_HAS_CLOSE:
-            answer_close(socket);
-            break;
-        case HEDDLE_WEBSOCKET_FAILED:
-            socket->engine->websockets.failures++;
-            heddle_websocket_fail_session(socket, socket->reader.code, socket->reader.failure);
-            break;
-        case HEDDLE_WEBSOCKET_NO_MEMORY:
-            heddle_websocket_stop_carrier(socket);
-            break;
-        }
-    }
-    return used;
 }
 
 void heddle_websocket_resume_reading(heddle_websocket *socket)
@@ -260,8 +167,10 @@ void heddle_websocket_begin_session(heddle_websocket *socket, heddle_connection 
 {
     socket->work.connection = connection;
     socket->heard = socket->pinged_at = socket->traffic.since = heddle_clock_coarse();
-    socket->engine->websockets.open++;
-    socket->engine->websockets.opened++;
+    if (heddle_websocket_has_client(socket)) {
+        socket->engine->websockets.open++;
+        socket->engine->websockets.opened++;
+    }
     heddle_websocket_hold(socket);
     heddle_websocket_set_deadline(socket);
     heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_OPEN);
@@ -292,6 +201,8 @@ void heddle_websocket_drop_carrier(heddle_websocket *socket)
         socket->code = HEDDLE_WEBSOCKET_ABNORMAL;
         count_end(socket);
     }
+    if (socket->state != HEDDLE_WEBSOCKET_OVER)
+        enter_state(socket, HEDDLE_WEBSOCKET_OVER);
     heddle_ready_list_remove(&socket->work);
     socket->work.connection = NULL;
     if (socket->wait && !abandoned) {

@@ -2,15 +2,18 @@
 #define HEDDLE_HTTP_PUSH_SESSION_H
 
 /*
- * A WebSocket of the server (RFC 6455), or, with `events`, a stream of server-sent events (HTML standard, section 9.2)
- * that its handler writes: then messages are events, and the client's input means nothing. While nothing happens it is
- * this record, without a fiber. A complete message makes it a work item: a runner calls the handler, one callback of a
- * socket at a time and in order.
+ * A push session: a WebSocket of the server (RFC 6455), or a stream of server-sent events (HTML standard, section 9.2).
+ * While nothing happens it is this record, without a fiber. Its framing says which of both it is; its carrier is the
+ * connection or stream below it. With a handler it is a work item when a message is complete: a runner calls the
+ * handler, one callback of a session at a time and in order. An event stream that only sends the messages of a topic
+ * has no handler.
  *
- *   websockets.c      what the sockets of an engine share
- *   session.c         states, input, life
- *   time_limits.c     pings, and the end when the server stops
- *   sending.c         frames into the carrier's output
+ *   websockets.c      what the sessions of an engine share
+ *   session.c         states, life
+ *   frames.c          the framing of WebSockets
+ *   events.c          the framing of event streams, and those without a handler
+ *   time_limits.c     the next thing to do, and the end when the server stops
+ *   sending.c         messages into the carrier's output
  *   pong.c            the answers to pings
  *   work.c            what is due to the handler, and the runner that calls it
  *   client.c          Heddle::HTTP::WebSocket::Session, which the handler sees
@@ -66,6 +69,31 @@ enum {
     HEDDLE_WEBSOCKET_CALLBACKS = 8,
 };
 
+/*
+ * How the messages of a session are framed, and what its client's bytes mean. All are called while it is held; those
+ * that send, on any thread.
+ */
+typedef struct {
+    /* The client sends frames, and answers our close frame. Otherwise its bytes are discarded. */
+    bool reads_frames;
+    /* The client's bytes, which it may overwrite. Returns how many it has used. */
+    size_t (*feed)(heddle_websocket *session, char *bytes, size_t size);
+    /* What `send` takes, of a String that a handler writes. Raises. Not held. */
+    VALUE (*prepare)(VALUE data);
+    /* Queues a message. False: no memory, or the carrier is broken. */
+    bool (*send)(heddle_websocket *session, heddle_websocket_opcode opcode, VALUE message);
+    /* Queues the last bytes before the session ends. False: the same. */
+    bool (*send_close)(heddle_websocket *session, unsigned code, const char *reason, size_t size);
+    /* When an open session has something to send or to check; < 0: never. */
+    int64_t (*next_check)(const heddle_websocket *session);
+    /* That time has come, or another time limit has passed. */
+    void (*check)(heddle_websocket *session, int64_t now);
+    /* Ends a session whose client reads too slowly. */
+    void (*end_slow)(heddle_websocket *session);
+} heddle_push_framing;
+
+extern const heddle_push_framing heddle_push_frames, heddle_push_events;
+
 /* A fiber that waits for a message; the record is on that fiber's stack. */
 typedef struct {
     heddle_park park;
@@ -84,12 +112,14 @@ struct heddle_websocket {
     heddle_work work;
     heddle_engine *engine;
     const heddle_websocket_carrier *carrier;
+    const heddle_push_framing *framing;
     uint8_t state;              /* a heddle_websocket_state */
     uint8_t wanted;             /* the callbacks that the handler defines */
     uint8_t due_callbacks;                /* the callbacks that must be called */
     uint8_t calling;            /* the callback that runs */
     uint8_t depth;              /* nested calls that use the record: it is freed after the last one */
-    bool events;                /* a stream of server-sent events; never changes */
+    bool chunked;               /* events are sent as chunks of HTTP/1.1 */
+    bool stays;                 /* an event stream that is never handed off */
     bool running;               /* a runner serves it */
     bool paused;                /* enough messages wait for the handler: nothing is read */
     /* much input came at once: it continues reading after other connections had their turn */
@@ -109,15 +139,20 @@ struct heddle_websocket {
     uint64_t left;              /* … and those that had left at the last look */
     heddle_websocket_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
     heddle_websocket_handle *handle; /* the C part of its WebSocket::Session; NULL: there is none any more */
-    uint32_t slot;              /* of its WebSocket::Session in the engine's list */
+    uint32_t slot;              /* of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
     heddle_websocket_wait *wait;
-    int64_t heard;              /* when input came last, from the coarse clock: ns */
-    int64_t pinged_at, retires_at; /* with `events`: `pinged_at` is the time of the last comment */
+    /* when input came last; of an event stream, when output was last taken, or there was none. Coarse clock, ns */
+    int64_t heard;
+    int64_t pinged_at, retires_at; /* of an event stream, `pinged_at` is the time of the last comment */
     uint64_t lingered;          /* discarded bytes */
-    heddle_websocket_reader reader;
+    heddle_websocket_reader reader[]; /* one if the client sends frames */
+};
+
+enum {
+    HEDDLE_PUSH_NO_CLIENT = UINT32_MAX,
 };
 
 extern const heddle_protocol heddle_websocket_protocol;
@@ -133,10 +168,23 @@ static inline heddle_websocket *heddle_websocket_of_work(const heddle_work *work
     return HEDDLE_CONTAINER_OF(work, heddle_websocket, work);
 }
 
+/* Has it a handler, which sees a WebSocket::Session? */
+static inline bool heddle_websocket_has_client(const heddle_websocket *socket)
+{
+    return socket->slot != HEDDLE_PUSH_NO_CLIENT;
+}
+
+/* Has its client negotiated permessage-deflate? */
+static inline bool heddle_websocket_deflates(const heddle_websocket *socket)
+{
+    return socket->framing->reads_frames && socket->reader->allows_deflate;
+}
+
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
-/* NULL without memory. */
-heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_websocket_carrier *carrier);
+/* Without a client. NULL without memory. */
+heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_websocket_carrier *carrier,
+                                       const heddle_push_framing *framing);
 /* Frees a session that has no connection yet, or no longer. */
 void heddle_websocket_free(heddle_websocket *socket);
 /*
@@ -172,16 +220,13 @@ HEDDLE_LAST_USE void heddle_websocket_drop_carrier(heddle_websocket *socket);
 void heddle_websocket_abandon(heddle_websocket *socket);
 /* Must the handler catch up before more is read? */
 bool heddle_websocket_must_pause(const heddle_websocket *socket);
-/* Reads bytes and returns how many were used: all, unless it must pause, or no more frames are read. Held. */
-size_t heddle_websocket_feed_bytes(heddle_websocket *socket, char *bytes, size_t size);
 
 /* Is this the thread of its loop? */
 static inline bool heddle_websocket_is_in_loop(const heddle_websocket *socket)
 {
     return socket->work.connection->sockets->loop->thread == rb_thread_current();
 }
-/* Counts a received or sent message. */
-void heddle_websocket_count_received(heddle_websocket *socket, uint64_t bytes);
+/* Counts a sent message. */
 void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes);
 
 /* -- time_limits.c ------------------------------------------------------------------------------------------------- */
@@ -193,9 +238,14 @@ void heddle_websocket_set_time_limit(heddle_websocket *socket, int64_t duration)
 int64_t heddle_websocket_closing_time(const heddle_websocket *socket);
 /* Handles the deadline's passing. Held. */
 void heddle_websocket_handle_deadline(heddle_websocket *socket);
-/* Does the server stop, and is on_shutdown not due yet? */
+/* Has the kernel taken output since the last check? A full send buffer means that the client has. */
+bool heddle_websocket_has_output_moved(heddle_websocket *socket, size_t pending);
+/*
+ * Does the server stop, and is on_shutdown not due yet? Without a handler: is it open? Such a session can be ended at
+ * any time, as its client reconnects with the position of the last event.
+ */
 bool heddle_websocket_has_to_retire(const heddle_websocket *socket);
-/* Schedules the socket's end, some time from now. */
+/* Schedules the end, some time from now; a session without a handler ends at once. */
 HEDDLE_LAST_USE void heddle_websocket_retire(heddle_websocket *socket);
 
 /* -- sending.c ----------------------------------------------------------------------------------------------------- */
@@ -207,13 +257,11 @@ bool heddle_websocket_exceeds_output(const heddle_websocket *socket);
 /* Queues a short frame. False: no memory. Held. On any thread. */
 bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
                                    size_t size);
-/* Queues a comment, which is no event. False: no memory. Held. On any thread. */
-bool heddle_websocket_send_comment(heddle_websocket *socket);
 /* Closes the socket if too much output waits. False: it was closed. Held. */
 bool heddle_websocket_check_pace(heddle_websocket *socket);
 /*
- * Queues a message, with `events` one that is encoded as an event; a long String must be frozen. False: the socket is
- * not open, or was just closed because its client is too slow. Held. On any thread.
+ * Queues a message as the framing has prepared it. False: the socket is not open, or was just closed because its client
+ * is too slow. Held. On any thread.
  */
 bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string);
 
@@ -224,8 +272,13 @@ void heddle_websocket_check_overflow(heddle_websocket *socket);
  * carrier is broken.
  */
 bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame, bool at_once);
-/* Closes a socket whose client reads too slowly. Held. */
+/* Ends an open session whose client reads too slowly. Held. */
 void heddle_websocket_end_slow(heddle_websocket *socket);
+
+/* -- frames.c ------------------------------------------------------------------------------------------------------ */
+
+/* The String in UTF-8; raises ArgumentError if it is none. */
+VALUE heddle_websocket_text_of(VALUE string);
 
 /* -- pong.c -------------------------------------------------------------------------------------------------------- */
 
@@ -285,8 +338,9 @@ heddle_websocket_handle *heddle_websocket_handle_of(VALUE client);
 /* Copies the close code and reason to the WebSocket::Session. */
 void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client);
 /* Makes a session and its WebSocket::Session; nil, and NULL: no memory. `label`: see WebSocket::Session#label. */
-VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier, VALUE handler,
-                                  VALUE caller, VALUE label, heddle_websocket **session);
+VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier,
+                                  const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
+                                  heddle_websocket **session);
 /* The WebSocket::Session of this session. */
 VALUE heddle_websocket_client(const heddle_websocket *socket);
 /*
@@ -301,13 +355,6 @@ VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t call
 
 extern const heddle_http_protocol heddle_websocket_http_protocol;
 
-/* -- h2_carrier.c -------------------------------------------------------------------------------------------------- */
-
-/* Allocates the record that a stream needs. False: no memory. */
-bool heddle_websocket_prepare_stream(heddle_websocket *socket);
-/* Ends the exchange; its stream carries the socket. `early`: frames that came before, a String or nil. */
-HEDDLE_LAST_USE void heddle_websocket_begin_on_stream(heddle_websocket *socket, heddle_exchange *exchange, VALUE early);
-
 void Init_heddle_websocket(VALUE http);
 void Init_heddle_websocket_methods(VALUE module, VALUE session_class);
 
@@ -316,6 +363,8 @@ void Init_heddle_websocket_methods(VALUE module, VALUE session_class);
 /* See heddle_http_protocol. */
 VALUE heddle_websocket_load(heddle_engine *engine, VALUE words, int *state);
 HEDDLE_LAST_USE void heddle_websocket_resume(heddle_connection *connection, VALUE loaded);
+/* `describe` of the protocol: for event streams without a handler. */
+ssize_t heddle_events_describe(heddle_connection *connection, char *words);
 void Init_heddle_websocket_handoff(VALUE session_class);
 
 #endif

@@ -161,7 +161,8 @@ static heddle_message_encoder *const encoders[][2] = {
     [HEDDLE_WEBSOCKET_AS_JSON] = {encode_json, deflate_json},
     [HEDDLE_WEBSOCKET_AS_CABLE] = {encode_cable, deflate_cable},
     [HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE] = {encode_extended, deflate_extended},
-    [HEDDLE_WEBSOCKET_AS_EVENT] = {heddle_event_encode, heddle_event_encode},
+    [HEDDLE_WEBSOCKET_AS_EVENT] = {heddle_event_encode},
+    [HEDDLE_WEBSOCKET_AS_EVENT_CHUNK] = {heddle_event_encode_chunk},
 };
 
 /* Short payloads have one frame for all sockets. */
@@ -169,7 +170,7 @@ static VALUE encode_message(const heddle_websocket_subscription *subscription, h
 {
     heddle_websocket *socket = subscription->socket;
     bool deflated = !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST &&
-                    socket->reader.allows_deflate;
+                    heddle_websocket_deflates(socket);
     VALUE envelope = NIL_P(subscription->envelope) ? 0 : subscription->envelope;
     return heddle_message_encoded(message, encoders[subscription->form][deflated], envelope,
                                   &socket->engine->websockets.deflater);
@@ -201,15 +202,22 @@ static bool queue_publication(heddle_websocket *socket, const heddle_message *me
 
 static bool send_encoded(const heddle_websocket_subscription *subscription, heddle_message *message)
 {
+    heddle_websocket *socket = subscription->socket;
+    size_t lines = message->reset ? 0 : subscription->lines_size;
     VALUE frame = encode_message(subscription, message);
-    return frame && heddle_websocket_send_frame(subscription->socket, frame, message->newest);
+    if (frame && lines) {
+        socket->written += lines;
+        if (!socket->carrier->write(socket, subscription->name + subscription->size, lines, 0))
+            return false;
+    }
+    return frame && heddle_websocket_send_frame(socket, frame, message->newest && !lines);
 }
 
 /* Can the form not tell the client of a reset, so that the handler is called? */
 static bool tells_handler_of_reset(uint8_t form)
 {
     return form != HEDDLE_WEBSOCKET_AS_JSON && form != HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE &&
-           form != HEDDLE_WEBSOCKET_AS_EVENT;
+           form < HEDDLE_WEBSOCKET_FORMS;
 }
 
 static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
@@ -287,7 +295,7 @@ heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, hed
     if (topic->size > HEDDLE_TOPIC_LIMIT)
         return HEDDLE_TOPIC_TOO_LONG;
     heddle_websocket_unsubscribe(socket, topic->name, topic->size, topic->envelope);
-    heddle_websocket_subscription *subscription = calloc(1, sizeof(*subscription) + topic->size);
+    heddle_websocket_subscription *subscription = calloc(1, sizeof(*subscription) + topic->size + topic->lines_size);
     if (!subscription)
         return HEDDLE_SUBSCRIBE_FAILED;
     subscription->subscriber.operations = &operations;
@@ -296,7 +304,10 @@ heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, hed
     subscription->form = (uint8_t)topic->form;
     subscription->envelope = topic->envelope;
     subscription->size = (uint32_t)topic->size;
+    subscription->lines_size = (uint16_t)topic->lines_size;
     memcpy(subscription->name, topic->name, topic->size);
+    if (topic->lines_size)
+        memcpy(subscription->name + topic->size, topic->lines, topic->lines_size);
     subscription->next = socket->subscriptions;
     socket->subscriptions = subscription;
     heddle_subscribe_result result =

@@ -16,7 +16,8 @@ typedef enum {
     HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE, /* the same with stream_id, epoch and offset; a reset is a rejected history */
     HEDDLE_WEBSOCKET_TO_HANDLER,        /* no frame: on_publication is called */
     HEDDLE_WEBSOCKET_FORMS,             /* the number of forms that a WebSocket may have */
-    HEDDLE_WEBSOCKET_AS_EVENT = HEDDLE_WEBSOCKET_FORMS, /* the only form of an event stream */
+    HEDDLE_WEBSOCKET_AS_EVENT = HEDDLE_WEBSOCKET_FORMS, /* the only forms of an event stream */
+    HEDDLE_WEBSOCKET_AS_EVENT_CHUNK,
 } heddle_websocket_form;
 
 struct heddle_websocket_subscription {
@@ -28,7 +29,8 @@ struct heddle_websocket_subscription {
     bool was_reset;                      /* the client got a reset */
     VALUE envelope; /* an interned String, marked by the Client; nil: the form has none */
     uint32_t size;
-    char name[]; /* of the topic */
+    uint16_t lines_size;
+    char name[]; /* of the topic, and behind it the lines that are sent before each event */
 };
 
 /* All are called in the loop, or, once the loop has a fan-out, on another thread that has the GVL. Held. */
@@ -37,6 +39,8 @@ struct heddle_websocket_subscription {
 typedef struct {
     const char *name; /* of the topic */
     size_t size;
+    const char *lines; /* sent before each event */
+    size_t lines_size;
     VALUE envelope;
     heddle_websocket_form form;
     heddle_slow_policy policy;

@@ -14,7 +14,7 @@ enum {
 void heddle_websocket_queue_callback(heddle_websocket *socket, uint8_t callback)
 {
     /* Without an on_close of the handler, too, a runner has to end the socket. */
-    if (socket->wanted & callback || callback == HEDDLE_WEBSOCKET_ON_CLOSE)
+    if (socket->wanted & callback || (callback == HEDDLE_WEBSOCKET_ON_CLOSE && heddle_websocket_has_client(socket)))
         socket->due_callbacks |= callback;
 }
 

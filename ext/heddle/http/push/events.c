@@ -1,0 +1,315 @@
+/*
+ * The framing of event streams, and the streams without a handler, which send the messages of a topic until the client
+ * leaves.
+ */
+
+#include "http/push/event_stream.h"
+#include "http/push/subscriptions.h"
+#include "http/push/words.h"
+
+#include <errno.h>
+#include <ruby/encoding.h>
+
+enum {
+    DISCARDED = 65536, /* bytes that a client may send, which are discarded */
+    VERSION = 1,       /* of the description of a stream */
+};
+
+/* -- the framing --------------------------------------------------------------------------------------------------- */
+
+static size_t discard_input(heddle_websocket *socket, char *bytes, size_t size)
+{
+    (void)bytes;
+    socket->lingered += size;
+    if (socket->lingered > DISCARDED)
+        heddle_websocket_stop_carrier(socket);
+    return size;
+}
+
+/* Bytes that a String holds are read as UTF-8. */
+static VALUE prepare_event(VALUE data)
+{
+    if (rb_enc_get_index(data) == rb_ascii8bit_encindex())
+        data = rb_enc_associate(rb_str_dup(data), rb_utf8_encoding());
+    return heddle_event_text(heddle_websocket_text_of(data));
+}
+
+static bool send_event(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE event)
+{
+    (void)opcode;
+    socket->written += (uint64_t)RSTRING_LEN(event);
+    return socket->carrier->write(socket, NULL, 0, event);
+}
+
+/* Queues a part of the content, as a chunk if need be. */
+static bool send_text(heddle_websocket *socket, const char *text, size_t size)
+{
+    char head[HEDDLE_EVENTS_TEXT];
+    size_t used = socket->chunked && size ? heddle_chunk_head(head, size) : 0, end = used ? 2 : 0;
+    socket->written += used + size + end;
+    return socket->carrier->write(socket, head, used, 0) && socket->carrier->write(socket, text, size, 0) &&
+           socket->carrier->write(socket, "\r\n", end, 0);
+}
+
+/* A comment, which is no event. */
+static bool send_comment(heddle_websocket *socket)
+{
+    return send_text(socket, ":\n\n", 3);
+}
+
+/*
+ * The end of the content says that it is the end. When the server stops, clients come back at random times. The comment
+ * wakes the loop where another thread closes.
+ */
+static bool send_farewell(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
+{
+    (void)code, (void)reason, (void)size;
+    char text[HEDDLE_EVENTS_TEXT];
+    if (!(socket->retires ? send_text(socket, text, heddle_events_farewell(text, sizeof(text))) : send_comment(socket)))
+        return false;
+    return !socket->chunked || socket->carrier->write(socket, "0\r\n\r\n", 5, 0);
+}
+
+static int64_t find_next_comment(const heddle_websocket *socket)
+{
+    return heddle_add_duration(socket->pinged_at, HEDDLE_EVENTS_COMMENT);
+}
+
+/* Sends a comment, which keeps proxies from closing the stream. A client that takes nothing for too long is cut off. */
+static void keep_alive(heddle_websocket *socket, int64_t now)
+{
+    int64_t timeout = socket->engine->write_timeout;
+    size_t pending = heddle_websocket_pending(socket);
+    if (heddle_websocket_has_output_moved(socket, pending) || !pending) {
+        socket->heard = now;
+    } else if (timeout >= 0 && heddle_add_duration(socket->heard, timeout) <= now) {
+        heddle_websocket_reset_carrier(socket);
+        return;
+    }
+    if (find_next_comment(socket) > now)
+        return;
+    socket->pinged_at = now;
+    if (!pending && !send_comment(socket))
+        heddle_websocket_stop_carrier(socket);
+}
+
+/* The client must see that it has missed events. */
+static void end_slow(heddle_websocket *socket)
+{
+    if (heddle_websocket_has_client(socket))
+        socket->engine->websockets.too_slow++;
+    socket->code = HEDDLE_WEBSOCKET_POLICY;
+    heddle_websocket_reset_carrier(socket);
+}
+
+const heddle_push_framing heddle_push_events = {
+    .feed = discard_input,
+    .prepare = prepare_event,
+    .send = send_event,
+    .send_close = send_farewell,
+    .next_check = find_next_comment,
+    .check = keep_alive,
+    .end_slow = end_slow,
+};
+
+/* -- streams without a handler ------------------------------------------------------------------------------------- */
+
+/* The only subscription; NULL: it has none. */
+static const heddle_websocket_subscription *subscription_of(const heddle_websocket *socket)
+{
+    return socket->subscriptions && socket->subscriptions->subscriber.topic ? socket->subscriptions : NULL;
+}
+
+/* Subscribes to the topic, or ends the stream. Held. */
+static void subscribe(heddle_websocket *socket, heddle_fanout *fanout, heddle_websocket_topic *topic,
+                      heddle_position since)
+{
+    topic->envelope = Qnil;
+    topic->form = socket->chunked ? HEDDLE_WEBSOCKET_AS_EVENT_CHUNK : HEDDLE_WEBSOCKET_AS_EVENT;
+    if (socket->state == HEDDLE_WEBSOCKET_OPEN &&
+        heddle_websocket_subscribe(socket, fanout, topic, since) != HEDDLE_SUBSCRIBED)
+        heddle_websocket_reset_carrier(socket);
+}
+
+/* A stream that begins after the server began to stop ends at once. Held. */
+static void retire_if_draining(heddle_websocket *socket)
+{
+    const heddle_connection *connection = socket->work.connection;
+    if (connection && (connection->sockets->draining || socket->engine->draining) &&
+        heddle_websocket_has_to_retire(socket))
+        heddle_websocket_retire(socket);
+}
+
+static void begin_events(heddle_websocket *socket, heddle_fanout *fanout, const heddle_events_wish *wish)
+{
+    VALUE lines = socket->chunked ? heddle_event_chunk(wish->lines) : wish->lines;
+    heddle_websocket_topic topic = {
+        .name = RSTRING_PTR(wish->topic), .size = (size_t)RSTRING_LEN(wish->topic), .policy = wish->policy,
+        .lines = RSTRING_PTR(lines), .lines_size = (size_t)RSTRING_LEN(lines),
+    };
+    heddle_position since = {0};
+    if (!NIL_P(wish->since))
+        since = (heddle_position){RSTRING_PTR(wish->since), (size_t)RSTRING_LEN(wish->since)};
+    bool sent = socket->state != HEDDLE_WEBSOCKET_OPEN ||
+                send_text(socket, RSTRING_PTR(wish->beginning), (size_t)RSTRING_LEN(wish->beginning));
+    subscribe(socket, fanout, &topic, since);
+    const heddle_websocket_subscription *subscription = subscription_of(socket);
+    char id[HEDDLE_EVENTS_TEXT];
+    if (sent && subscription && !since.text)
+        sent = send_text(socket, id, heddle_events_first_id(&subscription->subscriber, id, sizeof(id)));
+    if (!sent)
+        heddle_websocket_reset_carrier(socket);
+    retire_if_draining(socket);
+    RB_GC_GUARD(lines);
+}
+
+static VALUE stream_events(VALUE self, int count, VALUE *arguments, const heddle_websocket_carrier *carrier)
+{
+    rb_check_arity(count, 7, 7);
+    heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
+    heddle_events_wish wish = heddle_events_wish_of(count - 1, arguments + 1);
+    int status = NUM2INT(arguments[0]);
+    heddle_fanout *fanout = heddle_fanout_of(heddle_exchange_writable_connection(exchange)->sockets->loop);
+    if (!carrier->is_free(exchange))
+        return Qfalse;
+    heddle_websocket *socket = heddle_websocket_new(exchange->engine, carrier, &heddle_push_events);
+    if (!socket)
+        rb_memerror();
+    socket->chunked = exchange->chunking;
+    socket->stays = wish.stays;
+    heddle_websocket_hold(socket);
+    carrier->begin(socket, exchange, status, Qnil);
+    begin_events(socket, fanout, &wish);
+    heddle_websocket_release_hold(socket);
+    RB_GC_GUARD(wish.topic);
+    RB_GC_GUARD(wish.since);
+    RB_GC_GUARD(wish.lines);
+    RB_GC_GUARD(wish.beginning);
+    RB_GC_GUARD(self);
+    return Qtrue;
+}
+
+/*
+ * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
+ *
+ * Called when the head was written: sends the events of the topic until the client leaves. This object can't be used
+ * afterwards. false: nothing has changed, because a part of the request was not read.
+ */
+static VALUE stream_on_connection(int count, VALUE *arguments, VALUE self)
+{
+    return stream_events(self, count, arguments, &heddle_websocket_h1_carrier);
+}
+
+static VALUE stream_on_stream(int count, VALUE *arguments, VALUE self)
+{
+    return stream_events(self, count, arguments, &heddle_websocket_h2_carrier);
+}
+
+/* -- between processes --------------------------------------------------------------------------------------------- */
+
+/* Sends what waits. Held. */
+static void flush_output(heddle_websocket *socket)
+{
+    int result = heddle_websocket_pending(socket) ? socket->carrier->flush(socket) : -EAGAIN;
+    if (result == 0)
+        heddle_websocket_handle_drained(socket);
+    else if (result != -EAGAIN)
+        heddle_websocket_stop_carrier(socket);
+}
+
+static ssize_t describe_stream(const heddle_websocket *socket, char *bytes)
+{
+    const heddle_websocket_subscription *subscription = subscription_of(socket);
+    if (socket->state != HEDDLE_WEBSOCKET_OPEN || socket->retires || socket->work.connection->error || !subscription ||
+        subscription->subscriber.behind || heddle_websocket_pending(socket))
+        return -1;
+    char position[HEDDLE_POSITION_SIZE];
+    heddle_words_writer words = heddle_words_begin(bytes, HEDDLE_SESSION_WORDS, HEDDLE_EVENT_STREAMS, VERSION);
+    heddle_words_add_number(&words, socket->chunked);
+    heddle_words_add_number(&words, subscription->subscriber.policy);
+    heddle_words_add(&words, subscription->name, subscription->size);
+    heddle_words_add(&words, subscription->name + subscription->size, subscription->lines_size);
+    heddle_words_add(&words, position, heddle_subscriber_position(&subscription->subscriber, position));
+    return words.fits ? (ssize_t)words.size : -1;
+}
+
+ssize_t heddle_events_describe(heddle_connection *connection, char *bytes)
+{
+    heddle_websocket *socket = heddle_websocket_of(connection);
+    if (heddle_websocket_has_client(socket) || socket->stays)
+        return -1;
+    heddle_websocket_hold(socket);
+    flush_output(socket);
+    ssize_t size = describe_stream(socket, bytes);
+    heddle_websocket_release_hold(socket);
+    return size;
+}
+
+static VALUE find_fanout(VALUE loop)
+{
+    return (VALUE)heddle_fanout_of((heddle_loop *)loop);
+}
+
+/* Makes the session of which these words tell. NULL: they are not valid, or no memory. */
+static heddle_websocket *make_described(heddle_engine *engine, VALUE description, heddle_websocket_topic *topic,
+                                        heddle_position *since)
+{
+    heddle_words_reader words = heddle_words_open(RSTRING_PTR(description), (size_t)RSTRING_LEN(description), VERSION);
+    bool chunked = heddle_words_take_number(&words, 1);
+    topic->policy = heddle_words_take_number(&words, HEDDLE_SLOW_DROP);
+    heddle_words_field name = heddle_words_take(&words), lines = heddle_words_take(&words),
+                       position = heddle_words_take(&words);
+    topic->name = name.bytes;
+    topic->size = name.size;
+    topic->lines = lines.bytes;
+    topic->lines_size = lines.size;
+    *since = (heddle_position){position.bytes, position.size};
+    if (!heddle_words_are_complete(&words) || lines.size > UINT16_MAX)
+        return NULL;
+    heddle_websocket *socket = heddle_websocket_new(engine, &heddle_websocket_h1_carrier, &heddle_push_events);
+    if (socket)
+        socket->chunked = chunked;
+    return socket;
+}
+
+static void resume_stream(heddle_connection *connection, VALUE description)
+{
+    heddle_websocket_topic topic;
+    heddle_position since;
+    int state = 0;
+    heddle_fanout *fanout = (heddle_fanout *)rb_protect(find_fanout, (VALUE)connection->sockets->loop, &state);
+    if (state)
+        rb_set_errinfo(Qnil);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
+    heddle_websocket *socket = state ? NULL : make_described(engine, description, &topic, &since);
+    if (!socket) {
+        heddle_transport_will_reset(&connection->transport);
+        heddle_sockets_close_connection(connection);
+        return;
+    }
+    heddle_websocket_hold(socket);
+    heddle_connection_start(connection, &heddle_websocket_protocol, socket);
+    subscribe(socket, fanout, &topic, since);
+    retire_if_draining(socket);
+    heddle_websocket_release_hold(socket);
+    RB_GC_GUARD(description);
+}
+
+/* Runs no Ruby code. */
+static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)
+{
+    (void)engine;
+    (void)state;
+    return description;
+}
+
+const heddle_http_protocol heddle_events_http_protocol = {
+    .load = load_stream,
+    .resume = resume_stream,
+};
+
+void Init_heddle_events(VALUE h1_exchange, VALUE h2_exchange)
+{
+    rb_define_method(h1_exchange, "stream_events", stream_on_connection, -1);
+    rb_define_method(h2_exchange, "stream_events", stream_on_stream, -1);
+}

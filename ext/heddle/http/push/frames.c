@@ -1,0 +1,214 @@
+/* The framing of WebSockets: the client's frames, and ours (RFC 6455). */
+
+#include "http/push/session.h"
+#include "http/push/subscriptions.h"
+
+#include <ruby/encoding.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- input --------------------------------------------------------------------------------------------------------- */
+
+static void handle_message(heddle_websocket *socket)
+{
+    heddle_websocket_message *message = heddle_websocket_take_message(socket->reader);
+    if (socket->state == HEDDLE_WEBSOCKET_OPEN) {
+        socket->engine->websockets.received++;
+        socket->engine->websockets.received_bytes += message->size;
+        socket->traffic.received++;
+        socket->traffic.received_bytes += message->size;
+        heddle_websocket_deliver(socket, message);
+    } else {
+        free(message); /* the handler knows already that it is closed */
+    }
+}
+
+static void handle_ping(heddle_websocket *socket)
+{
+    if (socket->state == HEDDLE_WEBSOCKET_OPEN &&
+        !heddle_websocket_answer_ping(socket, socket->reader->control, socket->reader->control_size))
+        heddle_websocket_stop_carrier(socket);
+}
+
+/* Queues the close frame. */
+static bool send_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
+{
+    char payload[HEDDLE_WEBSOCKET_CONTROL];
+    size_t used = heddle_websocket_write_close(payload, code, reason, size);
+    return heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_CLOSE, payload, used);
+}
+
+/* Answers the client's close frame with its own code (RFC 6455, section 5.5.1). */
+static void answer_close(heddle_websocket *socket)
+{
+    bool ours = socket->state == HEDDLE_WEBSOCKET_CLOSING;
+    unsigned code = socket->reader->code;
+    socket->code = 0; /* the client's code is reported, even if we sent the first close frame */
+    if (!ours && !send_close(socket, code, NULL, 0))
+        heddle_websocket_stop_carrier(socket);
+    else
+        heddle_websocket_finish_output(socket, code);
+}
+
+/* Reads frames until the handler must catch up, or no more frames are read. */
+static size_t read_frames(heddle_websocket *socket, char *bytes, size_t size)
+{
+    size_t used = 0;
+    heddle_websocket_reader *reader = socket->reader;
+    socket->heard = heddle_clock_coarse();
+    while (socket->state <= HEDDLE_WEBSOCKET_CLOSING && !heddle_websocket_must_pause(socket)) {
+        size_t step;
+        heddle_websocket_event event =
+            heddle_websocket_read(reader, &socket->engine->websockets.limits, bytes + used, size - used, &step);
+        used += step;
+        /* A socket that closes discards its messages. */
+        if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader->message->compressed &&
+            socket->state == HEDDLE_WEBSOCKET_OPEN)
+            event = heddle_websocket_inflate(&socket->engine->websockets.deflater, reader,
+                                             &socket->engine->websockets.limits);
+        switch (event) {
+        case HEDDLE_WEBSOCKET_NO_EVENT:
+            return used;
+        case HEDDLE_WEBSOCKET_HAS_MESSAGE:
+            handle_message(socket);
+            break;
+        case HEDDLE_WEBSOCKET_HAS_PING:
+            handle_ping(socket);
+            break;
+        case HEDDLE_WEBSOCKET_HAS_PONG:
+            break;
+        case HEDDLE_WEBSOCKET_HAS_CLOSE:
+            answer_close(socket);
+            break;
+        case HEDDLE_WEBSOCKET_FAILED:
+            socket->engine->websockets.failures++;
+            heddle_websocket_fail_session(socket, reader->code, reader->failure);
+            break;
+        case HEDDLE_WEBSOCKET_NO_MEMORY:
+            heddle_websocket_stop_carrier(socket);
+            break;
+        }
+    }
+    return used;
+}
+
+/* -- output -------------------------------------------------------------------------------------------------------- */
+
+bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
+                                   size_t size)
+{
+    char frame[HEDDLE_WEBSOCKET_HEAD + HEDDLE_WEBSOCKET_CONTROL];
+    size_t used = heddle_websocket_write_head(frame, opcode, false, size, NULL);
+    if (size)
+        memcpy(frame + used, payload, size);
+    socket->written += used + size;
+    return socket->carrier->write(socket, frame, used + size, 0);
+}
+
+VALUE heddle_websocket_text_of(VALUE string)
+{
+    if (rb_enc_get_index(string) != rb_utf8_encindex() && rb_enc_str_coderange(string) != ENC_CODERANGE_7BIT)
+        string = rb_str_encode(string, rb_enc_from_encoding(rb_utf8_encoding()), 0, Qnil);
+    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN)
+        rb_raise(rb_eArgError, "the message is not valid UTF-8: text has to be; for other bytes use String#b");
+    return string;
+}
+
+static VALUE prepare_message(VALUE data)
+{
+    if (rb_enc_get_index(data) != rb_ascii8bit_encindex())
+        data = heddle_websocket_text_of(data);
+    return RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED ? rb_str_new_frozen(data) : data;
+}
+
+/* Returns the frame, from malloc; NULL: the message is sent uncompressed. */
+static char *deflate_message(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE message, size_t *size)
+{
+    char head[HEDDLE_WEBSOCKET_HEAD];
+    size_t plain = (size_t)RSTRING_LEN(message);
+    if (!heddle_websocket_deflates(socket) || plain < HEDDLE_DEFLATE_LEAST || plain > HEDDLE_DEFLATE_MOST)
+        return NULL;
+    char *frame = malloc(HEDDLE_WEBSOCKET_HEAD + plain), *payload = frame + HEDDLE_WEBSOCKET_HEAD;
+    size_t deflated = frame ? heddle_websocket_deflate(&socket->engine->websockets.deflater, RSTRING_PTR(message),
+                                                       plain, payload)
+                            : 0;
+    if (!deflated) {
+        free(frame);
+        return NULL;
+    }
+    size_t used = heddle_websocket_write_head(head, opcode, true, deflated, NULL);
+    memmove(frame + used, payload, deflated);
+    memcpy(frame, head, used);
+    *size = used + deflated;
+    return frame;
+}
+
+static bool send_message(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE message)
+{
+    char head[HEDDLE_WEBSOCKET_HEAD];
+    size_t size, used;
+    char *frame = deflate_message(socket, opcode, message, &size);
+    if (frame) {
+        bool written = socket->carrier->write(socket, frame, size, 0);
+        socket->written += size;
+        free(frame);
+        return written;
+    }
+    used = heddle_websocket_write_head(head, opcode, false, (size_t)RSTRING_LEN(message), NULL);
+    socket->written += used + (size_t)RSTRING_LEN(message);
+    return socket->carrier->write(socket, head, used, message);
+}
+
+static void end_slow(heddle_websocket *socket)
+{
+    socket->engine->websockets.too_slow++;
+    heddle_websocket_fail_session(socket, HEDDLE_WEBSOCKET_POLICY, "the client reads too slowly");
+}
+
+/* -- pings --------------------------------------------------------------------------------------------------------- */
+
+static int64_t find_next_ping(const heddle_websocket *socket)
+{
+    const heddle_websockets *all = &socket->engine->websockets;
+    if (socket->pinged)
+        return heddle_add_duration(socket->pinged_at, all->timeout);
+    return all->ping > 0 ? heddle_add_duration(socket->heard, all->ping) : -1;
+}
+
+static void send_ping(heddle_websocket *socket, bool full)
+{
+    socket->pinged = true;
+    socket->pinged_at = heddle_clock_coarse();
+    socket->stalls = full; /* a ping would be queued behind the output, so that has to move instead */
+    if (!full && !heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PING, NULL, 0))
+        heddle_websocket_stop_carrier(socket);
+}
+
+static void check_client(heddle_websocket *socket, int64_t now)
+{
+    heddle_websockets *all = &socket->engine->websockets;
+    size_t pending = heddle_websocket_pending(socket);
+    bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
+    bool moved = heddle_websocket_has_output_moved(socket, pending) && (full || socket->stalls);
+    if (socket->paused || moved) /* paused: unread input says nothing about the client; moved: the client reads */
+        socket->heard = now;
+    if (socket->pinged && socket->heard >= socket->pinged_at)
+        socket->pinged = socket->stalls = false;
+    if (socket->pinged && heddle_add_duration(socket->pinged_at, all->timeout) <= now) {
+        all->vanished++;
+        heddle_websocket_reset_carrier(socket);
+    } else if (!socket->pinged && all->ping > 0 && heddle_add_duration(socket->heard, all->ping) <= now) {
+        send_ping(socket, full);
+    }
+}
+
+const heddle_push_framing heddle_push_frames = {
+    .reads_frames = true,
+    .feed = read_frames,
+    .prepare = prepare_message,
+    .send = send_message,
+    .send_close = send_close,
+    .next_check = find_next_ping,
+    .check = check_client,
+    .end_slow = end_slow,
+};

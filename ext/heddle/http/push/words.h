@@ -1,0 +1,100 @@
+#ifndef HEDDLE_HTTP_PUSH_WORDS_H
+#define HEDDLE_HTTP_PUSH_WORDS_H
+
+/*
+ * The description of a session that another process continues: its protocol's number and a version, one byte each, then
+ * fields that both processes know from the version. A field is its size (32 bits, of this machine) and its bytes.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct {
+    char *bytes;
+    size_t size, room;
+    bool fits; /* false: a field had no room */
+} heddle_words_writer;
+
+typedef struct {
+    const char *bytes; /* of the fields that were not read yet */
+    size_t size;
+    bool valid; /* false: a field was missing, or of a wrong size */
+} heddle_words_reader;
+
+typedef struct {
+    const char *bytes;
+    size_t size;
+} heddle_words_field;
+
+static inline void heddle_words_add(heddle_words_writer *writer, const void *bytes, size_t size)
+{
+    uint32_t length = (uint32_t)size;
+    writer->fits = writer->fits && size <= UINT32_MAX && writer->room - writer->size >= sizeof(length) &&
+                   writer->room - writer->size - sizeof(length) >= size;
+    if (!writer->fits)
+        return;
+    memcpy(writer->bytes + writer->size, &length, sizeof(length));
+    if (size)
+        memcpy(writer->bytes + writer->size + sizeof(length), bytes, size);
+    writer->size += sizeof(length) + size;
+}
+
+static inline void heddle_words_add_number(heddle_words_writer *writer, uint32_t number)
+{
+    heddle_words_add(writer, &number, sizeof(number));
+}
+
+/* Begins a description in memory with room for at least these two bytes. */
+static inline heddle_words_writer heddle_words_begin(char *bytes, size_t room, uint8_t protocol, uint8_t version)
+{
+    bytes[0] = (char)protocol;
+    bytes[1] = (char)version;
+    return (heddle_words_writer){.bytes = bytes, .size = 2, .room = room, .fits = true};
+}
+
+/* `bytes` begins behind the protocol's number. Not valid: it is of another version. */
+static inline heddle_words_reader heddle_words_open(const char *bytes, size_t size, uint8_t version)
+{
+    if (size < 1 || (uint8_t)bytes[0] != version)
+        return (heddle_words_reader){0};
+    return (heddle_words_reader){.bytes = bytes + 1, .size = size - 1, .valid = true};
+}
+
+/* An empty field where there is none. */
+static inline heddle_words_field heddle_words_take(heddle_words_reader *reader)
+{
+    uint32_t length;
+    if (!reader->valid || reader->size < sizeof(length))
+        goto invalid;
+    memcpy(&length, reader->bytes, sizeof(length));
+    if (reader->size - sizeof(length) < length)
+        goto invalid;
+    heddle_words_field field = {reader->bytes + sizeof(length), length};
+    reader->bytes += sizeof(length) + length;
+    reader->size -= sizeof(length) + length;
+    return field;
+invalid:
+    reader->valid = false;
+    return (heddle_words_field){"", 0};
+}
+
+/* The number, which is at most `most`; 0 where there is none. */
+static inline uint32_t heddle_words_take_number(heddle_words_reader *reader, uint32_t most)
+{
+    uint32_t number = 0;
+    heddle_words_field field = heddle_words_take(reader);
+    if (reader->valid && field.size == sizeof(number))
+        memcpy(&number, field.bytes, sizeof(number));
+    reader->valid = reader->valid && field.size == sizeof(number) && number <= most;
+    return reader->valid ? number : 0;
+}
+
+/* Was the whole description valid, and read? */
+static inline bool heddle_words_are_complete(const heddle_words_reader *reader)
+{
+    return reader->valid && reader->size == 0;
+}
+
+#endif
