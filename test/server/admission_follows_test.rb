@@ -56,7 +56,7 @@ class AdmissionFollowsTest < Minitest::Test
 
   def test_memory
     skip "only Linux tells" unless Heddle::Server::Memory.used
-    running(50, held { @release.pop }, memory_limit: 1) do
+    running(50, held { @release.pop }, memory_limit: 1, max_connections: 100) do
       found = until_statistics { |statistics| statistics[:limit] }
 
       assert_equal [40, :memory], found.values_at(:limit, :limited_by)

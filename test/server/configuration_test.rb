@@ -31,6 +31,17 @@ class ConfigurationTest < Minitest::Test
     assert_equal [1, false], [configuration.worker_count, configuration.workers_of_their_own?]
   end
 
+  def test_auto_workers_fit_into_the_memory
+    auto = Configuration.load(flags: { workers: "auto" }, environment: {}, file: nil)
+    fit = ->(application, budget) { auto.fit_memory(application, 20, budget).workers }
+    all = auto.worker_count
+
+    assert_equal [1, 1, 2], [fit.call(100, 319), fit.call(100, 10), fit.call(100, 320)]
+    assert_equal all, auto.fit_memory(100, 20, 1_000_000).worker_count
+    assert_equal [:auto] * 2, [fit.call(nil, 100), fit.call(100, nil)], "not known"
+    assert_equal 4, Configuration.new(workers: 4).fit_memory(100, 20, 100).workers
+  end
+
   def test_each_option_comes_from_its_flag_else_the_environment_else_its_default
     assert_equal 9_292, load.port
     assert_equal 3_000, load({}, { "PORT" => "3000" }).port

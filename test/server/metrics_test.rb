@@ -147,11 +147,14 @@ class MetricsTest < Minitest::Test
   end
 
   def test_a_worker_that_does_not_answer_is_down_and_says_nothing_else
-    text = Heddle::Server::Metrics.new(workers: [{ index: 0, state: "stuck" }], master: { restarts: 3, wanted: 1 }).to_s
+    text = Heddle::Server::Metrics.new(workers: [{ index: 0, state: "stuck" }],
+                                       master: { restarts: 3, wanted: 1, memory: 5, memory_limit: 9 }).to_s
     found = PrometheusText.parse(text)
 
     assert_equal({ { "worker" => "0" } => 0.0 }, found["heddle_worker_up"])
     assert_equal({ {} => 3.0 }, found["heddle_worker_restarts_total"])
+    assert_equal [{ {} => 5.0 }, { {} => 9.0 }],
+                 found.values_at("heddle_server_memory_bytes", "heddle_server_memory_limit_bytes")
     assert_empty found["heddle_fibers"]
   end
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    HEDDLE_SCOREBOARD_VERSION = 6,
+    HEDDLE_SCOREBOARD_VERSION = 7,
     HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, because processors fetch them in pairs */
     HEDDLE_SCOREBOARD_MAX = UINT16_MAX, /* slots: the owner of a pool's share is a slot's number plus one */
     HEDDLE_SHARED_POOLS = 32,     /* how many pools can have a limit over all workers */
@@ -34,6 +34,7 @@ typedef struct {
     /* slots beyond this index were never assigned; written by masters; clamped, as every process can write here */
     _Atomic uint32_t used;
     _Atomic uint32_t pool_changes; /* counts returned shares of pools, and workers that began to wait for one */
+    _Atomic uint64_t memory; /* bytes that all processes of the server use; written by the master; 0: not known */
 } heddle_scoreboard_header;
 
 typedef struct {

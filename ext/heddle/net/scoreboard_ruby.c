@@ -192,6 +192,28 @@ static VALUE scoreboard_write_load(VALUE self, VALUE number, VALUE lag, VALUE wa
     return Qnil;
 }
 
+/*
+ * call-seq: memory -> Integer or nil
+ *
+ * Bytes that all processes of the server use; nil: not known.
+ */
+static VALUE scoreboard_memory(VALUE self)
+{
+    uint64_t bytes = atomic_load_explicit(&heddle_scoreboard_of(self)->header->memory, memory_order_relaxed);
+    return bytes ? ULL2NUM(bytes) : Qnil;
+}
+
+/*
+ * call-seq: memory = bytes
+ *
+ * Called by the master.
+ */
+static VALUE scoreboard_set_memory(VALUE self, VALUE bytes)
+{
+    HEDDLE_SCOREBOARD_SET(heddle_scoreboard_of(self)->header->memory, NUM2ULL(bytes));
+    return bytes;
+}
+
 void Init_heddle_scoreboard(VALUE net)
 {
     VALUE scoreboard_class = rb_define_class_under(net, "Scoreboard", rb_cObject);
@@ -201,6 +223,8 @@ void Init_heddle_scoreboard(VALUE net)
     rb_define_method(scoreboard_class, "initialize", scoreboard_initialize, 1);
     rb_define_method(scoreboard_class, "descriptors", scoreboard_descriptors, 0);
     rb_define_method(scoreboard_class, "slots", scoreboard_slots, 0);
+    rb_define_method(scoreboard_class, "memory", scoreboard_memory, 0);
+    rb_define_method(scoreboard_class, "memory=", scoreboard_set_memory, 1);
     rb_define_method(scoreboard_class, "claim", scoreboard_claim, 2);
     rb_define_method(scoreboard_class, "free", scoreboard_free_slot, 1);
     rb_define_method(scoreboard_class, "read", scoreboard_read, 1);

@@ -159,7 +159,8 @@ module Heddle
                  end
         return "this process, #{inside}" if workers.nil?
 
-        text = workers == 1 ? "1 worker, #{inside}" : "#{workers} workers, each with #{inside}"
+        why = configuration.describe_auto(workers)&.then { |text| " (#{text})" }
+        text = workers == 1 ? "1 worker#{why}, #{inside}" : "#{workers} workers#{why}, each with #{inside}"
         reserves == 0 ? text : "#{text}, and #{reserves} in reserve"
       end
 

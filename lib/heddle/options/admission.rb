@@ -18,8 +18,12 @@ module Heddle
                  reason: "Set it below the timeout of the proxy in front"),
       Option.new(name: :memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50), advanced: true,
                  example: 'memory_limit "1g"',
-                 text: "memory above which fewer requests run at once; 0 for nine tenths of the container or machine",
-                 reason: "Set it when other programs need memory of the same container or machine")
+                 text: "memory that all processes of the server may use together; 0 for nine tenths of the container " \
+                       "or machine",
+                 reason: "Set it when other programs need memory of the same container or machine",
+                 details: "The number of workers depends on it with `workers auto`. Above it fewer requests run at " \
+                          "once, and the largest worker is replaced. Heddle measures the proportional share (PSS) of " \
+                          "each process. See [Memory](processes.md#memory).")
     ].freeze
   end
 end

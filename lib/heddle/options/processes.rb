@@ -22,10 +22,10 @@ module Heddle
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
                  default_words: "auto; in development and test 1",
                  variables: %w[HEDDLE_WORKERS WEB_CONCURRENCY], example: "workers :auto",
-                 text: "number of worker processes; auto: one per processor, at least 2",
+                 text: "number of worker processes; auto: one per processor, at least 2, as far as memory allows",
                  reason: "Lower it when memory is short; set 0 to serve without forking, for example under a debugger",
-                 details: "See [Processes](processes.md). 0, and 1 in development and test, serves without forking. " \
-                          "Such a server restarts only with a pause."),
+                 details: "See [Number of workers](processes.md#number-of-workers). 0, and 1 in development and " \
+                          "test, serves without forking. Such a server restarts only with a pause."),
       Option.new(name: :reserve_workers, unit: :count, default: 1, range: 0..8, example: "reserve_workers 1",
                  text: "number of standby workers, used while all others are blocked; 0 for none",
                  reason: "Raise it when the standby worker is blocked, too; set 0 when memory is short",
@@ -60,8 +60,9 @@ module Heddle
                  details: "The worker's loop sends the heartbeat, unless a call blocks all requests."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "replace a worker that uses more memory than this; 0 for no limit",
-                 reason: "Set it when the application's memory grows without end",
+                 text: "replace a worker that uses more memory than this; 0: the largest one when all processes " \
+                       "together exceed memory_limit",
+                 reason: "Set it when workers should be replaced earlier",
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
                           "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \
                           "time. The new worker serves before the old one ends."),

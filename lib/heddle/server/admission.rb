@@ -27,14 +27,16 @@ module Heddle
       # @param limit [Integer, nil] how many requests run at once, whatever the loop and the memory bear
       # @param reason [Symbol] where that limit is from: :max_requests or :threads
       # @param connections [Integer, nil] how many connections the sockets take, for a line in the log
-      def initialize(sockets, configuration, log, limit: nil, reason: :max_requests, connections: nil)
+      # @param memory [#call] gives the bytes that the server uses, or nil
+      def initialize(sockets, configuration, log, limit: nil, reason: :max_requests, connections: nil,
+                     memory: Memory.method(:used))
         @sockets = sockets
         @most_connections = connections
         @log = log
         @fixed = limit
         @fixed_reason = reason
-        limit = configuration.memory_limit
-        @policy = AdmissionPolicy.new(memory_limit: limit == 0 ? Memory.limit : limit)
+        @policy = AdmissionPolicy.new(memory_limit: configuration.memory_budget)
+        @read_memory = memory
         @memory = nil
         @rejected = 0
         @heartbeat = now
@@ -66,7 +68,7 @@ module Heddle
       # @return [Hash{Symbol => Numeric, Symbol, nil}] how many requests may run at once (`limit`, nil: any number) and
       #   why (`limited_by`: :max_requests, :threads, :lag, :memory, :pool or nil), how many are `waiting` for their
       #   turn, by how many seconds the loop was late lately (`lag`), the age of its last heartbeat in seconds
-      #   (`heartbeat_age`), bytes of `memory` (nil: not known), tasks that wait for something from a pool
+      #   (`heartbeat_age`), bytes of the server's `memory` (nil: not known), tasks that wait for something from a pool
       #   (`pool_waiting`), and how many requests got 503 because the queue was full (`rejected_full`) or because they
       #   had waited for too long (`rejected_late`)
       def statistics
@@ -87,7 +89,7 @@ module Heddle
           memory = nil
           if time - looked >= MEMORY
             looked = time
-            memory = @memory = Memory.used
+            memory = @memory = @read_memory.call
           end
           lag = [time - before - pause, 0.0].max
           look(time - before, lag, memory)

@@ -19,7 +19,8 @@ module Heddle
         # @param descriptors [Integer] how many this process may have
         # @param memory [Integer, nil] bytes that all workers may use together; nil: not known
         # @return [Integer]
-        def of(configuration, descriptors: Process.getrlimit(Process::RLIMIT_NOFILE).first, memory: Memory.limit)
+        def of(configuration, descriptors: Process.getrlimit(Process::RLIMIT_NOFILE).first,
+               memory: configuration.memory_budget)
           return configuration.max_connections if configuration.max_connections > 0
 
           [[descriptors - RESERVE, by_memory(configuration, memory)].compact.min, LEAST].max

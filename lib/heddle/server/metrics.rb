@@ -238,8 +238,18 @@ module Heddle
         sample("worker_restarts_total", @master[:restarts].to_i)
         family("workers_wanted", "gauge", "How many workers there should be.")
         sample("workers_wanted", @master[:wanted].to_i)
+        server_memory
         family("protection_tripped", "gauge", "1: crashes of workers have switched protections off in new ones.")
         sample("protection_tripped", @master.dig(:protection, :tripped) ? 1 : 0)
+      end
+
+      def server_memory
+        { memory: "Memory of all processes of the server (PSS).",
+          memory_limit: "Memory that they may use together." }.each do |key, help|
+          bytes = @master[key] or next
+          family("server_#{key}_bytes", "gauge", help)
+          sample("server_#{key}_bytes", bytes)
+        end
       end
 
       # All series exist from the beginning, before their first event.

@@ -148,6 +148,7 @@ module Heddle
       def build_admission(sockets)
         limits = { limit: loop_share(@configuration.max_requests) }
         limits = { limit: @runners.size, reason: :threads } if @runners
+        limits[:memory] = @scoreboard_slot.first.method(:memory) if @scoreboard_slot
         Admission.new(sockets, @configuration, @log, connections: @connection_limit, **limits)
       end
 

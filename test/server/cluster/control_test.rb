@@ -25,8 +25,10 @@ class ClusterControlTest < Minitest::Test
 
     assert_equal answering.sort, report[:workers].map { |one| one[:pid] }.sort
     assert_equal [0, 1], report[:workers].map { |one| one[:index] }
+    memory = report[:master].slice(:memory, :memory_limit)
     assert_equal({ pid: served.pid, restarts: 0, wanted: 2, pubsub_published: 0,
-                   protection: { off: nil, tripped: false } }, report[:master])
+                   protection: { off: nil, tripped: false }, **memory }, report[:master])
+    assert_operator memory[:memory_limit], :>, memory[:memory]
     found = metrics
 
     assert_equal({ { "worker" => "0" } => 1.0, { "worker" => "1" } => 1.0 }, found["heddle_worker_up"])

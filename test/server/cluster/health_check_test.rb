@@ -26,9 +26,8 @@ class ClusterHealthCheckTest < Minitest::Test
     def kill(name) = @signals << name
   end
 
-  Fleet = Struct.new(:workers, :started) do
+  Fleet = Struct.new(:workers) do
     def serving = workers.select(&:serving?)
-    def start(index, replaces:) = started << [index, replaces]
   end
 
   def setup
@@ -38,11 +37,10 @@ class ClusterHealthCheckTest < Minitest::Test
 
   def notice(text) = @lines << text
 
-  def watch(memory: nil, **options)
+  def watch(**options)
     configuration = Heddle::Server::Configuration.new(**options)
-    @fleet = Fleet.new(Array.new(2) { |index| FakeWorker.new(index, configuration) }, [])
-    guard = Cluster::MemoryGuard.new(measure: ->(pid) { memory && memory[pid] })
-    Cluster::HealthCheck.new(@fleet, self, -> { @now }, memory: guard)
+    @fleet = Fleet.new(Array.new(2) { |index| FakeWorker.new(index, configuration) })
+    Cluster::HealthCheck.new(@fleet, self, -> { @now })
   end
 
   def look(watched, at)
@@ -111,28 +109,5 @@ class ClusterHealthCheckTest < Minitest::Test
 
     assert_equal ["KILL"], worker.signals
     assert_equal ["worker 0 (pid 1000) has not ended in time: it is killed"], @lines
-  end
-
-  def test_a_worker_over_its_memory_limit_stays_while_no_other_can_be_started
-    watched = watch(memory: { 1000 => 900 << 20 }, worker_memory_limit: 600 << 20)
-    @fleet.define_singleton_method(:start) { |*, **| nil }
-    look(watched, 0.0)
-
-    assert_empty @lines
-  end
-
-  def test_workers_over_their_memory_limit_are_replaced_one_at_a_time
-    watched = watch(memory: { 1000 => 900 << 20, 1001 => 900 << 20 }, worker_memory_limit: 600 << 20)
-    look(watched, 0.0)
-
-    assert_equal [[0, @fleet.workers.first]], @fleet.started
-    assert_equal ["worker 0 (pid 1000) uses 900 MiB of memory, worker_memory_limit is 600 MiB: it is replaced"], @lines
-    look(watched, 1.0)
-
-    assert_equal 1, @fleet.started.size, "not with every look"
-    @fleet.workers.first.state = :starting
-    look(watched, 11.0)
-
-    assert_equal 1, @fleet.started.size, "not while another one comes"
   end
 end

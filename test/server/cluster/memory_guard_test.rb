@@ -3,36 +3,150 @@
 require "test_helper"
 require "heddle/server"
 
-# Workers that use too much memory are found, and not all at the same moment.
+# The memory of all processes is measured, and workers that use too much are replaced, without processes.
 class ClusterMemoryGuardTest < Minitest::Test
   Guard = Heddle::Server::Cluster::MemoryGuard
-  Worker = Struct.new(:pid)
+  MIB = 1 << 20
+  MASTER = 1
+  Worker = Data.define(:index, :pid, :mold, :state) do
+    def serving? = state.first == :serving
+    def name = "worker #{index}"
+  end
+  Fleet = Struct.new(:workers, :started) do
+    def start(index, replaces:) = started << [index, replaces]
+  end
 
-  def guard(bytes, random = Random.new(1)) = Guard.new(random:, measure: ->(_pid) { bytes })
+  # The readings of a machine: {pid => bytes}, and how often each kind was read.
+  class Readings
+    attr_reader :sizes, :measured
 
-  def test_more_than_the_limit_is_too_much
-    worker = Worker.new(1)
+    def initialize(sizes)
+      @sizes = sizes
+      @measured = 0
+    end
 
-    assert_equal 1_001, guard(1_001).excess(worker, 1_000)
-    assert_nil guard(899).excess(worker, 1_000)
-    assert_nil guard(1_000_000).excess(worker, 0), "no limit"
-    assert_nil guard(nil).excess(worker, 1_000), "not known"
+    def used(pid) = @sizes[pid]
+
+    def proportional(pid)
+      @measured += 1
+      @sizes[pid]
+    end
+  end
+
+  def setup
+    @now = 0.0
+    @lines = []
+    @published = []
+  end
+
+  def notice(text) = @lines << text
+
+  # => [guard, fleet, readings] of a master and two workers of 100 MiB
+  def guard(budget: nil, sizes: { MASTER => 20, 10 => 100, 11 => 100 }, random: Random.new(1), **options)
+    mold = Struct.new(:configuration).new(Heddle::Server::Configuration.new(**options))
+    workers = [10, 11].map.with_index { |pid, index| Worker.new(index:, pid:, mold:, state: [:serving]) }
+    readings = Readings.new(sizes.transform_values { |size| size * MIB })
+    fleet = Fleet.new(workers, [])
+    guard = Guard.new(fleet, self, -> { @now }, budget: -> { budget && (budget * MIB) }, others: -> { [MASTER] },
+                                                random:, memory: readings) { |bytes| @published << (bytes / MIB) }
+    [guard, fleet, readings]
+  end
+
+  def check(guard, at)
+    @now = at
+    guard.check
+  end
+
+  def test_the_sum_of_all_processes_is_published_every_ten_seconds
+    guard, = guard(budget: 1_000)
+    [0, 1, 9, 10].each { |at| check(guard, at) }
+
+    assert_equal [220, 220], @published
+    assert_equal 220 * MIB, guard.used
+  end
+
+  def test_memory_is_measured_at_each_check_when_the_budget_is_near
+    guard, = guard(budget: 290)
+    [0, 1, 2].each { |at| check(guard, at) }
+
+    assert_equal [220] * 3, @published
+  end
+
+  def test_a_process_that_has_ended_counts_nothing
+    guard, = guard(sizes: { MASTER => 20, 10 => 100 })
+    check(guard, 0)
+
+    assert_equal [120], @published
+  end
+
+  def test_a_worker_over_its_own_limit_is_replaced_one_at_a_time
+    guard, fleet, = guard(sizes: { MASTER => 20, 10 => 900, 11 => 900 }, worker_memory_limit: 600 * MIB)
+    check(guard, 0)
+
+    assert_equal [[0, fleet.workers.first]], fleet.started
+    assert_equal ["worker 0 uses 900 MiB of memory, worker_memory_limit is 600 MiB: it is replaced"], @lines
+    fleet.workers.first.state[0] = :starting
+    check(guard, 10)
+
+    assert_equal 1, fleet.started.size, "not while another one starts"
+  end
+
+  def test_a_worker_over_its_limit_stays_while_no_other_can_be_started
+    guard, fleet, = guard(sizes: { 10 => 900 }, worker_memory_limit: 600 * MIB)
+    fleet.define_singleton_method(:start) { |*, **| nil }
+    check(guard, 0)
+
+    assert_empty @lines
   end
 
   def test_each_worker_keeps_a_limit_of_its_own
-    guard = guard(950)
-    workers = Array.new(100) { |pid| Worker.new(pid) }
-    found = workers.select { |worker| guard.excess(worker, 1_000) }
+    replaced = Array.new(100) do |seed|
+      guard, fleet, = guard(sizes: { 10 => 950 }, worker_memory_limit: 1_000 * MIB, random: Random.new(seed))
+      2.times { |time| check(guard, time * 10) }
+      fleet.started.size
+    end
 
-    assert_includes 20..80, found.size
-    assert_equal found, workers.select { |worker| guard.excess(worker, 1_000) }, "the same ones again"
+    assert_equal [0, 2], replaced.uniq.sort, "always, or never"
   end
 
-  def test_a_process_is_measured
-    bytes = Guard.pss(Process.pid)
-    skip "this system does not tell" unless File.exist?("/proc/self/smaps_rollup")
+  def test_the_largest_worker_is_replaced_when_all_together_use_too_much
+    guard, fleet, readings = guard(budget: 300)
+    check(guard, 0)
+    readings.sizes.update(10 => 130 * MIB, 11 => 140 * MIB)
+    check(guard, 1)
 
-    assert_operator bytes, :>, 1_000_000
-    assert_nil Guard.pss(0)
+    assert_empty fleet.started, "290 of 300 MiB"
+    readings.sizes[10] = 160 * MIB
+    check(guard, 2)
+
+    assert_equal [[0, fleet.workers.first]], fleet.started
+    assert_equal ["worker 0 uses 160 MiB of memory, all processes together 320 of 300 MiB: it is replaced"], @lines
+  end
+
+  def test_workers_that_have_not_grown_stay_and_the_log_says_once_that_memory_is_short
+    guard, fleet, = guard(budget: 200)
+    [0, 1, 2].each { |at| check(guard, at) }
+
+    assert_empty fleet.started
+    assert_equal 1, @lines.size
+    assert_match(/\Amemory is short: all processes together use 220 of 200 MiB, and no worker has grown/, @lines.first)
+  end
+
+  def test_a_large_worker_stays_while_all_together_fit
+    guard, fleet, readings = guard(budget: 1_000)
+    check(guard, 0)
+    readings.sizes[10] = 800 * MIB
+    check(guard, 1)
+
+    assert_equal [220, 920], @published
+    assert_empty fleet.started
+  end
+
+  def test_nothing_is_replaced_where_nothing_is_known
+    guard, fleet, = guard(sizes: {}, worker_memory_limit: MIB)
+    check(guard, 0)
+
+    assert_equal [0], @published
+    assert_empty fleet.started
   end
 end

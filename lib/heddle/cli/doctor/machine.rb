@@ -44,8 +44,8 @@ module Heddle
 
         def kernel
           system = Etc.uname
-          ok("system", "#{system[:sysname]} #{system[:release]}, #{Server::Memory.limit.to_i / 1_048_576} MB for a " \
-                       "process, #{Etc.nprocessors} processors")
+          ok("system", "#{system[:sysname]} #{system[:release]}, #{Server::Memory.limit.to_i / 1_048_576} MB for the " \
+                       "server, #{Etc.nprocessors} processors")
         end
 
         def selector

@@ -3,28 +3,24 @@
 module Heddle
   class Server
     module Cluster
-      # Checks the workers once a second: for a heartbeat, for too much memory, and for an overdue end.
+      # Checks the workers once a second: for a heartbeat, and for an overdue end.
       class HealthCheck
         # Seconds between two pings of a worker.
         PING_INTERVAL = 5
-        # Seconds between two measurements of the workers' memory; each costs the kernel a walk through the pages.
-        MEMORY_INTERVAL = 10
         # Seconds that a worker has to become ready, at least.
         BOOT_TIMEOUT = 60
         # Seconds that a stuck worker has to report its running requests before it is killed.
         REPORT_TIMEOUT = 0.5
-        private_constant :PING_INTERVAL, :MEMORY_INTERVAL, :BOOT_TIMEOUT, :REPORT_TIMEOUT
+        private_constant :PING_INTERVAL, :BOOT_TIMEOUT, :REPORT_TIMEOUT
 
         # @param fleet [Fleet]
         # @param log [#notice]
         # @param clock [#call] seconds
-        # @param memory [MemoryGuard]
-        def initialize(fleet, log, clock, memory: MemoryGuard.new)
+        def initialize(fleet, log, clock)
           @fleet = fleet
           @log = log
           @clock = clock
-          @memory = memory
-          @pinged_at = @measured_at = -Float::INFINITY
+          @pinged_at = -Float::INFINITY
         end
 
         # @return [void]
@@ -32,7 +28,6 @@ module Heddle
           now = @clock.call
           @fleet.workers.each { |worker| check_worker(worker, now) }
           ping_workers(now)
-          replace_oversized(now)
         end
 
         private
@@ -70,28 +65,6 @@ module Heddle
           @pinged_at = now
           @fleet.serving.each { |worker| worker.channel.send_message("ping") }
         end
-
-        # One at a time, so that they don't all come back cold.
-        def replace_oversized(now)
-          return if now - @measured_at < MEMORY_INTERVAL
-
-          @measured_at = now
-          workers = @fleet.workers
-          @memory.retain(workers)
-          return if workers.any? { |worker| !worker.serving? }
-
-          workers.each do |worker|
-            limit = worker.mold.configuration.worker_memory_limit
-            bytes = @memory.excess(worker, limit) or next
-            break unless @fleet.start(worker.index, replaces: worker) # later, when one can be started
-
-            @log.notice("#{worker.name} uses #{mebibytes(bytes)} MiB of memory, worker_memory_limit is " \
-                        "#{mebibytes(limit)} MiB: it is replaced")
-            break
-          end
-        end
-
-        def mebibytes(bytes) = (bytes / 1_048_576.0).round
       end
     end
   end

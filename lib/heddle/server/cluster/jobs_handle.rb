@@ -19,7 +19,11 @@ module Heddle
           @log = log
           @state = :none
           @retry_at = 0
+          @pid = nil
         end
+
+        # @return [Integer, nil] its process
+        attr_reader :pid
 
         # @return [Boolean] whether the process has to end before the master does
         def running? = !@pid.nil?

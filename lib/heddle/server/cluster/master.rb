@@ -20,6 +20,8 @@ module Heddle
         attr_reader :fleet
         # @return [SharedResources]
         attr_reader :resources
+        # @return [MemoryGuard]
+        attr_reader :memory
         # @return [JobsHandle] the process of the option solid_queue
         attr_reader :jobs
         # @return [WorkingFolder] the application's
@@ -145,6 +147,10 @@ module Heddle
           @fleet = Fleet.new(configuration.worker_count, resources.scoreboard, @log, method(:now),
                              reserves: configuration.reserve_count, protection:)
           @health_check = HealthCheck.new(fleet, @log, method(:now))
+          @memory = MemoryGuard.new(fleet, @log, method(:now), budget: -> { configuration.memory_budget },
+                                                               others: method(:other_processes)) do |bytes|
+            resources.scoreboard.memory = bytes
+          end
           @restart_file = RestartFile.new(File.join(folder.path, "tmp/restart.txt"))
           @signals = Signals.new(self, @log)
           @checked_at = now
@@ -283,10 +289,13 @@ module Heddle
         def run_periodic_checks
           @checked_at = now
           @health_check.check_workers
+          memory.check unless @stopping
           resources.renew_ticket_keys
           @mold_supervisor.refork unless @stopping || @upgrade
           reload if @restart_file.touched? && !@stopping
         end
+
+        def other_processes = [Process.pid, *@mold_spawner.filter_map(&:pid), *@jobs.pid]
 
         def report_ready
           @systemd.ready

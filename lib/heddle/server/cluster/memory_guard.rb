@@ -3,46 +3,120 @@
 module Heddle
   class Server
     module Cluster
-      # Which workers use more memory than they may. A worker's memory is its PSS (proc(5)): resident memory would count
-      # the mold's pages again for each.
+      # Keeps the memory of all processes of the server within one budget: measures it, tells the workers, whose
+      # admission acts on it, and replaces workers that use too much. A process's memory is its PSS: resident memory
+      # would count the mold's pages again for each worker.
       class MemoryGuard
+        # Seconds between two measurements while there is plenty of memory, and between two replacements.
+        INTERVAL = 10
+        # From this share of the budget on the memory is measured at each check.
+        NEAR = 0.75
         # The limit of each worker is up to this share lower, so that not all of them reach it at once.
         JITTER = 0.1
-        private_constant :JITTER
+        # A worker is replaced for the budget's sake only when it has become this many times as large as it began:
+        # the next one would be no smaller otherwise.
+        GROWN = 1.25
+        private_constant :INTERVAL, :NEAR, :JITTER, :GROWN
 
-        # @param pid [Integer]
-        # @return [Integer, nil] bytes; nil: not known
-        def self.pss(pid)
-          File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+) kB/, 1]&.to_i&.*(1_024)
-        rescue SystemCallError
+        # @param fleet [Fleet]
+        # @param log [#notice]
+        # @param clock [#call] seconds
+        # @param budget [#call] bytes of all processes, or nil
+        # @param others [#call] the ids of the processes that are no workers
+        # @param random [Random]
+        # @param memory [#used, #proportional] see {Memory}
+        # @yieldparam bytes [Integer] what all processes use
+        def initialize(fleet, log, clock, budget:, others: -> { [] }, random: Random.new, memory: Memory, &publish)
+          @fleet = fleet
+          @log = log
+          @clock = clock
+          @budget = budget
+          @others = others
+          @random = random
+          @memory = memory
+          @publish = publish
+          @limits = {}.compare_by_identity
+          @first = {}.compare_by_identity
+          @measured_at = @replaced_at = -Float::INFINITY
+          @told = false
+        end
+
+        # @return [Integer, nil] bytes that all processes used at the last measurement
+        attr_reader :used
+
+        # @return [Integer, nil] bytes that they may use
+        def budget = @budget.call
+
+        # To be called every second or so.
+        # @return [void]
+        def check
+          others = @others.call
+          now = @clock.call
+          return unless now - @measured_at >= INTERVAL || near?(others)
+
+          @measured_at = now
+          measure(others)
+          replace_one(now) if now - @replaced_at >= INTERVAL && @fleet.workers.all?(&:serving?)
+        end
+
+        private
+
+        # Resident memory costs nothing to read, and is never less than the proportional share.
+        def near?(others)
+          limit = budget or return false
+          [*others, *@fleet.workers.filter_map(&:pid)].sum { |pid| @memory.used(pid) || 0 } > limit * NEAR
+        end
+
+        def measure(others)
+          workers = @fleet.workers
+          [@limits, @first].each { |known| known.keep_if { |worker, _| workers.include?(worker) } }
+          @sizes = workers.to_h { |worker| [worker, (worker.pid && @memory.proportional(worker.pid)) || 0] }
+          @sizes.each { |worker, bytes| @first[worker] ||= bytes if worker.serving? }
+          @used = @sizes.values.sum + others.sum { |pid| @memory.proportional(pid) || 0 }
+          @publish&.call(@used)
+        end
+
+        # One at a time, so that they don't all come back cold.
+        def replace_one(now)
+          worker, limit = oversized || over_budget
+          return unless worker && @fleet.start(worker.index, replaces: worker) # later, when one can be started
+
+          @replaced_at = now
+          @log.notice("#{worker.name} uses #{mebibytes(@sizes[worker])} MiB of memory, #{limit}: it is replaced")
+        end
+
+        def oversized
+          @fleet.workers.each do |worker|
+            limit = worker.mold.configuration.worker_memory_limit
+            next unless limit > 0 && @sizes[worker] > limit * (@limits[worker] ||= 1 - (@random.rand * JITTER))
+
+            return [worker, "worker_memory_limit is #{mebibytes(limit)} MiB"]
+          end
           nil
         end
 
-        # @param random [Random]
-        # @param measure [#call] a process's bytes
-        def initialize(random: Random.new, measure: MemoryGuard.method(:pss))
-          @random = random
-          @measure = measure
-          @shares = {}.compare_by_identity
+        # Where no limit is set the largest worker goes, when all processes together use too much.
+        def over_budget
+          limit = budget
+          return unless limit && @used > limit
+
+          grown = @fleet.workers.select { |worker| unlimited?(worker) && @sizes[worker] > @first[worker] * GROWN }
+          worker = grown.max_by { |one| @sizes[one] } or return tell_shortage(limit)
+          [worker, "all processes together #{mebibytes(@used)} of #{mebibytes(limit)} MiB"]
         end
 
-        # @param worker [WorkerHandle]
-        # @param limit [Integer] bytes; 0: none
-        # @return [Integer, nil] the bytes that it uses, if they are too many
-        def excess(worker, limit)
-          return if limit == 0
+        def unlimited?(worker) = worker.mold.configuration.worker_memory_limit == 0
 
-          share = (@shares[worker] ||= 1 - (@random.rand * JITTER))
-          bytes = @measure.call(worker.pid)
-          bytes if bytes && bytes > limit * share
+        def tell_shortage(limit)
+          return if @told
+
+          @told = true
+          @log.notice("memory is short: all processes together use #{mebibytes(@used)} of #{mebibytes(limit)} MiB, " \
+                      "and no worker has grown. Fewer workers would fit (option workers), or a larger container")
+          nil
         end
 
-        # Forgets all workers but these.
-        # @param workers [Array<WorkerHandle>]
-        # @return [void]
-        def retain(workers)
-          @shares.keep_if { |worker, _| workers.include?(worker) }
-        end
+        def mebibytes(bytes) = (bytes / 1_048_576.0).round
       end
     end
   end

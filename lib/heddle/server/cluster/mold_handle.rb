@@ -12,7 +12,7 @@ module Heddle
         # @return [Integer] which one it is since the start, counted from 1
         attr_reader :generation
         # @return [Configuration] the configuration of its workers
-        attr_reader :configuration
+        attr_accessor :configuration
         # @return [Float]
         attr_reader :started_at
         # @return [Boolean] whether its workers' successors need no warmer mold: it was a worker itself, or one of them

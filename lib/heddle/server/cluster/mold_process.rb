@@ -30,7 +30,7 @@ module Heddle
           %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
           trap("TERM", "DEFAULT")
           @app = yield
-          @channel.send_message("ready", pid: Process.pid)
+          @channel.send_message("ready", pid: Process.pid, workers: @setting.configuration.worker_count)
           fork_workers
           exit_process(0)
         rescue SignalException
@@ -68,6 +68,7 @@ module Heddle
           JIT.enable
           app = Modes.fetch(configuration.mode).share(app, @setting.log)
           SharedHeap.pack
+          fit_memory
           app
         rescue SystemExit => e
           report_failure(BootError.ended(e).message)
@@ -77,6 +78,12 @@ module Heddle
           raise
         rescue Exception => e
           report_hook_failure(e)
+        end
+
+        # The workers are told their number, too: limits of all of them are divided by it.
+        def fit_memory
+          configuration = @setting.configuration.fit_memory(Memory.proportional, Memory.proportional(Process.ppid))
+          @setting = @setting.with(configuration:)
         end
 
         # As the workers need them; the master makes none.

@@ -160,6 +160,7 @@ module Heddle
           case message.what
           when "ready"
             mold.pid = pid_of(message)
+            fit_memory(mold, message.fetch("workers", Integer))
             mark_ready(mold)
           when "failed" then mold.failure = message.fetch("message", String)
           when "spawned" then fleet.record_spawn(message.fetch("slot", Integer), pid_of(message))
@@ -168,6 +169,14 @@ module Heddle
           when "spawn_failed"
             fleet.record_failed_spawn(message.fetch("slot", Integer), message.fetch("message", String))
           end
+        end
+
+        # The mold knows how much memory the application needs.
+        def fit_memory(mold, workers)
+          return unless mold.configuration.workers == :auto
+
+          mold.configuration = mold.configuration.with_workers(workers.clamp(1, mold.configuration.worker_count))
+          fleet.resize(mold.configuration.worker_count) if fleet.empty?
         end
 
         # 0 and negative numbers would make signals go to process groups.

@@ -5,12 +5,46 @@ module Heddle
     class Configuration
       # How many processes and threads serve, and which protections they have. Included in {Configuration}.
       module Processes
-        # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. In mode
-        #   single it is the process that was started, which has the terminal.
+        # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. Where
+        #   memory is short {#fit_memory} takes some away. In mode single it is the process that was started, which has
+        #   the terminal.
         def worker_count
           return 1 if mode == :single
 
           workers == :auto ? [Cores.available, 2].max : [workers, 1].max
+        end
+
+        # @return [Integer, nil] bytes that all processes together may use; nil: not known
+        def memory_budget = memory_limit == 0 ? Memory.limit : memory_limit
+
+        # @param application [Integer, nil] bytes of a process that has loaded the application, and serves nothing
+        # @param master [Integer, nil] bytes of the master
+        # @return [Configuration] with as many workers as fit into the memory if each grows to the size of the
+        #   application, where `workers` is auto
+        def fit_memory(application, master, budget = memory_budget)
+          return self unless workers == :auto && application && master && budget
+
+          with_workers([(budget - master - application) / application, worker_count].min.clamp(1..))
+        end
+
+        # @param count [Integer]
+        # @return [Configuration]
+        def with_workers(count)
+          copy = clone(freeze: false)
+          copy.instance_variable_set(:@workers, count)
+          copy.freeze
+        end
+
+        # @param count [Integer] how many workers there are
+        # @return [String, nil] why, where `workers` is auto
+        def describe_auto(count)
+          return unless workers == :auto
+
+          cores = Cores.available
+          processors = "#{cores} #{cores == 1 ? "processor" : "processors"}"
+          return "auto: #{processors}#{", at least 2" if cores < count}" unless count < worker_count
+
+          "auto: as many as fit into #{memory_budget / 1_048_576} MiB; #{processors}"
         end
 
         # @return [Boolean] whether they are processes of their own, which can be replaced while the server goes on; one

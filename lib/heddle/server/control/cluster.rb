@@ -59,7 +59,8 @@ module Heddle
         def report
           workers = handles
           { master: { pid: Process.pid, restarts: @master.fleet&.unexpected_exits, wanted: @master.fleet&.size,
-                      pubsub_published: PubSub::History.published, protection: @master.protection.to_h },
+                      pubsub_published: PubSub::History.published, protection: @master.protection.to_h,
+                      memory: @master.memory&.used, memory_limit: @master.memory&.budget },
             workers: ask_all(workers) { |one, client| with_worker(one, client.status[:workers].first) } }
         end
 
