@@ -85,6 +85,28 @@ module TLSTests
     end
   end
 
+  def test_a_ticket_resumes_sessions_of_its_own_name_only
+    serve_tls(echo, tls: acceptor(Shown.pair, Shown.other)) do |server|
+      [OpenSSL::SSL::TLS1_2_VERSION, OpenSSL::SSL::TLS1_3_VERSION].each do |max_version|
+        sessions = %w[localhost other.example].to_h { |name| [name, session_of(server, name, nil, max_version).last] }
+        names = sessions.keys.product(sessions.keys)
+        resumed = names.select { |from, to| session_of(server, to, sessions[from], max_version).first }
+
+        assert_equal [%w[localhost localhost], %w[other.example other.example]], resumed
+      end
+    end
+  end
+
+  # Whether it was resumed, and the session, of which TLS 1.3 tells after the first answer.
+  def session_of(server, name, session, max_version)
+    client = client_of(server, name:, session:, max_version:)
+    client.write("a")
+    client.read(1)
+    [client.session_reused?, client.session]
+  ensure
+    client&.close
+  end
+
   def test_ticket_keys_live_for_their_time_and_only_their_creator_renews_them
     serve_tls(echo) do |_server|
       refute Heddle::Net::TLS::TicketKeys.renew(3_600)

@@ -98,7 +98,7 @@ class TLSSettingsTest < Minitest::Test
     clock = 0.0
     notices = []
     certificates = Heddle::Net::TLS::Certificates.new([Heddle::Net::TLS::KeyFiles.new(@certificate, @key)],
-                                                      on_reload: ->(text) { notices << text })
+                                                      on_notice: ->(text) { notices << text })
     certificates.define_singleton_method(:now) { clock }
     shown = -> { certificates.context && certificates.pairs.first.certificate.subject.to_s }
 

@@ -11,7 +11,7 @@ module TestCertificates
   # @param key [OpenSSL::PKey::PKey]
   # @param ca [Array, nil] certificate and key of who signs; nil: it signs itself
   # @return [Array] certificate and key
-  def make(*names, key: OpenSSL::PKey::EC.generate("prime256v1"), ca: nil, authority: false, life: 3_600)
+  def make(*names, key: OpenSSL::PKey::EC.generate("prime256v1"), ca: nil, authority: false, life: 30 * 86_400)
     certificate = OpenSSL::X509::Certificate.new
     certificate.version = 2
     certificate.serial = OpenSSL::BN.rand(64)

@@ -2,6 +2,7 @@
 
 #include "net/protocol.h"
 #include "net/proxy_header.h"
+#include "net/server_names.h"
 #include "net/sockets.h"
 #include "net/ticket_keys.h"
 #include "scheduler/take_errinfo.h"
@@ -296,5 +297,6 @@ void Init_heddle_handshake(VALUE net)
     wait_writable = ID2SYM(rb_intern("wait_writable"));
     VALUE tls = rb_define_class_under(net, "TLS", rb_cObject);
     rb_define_private_method(rb_singleton_class(tls), "load", tls_load, 1);
+    Init_heddle_server_names(tls);
     Init_heddle_ticket_keys(tls);
 }

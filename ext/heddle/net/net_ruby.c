@@ -7,6 +7,7 @@
 #include "net/networks.h"
 #include "net/outbound.h"
 #include "net/runner.h"
+#include "net/shared_text.h"
 #include "net/sockets.h"
 #include "net/fiber_reset.h"
 
@@ -19,6 +20,7 @@ void Init_heddle_net(VALUE heddle)
     Init_heddle_scoreboard(net);
     Init_heddle_sockets(net);
     Init_heddle_networks(net);
+    Init_heddle_shared_text(net);
     Init_heddle_handshake(net);
     Init_heddle_outbound(net);
     Init_heddle_datagram(net);

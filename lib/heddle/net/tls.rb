@@ -29,9 +29,8 @@ module Heddle
         @on_failure = on_failure
       end
 
-      # The next client is shown what is in the certificates' files then.
-      # @return [void]
-      def look_again = @certificates.look_again
+      # @return [Certificates]
+      attr_reader :certificates
 
       # Called by the extension, in the loop: makes the object that performs the handshake on this
       # descriptor, which the extension keeps.
@@ -81,4 +80,6 @@ require "heddle/net/tls/key_pair"
 require "heddle/net/tls/key_files"
 require "heddle/net/tls/self_signed"
 require "heddle/net/tls/client_check"
+require "heddle/net/tls/credentials"
+require "heddle/net/tls/contexts"
 require "heddle/net/tls/certificates"

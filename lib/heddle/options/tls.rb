@@ -12,8 +12,8 @@ module Heddle
                  reason: "Set it when clients connect by TLS without a proxy in front",
                  details: "Clients choose by the host name that they send; for other names the first one is used. A " \
                           "file contains the certificate, then the intermediate certificates. Changed files are read " \
-                          "again within a second. Without one, a tls address gets a self-signed certificate in " \
-                          "development, and is an error elsewhere."),
+                          "again within a second; files that can't be used change nothing. Without one, a tls " \
+                          "address gets a self-signed certificate in development, and is an error elsewhere."),
       Option.new(name: :tls_key, unit: :list, argument: "FILE", none: "none", default: [],
                  default_words: "in the certificates' files", example: 'tls_key "site.key"',
                  text: "keys of tls_cert, in the same order: RSA, EC or Ed25519, without a passphrase",

@@ -44,7 +44,7 @@ module Heddle
       # @param sockets [Net::Sockets] accept from it from now on
       # @return [void]
       def attach(sockets)
-        tls&.look_again # this may be a new process after a reload
+        tls&.certificates&.look_again # this may be a new process after a reload
         sockets.listen(io, tls:, proxies:)
       end
 

@@ -20,13 +20,14 @@ module Heddle
       private_constant :BUCKETS, :CLASSES, :UP
 
       # @param report [Hash{Symbol => Object}] `workers`: of {WorkerStatus#to_h} each, with its `index`; `master`: the
-      #   master's own, if there is one
+      #   master's own, if there is one; `certificates`: of {Net::TLS::Certificates#expiries}
       def initialize(report)
         # While one replaces another both have the same number, and a series must be one of them.
         @workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
           all.min_by { |one| one[:uptime] || Float::INFINITY }
         end
         @master = report[:master]
+        @certificates = report[:certificates].to_a
         @out = +""
       end
 
@@ -34,6 +35,7 @@ module Heddle
       def to_s
         about
         traffic
+        certificates
         load
         pools
         offload
@@ -84,6 +86,12 @@ module Heddle
         each_with(:rejected_late) do |one, value|
           sample("queue_rejected_total", value, worker: one[:index], reason: "late")
         end
+      end
+
+      # Absent without TLS.
+      def certificates
+        family("tls_certificate_expiry_timestamp_seconds", "gauge", "When the certificate expires, since 1970.")
+        @certificates.each { |one| sample("tls_certificate_expiry_timestamp_seconds", one[:expires], file: one[:file]) }
       end
 
       def load

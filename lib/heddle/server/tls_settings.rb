@@ -92,7 +92,7 @@ module Heddle
         sources = [Net::TLS::SelfSigned.new(name)] if sources.empty?
         clients = Net::TLS::ClientCheck.new(verify, ca)
         protocols = http2 ? Net::TLS::Certificates::PROTOCOLS : Net::TLS::Certificates::PROTOCOLS - ["h2"]
-        Net::TLS::Certificates.new(sources, minimum:, protocols:, clients:, on_reload: notice)
+        Net::TLS::Certificates.new(sources, minimum:, protocols:, clients:, on_notice: notice)
       rescue Net::TLS::Error => e
         raise BootError, e.message
       end
@@ -101,9 +101,7 @@ module Heddle
         if files.empty?
           notice.call("no certificate is configured: development uses a self-signed one, of which browsers warn")
         end
-        found.pairs.each_with_index do |pair, index|
-          notice.call("the certificate #{found.sources[index]} has expired") if pair.expired?
-        end
+        found.report_expiry
       end
     end
   end

@@ -14,7 +14,10 @@ class ClusterMoldSupervisorTest < Minitest::Test
     def check_body_folder = nil
     def web_socket_origins = nil
   end
-  SharedResources = Struct.new(:tls) { def renew_tls(*) = nil }
+  SharedResources = Struct.new(:tls) do
+    def renew_tls(*) = nil
+    def roll_back = nil
+  end
   Folder = Struct.new(:at) do
     def enter = self.at = :new
     def roll_back = self.at = :old

@@ -6,22 +6,34 @@ module Heddle
   module Net
     class TLS
       # The certificates of a listener: the first one for clients that name no host, or one that none is for. Their
-      # files are looked at again once a second at most, when a client connects; where one has changed all are read
-      # anew, and where one of the new ones can't be used the old ones stay.
+      # files are looked at again once a second at most: where one has changed all are read anew, and where one of the
+      # new ones can't be used the old ones stay.
+      #
+      # Without a master the process that serves reads them, when a client connects. A master calls {#share}, and then
+      # {#refresh}. It alone reads the files from then on, and each process that it forks has what it has read last.
       class Certificates
         include MonotonicClock
 
         # Seconds.
         LOOK_EVERY = 1.0
-        # For TLS 1.2: forward secrecy and authenticated encryption only. Those of 1.3 are all good.
-        CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+        DAY = 86_400
+        # Seconds before its end from which on a certificate is reported, once a day.
+        EXPIRY_NOTICE = 14 * DAY
+        # Bytes of all certificates and keys that processes share; unused ones take no memory.
+        SHARED_LIMIT = 8 << 20
         MINIMA = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
         # The protocols for ALPN, best first (RFC 7301).
         PROTOCOLS = %w[h2 http/1.1 http/1.0].freeze
         # Seconds after which session tickets have another key. One is good for two hours, and the two keys before the
         # newest still open it.
         TICKET_KEY_LIFE = 3_600
-        private_constant :LOOK_EVERY, :CIPHERS, :MINIMA
+        private_constant :LOOK_EVERY, :DAY, :EXPIRY_NOTICE, :SHARED_LIMIT, :MINIMA
+
+        # What {#load} has read, and the stamps of the files.
+        Loaded = Data.define(:credentials, :contexts, :stamp) do
+          def same?(other) = credentials.dump == other.credentials.dump
+        end
+        private_constant :Loaded
 
         # Called now and then by the process that has made the keys, in place of {#context}.
         # @return [void]
@@ -34,97 +46,132 @@ module Heddle
         # @param minimum [String] the least version of TLS, "1.2" or "1.3"
         # @param protocols [Array<String>] by their registered names
         # @param clients [ClientCheck] what clients are asked for
-        # @param on_reload [#call, nil] called with a sentence: the certificates were read again, or why not
+        # @param on_notice [#call, nil] called with a sentence: the certificates were read again, or why not
         # @raise [Error]
-        def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, clients: ClientCheck.none, on_reload: nil)
+        def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, clients: ClientCheck.none, on_notice: nil)
           @sources = sources
           @clients = clients
-          @minimum = MINIMA.fetch(minimum)
-          @protocols = protocols
-          @on_reload = on_reload
-          @stamp = stamp
+          @settings = { minimum: MINIMA.fetch(minimum), protocols:, clients: }
+          @on_notice = on_notice
           @looked = now
-          build
+          @reported = -Float::INFINITY
+          @loaded = load
+          @tried = @loaded.stamp
         end
 
         # @return [OpenSSL::SSL::SSLContext] for a new connection
         def context
           self.class.renew_ticket_keys
-          reload if now - @looked >= LOOK_EVERY && changed?
-          @default
+          if now - @looked >= LOOK_EVERY
+            @looked = now
+            @shared ? follow : refresh_files
+          end
+          @loaded.contexts.default
         end
 
-        # The next time that a context is asked for, the files are looked at.
+        # The next time that a context is asked for, it is looked for newer certificates.
         # @return [void]
         def look_again
           @looked = -Float::INFINITY
         end
 
-        # @return [Array<KeyPair>] what is in use
-        attr_reader :pairs
+        # From now on processes that this one forks take their certificates from it.
+        # @return [self]
+        # @raise [Error]
+        def share
+          @shared = SharedText.new(SHARED_LIMIT)
+          publish(@loaded)
+          self
+        end
 
-        # Reads the files anew; where that fails, the certificates in use stay.
-        # @return [Boolean] whether it worked
-        def reload
-          @stamp = stamp
-          build
-          @on_reload&.call("the certificates were read anew: #{sources.join(", ")}")
-          true
-        rescue Error => e
-          @on_reload&.call("the certificates stay as they were: #{e.message}")
-          false
+        # Called about once a second by the process that shares them.
+        # @return [void]
+        def refresh
+          return if now - @looked < LOOK_EVERY
+
+          @looked = now
+          refresh_files
+        end
+
+        # Reads the files, and changes nothing.
+        # @return [Loaded] for {#use}
+        # @raise [Error]
+        def load
+          stamp = stamps
+          credentials = Credentials.new(pairs: sources.map(&:load), authorities: @clients.load)
+          Loaded.new(credentials:, contexts: Contexts.new(credentials, **@settings), stamp:)
+        end
+
+        # @param loaded [Loaded] what connections are shown from now on
+        # @return [void]
+        # @raise [Error]
+        def use(loaded)
+          return if loaded.same?(@loaded)
+
+          publish(loaded) if @shared
+          @loaded = loaded
+          @tried = loaded.stamp
+          @on_notice&.call("the certificates were read anew: #{sources.join(", ")}")
+          @reported = -Float::INFINITY
+          report_expiry
+        end
+
+        # @return [Array<KeyPair>] what is in use
+        def pairs = @loaded.credentials.pairs
+
+        # Reports the certificates that end soon, once a day.
+        # @return [void]
+        def report_expiry
+          return if now - @reported < DAY
+
+          @reported = now
+          sources.zip(pairs) do |source, pair|
+            expiry = pair.expiry(EXPIRY_NOTICE)
+            @on_notice&.call("the certificate #{source} #{expiry}") if expiry
+          end
+        end
+
+        # @return [Array<Hash{Symbol => Object}>] the `file` of each certificate and when it `expires`, in seconds since
+        #   1970
+        def expiries
+          sources.zip(pairs).filter_map do |source, pair|
+            { file: source.to_s, expires: pair.certificate.not_after.to_i } if source.is_a?(KeyFiles)
+          end
         end
 
         private
 
-        def stamp = [*sources, @clients].map(&:stamp)
+        def stamps = [*sources, @clients].map(&:stamp)
 
-        def changed?
-          @looked = now
-          stamp != @stamp
+        def refresh_files
+          current = stamps
+          return report_expiry if current == @tried
+
+          @tried = current # a file that can't be used is reported once
+          use(load)
+        rescue Error => e
+          report_failure(e)
         end
 
-        # Two certificates for the same names but with keys of two types share a context: the client chooses.
-        def build
-          pairs = sources.map(&:load)
-          authorities = @clients.load
-          contexts = pairs.group_by(&:names).transform_values { |group| make(group, authorities) }
-          by_name = {}
-          contexts.each { |names, context| names.each { |name| by_name[name] ||= context } }
-          @pairs = pairs
-          @by_name = by_name
-          @default = contexts.fetch(pairs.first.names)
+        def publish(loaded)
+          return if @shared.write(loaded.credentials.dump)
+
+          raise Error, "the certificates and keys of an address take more than #{SHARED_LIMIT >> 20} MiB"
         end
 
-        def make(pairs, authorities)
-          context = OpenSSL::SSL::SSLContext.new
-          context.min_version = @minimum
-          context.ciphers = CIPHERS
-          context.options |= OpenSSL::SSL::OP_NO_RENEGOTIATION | OpenSSL::SSL::OP_NO_COMPRESSION
-          # A client may leave without close_notify: the request's own framing shows whether bytes are missing.
-          context.options |= OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF if defined?(OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF)
-          # Clients resume by tickets, which they keep themselves.
-          context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_OFF
-          @clients.apply(context, authorities)
-          context.alpn_select_cb = method(:choose_protocol)
-          context.servername_cb = method(:find)
-          pairs.each { |pair| context.add_certificate(pair.certificate, pair.key, pair.chain) }
-          context.setup
-          TicketKeys.use(context)
-          context
+        # Takes what the process that shares them has read last.
+        def follow
+          version = @shared.version
+          return if version == @followed
+
+          @followed = version
+          credentials = Credentials.parse(@shared.read)
+          @loaded = Loaded.new(credentials:, contexts: Contexts.new(credentials, **@settings), stamp: nil)
+        rescue Error, OpenSSL::OpenSSLError => e
+          report_failure(e)
         end
 
-        # A client that offers none of our protocols gets an alert, and no other protocol.
-        def choose_protocol(offered)
-          (@protocols & offered).first or raise OpenSSL::SSL::SSLError, "no protocol in common: #{offered.join(", ")}"
-        end
-
-        def find((_, name))
-          return unless name
-
-          name = name.downcase
-          @by_name[name] || @by_name[name.sub(/\A[^.]+/, "*")]
-        end
+        def report_failure(error) = @on_notice&.call("the certificates stay as they were: #{error.message}")
       end
     end
   end

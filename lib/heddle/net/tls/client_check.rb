@@ -42,10 +42,12 @@ module Heddle
 
         # @param context [OpenSSL::SSL::SSLContext] that is not set up yet
         # @param authorities [Array<OpenSSL::X509::Certificate>] what {#load} has given
+        # @param names [Array<String>] the host names that the context is for
         # @return [void]
-        def apply(context, authorities)
-          # A session that began under other rules is not resumed under these.
-          context.session_id_context = OpenSSL::Digest::SHA256.digest([@mode, *authorities.map(&:to_der)].join("\0"))
+        def apply(context, authorities, names)
+          # A session that began under other rules, or another name, is not resumed under these.
+          rules = [@mode, authorities.map(&:to_der), names]
+          context.session_id_context = OpenSSL::Digest::SHA256.digest(Marshal.dump(rules))
           context.verify_mode = @verify
           return unless asks?
 

@@ -18,8 +18,14 @@ module Heddle
           found.map(&:downcase)
         end
 
-        # @return [Boolean]
-        def expired? = certificate.not_after < Time.now
+        # @param within [Numeric] seconds
+        # @return [String, nil] when the certificate expires, for a person; nil: later than that
+        def expiry(within)
+          left = certificate.not_after - Time.now
+          return if left > within
+
+          left.negative? ? "has expired" : "expires at #{certificate.not_after.utc.strftime("%F %R")} UTC"
+        end
 
         private
 

@@ -291,6 +291,7 @@ module Heddle
           @health_check.check_workers
           memory.check unless @stopping
           resources.renew_ticket_keys
+          resources.refresh_certificates unless @stopping
           @mold_supervisor.refork unless @stopping || @upgrade
           reload if @restart_file.touched? && !@stopping
         end

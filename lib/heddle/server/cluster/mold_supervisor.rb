@@ -66,7 +66,7 @@ module Heddle
           mold = @start.call(newer)
           @reload = Reload.new(fleet, mold, @log) { |former, problem| finish_reload(former, problem) }
         rescue ConfigurationError, BootError, SystemCallError => e
-          folder.roll_back
+          [folder, resources].each(&:roll_back)
           problem = one_line(e.message)
           @log.notice("not reloaded: #{problem}; the workers go on as they are")
           report_reload(problem)
@@ -241,7 +241,7 @@ module Heddle
         def finish_reload(former, problem = nil)
           newest = fleet.mold&.configuration
           @configuration = newest if newest
-          fleet.mold.equal?(@reload.mold) ? folder.commit : folder.roll_back
+          [folder, resources].each(&(fleet.mold.equal?(@reload.mold) ? :commit : :roll_back))
           @mold_spawner.kill(former) if former
           @reload = nil
           report_reload(problem)

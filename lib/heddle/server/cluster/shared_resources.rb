@@ -5,8 +5,8 @@ require "socket"
 module Heddle
   class Server
     module Cluster
-      # The resources that all processes of a server share: the sockets, the scoreboard, and the socket pair of the
-      # handoff. They are made before the first fork, or taken over from another master.
+      # The resources that all processes of a server share: the sockets with their certificates, the scoreboard, and the
+      # socket pair of the handoff. They are made before the first fork, or taken over from another master.
       class SharedResources
         # Slots of the scoreboard for each process: a reload has its successor, and others may not have ended yet.
         SLOTS_A_PROCESS = 4
@@ -30,6 +30,7 @@ module Heddle
         def initialize(configuration, inheritance, log)
           @listeners_by_key = {}
           @tls = {}
+          @former_tls = nil
           inheritance.adopt_ticket_keys
           Inherited.handed_on = inheritance.sockets?("systemd:")
           configuration.check_selector
@@ -40,6 +41,7 @@ module Heddle
                                                                       open: inheritance.sockets(key))
             @tls[key] = bind.tls
           end
+          share(listeners.map(&:tls))
           inheritance.close_unused
           inheritance.adopt_pubsub
           configuration.open_pubsub(log.method(:notice))
@@ -56,19 +58,41 @@ module Heddle
         # @return [Array<String>] where the server is reached
         def urls = listeners.map(&:url).uniq
 
-        # Renews the certificates that workers which are forked from now on use.
+        # Reads the certificates of a reload: all files, and changed settings of addresses. {#commit} or {#roll_back}
+        # follows.
         # @param configuration [Configuration]
         # @param log [Log]
         # @return [void]
         # @raise [BootError] everything stays as it is
         def renew_tls(configuration, log)
-          changed = binds_by_key(configuration).select { |key, bind| @tls[key] && bind.tls && bind.tls != @tls[key] }
+          binds = binds_by_key(configuration).select { |key, bind| @tls[key] && bind.tls }
+          changed, kept = binds.partition { |key, bind| bind.tls != @tls[key] }.map(&:to_h)
+          loaded = read_again(listeners_by_key.values_at(*kept.keys).flatten)
           acceptors = changed.transform_values { |bind| bind.acceptor(log.method(:notice)) }
-          acceptors.each do |key, acceptor|
-            listeners_by_key.fetch(key, []).each { |listener| listener.tls = acceptor }
-            @tls[key] = changed.fetch(key).tls
-          end
+          share(acceptors.values)
+          loaded.each { |certificates, files| certificates.use(files) }
+          replace_tls(acceptors, changed.transform_values(&:tls))
         end
+
+        # The workers of a reload serve: what it has changed stays.
+        # @return [void]
+        def commit = @former_tls = nil
+
+        # A reload has failed: workers that the former mold forks have the settings of before, and so has this process.
+        # @return [void]
+        def roll_back
+          replace_tls(*@former_tls) if @former_tls
+          @former_tls = nil
+        end
+
+        # Reads certificates whose files have changed. Called every second or so.
+        # @return [void]
+        def refresh_certificates
+          certificates.each(&:refresh)
+        end
+
+        # @return [Array<Net::TLS::Certificates>]
+        def certificates = certificates_of(listeners)
 
         # @return [Integer, nil] the descriptor of session tickets' keys, for another master
         def ticket_keys_descriptor = tls? ? Net::TLS::TicketKeys.descriptor : nil
@@ -118,6 +142,25 @@ module Heddle
             count = counts[bind.key] += 1
             [count == 1 ? bind.key : "#{bind.key} #{count}", bind]
           end
+        end
+
+        def read_again(listeners)
+          certificates_of(listeners).to_h { |one| [one, one.load] }
+        rescue Net::TLS::Error => e
+          raise BootError, e.message
+        end
+
+        def certificates_of(listeners) = listeners.filter_map { |one| one.tls&.certificates }.uniq
+
+        def share(acceptors) = acceptors.compact.uniq.each { |acceptor| acceptor.certificates.share }
+
+        # @param acceptors [Hash{String => Net::TLS}] of some addresses
+        # @param settings [Hash{String => TLSSettings}]
+        def replace_tls(acceptors, settings)
+          former = acceptors.keys.to_h { |key| [key, listeners_by_key.fetch(key).first.tls] }
+          @former_tls = [former, @tls.slice(*acceptors.keys)]
+          acceptors.each { |key, acceptor| listeners_by_key.fetch(key).each { |listener| listener.tls = acceptor } }
+          @tls.merge!(settings)
         end
 
         def tls? = @tls.each_value.any?

@@ -22,7 +22,9 @@ module Heddle
         attr_reader :shutdown_result
 
         # @return [Hash{Symbol => Object}]
-        def report = { workers: [{ index: 0, **@status.to_h }] }
+        def report
+          { certificates: @server.certificates.flat_map(&:expiries).uniq, workers: [{ index: 0, **@status.to_h }] }
+        end
 
         # @return [String, nil] why no request should be sent here; nil: it is ready
         def unready

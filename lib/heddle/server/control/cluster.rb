@@ -61,6 +61,7 @@ module Heddle
           { master: { pid: Process.pid, restarts: @master.fleet&.unexpected_exits, wanted: @master.fleet&.size,
                       pubsub_published: PubSub::History.published, protection: @master.protection.to_h,
                       memory: @master.memory&.used, memory_limit: @master.memory&.budget },
+            certificates: @master.resources&.certificates.to_a.flat_map(&:expiries).uniq,
             workers: ask_all(workers) { |one, client| with_worker(one, client.status[:workers].first) } }
         end
 

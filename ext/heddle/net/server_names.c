@@ -1,0 +1,177 @@
+#include "net/server_names.h"
+
+#include "net/tls.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+/* As in openssl/ssl.h and openssl/tls1.h since 1.1.1. */
+enum {
+    HELLO_SUCCESS = 1,
+    SERVER_NAME = 0,
+};
+
+typedef int hello_callback(void *ssl, int *alert, void *argument);
+
+static struct {
+    void (*set_callback)(void *context, hello_callback *callback, void *argument);
+    int (*get_extension)(void *ssl, unsigned int type, const unsigned char **bytes, size_t *size);
+    void *(*set_context)(void *ssl, void *context);
+} library;
+
+static bool load_functions(void)
+{
+    const struct {
+        const char *name;
+        void *place;
+    } functions[] = {
+        {"SSL_CTX_set_client_hello_cb", &library.set_callback},
+        {"SSL_client_hello_get0_ext", &library.get_extension},
+        {"SSL_set_SSL_CTX", &library.set_context},
+    };
+    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+        void *function = heddle_tls_function(functions[i].name);
+        if (!function)
+            return false; /* LibreSSL */
+        memcpy(functions[i].place, &function, sizeof(function));
+    }
+    return true;
+}
+
+typedef struct {
+    VALUE context;
+    size_t size;
+    char *name; /* in lower case */
+} server_name;
+
+typedef struct {
+    size_t count;
+    server_name *all;
+} server_names;
+
+static void names_mark(void *data)
+{
+    const server_names *names = data;
+    for (size_t i = 0; i < names->count; i++)
+        rb_gc_mark(names->all[i].context);
+}
+
+static void names_free(void *data)
+{
+    server_names *names = data;
+    for (size_t i = 0; i < names->count; i++)
+        ruby_xfree(names->all[i].name);
+    ruby_xfree(names->all);
+    ruby_xfree(names);
+}
+
+static const rb_data_type_t names_type = {
+    .wrap_struct_name = "Heddle::Net::TLS::ServerNames",
+    .function = {.dmark = names_mark, .dfree = names_free},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE names_allocate(VALUE klass)
+{
+    server_names *names;
+    return TypedData_Make_Struct(klass, server_names, &names_type, names);
+}
+
+static const server_name *find_name(const server_names *names, const char *name, size_t size)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const server_name *one = &names->all[i];
+        if (one->size == size && strncasecmp(one->name, name, size) == 0)
+            return one;
+    }
+    return NULL;
+}
+
+/* The wildcard of a name stands for its first label (RFC 9525, 6.3). */
+static const server_name *find_name_or_wildcard(const server_names *names, const char *name, size_t size)
+{
+    const server_name *found = find_name(names, name, size);
+    const char *dot = memchr(name, '.', size);
+    char wildcard[256] = "*";
+    if (found || !dot || dot == name || size - (size_t)(dot - name) >= sizeof(wildcard))
+        return found;
+    size_t rest = size - (size_t)(dot - name);
+    memcpy(wildcard + 1, dot, rest);
+    return find_name(names, wildcard, rest + 1);
+}
+
+/*
+ * The name in the extension: the size of the list, then a type (0: a host name), the name's size and the name. The
+ * library rejects a list with more than one name.
+ */
+static const char *parse_extension(const unsigned char *bytes, size_t size, size_t *name_size)
+{
+    if (size < 5 || bytes[2] != 0)
+        return NULL;
+    *name_size = (size_t)bytes[3] << 8 | bytes[4];
+    return *name_size == size - 5 ? (const char *)bytes + 5 : NULL;
+}
+
+static int choose_context(void *ssl, int *alert, void *argument)
+{
+    (void)alert;
+    const unsigned char *bytes;
+    size_t size;
+    if (library.get_extension(ssl, SERVER_NAME, &bytes, &size) != 1)
+        return HELLO_SUCCESS;
+    const char *name = parse_extension(bytes, size, &size);
+    const server_name *found = name ? find_name_or_wildcard(argument, name, size) : NULL;
+    if (found)
+        library.set_context(ssl, RTYPEDDATA_GET_DATA(found->context));
+    return HELLO_SUCCESS;
+}
+
+static int add_name(VALUE name, VALUE context, VALUE self)
+{
+    server_names *names = rb_check_typeddata(self, &names_type);
+    size_t size = (size_t)RSTRING_LEN(StringValue(name));
+    char *copy = ruby_xmalloc(size + 1);
+    memcpy(copy, RSTRING_PTR(name), size);
+    names->all[names->count++] = (server_name){context, size, copy};
+    return ST_CONTINUE;
+}
+
+/*
+ * call-seq: ServerNames.new(contexts) -> names
+ *
+ * +contexts+ has the context of each name, which is set up.
+ */
+static VALUE names_initialize(VALUE self, VALUE contexts)
+{
+    server_names *names = rb_check_typeddata(self, &names_type);
+    Check_Type(contexts, T_HASH);
+    if (names->all)
+        rb_raise(rb_eTypeError, "these names are complete");
+    names->all = ruby_xcalloc(RHASH_SIZE(contexts) + 1, sizeof(*names->all));
+    rb_hash_foreach(contexts, add_name, self);
+    return self;
+}
+
+/*
+ * call-seq: choose_for(context) -> true or false
+ *
+ * Connections that begin with +context+ get the context of the name that the client sends. The context must keep this
+ * object alive. false: the library can't do that.
+ */
+static VALUE names_choose_for(VALUE self, VALUE context)
+{
+    void *native = RTYPEDDATA_GET_DATA(context);
+    if (!load_functions() || !native)
+        return Qfalse;
+    library.set_callback(native, choose_context, rb_check_typeddata(self, &names_type));
+    return Qtrue;
+}
+
+void Init_heddle_server_names(VALUE tls)
+{
+    VALUE names = rb_define_class_under(tls, "ServerNames", rb_cObject);
+    rb_define_alloc_func(names, names_allocate);
+    rb_define_method(names, "initialize", names_initialize, 1);
+    rb_define_method(names, "choose_for", names_choose_for, 1);
+}

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "openssl"
+
+module Heddle
+  module Net
+    class TLS
+      # The contexts of one set of {Credentials}: one for each set of host names.
+      class Contexts
+        # For TLS 1.2: forward secrecy and authenticated encryption only. Those of 1.3 are all good.
+        CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+        private_constant :CIPHERS
+
+        # @return [OpenSSL::SSL::SSLContext] with which every connection begins
+        attr_reader :default
+
+        # @param credentials [Credentials]
+        # @param minimum [Integer] the least version of TLS
+        # @param protocols [Array<String>] for ALPN, best first
+        # @param clients [ClientCheck]
+        # @raise [Error]
+        def initialize(credentials, minimum:, protocols:, clients:)
+          @authorities = credentials.authorities
+          @minimum = minimum
+          @protocols = protocols
+          @clients = clients
+          # Two certificates for the same names but with keys of two types share a context: the client chooses.
+          contexts = credentials.pairs.group_by(&:names).to_h { |names, pairs| [names, make(pairs, names)] }
+          @by_name = {}
+          contexts.each { |names, context| names.each { |name| @by_name[name] ||= context } }
+          @default = contexts.fetch(credentials.pairs.first.names)
+          # The library keeps a pointer to this object, and the default context's callbacks keep it alive.
+          @server_names = ServerNames.new(@by_name)
+          @server_names.choose_for(@default)
+        end
+
+        private
+
+        def make(pairs, names)
+          context = OpenSSL::SSL::SSLContext.new
+          context.min_version = @minimum
+          context.ciphers = CIPHERS
+          context.options |= OpenSSL::SSL::OP_NO_RENEGOTIATION | OpenSSL::SSL::OP_NO_COMPRESSION
+          # A client may leave without close_notify: the request's own framing shows whether bytes are missing.
+          context.options |= OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF if defined?(OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF)
+          # Clients resume by tickets, which they keep themselves.
+          context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_OFF
+          @clients.apply(context, @authorities, names)
+          context.alpn_select_cb = method(:choose_protocol)
+          context.servername_cb = method(:find)
+          pairs.each { |pair| context.add_certificate(pair.certificate, pair.key, pair.chain) }
+          context.setup
+          TicketKeys.use(context)
+          context
+        rescue OpenSSL::OpenSSLError => e
+          raise Error, "the certificate for #{names.first} can't be used: #{e.message}"
+        end
+
+        # A client that offers none of our protocols gets an alert, and no other protocol.
+        def choose_protocol(offered)
+          (@protocols & offered).first or raise OpenSSL::SSL::SSLError, "no protocol in common: #{offered.join(", ")}"
+        end
+
+        # Makes the library confirm the name (RFC 6066, 3). {ServerNames} has chosen the same context before; only a
+        # library without its callback needs it here.
+        def find((_, name))
+          return unless name
+
+          name = name.downcase
+          @by_name[name] || @by_name[name.sub(/\A[^.]+/, "*")]
+        end
+      end
+    end
+  end
+end

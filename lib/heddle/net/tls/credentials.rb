@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require "json"
+require "openssl"
+
+module Heddle
+  module Net
+    class TLS
+      # The contents of a listener's files.
+      #
+      # @!attribute pairs [Array<KeyPair>] one at least
+      # @!attribute authorities [Array<OpenSSL::X509::Certificate>] those that sign clients' certificates
+      Credentials = Data.define(:pairs, :authorities) do
+        # @param text [String] of {#dump}
+        # @return [Credentials]
+        def self.parse(text)
+          values = JSON.parse(text)
+          pairs = values["pairs"].map do |(key, *certificates)|
+            certificate, *chain = certificates.map { |one| OpenSSL::X509::Certificate.new(one) }
+            KeyPair.new(certificate:, chain:, key: OpenSSL::PKey.read(key))
+          end
+          new(pairs:, authorities: values["authorities"].map { |one| OpenSSL::X509::Certificate.new(one) })
+        end
+
+        # @return [String] for {.parse} in another process
+        def dump
+          lists = pairs.map { |pair| [pair.key.private_to_pem, *[pair.certificate, *pair.chain].map(&:to_pem)] }
+          JSON.generate(pairs: lists, authorities: authorities.map(&:to_pem))
+        end
+      end
+    end
+  end
+end
