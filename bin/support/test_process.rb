@@ -9,9 +9,11 @@ class TestProcess < TestCommand
   attr_reader :run
 
   # @param run [TestPlan::Run]
-  def initialize(run:, root:, arguments:, limit:)
+  # @param cached [Boolean] whether Ruby code that was compiled before is not compiled again
+  def initialize(run:, root:, arguments:, limit:, cached: true)
     @run = run
     @file = run.file
+    @cached = cached
     super(title: [run.ruby.version, run.selector, run.mode, @file].compact.join(" "), root:, limit:,
           command: [run.ruby.path, "-Ilib", "-Itest", @file, *arguments])
   end
@@ -28,7 +30,13 @@ class TestProcess < TestCommand
   FOR_GEMS = %w[GEM_HOME GEM_PATH BUNDLER_VERSION].freeze
   private_constant :FOR_GEMS
 
-  def environment = chosen.merge("HEDDLE_TEST_RESULT" => @counts, "RUBYOPT" => nil)
+  def environment = chosen.merge("HEDDLE_TEST_RESULT" => @counts, "RUBYOPT" => ruby_options)
+
+  # Those of Ruby itself end at a blank.
+  def ruby_options
+    path = File.join(@root, "test/support/code_cache.rb")
+    "-r#{path}" if @cached && File.exist?(path) && !path.match?(/\s/)
+  end
 
   def chosen = run.ruby.environment.merge("HEDDLE_SELECTOR" => run.selector, "HEDDLE_MODE" => run.mode)
 

@@ -67,7 +67,8 @@ class TestRunner
   private
 
   def processes(files)
-    @plan.runs(files).map { |run| TestProcess.new(run:, root: @root, arguments: @arguments, limit: @limit) }
+    cached = !@plan.nightly?
+    @plan.runs(files).map { |run| TestProcess.new(run:, root: @root, arguments: @arguments, limit: @limit, cached:) }
   end
 
   def run_all(processes, folder, jobs)

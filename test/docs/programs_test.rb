@@ -86,7 +86,7 @@ class DocsProgramsTest < ClientCase
   def run_program(program)
     port = Addrinfo.tcp("127.0.0.1", 0).listen { |socket| socket.local_address.ip_port }
     program = program.gsub(/(?<=127\.0\.0\.[12]):5353/, ":#{port}")
-    pid = spawn({ "RUBYOPT" => nil }, RbConfig.ruby, "-I#{ROOT}/lib", "-rheddle", "-rheddle/net/dns", "-e",
+    pid = spawn(RbConfig.ruby, "-I#{ROOT}/lib", "-rheddle", "-rheddle/net/dns", "-e",
                 "def summary(title) = \"about \#{title}\"\n#{program}", out: File::NULL)
     wait_until("the program listens") { listening?(port) || (Process.wait(pid, Process::WNOHANG) && flunk("it ended")) }
     yield Running.new(Struct.new(:addresses).new(["127.0.0.1:#{port}"]))

@@ -199,7 +199,7 @@ class InterruptTest < Minitest::Test
 
   def signalled(program)
     require "open3"
-    Open3.popen2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", program) do |_, out, thread|
+    Open3.popen2e(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", program) do |_, out, thread|
       lines = []
       while (line = out.gets)
         lines << line.chomp

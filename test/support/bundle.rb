@@ -14,7 +14,8 @@ module Bundle
   # @return [Hash{String => String, nil}]
   def self.environment(gemfile)
     { "BUNDLE_GEMFILE" => gemfile, "BUNDLE_PATH" => GEMS, "BUNDLER_VERSION" => Bundler::VERSION,
-      "GEM_HOME" => nil, "GEM_PATH" => nil, "RUBYOPT" => "-rbundler/setup", "RUBYLIB" => nil }
+      "GEM_HOME" => nil, "GEM_PATH" => nil, "RUBYLIB" => nil,
+      "RUBYOPT" => [*ENV.fetch("RUBYOPT", nil), "-rbundler/setup"].join(" ") }
   end
 
   # @param gemfile [String]

@@ -51,7 +51,7 @@ module Scheduled
   def ruby(program, *arguments, env: {}, flags: [])
     require "open3"
     lib = File.expand_path("../../lib", __dir__)
-    Open3.capture2e({ "RUBYOPT" => nil }.merge(env), RbConfig.ruby, *flags, "-I#{lib}", "-e", program, *arguments)
+    Open3.capture2e(env, RbConfig.ruby, *flags, "-I#{lib}", "-e", program, *arguments)
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

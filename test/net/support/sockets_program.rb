@@ -36,7 +36,7 @@ module Heddle
       # @yield [SocketsProgram]
       def self.run(environment = {})
         lib = File.expand_path("../../../lib", __dir__)
-        pipe = IO.popen({ "RUBYOPT" => nil }.merge(environment), [RbConfig.ruby, "-I#{lib}", "-e", SERVER], "r+")
+        pipe = IO.popen(environment, [RbConfig.ruby, "-I#{lib}", "-e", SERVER], "r+")
         yield new(pipe)
       ensure
         pipe&.close

@@ -155,11 +155,11 @@ class RactorsTest < Minitest::Test
     served(PUSH) do |served|
       sockets = sockets_of_two_ractors("ws://#{served.uri.host}:#{served.uri.port}/room")
       sockets.first.write("from a socket")
+
+      assert_equal ["from a socket"] * 2, sockets.map { |socket| socket.read(timeout: PATIENCE) }
       served.get("/page")
 
-      sockets.each do |socket|
-        assert_equal ["from a socket", "from /page"], Array.new(2) { socket.read(timeout: PATIENCE) }
-      end
+      assert_equal ["from /page"] * 2, sockets.map { |socket| socket.read(timeout: PATIENCE) }
       sockets.each(&:close)
     end
     assert_predicate @status, :success?

@@ -34,6 +34,16 @@ module Torture
     end
     private_class_method :build
 
+    # Which calls of a function fail in this run: in the nightly run each. Elsewhere, with a selector that is not the
+    # default one, every third: no more than a few of them are the selector's own.
+    # @param most [Integer] calls of the function
+    # @param step [Integer] with the default selector outside of the nightly run
+    # @return [Enumerator<Integer>]
+    def self.calls(most, step: 1)
+      step *= 3 if ENV["HEDDLE_SELECTOR"]
+      (1..most).step(ENV.fetch("HEDDLE_TEST_REPEAT", "1") == "1" ? step : 1)
+    end
+
     # @return [String] the shared page's file
     attr_reader :path
 

@@ -35,7 +35,7 @@ module Trial
   # @return [Array(String, Process::Status)]
   def unprotected_program(program, *arguments, env: {})
     reader, writer = IO.pipe
-    pid = spawn({ "RUBYOPT" => nil, **env }, RbConfig.ruby, "-I#{ROOT}/lib", "-r#{ROOT}/bin/support/gem_paths.rb",
+    pid = spawn(env, RbConfig.ruby, "-I#{ROOT}/lib", "-r#{ROOT}/bin/support/gem_paths.rb",
                 "-r#{__dir__}/hang_report.rb", "-e", program, *arguments, in: File::NULL, out: writer, err: writer)
     writer.close
     status = Process.detach(pid)
