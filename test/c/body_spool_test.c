@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 /* What the disk does, as a test wants it. */
@@ -198,13 +199,61 @@ static void the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still
     sem_wait(&disk_entered);
     heddle_body_spool_release(one);
     CHECK_EQUAL(10, heddle_body_disk_used());
-    CHECK(heddle_body_disk_has_room(990, 1000));
+    CHECK(heddle_body_disk_take(990, 1000));
+    heddle_body_disk_release(990);
     CHECK_EQUAL(0, closes);
     disk_waits = false;
     sem_post(&disk_leaves);
     await_message();
     heddle_body_spool_release(busy);
     await_closed(2);
+}
+
+static void one_in_four_descriptors_is_for_files(void)
+{
+    enum { LIMIT = 64, FILES = LIMIT / 4 };
+    struct rlimit before, low;
+    getrlimit(RLIMIT_NOFILE, &before);
+    low = (struct rlimit){.rlim_cur = LIMIT, .rlim_max = before.rlim_max};
+    CHECK_EQUAL(0, setrlimit(RLIMIT_NOFILE, &low));
+    heddle_body_spool *spools[FILES];
+    for (int i = 0; i < FILES; i++)
+        CHECK((spools[i] = new_spool()));
+    errno = 0;
+    CHECK(!new_spool());
+    CHECK_EQUAL(EMFILE, errno);
+    fill(spools[0], 10, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(spools[0], 1000));
+    await_message();
+    heddle_body_spool_release(spools[1]); /* never had a file */
+    CHECK((spools[1] = new_spool()));
+    CHECK(!new_spool());
+    for (int i = 0; i < FILES; i++)
+        heddle_body_spool_release(spools[i]);
+    await_closed(1);
+    heddle_body_spool *next = new_spool();
+    CHECK(next);
+    heddle_body_spool_release(next);
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
+static void a_reserved_body_counts_once(void)
+{
+    heddle_body_spool *one = new_spool(), *other = new_spool();
+    CHECK(heddle_body_spool_reserve(one, 700, 1000));
+    CHECK(!heddle_body_spool_reserve(other, 400, 1000));
+    fill(one, 600, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
+    await_message();
+    CHECK_EQUAL(700, heddle_body_disk_used());
+    fill(one, 200, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
+    await_message();
+    CHECK_EQUAL(800, heddle_body_disk_used());
+    heddle_body_spool_release(one);
+    heddle_body_spool_release(other);
+    await_closed(1);
+    CHECK_EQUAL(0, heddle_body_disk_used());
 }
 
 static void one_that_is_released_while_it_is_written_is_closed_without_a_message(void)
@@ -550,6 +599,8 @@ int main(int count, char **words)
     RUN(a_folder_that_is_gone_is_told);
     RUN(the_limit_is_of_all_bodies_together);
     RUN(the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still_waits_for_the_writer);
+    RUN(one_in_four_descriptors_is_for_files);
+    RUN(a_reserved_body_counts_once);
     RUN(one_that_is_released_while_it_is_written_is_closed_without_a_message);
     RUN(one_that_is_released_before_its_message_is_opened_is_freed_with_that);
     RUN(the_file_is_closed_when_the_last_read_has_ended);

@@ -24,6 +24,16 @@ module SocketsListeningTests
     end
   end
 
+  def test_accepted_tcp_sockets_probe_silent_peers
+    tell = ->(connection) { connection.detach.then { |io| io.write(io.getsockopt(:SOCKET, :KEEPALIVE).bool.to_s) } }
+    serve(tell) do |server|
+      client = server.connect
+      client.write("x")
+
+      assert_equal "true", client.readpartial(10)
+    end
+  end
+
   def test_accepting_can_be_paused
     serve(echo) do |server|
       2.times { server.sockets.pause_accept }

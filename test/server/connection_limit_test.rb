@@ -25,9 +25,10 @@ class ConnectionLimitTest < Minitest::Test
     assert_equal (GIB - 1_000_000) / 180_224, limit(workers: 0, http2_memory: 1_000_000)
   end
 
-  def test_the_default_leaves_descriptors_to_the_application
-    assert_equal 960, limit(descriptors: 1_024)
-    assert_equal 960, limit(descriptors: 1_024, memory: nil)
+  def test_the_default_leaves_descriptors_to_the_application_and_to_bodies_in_files
+    assert_equal 704, limit(descriptors: 1_024)
+    assert_equal 704, limit(descriptors: 1_024, memory: nil)
+    assert_equal 98_912, limit(descriptors: 100_000, memory: nil), "bodies have a thousand files at most"
     assert_equal 16, limit(descriptors: 20), "and is never nothing"
   end
 

@@ -127,6 +127,44 @@ class Http2Test < Minitest::Test
     end
   end
 
+  def test_body_that_pauses_is_refused_however_fast_it_came
+    serving(APP, body_grace: 0.05, body_rate: 1, body_timeout: 0.05) do
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("HEADERS eh 1 post")
+      client.send_frame("DATA - 1 00*1000")
+      frame = client.read_frame
+      frame = client.read_frame until frame.nil? || frame.end_stream?
+
+      assert_match(/or paused for 0.05 s/, frame.payload)
+    ensure
+      client&.close
+    end
+  end
+
+  # With 256 descriptors the server has 64 files for bodies, and 8 of them for one connection.
+  def test_bodies_in_files_of_one_connection_leave_descriptors_to_others
+    serving(APP, body_buffer: 0) do
+      descriptors, most = Process.getrlimit(:NOFILE)
+      Process.setrlimit(:NOFILE, 256, most) # the server has raised it before
+      client = H2Client.new(connect)
+      client.send_preface
+      (1..17).step(2) do |stream|
+        client.send_frame("HEADERS eh #{stream} post")
+        client.send_frame("DATA - #{stream} 00*9")
+      end
+      frame = client.read_frame
+      frame = client.read_frame until frame.nil? || frame.end_stream?
+
+      assert_equal 17, frame.stream
+      assert_match(/use all files that this server opens for them/, frame.payload)
+      assert_equal "1", curl("/length", "-d", "x").first
+    ensure
+      client&.close
+      Process.setrlimit(:NOFILE, descriptors, most)
+    end
+  end
+
   def test_a_body_without_a_length_has_the_limit_of_all
     serving(APP, body_limit: 100_000) do
       client = H2Client.new(connect)

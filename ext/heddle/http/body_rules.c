@@ -3,18 +3,25 @@
 #include <errno.h>
 #include <string.h>
 
-int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_t taken, int64_t last)
+int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since)
 {
-    if (engine->body_rate == 0)
-        return heddle_add_duration(last, engine->idle_timeout);
-    double owed = (double)taken / (double)engine->body_rate * 1e9;
-    return heddle_add_duration(heddle_add_duration(since, engine->body_grace), owed < 1e18 ? (int64_t)owed : INT64_MAX);
+    return heddle_add_duration(since, engine->body_rate ? engine->body_grace : engine->body_timeout);
+}
+
+int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline, uint64_t bytes)
+{
+    static const uint64_t SECOND = 1000000000, MOST = UINT64_C(1) << 32; /* the product fits into 64 bits */
+    int64_t latest = heddle_add_duration(heddle_clock_coarse(), engine->body_timeout);
+    if (engine->body_rate == 0 || bytes > MOST)
+        return latest;
+    deadline = heddle_add_duration(deadline, (int64_t)(bytes * SECOND / engine->body_rate));
+    return deadline < latest ? deadline : latest;
 }
 
 void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection)
 {
-    heddle_reject(rejection, 408, "the body came slower than %llu bytes a second",
-                  (unsigned long long)engine->body_rate);
+    heddle_reject(rejection, 408, "the body came slower than %llu bytes a second, or paused for %g s",
+                  (unsigned long long)engine->body_rate, (double)engine->body_timeout / 1e9);
 }
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
@@ -52,35 +59,43 @@ static void post_to_loop(void *loop, heddle_loop_message *message)
     heddle_loop_wake(loop);
 }
 
-bool heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, heddle_loop *loop, void *owner,
-                             void (*written)(void *owner, int error))
+int heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, heddle_loop *loop, void *owner,
+                            void (*written)(void *owner, int error), unsigned others)
 {
     heddle_spool_owner ownership = {.owner = owner, .written = written, .post = post_to_loop, .loop = loop};
-    exchange->spool = heddle_body_spool_new(engine->body_folder, &ownership);
-    if (!exchange->spool)
-        return false;
+    int64_t length = exchange->head.content_length;
+    if (others && others >= heddle_body_files_most() / HEDDLE_BODY_FILES_CONNECTION_SHARE)
+        return -EMFILE;
+    heddle_body_spool *spool = heddle_body_spool_new(engine->body_folder, &ownership);
+    if (!spool)
+        return -errno;
+    if (length > 0 && !heddle_body_spool_reserve(spool, (uint64_t)length, engine->body_disk_limit)) {
+        heddle_body_spool_release(spool);
+        return -ENOBUFS;
+    }
+    exchange->spool = spool;
     engine->spooled++;
-    return true;
+    return 0;
 }
 
 /* -- refused bodies ------------------------------------------------------------------------------------------------ */
-
-const char *heddle_body_reject_large(const heddle_engine *engine, heddle_rejection *rejection)
-{
-    heddle_reject(rejection, 413, "the body is larger than the %llu bytes that this server keeps of all bodies",
-                  (unsigned long long)engine->body_disk_limit);
-    return NULL;
-}
 
 const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
                                   heddle_rejection *rejection)
 {
     const heddle_body_spool *spool = exchange->spool;
-    if (spool && spool->size + spool->used > engine->body_disk_limit)
-        return heddle_body_reject_large(engine, rejection);
+    int64_t length = exchange->head.content_length;
+    if ((length > 0 && (uint64_t)length > engine->body_disk_limit) ||
+        (spool && spool->size + spool->used > engine->body_disk_limit)) {
+        heddle_reject(rejection, 413, "the body is larger than the %llu bytes that this server keeps of all bodies",
+                      (unsigned long long)engine->body_disk_limit);
+        return NULL;
+    }
     if (error == ENOBUFS)
         heddle_reject(rejection, 503, "the bodies of other requests fill the %llu bytes that this server keeps of them",
                       (unsigned long long)engine->body_disk_limit);
+    else if (error == EMFILE)
+        heddle_reject(rejection, 503, "the bodies of other requests use all files that this server opens for them");
     else
         heddle_reject(rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
     return "1";

@@ -6,26 +6,28 @@
 #include "http/engine.h"
 
 /*
- * The deadline of a body that began at `since` and of which `taken` bytes came; with body_rate 0, of one whose last
- * bytes came at `last`.
+ * When a body must go on. It has body_grace at first, and each byte gives it the time that a byte takes at body_rate,
+ * but never more than body_timeout from now: what came fast must not pay for a long pause.
  */
-int64_t heddle_body_deadline(const heddle_engine *engine, int64_t since, uint64_t taken, int64_t last);
+int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since);
+int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline, uint64_t bytes);
 /* The response to a body that missed its deadline. */
 void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection);
 /* May a body of this length, in bytes, stay in memory? Then the memory is reserved. */
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length);
 /* The same for the received part of a body of unknown length. */
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
-/* Gives the exchange a spool; false without memory. */
-bool heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, heddle_loop *loop, void *owner,
-                             void (*written)(void *owner, int error));
 /*
- * The response to a body that can't be kept, and its additional field lines or NULL. `error`: an errno; ENOBUFS:
- * Heddle's own limit.
+ * Gives the exchange a spool, and reserves the disk for a body of known length. `others`: how many spools its
+ * connection has. 0, or -errno as of heddle_body_make_rejection.
+ */
+int heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, heddle_loop *loop, void *owner,
+                            void (*written)(void *owner, int error), unsigned others);
+/*
+ * The response to a body that can't be kept, and its additional field lines or NULL. `error`: an errno; ENOBUFS
+ * and EMFILE: Heddle's own limits of bytes and files.
  */
 const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
                                   heddle_rejection *rejection);
-/* The same for a body that is larger than all bodies together may be. */
-const char *heddle_body_reject_large(const heddle_engine *engine, heddle_rejection *rejection);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "http/response_head_ruby.h"
 #include "http/body/disk.h"
+#include "http/body/files.h"
 #include "http/exchange_ruby.h"
 #include "http/head_ruby.h"
 
@@ -118,6 +119,7 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
     engine->head_timeout = heddle_parse_duration(heddle_engine_option(configuration, "head_timeout"));
     engine->idle_timeout = heddle_parse_duration(heddle_engine_option(configuration, "idle_timeout"));
     engine->body_grace = heddle_parse_duration(heddle_engine_option(configuration, "body_grace"));
+    engine->body_timeout = heddle_parse_duration(heddle_engine_option(configuration, "body_timeout"));
     engine->body_pause = heddle_parse_duration(heddle_engine_option(configuration, "body_pause"));
     engine->write_timeout = heddle_parse_duration(heddle_engine_option(configuration, "write_timeout"));
     engine->linger_timeout = heddle_parse_duration(heddle_engine_option(configuration, "linger_timeout"));
@@ -212,6 +214,13 @@ static VALUE engine_spooled(VALUE self)
 static VALUE engine_body_disk_used(VALUE self)
 {
     return ULL2NUM(heddle_body_disk_used());
+}
+
+/* How many files for bodies a process with so many descriptors opens. */
+static VALUE engine_body_files(VALUE class, VALUE descriptors)
+{
+    (void)class;
+    return UINT2NUM(heddle_body_files_limit(NUM2ULL(descriptors)));
 }
 
 /* The scoreboard on which this process counts its bodies: kept, and so mapped, until the process ends. */
@@ -382,6 +391,7 @@ void Init_heddle_engine(VALUE http)
     rb_define_method(engine_class, "spooled", engine_spooled, 0);
     rb_define_method(engine_class, "body_disk_used", engine_body_disk_used, 0);
     rb_define_method(engine_class, "share_disk", engine_share_disk, 2);
+    rb_define_singleton_method(engine_class, "body_files", engine_body_files, 1);
     rb_gc_register_address(&disk_scoreboard);
     rb_define_method(engine_class, "answers", engine_answers, 0);
     rb_define_method(engine_class, "rejections", engine_rejections, 0);

@@ -122,11 +122,36 @@ static heddle_address local_address(int fd)
     return heddle_address_of(&address.any);
 }
 
-/* On Linux, accepted sockets inherit it. */
-static bool set_nodelay(int fd)
+/*
+ * A peer that is gone without a word is noticed after five minutes of silence and four probes, also where no time limit
+ * applies: while a request runs, and on event streams. Pings of WebSockets are more frequent, so that probes keep no
+ * phone awake.
+ */
+enum {
+    KEEPALIVE_IDLE = 300, /* seconds */
+    KEEPALIVE_INTERVAL = 30,
+    KEEPALIVE_PROBES = 4,
+};
+
+static void set_option(int fd, int level, int name, int value)
 {
-    int on = 1;
-    return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0;
+    (void)setsockopt(fd, level, name, &value, sizeof(value)); /* without it a connection works, too */
+}
+
+/* On Linux, accepted sockets inherit these. */
+static void set_tcp_options(int fd)
+{
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+#ifdef TCP_KEEPIDLE
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE);
+#elif defined(TCP_KEEPALIVE)
+    set_option(fd, IPPROTO_TCP, TCP_KEEPALIVE, KEEPALIVE_IDLE);
+#endif
+#ifdef TCP_KEEPINTVL
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+#endif
 }
 
 void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALUE proxies, bool own_user)
@@ -147,9 +172,9 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
     *listener = (heddle_listener){.sockets = sockets, .io = io, .acceptor = acceptor, .proxies = proxies, .fd = fd,
                                   .own_user = own_user, .local = local_address(fd)};
     if (listener->local.family != AF_UNIX) {
-        set_nodelay(fd);
+        set_tcp_options(fd);
 #ifndef __linux__
-        listener->nodelay = true;
+        listener->sets_options = true;
 #endif
     }
     listener->next = sockets->listeners;
@@ -194,8 +219,8 @@ static int accept_one(heddle_listener *listener, socket_address *address)
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof(on));
 #endif
-    if (listener->nodelay)
-        set_nodelay(fd);
+    if (listener->sets_options)
+        set_tcp_options(fd);
     if (listener->local.family == AF_UNIX)
         address->any.sa_family = AF_UNIX;
     return fd;

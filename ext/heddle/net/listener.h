@@ -30,7 +30,7 @@ struct heddle_listener {
     VALUE acceptor;   /* Heddle::Net::TLS, or Qnil */
     VALUE proxies;    /* the Heddle::Net::Networks whose connections begin with a PROXY header, or Qnil */
     int fd;
-    bool nodelay; /* to be set on each accepted socket, because this system does not inherit it */
+    bool sets_options; /* of TCP on each accepted socket, because this system does not inherit them */
     bool armed;
     bool own_user; /* only this user's processes and root's may connect */
     heddle_address local;

@@ -26,6 +26,8 @@ module Heddle
         body_buffer: 65_536,
         # Seconds for which a body may be slower than `body_rate`: a phone that changes its network pauses for as long.
         body_grace: 10,
+        # Seconds for which a client may send nothing of a body, however fast it was before: as nginx has it.
+        body_timeout: 60,
         # Seconds that a chunked body may pause, with `stream_bodies`, before the application is called with what has
         # arrived: longer than a round trip.
         body_pause: 0.25,

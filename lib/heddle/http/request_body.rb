@@ -22,8 +22,8 @@ module Heddle
         @ahead = raw ? nil : exchange.take_body
         @position = 0
         @answered = false
-        @received = 0
-        @waited = 0.0
+        # Seconds that the client may still make us wait, as heddle_body_next_deadline (body_rules.c) counts them.
+        @allowance = @limits.body_grace
       end
 
       # @return [String, nil] the next bytes of the body, never empty; nil at its end
@@ -78,24 +78,26 @@ module Heddle
         bytes = @exchange.fill(time_left)
         raise ClientGoneError, "the request's body ended before it was complete" unless bytes
 
-        @waited += now - started
-        @received += bytes
+        return if @limits.body_rate == 0
+
+        @allowance = [@allowance - (now - started) + (bytes / @limits.body_rate.to_f), @limits.body_timeout].min
       rescue IO::TimeoutError
         too_slow
       end
 
       # Seconds that the next bytes may take.
       def time_left
-        return @limits.idle_timeout if @answered || @limits.body_rate == 0
+        return @limits.idle_timeout if @answered
+        return @limits.body_timeout if @limits.body_rate == 0
 
-        left = @limits.body_grace + (@received / @limits.body_rate.to_f) - @waited
-        left > 0 ? left : too_slow
+        @allowance > 0 ? @allowance : too_slow
       end
 
       def too_slow
         raise ClientGoneError, "the client sent nothing of its body for #{@limits.idle_timeout} s" if @answered
 
-        raise BadRequestError, Rejection.new(408, "the body came slower than #{@limits.body_rate} bytes a second")
+        raise BadRequestError, Rejection.new(408, "the body came slower than #{@limits.body_rate} bytes a second, " \
+                                                  "or paused for #{@limits.body_timeout} s")
       end
 
       # Not needed when the client has begun to send (RFC 9110, 10.1.1).

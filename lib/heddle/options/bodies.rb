@@ -24,7 +24,7 @@ module Heddle
                           "never waits. An application that reads a streamed body waits for the client, and in mode " \
                           "fiber other requests run meanwhile. A native library must not read a streamed body itself " \
                           "(Nokogiri::XML(env[\"rack.input\"])): read it first."),
-      Option.limit(:body_limit, :bytes, 1_073_741_824, 0,
+      Option.limit(:body_limit, :bytes, 67_108_864, 0,
                    text: "size of a request body; a larger one gets 413",
                    reason: "Raise it when users upload larger files"),
       Option.limit(:body_disk_limit, :bytes, 4_294_967_296, 0,
@@ -33,8 +33,9 @@ module Heddle
                            "disk",
                    details: "A body that is larger by itself gets 413."),
       Option.limit(:body_rate, :rate, 240, 0,
-                   text: "lowest rate of a request body, after 10 s; a slower one gets 408; 0 for no limit",
-                   reason: "Raise it when slow uploads occupy connections; lower it for very slow networks")
+                   text: "lowest rate of a request body, after 10 s; a slower one gets 408; 0 for any rate",
+                   reason: "Raise it when slow uploads occupy connections; lower it for very slow networks",
+                   details: "A client that sends nothing for 60 s gets 408 at any rate.")
     ].freeze
   end
 end

@@ -13,8 +13,9 @@ module Heddle
                  details: "With 0 each worker takes as many as fit into its share of the memory of the container or " \
                           "the machine: about 5,300 in 1 GiB with one worker. A connection counts as 176 KiB, its " \
                           "maximum before a request runs; an idle one uses much less. http2_memory counts once for " \
-                          "all. 64 descriptors are left to the application. At the limit new connections wait in the " \
-                          "kernel's queue (backlog), and a line in the log says so."),
+                          "all. 64 descriptors are left to the application, and a quarter of all to bodies in " \
+                          "files. At the limit new connections wait in the kernel's queue (backlog), and a line in " \
+                          "the log says so."),
       Option.limit(:idle_timeout, :seconds, 75, 0.001,
                    text: "close a connection that has had no request for this long",
                    reason: "Raise it above the idle timeout of the proxy in front"),

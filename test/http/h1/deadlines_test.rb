@@ -108,7 +108,7 @@ class H1DeadlinesTest < Minitest::Test
         end
       end
 
-      assert_equal [[408], [[408, "the body came slower than 1000000 bytes a second"]]],
+      assert_equal [[408], [[408, "the body came slower than 1000000 bytes a second, or paused for 60 s"]]],
                    [statuses(conversation.output), conversation.rejections]
       assert_within(0.2, taken)
     end
@@ -124,6 +124,32 @@ class H1DeadlinesTest < Minitest::Test
     end
 
     assert_equal %w[abcdefghij], bodies(conversation.output)
+  end
+
+  # Whether it is in memory, in a file or in chunks.
+  def test_body_that_pauses_is_refused_however_fast_it_came
+    [post(1_000, "x" * 999), post(400_000, "x" * 399_999), "#{CHUNKED}190\r\n#{"x" * 400}\r\n"].each do |request|
+      converse(->(_) { flunk }, body_grace: 0.2, body_rate: 1, body_timeout: 0.2) do |conversation|
+        conversation.say(request)
+        conversation.await_end
+      end
+
+      assert_equal [[408, "the body came slower than 1 bytes a second, or paused for 0.2 s"]], conversation.rejections
+    end
+  end
+
+  def test_streamed_body_that_pauses_is_refused_however_fast_it_came
+    reason = nil
+    answer = lambda do |exchange|
+      reason = assert_raises(Heddle::HTTP::BadRequestError) { read_all(exchange.body) }.message
+      reply(exchange, "", status: 408)
+    end
+    converse(answer, stream_bodies: true, body_grace: 0.2, body_rate: 1, body_timeout: 0.2) do |conversation|
+      conversation.say(post(100_000, "x" * 99_999))
+      conversation.settle
+    end
+
+    assert_equal "the body came slower than 1 bytes a second, or paused for 0.2 s", reason
   end
 
   def test_a_streamed_chunked_body_that_never_ends_is_not_served_before_it_pauses

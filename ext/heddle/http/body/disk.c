@@ -86,15 +86,6 @@ void heddle_body_disk_release(uint64_t bytes)
     pthread_mutex_unlock(&disk.lock);
 }
 
-bool heddle_body_disk_has_room(uint64_t bytes, uint64_t limit)
-{
-    pthread_mutex_lock(&disk.lock);
-    uint64_t others = disk.slot ? heddle_scoreboard_body_disk(disk.scoreboard, disk.slot).held : 0;
-    bool room = fits_limit(limit, bytes, others, 0);
-    pthread_mutex_unlock(&disk.lock);
-    return room;
-}
-
 uint64_t heddle_body_disk_used(void)
 {
     pthread_mutex_lock(&disk.lock);

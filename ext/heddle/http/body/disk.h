@@ -11,8 +11,6 @@
 /* Adds `bytes`. False, and nothing is added: all processes together would have more than `limit`. */
 bool heddle_body_disk_take(uint64_t bytes, uint64_t limit);
 void heddle_body_disk_release(uint64_t bytes);
-/* Would heddle_body_disk_take succeed now? */
-bool heddle_body_disk_has_room(uint64_t bytes, uint64_t limit);
 /* The bytes of this process. */
 uint64_t heddle_body_disk_used(void);
 

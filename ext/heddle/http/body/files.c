@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* The lock is for forks and tests: otherwise only the writer thread opens and releases files. */
@@ -15,6 +17,33 @@ static struct {
     unsigned count;
     uint64_t bytes;
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Atomic unsigned counted; /* files of bodies, without the kept ones */
+
+unsigned heddle_body_files_limit(uint64_t descriptors)
+{
+    uint64_t share = descriptors / HEDDLE_BODY_FILES_SHARE;
+    return share < HEDDLE_BODY_FILES_MOST ? (unsigned)share : HEDDLE_BODY_FILES_MOST;
+}
+
+unsigned heddle_body_files_most(void)
+{
+    struct rlimit limit;
+    return heddle_body_files_limit(getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : UINT64_MAX);
+}
+
+bool heddle_body_files_count(void)
+{
+    if (atomic_fetch_add(&counted, 1) < heddle_body_files_most())
+        return true;
+    heddle_body_files_uncount();
+    return false;
+}
+
+void heddle_body_files_uncount(void)
+{
+    atomic_fetch_sub(&counted, 1);
+}
 
 /* No other process can open the file, and the kernel removes it however this process ends. */
 static int open_unnamed(const char *folder)
@@ -73,17 +102,24 @@ int heddle_body_file_open(const char *folder, heddle_body_file **file)
     return 0;
 }
 
-void heddle_body_file_close(heddle_body_file *file)
+static void close_file(heddle_body_file *file)
 {
     close(file->fd);
     free(file);
+}
+
+void heddle_body_file_close(heddle_body_file *file)
+{
+    close_file(file);
+    heddle_body_files_uncount();
 }
 
 void heddle_body_file_release(heddle_body_file *file)
 {
     pthread_mutex_lock(&spare.lock);
     bool kept = !file->shared && !file->failed && spare.count < HEDDLE_BODY_FILES_SPARE &&
-                spare.bytes + file->size <= HEDDLE_BODY_FILES_SPARE_BYTES;
+                spare.bytes + file->size <= HEDDLE_BODY_FILES_SPARE_BYTES &&
+                spare.count + atomic_load(&counted) <= heddle_body_files_most();
     if (kept) {
         file->next = spare.first;
         spare.first = file;
@@ -91,7 +127,9 @@ void heddle_body_file_release(heddle_body_file *file)
         spare.bytes += file->size;
     }
     pthread_mutex_unlock(&spare.lock);
-    if (!kept)
+    if (kept)
+        heddle_body_files_uncount();
+    else
         heddle_body_file_close(file);
 }
 
@@ -120,7 +158,7 @@ void heddle_body_files_close_spares(void)
     pthread_mutex_unlock(&spare.lock);
     while (file) {
         heddle_body_file *next = file->next;
-        heddle_body_file_close(file);
+        close_file(file);
         file = next;
     }
 }
@@ -130,7 +168,7 @@ void heddle_body_files_before_fork(void)
     pthread_mutex_lock(&spare.lock);
 }
 
-void heddle_body_files_after_fork(bool in_child)
+void heddle_body_files_after_fork(bool in_child, unsigned inherited)
 {
     if (!in_child) {
         pthread_mutex_unlock(&spare.lock);
@@ -138,5 +176,6 @@ void heddle_body_files_after_fork(bool in_child)
     }
     for (heddle_body_file *file = take_all(); file; file = file->next)
         close(file->fd); /* the record is lost: a child frees nothing here */
+    atomic_store(&counted, inherited);
     pthread_mutex_init(&spare.lock, NULL);
 }

@@ -12,6 +12,9 @@
 #include <stdint.h>
 
 enum {
+    HEDDLE_BODY_FILES_MOST = 1024,              /* files of this process: their buffers have 64 MiB */
+    HEDDLE_BODY_FILES_SHARE = 4,                /* … and one part in so many of its descriptors */
+    HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one part in so many of the files is for one connection */
     HEDDLE_BODY_FILES_SPARE = 64,               /* the maximum of kept files */
     HEDDLE_BODY_FILES_SPARE_BYTES = 67108864,   /* the maximum of their sizes together */
     HEDDLE_BODY_FILES_SPARE_TIME = 250000000,   /* how long files are kept without any write or close, ns */
@@ -27,20 +30,32 @@ struct heddle_body_file {
     char folder[];
 };
 
+/* -- counting; any thread ----------------------------------------------------------------------------------------- */
+
+/* How many files a process with so many descriptors may have, kept ones included. */
+unsigned heddle_body_files_limit(uint64_t descriptors);
+/* The same for this process. */
+unsigned heddle_body_files_most(void);
+/* Counts a file that will be opened; false: there would be too many. Ends with its release, close or uncount. */
+bool heddle_body_files_count(void);
+/* The file will not be opened. */
+void heddle_body_files_uncount(void);
+
 /* -- on the writer's thread --------------------------------------------------------------------------------------- */
 
 /* Opens an empty file, or takes a kept one in this folder. 0 or an errno. */
 int heddle_body_file_open(const char *folder, heddle_body_file **file);
-/* Called when no body needs the file any more. */
+/* Called when no body needs the file any more: keeps or closes it. */
 void heddle_body_file_release(heddle_body_file *file);
 void heddle_body_files_close_spares(void);
 
 /* -- any thread --------------------------------------------------------------------------------------------------- */
 
 bool heddle_body_files_any_spare(void);
+/* The same without keeping it. */
 void heddle_body_file_close(heddle_body_file *file);
-/* Around a fork. The child keeps no files. */
+/* Around a fork. The child keeps no files but the `inherited` ones of the application. */
 void heddle_body_files_before_fork(void);
-void heddle_body_files_after_fork(bool in_child);
+void heddle_body_files_after_fork(bool in_child, unsigned inherited);
 
 #endif

@@ -10,9 +10,17 @@
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner)
 {
     size_t length = strlen(folder) + 1;
-    heddle_body_spool *spool = calloc(1, sizeof(*spool) + length);
-    if (!spool)
+    if (!heddle_body_files_count()) {
+        errno = EMFILE;
         return NULL;
+    }
+    heddle_body_spool *spool = calloc(1, sizeof(*spool) + length);
+    if (!spool) {
+        heddle_body_files_uncount();
+        errno = ENOMEM;
+        return NULL;
+    }
+    spool->awaits_file = true;
     spool->message.open = heddle_body_writer_deliver;
     spool->job.spool = spool;
     spool->owner = *owner;
@@ -97,11 +105,20 @@ void heddle_body_spool_trim(heddle_body_spool *spool)
         free_buffer(spool);
 }
 
+bool heddle_body_spool_reserve(heddle_body_spool *spool, uint64_t bytes, uint64_t limit)
+{
+    if (bytes <= spool->counted)
+        return true;
+    bool taken = heddle_body_disk_take(bytes - spool->counted, limit);
+    if (taken)
+        spool->counted = bytes;
+    return taken;
+}
+
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit)
 {
-    if (!heddle_body_disk_take(spool->used, limit))
+    if (!heddle_body_spool_reserve(spool, spool->size + spool->used, limit))
         return -ENOBUFS;
-    spool->counted += spool->used;
     return heddle_body_writer_submit(spool);
 }
 
@@ -146,6 +163,8 @@ void heddle_body_spool_free(heddle_body_spool *spool)
 {
     heddle_body_writer_remove(spool);
     close_file(spool);
+    if (spool->awaits_file)
+        heddle_body_files_uncount();
     free_buffer(spool);
     free(spool);
 }

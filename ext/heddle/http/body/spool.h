@@ -66,6 +66,7 @@ struct heddle_body_spool {
     heddle_spool_state state; /* protected by the writer's lock unless it is FILLING */
     bool inherited;           /* a forked child's copy, which no writer uses */
     bool kept;                /* the application has it: a forked child keeps the file, too */
+    bool awaits_file;         /* its file is counted (files.h), and not open yet */
     bool ended;               /* its file is closed, or will be when the last read has ended */
     heddle_body_file *file;   /* NULL: no file yet */
     int error;                /* of the last write, an errno or 0 */
@@ -75,15 +76,20 @@ struct heddle_body_spool {
     size_t used, room;
     size_t large;             /* the buffer's bytes that count against HEDDLE_SPOOL_LARGE_BUFFERS */
     uint64_t size;            /* bytes in the file */
-    uint64_t counted;         /* bytes counted on disk for the server: see body/disk.h */
+    uint64_t counted;         /* bytes counted on disk for the server, before they are there: see body/disk.h */
     heddle_body_spool *next, *previous; /* all spools of the process; protected by the writer's lock */
     char folder[];
 };
 
 /* -- the owner's: on the loop's thread ---------------------------------------------------------------------------- */
 
-/* NULL without memory. */
+/* NULL without memory, or if this process has no file for it: then errno is EMFILE. */
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner);
+/*
+ * Counts a body of known size on disk before any of it is written, so that no later body takes its room. False: the
+ * bodies of all processes of the server would have more than `limit` bytes.
+ */
+bool heddle_body_spool_reserve(heddle_body_spool *spool, uint64_t bytes, uint64_t limit);
 /* The value of `expected` for a body of unknown length. */
 #define HEDDLE_SPOOL_UNKNOWN UINT64_MAX
 /*

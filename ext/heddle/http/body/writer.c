@@ -43,6 +43,7 @@ static int write_buffer(heddle_body_spool *spool)
             error = heddle_body_file_open(spool->folder, &spool->file);
         if (error)
             return error;
+        spool->awaits_file = false; /* the file is counted now */
     }
     size_t done = 0;
     while (done < spool->used) {
@@ -283,7 +284,7 @@ static void after_fork_in_parent(void)
             spool->file->shared = true;
     }
     heddle_body_disk_after_fork(false);
-    heddle_body_files_after_fork(false);
+    heddle_body_files_after_fork(false, 0);
     pthread_mutex_unlock(&writer.lock);
 }
 
@@ -293,21 +294,24 @@ static void after_fork_in_parent(void)
  */
 static void after_fork_in_child(void)
 {
+    unsigned inherited = 0;
     for (heddle_body_spool *spool = writer.all; spool; spool = spool->next) {
         spool->inherited = true;
+        spool->awaits_file = false;
         spool->state = HEDDLE_SPOOL_FILLING;
         spool->counted = 0;
         if (!spool->kept && spool->file) {
             close(spool->file->fd); /* the records are lost: a child frees nothing here */
             spool->file = NULL;
         }
+        inherited += spool->file != NULL;
     }
     for (heddle_body_job *job = writer.first; job; job = job->next) {
         if (!job->spool)
             close(job->file->fd);
     }
     heddle_body_disk_after_fork(true);
-    heddle_body_files_after_fork(true);
+    heddle_body_files_after_fork(true, inherited);
     writer.first = writer.last = NULL;
     writer.running = writer.idle = false;
     pthread_mutex_init(&writer.lock, NULL);

@@ -3,7 +3,6 @@
  * called, in memory or in a file, so that reading it never waits and never switches fibers.
  */
 
-#include "http/body/disk.h"
 #include "http/body_rules.h"
 #include "http/h1/states.h"
 
@@ -12,16 +11,11 @@
 
 /* -- how long it may take ----------------------------------------------------------------------------------------- */
 
-int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1)
-{
-    return heddle_body_deadline(engine, h1->since, h1->taken, heddle_clock_coarse());
-}
-
 void heddle_h1_await_body(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    int64_t deadline = heddle_h1_body_deadline(engine, h1);
+    int64_t deadline = h1->body_deadline;
     if (h1->stage == HEDDLE_H1_BODY && h1->exchange->spool)
         heddle_body_spool_trim(h1->exchange->spool);
     /* A body of unknown length may never end: a client that pauses may be waiting for the response. */
@@ -33,13 +27,6 @@ void heddle_h1_await_body(heddle_connection *connection)
 }
 
 /* -- rejections --------------------------------------------------------------------------------------------------- */
-
-static heddle_h1_progress reject_too_large(heddle_connection *connection)
-{
-    heddle_rejection rejection;
-    heddle_h1_reject(connection, &rejection, heddle_body_reject_large(heddle_h1_engine(connection), &rejection));
-    return HEDDLE_H1_ENDED;
-}
 
 /* `error`: an errno; ENOBUFS is Heddle's own limit. */
 static heddle_h1_progress reject_unwritten(heddle_connection *connection, int error)
@@ -66,10 +53,11 @@ static bool send_continue(heddle_connection *connection)
 
 static void handle_written(void *owner, int error);
 
-static bool begin_to_spool(heddle_connection *connection)
+/* 0 or -errno. */
+static int begin_to_spool(heddle_connection *connection)
 {
     return heddle_body_begin_spool(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange,
-                                   connection->sockets->loop, connection, handle_written);
+                                   connection->sockets->loop, connection, handle_written, 0);
 }
 
 heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun)
@@ -80,20 +68,18 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     const heddle_request_head *head = &exchange->head;
     int64_t length = head->content_length;
     bool large = length > (int64_t)engine->body_buffer;
-    h1->since = exchange->arrived;
+    h1->body_deadline = heddle_body_first_deadline(engine, exchange->arrived);
     h1->taken = 0;
     h1->streams = heddle_path_option_counts(&engine->stream_bodies, exchange);
     if (length == HEDDLE_CHUNKED_BODY)
         heddle_chunked_start(&h1->chunked, head->field_bytes, head->line_count);
     if (h1->streams && (h1->expects || engine->body_buffer == 0 || large))
         return HEDDLE_H1_SERVE;
-    if (large && (uint64_t)length > engine->body_disk_limit)
-        return reject_too_large(connection);
     bool spools = large && !heddle_body_fits_memory(engine, exchange, (uint64_t)length);
-    if (spools && !heddle_body_disk_has_room((uint64_t)length, engine->body_disk_limit))
-        return reject_unwritten(connection, ENOBUFS);
-    bool goes_on = spools ? begin_to_spool(connection)
-                         : length < 0 || heddle_exchange_make_body_room(exchange, (size_t)length);
+    int error = spools ? begin_to_spool(connection) : 0;
+    if (error)
+        return reject_unwritten(connection, -error);
+    bool goes_on = spools || length < 0 || heddle_exchange_make_body_room(exchange, (size_t)length);
     /* Not when the client has begun to send the body (RFC 9110, section 10.1.1). */
     if (goes_on && h1->expects && !begun)
         goes_on = send_continue(connection);
@@ -125,7 +111,7 @@ static void handle_written(void *owner, int error)
     heddle_connection *connection = owner;
     heddle_h1 *h1 = heddle_h1_of(connection);
     /* the time that the disk took does not count against the client */
-    h1->since += heddle_clock_now() - h1->writing_since;
+    h1->body_deadline += heddle_clock_now() - h1->writing_since;
     heddle_h1_enter(h1, HEDDLE_H1_BODY);
     if (error)
         reject_unwritten(connection, error);
@@ -144,8 +130,10 @@ static HEDDLE_MUST_CHECK heddle_h1_progress move_to_file(heddle_connection *conn
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
     heddle_exchange_reserve_memory(exchange, 0); /* the spool counts its own buffer */
-    if (!begin_to_spool(connection) ||
-        !heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size)) {
+    int error = begin_to_spool(connection);
+    if (error)
+        return reject_unwritten(connection, -error);
+    if (!heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size)) {
         heddle_h1_close(connection);
         return HEDDLE_H1_ENDED;
     }
@@ -275,6 +263,8 @@ heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *byt
                                              : take_length(connection, bytes, size, used);
     if (result == HEDDLE_H1_ENDED)
         return result;
+    if (!h1->received)
+        h1->body_deadline = heddle_body_next_deadline(heddle_h1_engine(connection), h1->body_deadline, *used);
     if (h1->stage == HEDDLE_H1_BODY)
         return proceed_reading(connection);
     return h1->received ? HEDDLE_H1_DISCARDED : HEDDLE_H1_MORE;

@@ -118,7 +118,6 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
 
 static void handle_deadline(heddle_connection *connection)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     switch ((heddle_h1_stage)h1->stage) {
     case HEDDLE_H1_HEAD:
@@ -129,7 +128,7 @@ static void handle_deadline(heddle_connection *connection)
         break;
     case HEDDLE_H1_BODY:
         /* a chunked body pauses, but is not too slow as a whole: the application may begin to read it */
-        if (h1->streams && h1->left < 0 && heddle_h1_body_deadline(engine, h1) > heddle_clock_coarse())
+        if (h1->streams && h1->left < 0 && h1->body_deadline > heddle_clock_coarse())
             heddle_h1_queue_request(connection, false);
         else
             reject_slow_body(connection);
@@ -192,7 +191,7 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
         heddle_connection_flush_later(connection);
         h1->pipelined = 0;
         heddle_h1_enter(h1, HEDDLE_H1_DISCARD);
-        h1->since = heddle_clock_coarse();
+        h1->body_deadline = heddle_body_first_deadline(heddle_h1_engine(connection), heddle_clock_coarse());
         h1->taken = 0;
         heddle_h1_parse_buffered(connection);
     }

@@ -85,8 +85,6 @@ HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_parse_body(heddle_connection *con
 char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
 /* No bytes of the body are here now: sets the deadline for the next ones. */
 void heddle_h1_await_body(heddle_connection *connection);
-/* The deadline of the body if no more of it comes. */
-int64_t heddle_h1_body_deadline(const heddle_engine *engine, const heddle_h1 *h1);
 
 /* -- h1/reading.c ----------------------------------------------------------------------------------------------- */
 

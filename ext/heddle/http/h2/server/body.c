@@ -45,16 +45,11 @@ static bool is_writing(const heddle_exchange *exchange)
 
 /* -- how long it may take ------------------------------------------------------------------------------------------ */
 
-static int64_t find_deadline(const heddle_h2_carrier *carrier)
-{
-    return heddle_body_deadline(engine_of(carrier), carrier->since, carrier->taken, carrier->last_data);
-}
-
 static void check_rate(heddle_due *due)
 {
     heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
     heddle_exchange *exchange = carrier->exchange;
-    int64_t now = heddle_clock_coarse(), deadline = find_deadline(carrier);
+    int64_t now = heddle_clock_coarse(), deadline = carrier->body_deadline;
     if (is_writing(exchange)) /* the client is not to blame */
         deadline = heddle_add_duration(now, engine_of(carrier)->body_grace);
     if (deadline > now) {
@@ -68,9 +63,9 @@ static void check_rate(heddle_due *due)
 
 void heddle_h2_begin_body(heddle_h2_carrier *carrier)
 {
-    carrier->since = carrier->last_data = heddle_clock_coarse();
+    carrier->body_deadline = heddle_body_first_deadline(engine_of(carrier), heddle_clock_coarse());
     carrier->due.passed = check_rate;
-    heddle_due_set(carrier->server->connection->sockets, &carrier->due, find_deadline(carrier));
+    heddle_due_set(carrier->server->connection->sockets, &carrier->due, carrier->body_deadline);
 }
 
 /* -- where it is kept ---------------------------------------------------------------------------------------------- */
@@ -151,7 +146,7 @@ static void handle_written(void *owner, int error)
     heddle_h2_carrier *carrier = owner;
     heddle_h2_server *server = carrier->server;
     server->depth++;
-    carrier->since += heddle_clock_now() - carrier->writing_since;
+    carrier->body_deadline += heddle_clock_now() - carrier->writing_since;
     if (error && !carrier->gone)
         reject_body(carrier, error);
     else if (!carrier->gone && move_waiting(carrier) && is_settled(carrier->exchange)) {
@@ -162,6 +157,15 @@ static void handle_written(void *owner, int error)
     heddle_h2_end_call(server);
 }
 
+static unsigned count_spools(const heddle_h2_server *server)
+{
+    unsigned count = 0;
+    for (const heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier;
+         carrier = heddle_h2_next_carrier(carrier))
+        count += carrier->exchange->spool != NULL;
+    return count;
+}
+
 static HEDDLE_FATE move_to_file(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
@@ -170,8 +174,10 @@ static HEDDLE_FATE move_to_file(heddle_h2_carrier *carrier)
     carrier->server->body_memory -= carrier->body_memory;
     heddle_h2_count_memory(carrier->server, -(ssize_t)carrier->body_memory);
     carrier->body_memory = 0;
-    if (!heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, handle_written)) {
-        reject_body(carrier, ENOMEM);
+    int error = heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, handle_written,
+                                        count_spools(carrier->server));
+    if (error) {
+        reject_body(carrier, -error);
         return HEDDLE_GONE;
     }
     return move_waiting(carrier);
@@ -181,7 +187,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
 {
     heddle_exchange *exchange = carrier->exchange;
     carrier->taken += size;
-    carrier->last_data = heddle_clock_coarse();
+    carrier->body_deadline = heddle_body_next_deadline(engine_of(carrier), carrier->body_deadline, size);
     if (carrier->taken > engine_of(carrier)->limits.body) {
         reject_too_large(carrier);
         return;

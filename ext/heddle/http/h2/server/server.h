@@ -39,8 +39,8 @@ struct heddle_h2_carrier {
     heddle_exchange *exchange;
     heddle_link link;        /* in the list of all carriers of its server */
     heddle_due due;          /* the time limit of the body, or of waiting for a runner */
-    int64_t since;           /* when the body began; moved later by the time that writing it took */
-    int64_t writing_since, last_data;
+    int64_t body_deadline;   /* see heddle_body_next_deadline; moved later by the time that writing took */
+    int64_t writing_since;
     uint64_t taken;          /* bytes of the body that came */
     size_t body_memory;      /* … of which so many are in memory and credited to the client's windows */
     size_t head_memory;      /* bytes of the request without its body, until a runner takes it */
