@@ -157,8 +157,8 @@ static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: websocket_loader = loader
  *
- * +loader.load(words)+ must return handler, caller, label and topics of a WebSocket that another process has handed
- * off; nil for the topics closes it. `client.resume(topics)` is called when the socket continues.
+ * +loader.load(name, state)+ must return handler and caller of a WebSocket that another process has handed off; nil for
+ * the handler closes it. +loader.refuse_stream+ is called for an event stream whose description can't be read.
  */
 static VALUE engine_set_websocket_loader(VALUE self, VALUE loader)
 {

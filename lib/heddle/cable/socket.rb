@@ -14,7 +14,9 @@ module Heddle
       FAREWELL = HTTP::WebSocket::Codec.frame(
         1, JSON.generate(type: "disconnect", reason: RESTART, reconnect: true), nil
       ).freeze
-      private_constant :INBOX, :WELCOME, :RESTART, :FAREWELL
+      # Of what {dump} returns: it rises with every change of that.
+      STATE_VERSION = 1
+      private_constant :INBOX, :WELCOME, :RESTART, :FAREWELL, :STATE_VERSION
 
       # @return [Server]
       attr_reader :server
@@ -31,7 +33,10 @@ module Heddle
       # @param state [String] see {dump}
       # @return [Socket]
       def self.load(state)
-        protocol, env, (identifiers, subscriptions) = Marshal.load(state) # rubocop:disable Security/MarshalLoad -- ours
+        version, protocol, env, (identifiers, subscriptions) =
+          Marshal.load(state) # rubocop:disable Security/MarshalLoad -- ours
+        raise ArgumentError, "the state is of another version of Heddle" unless version == STATE_VERSION
+
         new(::ActionCable.server, env, protocol).tap { |socket| socket.restore(identifiers, subscriptions) }
       end
 
@@ -145,7 +150,7 @@ module Heddle
         return unless topics && @strings && (@inbox.nil? || @inbox.empty?)
 
         state = SocketState.of(@connection)
-        state && Marshal.dump([@protocol, env, state]).tap { forget_request }
+        state && Marshal.dump([STATE_VERSION, @protocol, env, state]).tap { forget_request }
       end
 
       # @api private

@@ -18,9 +18,9 @@ module Heddle
       CALLBACKS = %i[on_open on_message on_drained on_shutdown on_close on_reset on_publication on_wake].freeze
       # Bytes that a handler's state may have.
       LIMIT = 16_384
-      FORMS = %i[text binary json cable extended_cable handler].freeze
-      POLICIES = %i[close coalesce drop].freeze
-      private_constant :DUMP_LIMIT, :LOAD_LIMIT, :PAUSE, :CALLBACKS, :LIMIT, :FORMS, :POLICIES
+      # The sentence behind what is closed.
+      UNKNOWN = "was handed off by a worker with another version of Heddle"
+      private_constant :DUMP_LIMIT, :LOAD_LIMIT, :PAUSE, :CALLBACKS, :LIMIT, :UNKNOWN
 
       # @param callbacks [SocketCallbacks]
       # @param log [#alarm]
@@ -50,28 +50,32 @@ module Heddle
           # A message that came while the handler was asked may have changed its state.
           next :busy unless client.received == received
 
-          words = [client.handler.class.name, state, client.label, client.subscriptions, client.deflates?]
-          client.hand_off(target, Marshal.dump(words)).tap { |result| @failed[client] = true if result == :fixed }
+          result = client.hand_off(target, client.handler.class.name, state)
+          @failed[client] = true if result == :fixed
+          result
         end
       end
 
-      # @param words [String]
-      # @return [Array] handler, callbacks, label, topics, and whether it has negotiated permessage-deflate;
-      #   without topics the socket is closed with 1012
-      def load(words)
-        name, state, label, topics, deflates = Marshal.load(words) # rubocop:disable Security/MarshalLoad -- of another worker
-        return closed(label, deflates) if @late.key?(name) && now < @late[name]
+      # @param name [String, nil] of the handler's class; nil: the description of the socket can't be read
+      # @param state [String, nil]
+      # @return [Array] handler and callbacks; without a handler the socket is closed with 1012
+      def load(name, state)
+        unless name
+          @log.alarm("a WebSocket is closed: it #{UNKNOWN}")
+          return [nil, @callbacks]
+        end
 
-        [load_handler(name, state), @callbacks, label, topics.map { |topic| subscription_of(*topic) }, deflates]
+        [(load_handler(name, state) unless @late.key?(name) && now < @late[name]), @callbacks]
       rescue ApplicationFailure => e
-        @log.alarm("a WebSocket is closed because #{name || "its handler"}.load failed: " \
-                   "#{ErrorText.full(e)}")
-        closed(label, deflates)
+        @log.alarm("a WebSocket is closed because #{name}.load failed: #{ErrorText.full(e)}")
+        [nil, @callbacks]
       end
 
-      private
+      # An event stream is closed, of which the description can't be read.
+      # @return [void]
+      def refuse_stream = @log.alarm("an event stream is closed: it #{UNKNOWN}")
 
-      def closed(label, deflates) = [nil, @callbacks, label, nil, deflates]
+      private
 
       def load_handler(name, state)
         type = Object.const_get(name)
@@ -105,10 +109,6 @@ module Heddle
         @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump failed: " \
                    "#{ErrorText.full(e)}")
         nil
-      end
-
-      def subscription_of(topic, since, form, policy, envelope)
-        [topic, since, FORMS.fetch(form), POLICIES.fetch(policy), envelope && -envelope]
       end
     end
   end

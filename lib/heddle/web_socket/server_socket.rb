@@ -46,16 +46,6 @@ module Heddle
 
       # @see PubSub.publish
       def publish(topic, data) = PubSub.publish(topic, data)
-
-      private
-
-      # Called from C: it was another process's until now.
-      # @param topics [Array<Array>, nil] what it is subscribed to
-      # @return [void]
-      def resume(topics)
-        topics&.each { |topic| subscribe_to(*topic) }
-        handler.on_resume(self) if handler.respond_to?(:on_resume)
-      end
     end
 
     # The socket of a block of {WebSocket.serve}: a writer waits while the client reads too slowly.

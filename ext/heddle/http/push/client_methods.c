@@ -145,7 +145,7 @@ static unsigned choose_symbol(VALUE symbol, const ID *ids, unsigned count, const
  */
 static void check_envelope(VALUE envelope, heddle_websocket_form form)
 {
-    bool needed = form == HEDDLE_WEBSOCKET_AS_CABLE || form == HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE;
+    bool needed = heddle_websocket_has_envelope(form);
     if (needed != RB_TYPE_P(envelope, T_STRING) || (needed && (!OBJ_FROZEN(envelope) || RSTRING_LEN(envelope) < 11)))
         rb_raise(rb_eArgError, "the envelope is %+" PRIsVALUE, envelope);
 }

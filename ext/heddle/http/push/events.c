@@ -12,7 +12,7 @@
 
 enum {
     DISCARDED = 65536, /* bytes that a client may send, which are discarded */
-    VERSION = 1,       /* of the description of a stream */
+    VERSION = 1,       /* of the fields that describe a stream to another process */
 };
 
 /* -- the framing --------------------------------------------------------------------------------------------------- */
@@ -250,57 +250,66 @@ static VALUE find_fanout(VALUE loop)
     return (VALUE)heddle_fanout_of((heddle_loop *)loop);
 }
 
-/* Makes the session of which these words tell. NULL: they are not valid, or no memory. */
-static heddle_websocket *make_described(heddle_engine *engine, VALUE description, heddle_websocket_topic *topic,
-                                        heddle_position *since)
+typedef struct {
+    bool chunked;
+    heddle_websocket_topic topic;
+    heddle_position since;
+} stream_words;
+
+/* False: they are of another version of Heddle, or damaged. */
+static bool read_stream(VALUE description, stream_words *into)
 {
     heddle_words_reader words = heddle_words_open(RSTRING_PTR(description), (size_t)RSTRING_LEN(description), VERSION);
-    bool chunked = heddle_words_take_number(&words, 1);
-    topic->policy = heddle_words_take_number(&words, HEDDLE_SLOW_DROP);
+    into->chunked = heddle_words_take_number(&words, 1);
+    heddle_slow_policy policy = heddle_words_take_number(&words, HEDDLE_SLOW_DROP);
     heddle_words_field name = heddle_words_take(&words), lines = heddle_words_take(&words),
                        position = heddle_words_take(&words);
-    topic->name = name.bytes;
-    topic->size = name.size;
-    topic->lines = lines.bytes;
-    topic->lines_size = lines.size;
-    *since = (heddle_position){position.bytes, position.size};
-    if (!heddle_words_are_complete(&words) || lines.size > UINT16_MAX)
-        return NULL;
-    heddle_websocket *socket = heddle_websocket_new(engine, &heddle_websocket_h1_carrier, &heddle_push_events);
-    if (socket)
-        socket->chunked = chunked;
-    return socket;
+    into->topic = (heddle_websocket_topic){
+        .name = name.bytes, .size = name.size, .lines = lines.bytes, .lines_size = lines.size, .policy = policy,
+    };
+    into->since = (heddle_position){position.bytes, position.size};
+    return heddle_words_are_complete(&words) && lines.size <= UINT16_MAX;
 }
 
 static void resume_stream(heddle_connection *connection, VALUE description)
 {
-    heddle_websocket_topic topic;
-    heddle_position since;
+    stream_words words;
     int state = 0;
     heddle_fanout *fanout = (heddle_fanout *)rb_protect(find_fanout, (VALUE)connection->sockets->loop, &state);
     if (state)
         rb_set_errinfo(Qnil);
-    heddle_engine *engine = heddle_engine_of_connection(connection);
-    heddle_websocket *socket = state ? NULL : make_described(engine, description, &topic, &since);
+    heddle_websocket *socket = NULL;
+    if (!state && read_stream(description, &words))
+        socket = heddle_websocket_new(heddle_engine_of_connection(connection), &heddle_websocket_h1_carrier,
+                                      &heddle_push_events);
     if (!socket) {
         heddle_transport_will_reset(&connection->transport);
         heddle_sockets_close_connection(connection);
         return;
     }
+    socket->chunked = words.chunked;
     heddle_websocket_hold(socket);
     heddle_connection_start(connection, &heddle_websocket_protocol, socket);
-    subscribe(socket, fanout, &topic, since);
+    subscribe(socket, fanout, &words.topic, words.since);
     retire_if_draining(socket);
     heddle_websocket_release_hold(socket);
     RB_GC_GUARD(description);
 }
 
-/* Runs no Ruby code. */
+static VALUE call_refuse(VALUE loader)
+{
+    return rb_funcall(loader, rb_intern("refuse_stream"), 0);
+}
+
+/* Logs what can't be read; the connection is closed then, and its client reconnects with its last position. */
 static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)
 {
-    (void)engine;
-    (void)state;
-    return description;
+    stream_words words;
+    if (read_stream(description, &words))
+        return description;
+    if (engine->marked && engine->websockets.loader)
+        rb_protect(call_refuse, engine->websockets.loader, state);
+    return Qnil;
 }
 
 const heddle_http_protocol heddle_events_http_protocol = {

@@ -1,14 +1,24 @@
 /*
- * Hands a WebSocket off to another process: its descriptor, and a description of its handler and topics that Ruby
- * makes. Only a socket between two messages is handed off: nothing is queued, half read or unsent.
+ * Hands a WebSocket off to another process: its descriptor, the state of its handler, and its topics, each with its
+ * position. Only a socket between two messages is handed off: nothing is queued, half read or unsent.
+ *
+ * The other process may run an older or newer Heddle. A change of the fields, or of the numbers in them, changes
+ * VERSION.
  */
 
 #include "http/push/subscriptions.h"
+#include "http/push/words.h"
 #include "net/handoff.h"
 
 #include <errno.h>
+#include <ruby/encoding.h>
 #include <ruby/io.h>
+#include <string.h>
 #include <unistd.h>
+
+enum {
+    VERSION = 1,
+};
 
 static bool is_at_rest(const heddle_websocket *socket)
 {
@@ -54,59 +64,64 @@ static VALUE client_received(VALUE self)
     return socket && is_at_rest(socket) ? ULL2NUM(socket->traffic.received) : Qnil;
 }
 
-/*
- * call-seq: subscriptions -> [[topic, position, form, policy, envelope], ...]
- *
- * Form and policy are numbers.
- */
-static VALUE client_subscriptions(VALUE self)
+/* An empty field for nil. */
+static void add_string(heddle_words_writer *words, VALUE string)
 {
-    const heddle_websocket *socket = session_of(self);
-    VALUE all = rb_ary_new();
-    for (const heddle_websocket_subscription *one = socket ? socket->subscriptions : NULL; one; one = one->next) {
-        char position[HEDDLE_POSITION_SIZE];
-        if (!one->subscriber.topic)
-            continue;
-        size_t size = heddle_subscriber_position(&one->subscriber, position);
-        rb_ary_push(all,
-                    rb_ary_new_from_args(5, rb_str_new(one->name, one->size), rb_usascii_str_new(position, (long)size),
-                                         UINT2NUM(one->form), UINT2NUM(one->subscriber.policy), one->envelope));
-    }
-    return all;
+    heddle_words_add(words, NIL_P(string) ? "" : RSTRING_PTR(string), NIL_P(string) ? 0 : (size_t)RSTRING_LEN(string));
 }
 
-/* Has it negotiated permessage-deflate? */
-static VALUE client_deflates_p(VALUE self)
+static uint32_t count_topics(const heddle_websocket *socket)
 {
-    const heddle_websocket *socket = session_of(self);
-    return socket && heddle_websocket_deflates(socket) ? Qtrue : Qfalse;
+    uint32_t count = 0;
+    for (const heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+        count += one->subscriber.topic != NULL;
+    return count;
 }
 
-/* The values for the log line at the socket's end, see label_of in client.c; nil: nothing is logged. */
-static VALUE client_label(VALUE self)
+static void add_subscription(heddle_words_writer *words, const heddle_websocket_subscription *subscription)
 {
-    return heddle_websocket_handle_of(self)->label;
+    char position[HEDDLE_POSITION_SIZE];
+    if (!subscription->subscriber.topic)
+        return;
+    heddle_words_add(words, subscription->name, subscription->size);
+    heddle_words_add(words, position, heddle_subscriber_position(&subscription->subscriber, position));
+    heddle_words_add_number(words, subscription->form);
+    heddle_words_add_number(words, subscription->subscriber.policy);
+    add_string(words, subscription->envelope);
 }
 
 /*
- * call-seq: hand_off(socket, words) -> :done, :full, :busy or :fixed
+ * call-seq: hand_off(socket, name, state) -> :done, :full, :busy or :fixed
  *
- * Sends the socket to another process, which reads this SEQPACKET socket with Sockets#accept_handoff. No callback is
- * called here any more. :full: the socket has no room now. :busy: input came meanwhile. :fixed: it is not plain TCP, or
- * the description is too long.
+ * Sends the socket to another process, which reads this SEQPACKET socket with Sockets#accept_handoff: with the name of
+ * its handler's class, and the handler's state. No callback is called here any more. :full: the socket has no room now.
+ * :busy: input came meanwhile. :fixed: it is not plain TCP, or the description is too long.
  */
-static VALUE client_hand_off(VALUE self, VALUE io, VALUE words)
+static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 {
     heddle_websocket *socket = session_of(self);
-    StringValue(words);
-    const char number = HEDDLE_WEBSOCKETS;
-    words = rb_str_append(rb_str_new(&number, 1), words);
+    VALUE label = heddle_websocket_handle_of(self)->label;
+    StringValue(name);
+    StringValue(state);
     int target = rb_io_descriptor(rb_io_get_io(io));
     if (!socket || !is_at_rest(socket))
         return ID2SYM(rb_intern("busy"));
     heddle_connection *connection = socket->work.connection;
-    int result = heddle_connection_send_session(connection, target, RSTRING_PTR(words), (size_t)RSTRING_LEN(words));
-    RB_GC_GUARD(words);
+    heddle_words_writer words = heddle_words_begin(heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH,
+                                                   HEDDLE_WEBSOCKETS, VERSION);
+    heddle_words_add_number(&words, heddle_websocket_deflates(socket));
+    add_string(&words, name);
+    const char *encoding = rb_enc_name(rb_enc_get(state));
+    heddle_words_add(&words, encoding, strlen(encoding));
+    add_string(&words, state);
+    add_string(&words, label);
+    heddle_words_add_number(&words, count_topics(socket));
+    for (const heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+        add_subscription(&words, one);
+    int result = words.fits ? heddle_connection_send_session(connection, target, words.bytes, words.size)
+                            : -EOPNOTSUPP;
+    RB_GC_GUARD(name);
+    RB_GC_GUARD(state);
     if (result < 0)
         return ID2SYM(rb_intern(result == -EOPNOTSUPP ? "fixed" : "full"));
     heddle_websocket_finish_handoff(socket);
@@ -118,58 +133,148 @@ static VALUE client_hand_off(VALUE self, VALUE io, VALUE words)
 
 /* -- in the other process ------------------------------------------------------------------------------------------ */
 
+typedef struct {
+    bool deflates;
+    heddle_words_field name, encoding, state, label;
+    uint32_t topic_count;
+    heddle_words_reader topics;
+} socket_words;
+
+typedef struct {
+    heddle_websocket_topic topic;
+    heddle_position since;
+    heddle_words_field envelope;
+} topic_words;
+
+static void read_topic(heddle_words_reader *words, topic_words *into)
+{
+    heddle_words_field name = heddle_words_take(words), since = heddle_words_take(words);
+    into->topic = (heddle_websocket_topic){
+        .name = name.bytes, .size = name.size,
+        .form = heddle_words_take_number(words, HEDDLE_WEBSOCKET_FORMS - 1),
+        .policy = heddle_words_take_number(words, HEDDLE_SLOW_DROP),
+    };
+    into->since = (heddle_position){since.bytes, since.size};
+    into->envelope = heddle_words_take(words);
+    words->valid = words->valid && heddle_websocket_has_envelope(into->topic.form) == (into->envelope.size > 0);
+}
+
+/* Is it a label as label_of in client.c makes it, or empty? */
+static bool is_label(heddle_words_field label)
+{
+    unsigned parts = 0;
+    for (size_t i = 0; i < label.size; i++)
+        parts += label.bytes[i] == 0;
+    return label.size == 0 || parts == 3;
+}
+
+/* False: they are of another version of Heddle, or damaged. */
+static bool read_socket(VALUE description, socket_words *into)
+{
+    heddle_words_reader words = heddle_words_open(RSTRING_PTR(description), (size_t)RSTRING_LEN(description), VERSION);
+    into->deflates = heddle_words_take_number(&words, 1);
+    into->name = heddle_words_take(&words);
+    into->encoding = heddle_words_take(&words);
+    into->state = heddle_words_take(&words);
+    into->label = heddle_words_take(&words);
+    into->topic_count = heddle_words_take_number(&words, HEDDLE_SCRATCH);
+    into->topics = words;
+    topic_words topic;
+    for (uint32_t i = 0; i < into->topic_count; i++)
+        read_topic(&words, &topic);
+    return heddle_words_are_complete(&words) && is_label(into->label) &&
+           (heddle_deflate_is_available() || !into->deflates);
+}
+
+/* Calls the loader with the name of the handler's class and its state; without them when it can't be read. */
 static VALUE call_load(VALUE arguments)
 {
-    return rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("load"), 1, RARRAY_AREF(arguments, 1));
+    VALUE description = RARRAY_AREF(arguments, 1), name = Qnil, state = Qnil;
+    socket_words words;
+    if (read_socket(description, &words)) {
+        name = rb_utf8_str_new(words.name.bytes, (long)words.name.size);
+        char encoding[64] = "";
+        memcpy(encoding, words.encoding.bytes, words.encoding.size < 64 ? words.encoding.size : 0);
+        state = rb_enc_str_new(words.state.bytes, (long)words.state.size, rb_enc_find(encoding));
+    }
+    RB_GC_GUARD(description);
+    return rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("load"), 2, name, state);
 }
 
-/*
- * Returns handler, caller, label, topics, and whether permessage-deflate was negotiated; on failure a handler without
- * callbacks. May wait.
- */
-VALUE heddle_websocket_load(heddle_engine *engine, VALUE words, int *state)
+/* Returns handler, caller and description. The handler is nil when the socket is to be closed. May wait. */
+VALUE heddle_websocket_load(heddle_engine *engine, VALUE description, int *state)
 {
-    VALUE arguments = rb_ary_new_from_args(2, engine->websockets.loader, words);
-    return engine->marked && engine->websockets.loader ? rb_protect(call_load, arguments, state) : Qnil;
+    if (!engine->marked || !engine->websockets.loader)
+        return Qnil;
+    VALUE loaded = rb_protect(call_load, rb_assoc_new(engine->websockets.loader, description), state);
+    return *state ? Qnil : rb_ary_new_from_args(3, rb_ary_entry(loaded, 0), rb_ary_entry(loaded, 1), description);
 }
 
-static VALUE call_resume(VALUE arguments)
+typedef struct {
+    heddle_websocket *socket;
+    VALUE client, handler;
+    socket_words *words;
+} resumption;
+
+/* Subscribes again, each topic after its position, and calls on_resume. */
+static VALUE resume_topics(VALUE data)
 {
-    return rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("resume"), 1, RARRAY_AREF(arguments, 1));
+    resumption *resumption = (void *)data;
+    heddle_websocket *socket = resumption->socket;
+    heddle_fanout *fanout = heddle_fanout_of(socket->work.connection->sockets->loop);
+    for (uint32_t i = 0; i < resumption->words->topic_count && socket->state == HEDDLE_WEBSOCKET_OPEN; i++) {
+        topic_words words;
+        read_topic(&resumption->words->topics, &words);
+        VALUE envelope = Qnil;
+        if (words.envelope.size)
+            envelope = rb_enc_interned_str(words.envelope.bytes, (long)words.envelope.size, rb_utf8_encoding());
+        words.topic.envelope = envelope;
+        if (heddle_websocket_subscribe(socket, fanout, &words.topic, words.since) != HEDDLE_SUBSCRIBED)
+            rb_raise(rb_eRuntimeError, "the subscription failed");
+        RB_OBJ_WRITTEN(resumption->client, Qundef, envelope);
+    }
+    ID on_resume = rb_intern("on_resume");
+    if (rb_respond_to(resumption->handler, on_resume))
+        rb_funcall(resumption->handler, on_resume, 1, resumption->client);
+    return Qnil;
 }
 
 void heddle_websocket_resume(heddle_connection *connection, VALUE loaded)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
+    VALUE handler = RARRAY_AREF(loaded, 0), description = RARRAY_AREF(loaded, 2), label = Qnil;
+    socket_words words;
+    bool valid = read_socket(description, &words);
+    if (valid && words.label.size)
+        label = rb_str_freeze(rb_str_new(words.label.bytes, (long)words.label.size));
     heddle_websocket *socket;
-    VALUE client = heddle_websocket_new_client(engine, &heddle_websocket_h1_carrier, &heddle_push_frames,
-                                               RARRAY_AREF(loaded, 0), RARRAY_AREF(loaded, 1), RARRAY_AREF(loaded, 2),
-                                               &socket);
+    VALUE client = heddle_websocket_new_client(engine, &heddle_websocket_h1_carrier, &heddle_push_frames, handler,
+                                               RARRAY_AREF(loaded, 1), label, &socket);
     if (NIL_P(client)) {
         heddle_sockets_close_connection(connection);
         return;
     }
     socket->wanted &= (uint8_t)~HEDDLE_WEBSOCKET_ON_OPEN; /* on_open was called in the other process */
     engine->websockets.opened--;
-    socket->reader->allows_deflate = RTEST(rb_ary_entry(loaded, 4));
+    socket->reader->allows_deflate = valid && words.deflates;
     socket->depth++; /* held, because resuming may close it */
     heddle_connection_start(connection, &heddle_websocket_protocol, socket);
+    resumption resumption = {.socket = socket, .client = client, .handler = handler, .words = &words};
     int state = 0;
-    rb_protect(call_resume, rb_ary_new_from_args(2, client, RARRAY_AREF(loaded, 3)), &state);
+    if (!NIL_P(handler))
+        rb_protect(resume_topics, (VALUE)&resumption, &state);
     if (state)
         rb_set_errinfo(Qnil);
-    if (state || NIL_P(RARRAY_AREF(loaded, 3)))
+    if (state || NIL_P(handler))
         heddle_websocket_begin_close(socket, HEDDLE_WEBSOCKET_RESTART, NULL, 0);
     heddle_websocket_release_hold(socket);
     RB_GC_GUARD(client);
+    RB_GC_GUARD(description);
 }
 
 void Init_heddle_websocket_handoff(VALUE session_class)
 {
     rb_define_method(session_class, "movable?", client_movable_p, 0);
     rb_define_method(session_class, "received", client_received, 0);
-    rb_define_method(session_class, "subscriptions", client_subscriptions, 0);
-    rb_define_method(session_class, "deflates?", client_deflates_p, 0);
-    rb_define_method(session_class, "label", client_label, 0);
-    rb_define_method(session_class, "hand_off", client_hand_off, 2);
+    rb_define_method(session_class, "hand_off", client_hand_off, 3);
 }

@@ -20,6 +20,12 @@ typedef enum {
     HEDDLE_WEBSOCKET_AS_EVENT_CHUNK,
 } heddle_websocket_form;
 
+/* Has each subscription of this form an envelope? */
+static inline bool heddle_websocket_has_envelope(heddle_websocket_form form)
+{
+    return form == HEDDLE_WEBSOCKET_AS_CABLE || form == HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE;
+}
+
 struct heddle_websocket_subscription {
     heddle_subscriber subscriber;
     heddle_websocket *socket;
