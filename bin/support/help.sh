@@ -18,7 +18,8 @@ help_asked() {
   return 1
 }
 
-# show_help TOOL: prints the help of a tool in bin/support and ends.
+# show_help TOOL: prints the help of a tool in bin/support, or of a benchmark by its path, and ends. A program without
+# options of its own begins with a comment.
 show_help() {
   # shellcheck source=bin/support/say.sh
   . "$root/bin/support/say.sh"
@@ -27,6 +28,15 @@ show_help() {
   local ruby
   ruby=$(find_rubies | head -n 1 | cut -f 5)
   [ -n "$ruby" ] || give_up "The help needs Ruby 3.3 or newer: bin/setup builds one"
-  "$ruby" --disable=gems "$root/bin/support/$1" --help
+  case $1 in
+    */*)
+      if grep -q Bench::Command "$1"; then
+        "$ruby" --disable=gems "$1" --help
+      else
+        "$ruby" --disable=gems -r "$root/bin/support/help.rb" "$1" --help
+      fi
+      ;;
+    *) "$ruby" --disable=gems "$root/bin/support/$1" --help ;;
+  esac
   exit
 }

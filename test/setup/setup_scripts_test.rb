@@ -153,6 +153,20 @@ class SetupScriptsTest < Minitest::Test
     assert_operator help.size, :>=, 10
   end
 
+  # One with options, and one that begins with a comment.
+  def test_benchmarks_show_their_help_without_a_set_up
+    %w[bin benchmark].each { |name| FileUtils.cp_r(File.join(ROOT, name), @folder) }
+    executable(File.join(@folder, "bin/setup"), "echo sets up; exit 1")
+    %w[http alarms].each do |name|
+      text, status = Open3.capture2e({ "HEDDLE_RUBY" => RbConfig.ruby }, File.join(@folder, "bin/bench"),
+                                     name, "--help")
+
+      assert_predicate status, :success?, "#{name}: #{text}"
+      assert_match(/Usage: |^[^#]{40}/, text, name)
+      refute_includes text, "sets up"
+    end
+  end
+
   def test_a_step_that_fails_shows_the_end_of_its_log_and_its_exit_code
     log = File.join(@folder, "log")
     said, good = shell("with_progress 'a step' #{log} '' 0 sh -c 'echo the reason; exit 3'")
