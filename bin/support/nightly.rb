@@ -19,6 +19,7 @@ class Nightly
 
   # Lines of a failed stage's log that are printed.
   LINES = 60
+  NOT_RUN = /^not run: (.+)$/
 
   # @param stages [Array<Stage>]
   # @param root [String] the checkout
@@ -68,21 +69,36 @@ class Nightly
     record(stage, File.read(log).scrub, succeeded, now - started)
   end
 
-  # A program without a closing line, a benchmark say, counts as one test.
   def record(stage, output, succeeded, seconds)
-    counts = output.scan(TestCommand::CLOSING_LINE).last&.map(&:to_i)
-    counts ||= succeeded ? [1, 0, 0] : [0, 1, 0]
-    passed = succeeded && counts[1].to_i.zero?
+    counts = counted(output, succeeded)
+    passed = succeeded && counts["failed"].zero?
     recorded["stages"][stage.name] = {
-      "result" => passed ? "passed" : "failed", "passed" => counts[0], "failed" => counts[1],
-      "skipped" => counts[2].to_i, "seconds" => seconds.round, "date" => Time.now.utc.iso8601, "commit" => commit
+      "result" => passed ? "passed" : "failed", **counts, "seconds" => seconds.round,
+      "date" => Time.now.utc.iso8601, "commit" => commit, **left_out(output)
     }
     record_digests(stage) if passed && stage.sanitizer
     write
-    @out.puts output.lines.last(LINES).map { |line| "    #{line}" } unless passed
-    @out.puts format("%<result>s: %<passed>d passed, %<failed>d failed, %<skipped>d skipped in %<seconds>d s",
-                     **recorded["stages"][stage.name].transform_keys(&:to_sym))
+    tell(recorded["stages"][stage.name], output)
     passed
+  end
+
+  # A program without a closing line, a benchmark say, counts as one test.
+  def counted(output, succeeded)
+    counts = output.scan(TestCommand::CLOSING_LINE).last&.map(&:to_i)
+    %w[passed failed skipped].zip(counts || (succeeded ? [1, 0, 0] : [0, 1, 0])).to_h
+  end
+
+  # What a stage has left out because this machine can't have it.
+  def left_out(output)
+    names = output.scan(NOT_RUN).flat_map { |(line)| line.split(", ") }
+    names.empty? ? {} : { "not_run" => names }
+  end
+
+  def tell(result, output)
+    @out.puts output.lines.last(LINES).map { |line| "    #{line}" } unless result["result"] == "passed"
+    @out.puts "not run: #{result["not_run"].join(", ")}" if result["not_run"]
+    @out.puts format("%<result>s: %<passed>d passed, %<failed>d failed, %<skipped>d skipped in %<seconds>d s",
+                     **result.transform_keys(&:to_sym))
   end
 
   def record_digests(stage)

@@ -34,6 +34,14 @@ class NightlyTest < Minitest::Test
     assert_match(/\A\d{4}-\d\d-\d\dT/, content.dig("stages", "bench", "date"))
   end
 
+  def test_what_a_stage_leaves_out_is_named_and_the_others_count
+    assert nightly(stage("trials", "puts 'not run: a, b', '3 passed, 0 failed, 2 skipped'")).run
+
+    assert_equal ["passed", 3, 2, %w[a b]],
+                 results.dig("stages", "trials").values_at("result", "passed", "skipped", "not_run")
+    assert_includes @out.string, "not run: a, b\npassed: 3 passed, 0 failed, 2 skipped"
+  end
+
   def test_failed_stage_fails_the_run_and_later_stages_run
     stages = [stage("a", "puts 'the reason', '0 passed, 1 failed'"), stage("b", "exit 3"), stage("c", "puts 1")]
 

@@ -4,10 +4,12 @@
 # test: nightly
 
 require "test_helper"
+require "stringio"
 require "tmpdir"
 require_relative "differential/comparison"
 require_relative "differential/page"
 require_relative "differential/sources"
+require_relative "differential/trial"
 require_relative "differential/way_run"
 
 # The runner of the differential trials tells what became of each example, and our own programs print the same in all
@@ -66,6 +68,14 @@ class TrialDifferentialTest < Minitest::Test
     runs = planted("program", BROKEN, ways: %w[plain], skip: %w[crashes hangs])
 
     assert_equal %w[first last], runs["plain"].results.keys
+  end
+
+  def test_suite_whose_sources_are_missing_is_neither_the_same_nor_different
+    suite = Trials::Suite.new("planted", "source" => "checkout v1", "gem" => "planted 1.0", "framework" => "rspec")
+    out = StringIO.new
+
+    assert_nil Trials::Trial.new(suite, ways: %w[plain loop], out:).run
+    assert_equal "planted: needs a checkout of v1 in HEDDLE_TRIAL_SOURCES/planted\n", out.string
   end
 
   def test_a_trial_that_is_ended_by_a_signal_leaves_no_process_behind

@@ -32,9 +32,10 @@ module Trials
     def place
       return own_programs if @suite.source == "ours"
 
+      folder = find_folder unless @suite.source == "gem"
       install(@suite.settings["gem"]) if @suite.gem_name
       needs.each { |gem| install(gem) }
-      folder = find_folder
+      folder ||= gem_folder
       load_path = @suite.settings.fetch("load_path", []).map { |path| File.expand_path(path, folder) }
       { folder:, environment:, prelude:, load_path: }
     end
@@ -72,7 +73,6 @@ module Trials
       case kind
       when "debian" then debian(what)
       when "tarball" then tarball(*what.split)
-      when "gem" then gem_folder
       else raise Missing, "#{@suite.name}: needs a checkout of #{what} in HEDDLE_TRIAL_SOURCES/#{@suite.name}"
       end
     end

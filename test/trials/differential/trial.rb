@@ -21,7 +21,7 @@ module Trials
     end
 
     # @param write [Boolean] into docs/gems.md
-    # @return [Boolean] nothing differs but what an exclusion names
+    # @return [Boolean, nil] nothing differs but what an exclusion names; nil: it can't be had here
     def run(write: false)
       others = @ways.include?(WayRun::OTHER) ? ["async 2.46.0"] : []
       comparison = Comparison.new(@suite, run_ways(Sources.new(@suite, ruby: @ruby, others:).place))
@@ -32,7 +32,7 @@ module Trials
       Page.new.update(comparison, ruby: @ruby, seed: @seed) if write
       comparison.unexpected.empty?
     rescue Sources::Missing => e
-      say(e.message)
+      @out.puts e.message
     end
 
     private
