@@ -191,7 +191,8 @@ static void dates_are_right_for_ten_thousand_years(void)
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    for (int64_t day = -719528; day <= 2932896; day++) {
+    /* The calendar repeats itself, days of the week included, after 400 years: 146,097 days. Of the other times some. */
+    for (int64_t day = -719528; day <= 2932896; day += day >= 0 && day < 146097 ? 1 : 23) {
         time_t seconds = (time_t)(day * 86400 + (day * 7919 % 86400 + 86400) % 86400);
         struct tm tm;
         gmtime_r(&seconds, &tm);

@@ -116,11 +116,12 @@ class Http2MemoryTest < Minitest::Test
     (@clients ||= []) << Struct.new(:io).new(connection)
   end
 
+  # Streams end until each of the others may keep its 320 KiB.
   def test_event_streams_share_the_output_limit_of_a_connection
     app = counting(->(_env) { Heddle::EventStream.response(name) })
     serving(app, lint: false) do
       flood_subscribers(->(connection) { connection.connect("/", method: "GET", protocol: nil) }) do
-        get("/subscribers").body == "0"
+        get("/subscribers").body.to_i <= 3
       end
     end
   end

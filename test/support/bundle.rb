@@ -15,8 +15,15 @@ module Bundle
   def self.environment(gemfile)
     { "BUNDLE_GEMFILE" => gemfile, "BUNDLE_PATH" => GEMS, "BUNDLER_VERSION" => Bundler::VERSION,
       "GEM_HOME" => nil, "GEM_PATH" => nil, "RUBYLIB" => nil,
-      "RUBYOPT" => [*ENV.fetch("RUBYOPT", nil), "-rbundler/setup"].join(" ") }
+      "RUBYOPT" => [*ENV.fetch("RUBYOPT", nil), "-rbundler/setup", *without_time_zones].join(" ") }
   end
+
+  # Ruby's options end at a blank.
+  def self.without_time_zones
+    path = File.join(__dir__, "no_time_zones.rb")
+    ["-r#{path}"] unless path.match?(/\s/)
+  end
+  private_class_method :without_time_zones
 
   # @param gemfile [String]
   # @return [Boolean]
