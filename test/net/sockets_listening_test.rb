@@ -4,6 +4,7 @@
 # test: sanitize
 
 require_relative "support/sockets_case"
+require "heddle/net/networks"
 
 # Who is accepted, and when nobody is.
 module SocketsListeningTests
@@ -21,6 +22,76 @@ module SocketsListeningTests
 
       assert_equal "x", clients.last.readpartial(10)
       assert_equal [2, 3], [server.sockets.connections, server.sockets.accepted]
+    end
+  end
+
+  # The first connection is used later than the second one.
+  def test_longest_idle_connection_is_closed_for_a_new_one_at_the_limit
+    serve(echo, max_connections: 2) do |server|
+      clients = Array.new(2) do
+        server.connect.tap { |client| client.write("x") && client.readpartial(1) }
+      end
+      later = now + 0.02 # more than the coarse clock's tick
+      until_true { now > later }
+      clients.first.write("y")
+      clients.first.readpartial(1)
+      other = server.connect
+      other.write("z")
+
+      assert_equal "z", other.readpartial(1)
+      assert_nil clients.last.read(1)
+      clients.first.write("x")
+
+      assert_equal "x", clients.first.readpartial(1)
+      assert_equal [2, 1], [server.sockets.connections, server.sockets.closed_for_others]
+    end
+  end
+
+  def test_busy_connections_are_not_closed_for_new_ones
+    busy = Thread::Queue.new
+    serve(handing_over(busy), max_connections: 1) do |server|
+      client = server.connect
+      client.write("x")
+      connection = busy.pop
+      other = server.connect
+
+      assert_nil other.wait_readable(1.5)
+      assert_equal [1, 0], [server.sockets.accepted, server.sockets.closed_for_others]
+      connection.close
+    end
+  end
+
+  # An IPv4 address may have a quarter of max_connections, and 16 at least, here also in the form of IPv6.
+  def test_one_address_has_a_part_of_the_connections
+    ["127.0.0.1", "::"].each do |address|
+      serve(echo, max_connections: 100) do |server|
+        listener = TCPServer.new(address, 0)
+        server.sockets.listen(listener)
+        clients = Array.new(26) { TCPSocket.new("127.0.0.1", listener.local_address.ip_port) }
+        clients.each { |client| client.write("x") }
+
+        assert_equal "x" * 25, clients.first(25).map { |client| client.readpartial(1) }.join
+        assert_raises(EOFError, Errno::ECONNRESET) { clients.last.readpartial(1) }
+        assert_equal [25, 1], [server.sockets.connections, server.sockets.refused]
+        clients.first.close
+        until_true { server.sockets.connections == 24 }
+        clients << TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
+        clients.last.write("x")
+
+        assert_equal "x", clients.last.readpartial(1)
+      ensure
+        clients&.each(&:close)
+        listener&.close
+      end
+    end
+  end
+
+  def test_trusted_proxy_may_have_all_connections
+    serve(echo, max_connections: 20, proxies: Heddle::Net::Networks.new(["loopback"])) do |server|
+      clients = Array.new(20) { server.connect.tap { |client| client.write("x") } }
+
+      assert_equal "x" * 20, clients.map { |client| client.readpartial(1) }.join
+      clients.each(&:close)
     end
   end
 

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require_relative "server_helpers"
+require "support/h2_client"
 
 # How many connections a server takes: never so many that they alone use up its memory.
 class ConnectionLimitTest < Minitest::Test
@@ -36,20 +37,48 @@ class ConnectionLimitTest < Minitest::Test
     assert_equal 100_000, limit(max_connections: 100_000, memory: 1_000_000)
   end
 
-  def test_at_the_limit_new_connections_wait_and_the_log_says_so_once
+  def test_idle_connection_is_closed_for_a_new_one_at_the_limit_and_the_log_says_so_once
     serving(text, max_connections: 2, lint: false) do
       kept = Array.new(2) { connect.tap { |socket| socket.write(GET) && read_answer(socket) } }
-      waiting = connect
-      waiting.write(GET)
+      other = connect
+      other.write(GET)
+
+      assert_match(%r{\AHTTP/1.1 200}, read_answer(other))
+      assert_equal([1, 2], [kept.count { |socket| socket.wait_readable(0) }, server.statistics[:connections]])
       until_statistics { said > 0 }
-
-      refute waiting.wait_readable(0)
-      kept.each(&:close)
-
-      assert_match(%r{\AHTTP/1.1 200}, read_answer(waiting))
-      waiting.close
+      [*kept, other].each(&:close)
     end
     assert_equal 1, said
+  end
+
+  def test_idle_http2_connection_gets_goaway_before_it_is_closed_for_a_new_one
+    serving(text, max_connections: 1, lint: false) do
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("HEADERS es+eh 1 get")
+      other = connect
+      other.write(GET)
+
+      assert_match(%r{\AHTTP/1.1 200}, read_answer(other))
+      frame = client.read_frame
+      frame = client.read_frame until frame.nil? || frame.type == "GOAWAY"
+
+      assert_equal ["NO_ERROR", 1], [frame.error, frame.payload.unpack1("N")]
+      assert_nil client.read_frame
+      other.close
+    ensure
+      client&.close
+    end
+  end
+
+  def test_address_with_too_many_connections_is_refused_and_the_log_says_so
+    serving(text, max_connections: 20, trusted_proxies: [], lint: false) do
+      sockets = Array.new(17) { connect }
+
+      assert_raises(EOFError, Errno::ECONNRESET) { sockets.last.readpartial(1) }
+      until_statistics { output.string.include?("busy: 1 connection was closed at once") }
+      sockets.each(&:close)
+    end
   end
 
   def said = output.string.scan("busy: 2 connections are open, as many as max_connections allows").size

@@ -48,6 +48,12 @@ class SlowClientsTest < Minitest::Test
     end
   end
 
+  def test_connections_that_never_sent_a_byte_have_the_time_of_a_head
+    cut_off(head_timeout: LIMIT) do |sockets|
+      sockets.each { |socket| assert_equal "", ended(socket) }
+    end
+  end
+
   def test_connections_that_send_nothing_more_end_without_words
     cut_off(idle_timeout: LIMIT) do |sockets|
       all_send(sockets, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -43,6 +43,7 @@ struct heddle_connection {
     uint8_t stage;        /* heddle_handshake_stage, before its protocol begins */
     uint8_t further;      /* its session's work items beside the ready one, for the length of turns */
     uint8_t turn_left;    /* how many more items its current turn may serve (rounds.h) */
+    uint16_t address_bucket; /* where it is counted, + 1: see heddle_address_count; 0: it is not */
     _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not read yet, or unknown */
     uint32_t round;       /* the round in which an item of it was last served */
     heddle_link turn_link;      /* in the queue of handshakes that can continue, or of input_turns.h */

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <ruby/io.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -92,23 +93,47 @@ static void arm_all(heddle_sockets *sockets)
     }
 }
 
+static bool is_client_waiting(const heddle_sockets *sockets)
+{
+    for (const heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
+        struct pollfd waiting = {.fd = listener->fd, .events = POLLIN};
+        if (!is_closed(listener) && poll(&waiting, 1, 0) > 0)
+            return true;
+    }
+    return false;
+}
+
+static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason);
+
+/* Meanwhile another worker may have taken the client that waited. */
 static void resume_after_rest(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, back_off));
     heddle_listeners_resume(sockets, HEDDLE_PAUSED_BACK_OFF);
+    if (!(sockets->paused & HEDDLE_PAUSED_FULL))
+        return;
+    if (sockets->paused == HEDDLE_PAUSED_FULL && is_client_waiting(sockets))
+        heddle_sockets_close_longest_idle(sockets);
+    if (sockets->paused & HEDDLE_PAUSED_FULL)
+        pause_for_a_while(sockets, HEDDLE_PAUSED_FULL);
 }
 
-/* A listener from which accept fails stays readable: without a pause the loop would spin. */
-static void pause_after_failure(heddle_sockets *sockets)
+static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason)
 {
     heddle_timer *timer = &sockets->back_off;
     timer->fn = resume_after_rest;
     if (!timer->slot) {
         timer->deadline = heddle_deadline_after(HEDDLE_ACCEPT_BACK_OFF);
-        if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
+        if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0 && reason == HEDDLE_PAUSED_BACK_OFF)
             return; /* no memory for the timer: the next tick tries again */
     }
-    heddle_listeners_pause(sockets, HEDDLE_PAUSED_BACK_OFF);
+    heddle_listeners_pause(sockets, reason);
+}
+
+/* A listener from which accept fails stays readable: without a pause the loop would spin. */
+static void pause_after_failure(heddle_sockets *sockets)
+{
+    pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF);
 }
 
 /* -- adding ------------------------------------------------------------------------------------------------------ */
@@ -195,6 +220,41 @@ void heddle_listeners_remove_all(heddle_sockets *sockets)
     heddle_balance_show_accepting(sockets);
 }
 
+/* -- addresses --------------------------------------------------------------------------------------------------- */
+
+/*
+ * Addresses share counters. With so many of them an honest address shares its own with few others, and the limit is a
+ * thousand times what a counter has on average. Clients don't know the hash's key.
+ */
+static uint16_t find_bucket(const heddle_address *address)
+{
+    bool mapped = address->family == AF_INET6 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->bytes);
+    long size = address->family == AF_INET || mapped ? 4 : 8;
+    return (uint16_t)((size_t)rb_memhash(address->bytes + (mapped ? 12 : 0), size) % HEDDLE_ADDRESS_BUCKETS);
+}
+
+bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection)
+{
+    const heddle_address *remote = &connection->remote;
+    if (!sockets->max_connections || (remote->family != AF_INET && remote->family != AF_INET6) ||
+        heddle_networks_trust(sockets->proxies, remote))
+        return true;
+    uint16_t bucket = find_bucket(remote);
+    size_t most = sockets->max_connections / HEDDLE_ADDRESS_SHARE;
+    if (sockets->by_address[bucket] >= (most > HEDDLE_ADDRESS_LEAST ? most : HEDDLE_ADDRESS_LEAST))
+        return false;
+    sockets->by_address[bucket]++;
+    connection->address_bucket = (uint16_t)(bucket + 1);
+    return true;
+}
+
+void heddle_address_uncount(heddle_connection *connection)
+{
+    if (connection->address_bucket)
+        connection->sockets->by_address[connection->address_bucket - 1]--;
+    connection->address_bucket = 0;
+}
+
 /* -- accepting --------------------------------------------------------------------------------------------------- */
 
 static int accept_one(heddle_listener *listener, socket_address *address)
@@ -275,10 +335,14 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
         }
         heddle_address remote = heddle_address_of(&address.any), local = listener->local;
         int result = heddle_sockets_add(sockets, fd, &remote, &local, listener);
-        if (result < 0) {
+        if (result < 0)
             close(fd);
-            return result;
+        if (result == -EPERM) {
+            sockets->refused++;
+            continue;
         }
+        if (result < 0)
+            return result;
         sockets->accepted++;
         if (sockets->balance.slot)
             HEDDLE_SCOREBOARD_ADD(sockets->balance.slot->accepted, 1);
@@ -299,7 +363,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
             continue;
         }
         if (result == -EDQUOT) {
-            heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL);
+            pause_for_a_while(sockets, HEDDLE_PAUSED_FULL);
             return false;
         }
         if (result == -EBUSY) {

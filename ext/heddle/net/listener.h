@@ -8,10 +8,20 @@
 
 enum {
     HEDDLE_ACCEPTS_A_TURN = 64,
+    /* Connections of one address: max_connections by this, and no fewer than the second. Proxies have no such limit. */
+    HEDDLE_ADDRESS_SHARE = 4,
+    HEDDLE_ADDRESS_LEAST = 16,
+    HEDDLE_ADDRESS_BUCKETS = 2048,
+    HEDDLE_CLOSES_A_TURN = 16, /* idle connections that are closed at once for new ones */
 };
 
-/* How long accepting pauses when there are no descriptors or no memory, ns. */
+/* How long accepting pauses when there are no descriptors, no memory or no room in max_connections, ns. */
 #define HEDDLE_ACCEPT_BACK_OFF INT64_C(100000000)
+/*
+ * A connection that has waited less than this for a request is not closed for a new one, ns: while all are busy, nobody
+ * gains by clients that reconnect in turns.
+ */
+#define HEDDLE_LEAST_IDLE INT64_C(1000000000)
 
 /* Why accepting is paused; 0: it is not. */
 enum {
@@ -44,6 +54,12 @@ void heddle_listeners_remove_all(heddle_sockets *sockets);
 bool heddle_listeners_accept(heddle_sockets *sockets);
 /* Accepts all clients that wait now, regardless of admission, before the sockets are closed. */
 void heddle_listeners_drain(heddle_sockets *sockets);
+/*
+ * Counts the connections of each address, an IPv6 address as its network of 64 bits. False: this address has as many as
+ * it may, and the connection is to be closed.
+ */
+bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection);
+void heddle_address_uncount(heddle_connection *connection);
 /* For a set that removes a listener after it has reported one event. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);

@@ -40,6 +40,12 @@ struct heddle_protocol {
     HEDDLE_LAST_USE void (*handle_deadline)(heddle_connection *connection);
     /* True between requests: the connection may be closed or handed off without loss of data. */
     bool (*is_idle)(const heddle_connection *connection);
+    /* When an idle connection began to wait for a request: CLOCK_MONOTONIC, ns. NULL: not known. */
+    int64_t (*idle_since)(const heddle_connection *connection);
+    /*
+     * Closes an idle connection at once, because others need its room. NULL: nothing needs to be said to the client.
+     */
+    HEDDLE_LAST_USE void (*yield_room)(heddle_connection *connection);
     /*
      * True while a request is being received, or the rest of a response sent. Asked only while no runner serves the
      * connection. NULL: connections of this protocol are never in transit.

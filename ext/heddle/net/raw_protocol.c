@@ -155,6 +155,12 @@ static bool is_idle(const heddle_connection *connection)
     return !raw->running && !raw->work.list;
 }
 
+static int64_t idle_since(const heddle_connection *connection)
+{
+    int64_t timeout = connection->sockets->idle_timeout;
+    return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
+}
+
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
     return heddle_connection_input_piece(connection, pieces);
@@ -180,6 +186,7 @@ const heddle_protocol heddle_raw_protocol = {
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
+    .idle_since = idle_since,
     .collect_input = collect_input,
     .release = release_session,
     .abandon = abandon_session,

@@ -98,8 +98,10 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
     if (!connection)
         return -ENOMEM;
     connection->shared = !listener;
-    int result = add_connection(sockets, connection);
+    bool counted = heddle_address_count(sockets, connection);
+    int result = counted ? add_connection(sockets, connection) : -EPERM;
     if (result < 0) {
+        heddle_address_uncount(connection);
         free(connection);
         return result;
     }
@@ -188,6 +190,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     if (connection->transport.tls)
         heddle_tls_free(connection->transport.tls); /* its handshake was incomplete */
     sockets->connections--;
+    heddle_address_uncount(connection);
     if (sockets->balance.slot)
         HEDDLE_SCOREBOARD_ADD(sockets->balance.slot->connections, -1);
     sockets->running -= connection->running > 0;
@@ -399,18 +402,21 @@ void heddle_sockets_check(heddle_sockets *sockets)
     heddle_loop_attach(sockets->loop, &sockets->attachment);
 }
 
-/* How long it has waited for a request follows from its deadline, which is idle_timeout after the last request. */
-static bool has_idled_for(const heddle_sockets *sockets, const heddle_connection *connection, int64_t age)
-{
-    if (!connection->protocol && age)
-        return false;
-    return age == 0 || connection->due.at < 0 || sockets->idle_timeout < 0 ||
-           connection->due.at - sockets->idle_timeout + age < heddle_clock_coarse();
-}
-
 static bool is_idle(const heddle_connection *connection)
 {
     return connection->protocol ? connection->protocol->is_idle(connection) : heddle_handshake_is_idle(connection);
+}
+
+/* INT64_MAX: it does not wait for a request. */
+static int64_t find_idle_since(const heddle_connection *connection)
+{
+    const heddle_protocol *protocol = connection->protocol;
+    if (!is_idle(connection) || (protocol && !protocol->idle_since))
+        return INT64_MAX;
+    if (protocol)
+        return protocol->idle_since(connection);
+    int64_t timeout = connection->sockets->handshake_queue.timeout;
+    return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
 }
 
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
@@ -418,12 +424,62 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
     sockets->draining = age == 0 && !sockets->listeners;
     for (uint32_t i = 0; i < sockets->slot_count; i++) {
         heddle_connection *connection = sockets->slots[i].connection;
-        if (!connection || !has_idled_for(sockets, connection, age) || !is_idle(connection))
+        if (!connection || !is_idle(connection))
             continue;
-        if (connection->protocol && connection->protocol->end_idle)
-            connection->protocol->end_idle(connection);
+        const heddle_protocol *protocol = connection->protocol;
+        bool loses_nothing = age == 0 || (protocol && protocol->end_idle); /* the client is told before the end */
+        if (!loses_nothing && (!protocol || find_idle_since(connection) >= heddle_clock_coarse() - age))
+            continue;
+        if (protocol && protocol->end_idle)
+            protocol->end_idle(connection);
         else
             heddle_sockets_close_idle(connection);
+    }
+}
+
+/* Has the client sent something whose event was not delivered yet? Then closing the connection would lose a request. */
+static bool has_unread_input(const heddle_connection *connection)
+{
+    char byte;
+    return recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void close_for_others(heddle_sockets *sockets, heddle_connection *connection)
+{
+    if (!heddle_connection_acquire(connection) || has_unread_input(connection))
+        return;
+    sockets->closed_for_others++;
+    if (connection->protocol && connection->protocol->yield_room)
+        connection->protocol->yield_room(connection);
+    else
+        heddle_sockets_close_idle(connection);
+}
+
+void heddle_sockets_close_longest_idle(heddle_sockets *sockets)
+{
+    struct {
+        int64_t since;
+        uint64_t identity;
+    } longest[HEDDLE_CLOSES_A_TURN];
+    size_t most = sockets->max_connections / HEDDLE_CLOSES_A_TURN + 1, count = 0;
+    if (most > HEDDLE_CLOSES_A_TURN)
+        most = HEDDLE_CLOSES_A_TURN;
+    int64_t latest = heddle_clock_coarse() - HEDDLE_LEAST_IDLE;
+    for (uint32_t i = 0; i < sockets->slot_count; i++) {
+        heddle_connection *connection = sockets->slots[i].connection;
+        int64_t since = connection ? find_idle_since(connection) : INT64_MAX;
+        if (since > latest || (count == most && since >= longest[count - 1].since))
+            continue;
+        size_t at = count < most ? count++ : count - 1;
+        for (; at > 0 && longest[at - 1].since > since; at--)
+            longest[at] = longest[at - 1];
+        longest[at].since = since;
+        longest[at].identity = heddle_sockets_identity(sockets, connection);
+    }
+    for (size_t i = 0; i < count; i++) {
+        heddle_connection *connection = heddle_sockets_at(sockets, longest[i].identity);
+        if (connection)
+            close_for_others(sockets, connection);
     }
 }
 

@@ -80,6 +80,10 @@ struct heddle_sockets {
     char *scratch; /* recv's buffer, before a String is made of it */
 
     size_t connections, running, max_connections;
+    VALUE proxies; /* the Heddle::Net::Networks whose connections are not counted by address, or Qnil */
+    uint32_t by_address[HEDDLE_ADDRESS_BUCKETS]; /* connections by a keyed hash of their address */
+    uint64_t refused; /* connections that were closed because their address had too many */
+    uint64_t closed_for_others; /* idle connections that were closed for new ones */
     uint64_t accepted, handoffs_received, clients_gone, handshakes, failed_handshakes;
 };
 
@@ -277,6 +281,11 @@ int heddle_sockets_detach(heddle_connection *connection);
  * later.
  */
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age);
+/*
+ * Closes the connections that have waited longest for a request, so that new ones can be accepted. WebSockets and event
+ * streams stay: their clients would come back at once.
+ */
+void heddle_sockets_close_longest_idle(heddle_sockets *sockets);
 void heddle_sockets_close(heddle_sockets *sockets);
 /* Called by the garbage collector: the loop may be freed already. */
 void heddle_sockets_free(heddle_sockets *sockets);

@@ -20,6 +20,7 @@ static void sockets_mark(void *data)
     rb_gc_mark(sockets->scheduler);
     rb_gc_mark(sockets->block);
     rb_gc_mark(sockets->service_object);
+    rb_gc_mark(sockets->proxies);
     rb_gc_mark(sockets->runners.waiting_for_end);
     rb_gc_mark(sockets->balance.object);
     rb_gc_mark(sockets->balance.pool_follower);
@@ -96,13 +97,15 @@ static const heddle_socket_set_operations *set_named(const char *name)
 
 /* Called by Sockets.new with checked values. */
 static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle_timeout, VALUE most, VALUE pooled,
-                            VALUE set, VALUE service_object, VALUE handshake_timeout)
+                            VALUE set, VALUE service_object, VALUE handshake_timeout, VALUE proxies)
 {
     heddle_loop *loop = heddle_loop_get(scheduler);
     heddle_service *service =
         NIL_P(service_object) ? &heddle_raw_service : rb_check_typeddata(service_object, &heddle_service_type);
     const heddle_socket_set_operations *operations = set_named(StringValueCStr(set));
     int64_t timeout = heddle_parse_duration(idle_timeout), limit = heddle_parse_duration(handshake_timeout);
+    if (!NIL_P(proxies))
+        rb_check_typeddata(proxies, &heddle_networks_type);
     size_t max_connections = NIL_P(most) ? 0 : NUM2SIZET(most);
     if (DATA_PTR(self))
         rb_raise(rb_eArgError, "initialized already");
@@ -118,6 +121,7 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     sockets->idle_timeout = timeout;
     sockets->handshake_queue.timeout = limit;
     sockets->max_connections = max_connections;
+    sockets->proxies = proxies;
     sockets->set.operations = operations;
     heddle_sockets_start(sockets, self, RTEST(pooled));
     DATA_PTR(self) = sockets;
@@ -388,7 +392,7 @@ void Init_heddle_sockets(VALUE net)
 {
     VALUE sockets_class = rb_define_class_under(net, "Sockets", rb_cObject);
     rb_define_alloc_func(sockets_class, sockets_allocate);
-    rb_define_private_method(sockets_class, "set_up", sockets_set_up, 8);
+    rb_define_private_method(sockets_class, "set_up", sockets_set_up, 9);
     rb_define_method(sockets_class, "listen", sockets_listen, -1);
     rb_define_method(sockets_class, "adopt", sockets_adopt, 1);
     rb_define_method(sockets_class, "stop_listening", sockets_stop_listening, 0);

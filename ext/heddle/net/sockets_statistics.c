@@ -71,6 +71,12 @@ COUNTER(handoffs_received, sockets->handoffs_received)
  */
 COUNTER(clients_gone, sockets->clients_gone)
 
+/* Connections closed at once because their address had too many. */
+COUNTER(refused, sockets->refused)
+
+/* Idle connections closed because max_connections was reached and others waited. */
+COUNTER(closed_for_others, sockets->closed_for_others)
+
 /* TLS handshakes that succeeded. */
 COUNTER(handshakes, sockets->handshakes)
 
@@ -93,6 +99,8 @@ void Init_heddle_sockets_statistics(VALUE sockets_class)
     rb_define_method(sockets_class, "handed_off", sockets_handed_off, 0);
     rb_define_method(sockets_class, "handoffs_received", sockets_handoffs_received, 0);
     rb_define_method(sockets_class, "clients_gone", sockets_clients_gone, 0);
+    rb_define_method(sockets_class, "refused", sockets_refused, 0);
+    rb_define_method(sockets_class, "closed_for_others", sockets_closed_for_others, 0);
     rb_define_method(sockets_class, "handshakes", sockets_handshakes, 0);
     rb_define_method(sockets_class, "failed_handshakes", sockets_failed_handshakes, 0);
 }

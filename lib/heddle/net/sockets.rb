@@ -23,7 +23,8 @@ module Heddle
       # @param scheduler [Scheduler]
       # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, up to 64 ms late;
       #   nil: never
-      # @param max_connections [Integer, nil] accept no more than so many at a time; the others wait in the kernel
+      # @param max_connections [Integer, nil] accept no more than so many at a time; while others wait in the kernel,
+      #   those are closed that have been idle longest. One address may have a quarter of them, and 16 at least
       # @param fiber_pool [Boolean] whether a fiber serves many connections, one after the other: its storage, locals
       #   and instance variables are removed in between. false: a fresh fiber each time the block is called
       # @param set [Symbol, nil] how events are heard of: `:epoll` (an epoll set of its own), `:selector` (the loop's
@@ -32,15 +33,17 @@ module Heddle
       #   each connection, decides when one is worth a fiber, and what the block gets; nil: bytes as they come
       # @param handshake_timeout [Numeric, nil] seconds that a connection may take until its protocol begins: for the
       #   header of the PROXY protocol and the TLS handshake together
+      # @param proxies [Networks, nil] addresses that may have any number of connections
       # @yieldparam connection [Connection]
       def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, service: nil,
-                     handshake_timeout: 10.0, &block)
+                     handshake_timeout: 10.0, proxies: nil, &block)
         raise ArgumentError, "Sockets.new needs a block, which it calls with each connection" unless block
         if max_connections && max_connections < 1
           raise ArgumentError, "max_connections must be 1 at least, not #{max_connections}"
         end
 
-        set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s, service, handshake_timeout)
+        set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s, service, handshake_timeout,
+               proxies)
       end
 
       # @return [String]

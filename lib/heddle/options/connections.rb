@@ -14,11 +14,14 @@ module Heddle
                           "the machine: about 5,300 in 1 GiB with one worker. A connection counts as 176 KiB, its " \
                           "maximum before a request runs; an idle one uses much less. http2_memory counts once for " \
                           "all. 64 descriptors are left to the application, and a quarter of all to bodies in " \
-                          "files. At the limit new connections wait in the kernel's queue (backlog), and a line in " \
-                          "the log says so."),
+                          "files. While new connections wait at the limit, those are closed that have waited " \
+                          "longest for a request, a second at least; WebSockets and event streams stay. One address " \
+                          "outside of trusted_proxies has a quarter of all. Lines in the log say so. See " \
+                          "[Connections](sockets.md#connections-at-the-limit)."),
       Option.limit(:idle_timeout, :seconds, 75, 0.001,
                    text: "close a connection that has had no request for this long",
-                   reason: "Raise it above the idle timeout of the proxy in front"),
+                   reason: "Raise it above the idle timeout of the proxy in front",
+                   details: "A connection that has never sent a byte has head_timeout."),
       Option.limit(:write_timeout, :seconds, 30, 0.001,
                    text: "close a connection whose client has read nothing of a response for this long",
                    reason: "Raise it when clients pause downloads, as media players do")

@@ -38,7 +38,7 @@ module Heddle
         @policy = AdmissionPolicy.new(memory_limit: configuration.memory_budget)
         @read_memory = memory
         @memory = nil
-        @rejected = 0
+        @rejected = @refused = 0
         @heartbeat = now
         @timeline = Timeline.new
         @said = {}
@@ -117,6 +117,7 @@ module Heddle
 
       def tell(time)
         tell_of_connections(time)
+        tell_of_addresses(time)
         limit = @sockets.limit
         if limit && @sockets.waiting > 0
           why = REASONS.fetch(@fixed ? @fixed_reason : @policy.reason)
@@ -136,8 +137,18 @@ module Heddle
 
         say(:connections, time) do
           "busy: #{@most_connections} connections are open, as many as max_connections allows; new ones wait in the " \
-            "system's queue until one of them ends"
+            "system's queue until one of them ends or is idle for a second"
         end
+      end
+
+      def tell_of_addresses(time)
+        refused = @sockets.refused - @refused
+        return if refused == 0
+
+        say(:addresses, time) do
+          "busy: #{refused} #{refused == 1 ? "connection was" : "connections were"} closed at once, because one " \
+            "address may have a quarter of max_connections; proxies belong to trusted_proxies"
+        end && (@refused += refused)
       end
 
       # @return [Boolean] whether it was said

@@ -162,6 +162,7 @@ module Heddle
         sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
                                                max_connections: @connection_limit,
                                                handshake_timeout: @configuration.http.head_timeout.to_f,
+                                               proxies: @configuration.trusted_networks,
                                                service: service.engine, &service)
         sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }

@@ -132,6 +132,14 @@ bool heddle_h1_has_begun(const heddle_connection *connection)
     return false;
 }
 
+int64_t heddle_h1_idle_timeout(const heddle_connection *connection)
+{
+    const heddle_engine *engine = heddle_h1_engine(connection);
+    /* shared: handed off, so the process before this one may have answered requests */
+    bool silent = !heddle_h1_of(connection)->answered && !connection->shared;
+    return silent && engine->head_timeout < engine->idle_timeout ? engine->head_timeout : engine->idle_timeout;
+}
+
 static void reject_truncated(heddle_connection *connection, const char *what)
 {
     heddle_rejection rejection;
@@ -158,7 +166,7 @@ static void wait_for_more(heddle_connection *connection)
             heddle_h1_close(connection);
             return;
         }
-        heddle_h1_set_time_limit(connection, engine->idle_timeout);
+        heddle_h1_set_time_limit(connection, heddle_h1_idle_timeout(connection));
     }
     sockets->set.operations->want(&sockets->set, connection, HEDDLE_READING);
     heddle_connection_release(connection);

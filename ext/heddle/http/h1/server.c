@@ -203,6 +203,11 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
+static int64_t idle_since(const heddle_connection *connection)
+{
+    return connection->due.at - heddle_h1_idle_timeout(connection);
+}
+
 static bool is_in_transit(const heddle_connection *connection)
 {
     heddle_h1_stage stage = heddle_h1_of(connection)->stage;
@@ -308,6 +313,7 @@ const heddle_protocol heddle_h1_protocol = {
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
+    .idle_since = idle_since,
     .is_in_transit = is_in_transit,
     .collect_input = collect_input,
     .label = label_of,

@@ -100,6 +100,11 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
  * with a body.
  */
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
+/*
+ * How long a connection may wait for a request. One that has never sent a byte has the time of a head: it may be one of
+ * many that only take up room.
+ */
+int64_t heddle_h1_idle_timeout(const heddle_connection *connection);
 /* Has a head begun? Empty lines before a request are ignored. */
 bool heddle_h1_has_begun(const heddle_connection *connection);
 

@@ -125,6 +125,11 @@ static int64_t find_rest_time(const heddle_h2_session *session)
     return session->idle_since + (int64_t)REST_AFTER * SECOND;
 }
 
+int64_t heddle_h2_idle_since(const heddle_h2_session *session)
+{
+    return session->idle_since;
+}
+
 int64_t heddle_h2_deadline(const heddle_h2_session *session)
 {
     const heddle_h2_limits *limits = session->limits;

@@ -136,6 +136,8 @@ bool heddle_h2_is_closing(const heddle_h2_session *session);
 /* The number of streams that are in progress or not released. */
 uint32_t heddle_h2_stream_count(const heddle_h2_session *session);
 
+/* When the last stream ended, or the session began. */
+int64_t heddle_h2_idle_since(const heddle_h2_session *session);
 /* When heddle_h2_expire must be called next; INT64_MAX: never. */
 int64_t heddle_h2_deadline(const heddle_h2_session *session);
 void heddle_h2_expire(heddle_h2_session *session, int64_t now);

@@ -410,6 +410,22 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
+static int64_t idle_since(const heddle_connection *connection)
+{
+    return heddle_h2_idle_since(heddle_h2_server_of(connection)->session);
+}
+
+/* GOAWAY says which requests were served, so a client sends one that is on its way again. */
+static void yield_room(heddle_connection *connection)
+{
+    heddle_h2_server *server = heddle_h2_server_of(connection);
+    if (!server->lingers) {
+        heddle_h2_abort(server->session, heddle_clock_coarse(), HEDDLE_H2_NO_ERROR);
+        heddle_h2_flush(server);
+    }
+    heddle_sockets_close_connection(connection);
+}
+
 static bool waits_for_runner(const heddle_h2_carrier *carrier)
 {
     return carrier->exchange->work.list || heddle_link_is_listed(&carrier->turn);
@@ -491,6 +507,8 @@ const heddle_protocol heddle_h2_protocol = {
     .handle_deadline = handle_deadline,
     .flushed = handle_flushed,
     .is_idle = is_idle,
+    .idle_since = idle_since,
+    .yield_room = yield_room,
     .is_in_transit = is_in_transit,
     .end_idle = end_idle,
     .collect_input = collect_input,
