@@ -21,6 +21,13 @@ module Heddle
       # @return [Boolean] whether a Rails application is loaded
       def application? = defined?(::Rails.application) && !::Rails.application.nil?
 
+      # @return [Array<String>] the path of health checks, which Rails leaves out of its log
+      def silenced_paths
+        return [] unless application? && ::Rails.application.config.respond_to?(:silence_healthcheck_path)
+
+        [::Rails.application.config.silence_healthcheck_path].grep(String)
+      end
+
       # Makes the loaded application ready: one of Rails, or one that uses Active Support or Active Record without it.
       # Does nothing twice.
       #

@@ -113,9 +113,7 @@ module Heddle
       @configuration.check_body_folder(@log.method(:notice))
       @configuration.web_socket_origins
       @configuration.open_pubsub(@log.method(:notice))
-      @configuration.binds.each do |bind|
-        @listeners.concat(bind.open(@configuration.backlog, notice: @log.method(:notice)))
-      end
+      @configuration.binds.each { |bind| @listeners.concat(bind.open(notice: @log.method(:notice))) }
       urls
     rescue BootError
       @listeners.close
@@ -207,6 +205,10 @@ module Heddle
     # Whether the server stops. An endless response should end when this is true.
     # @return [Boolean]
     def stopping? = @stopping != false
+
+    # Whether connections that other workers hand off are left to those that serve on.
+    # @return [Boolean]
+    def draining? = stopping? && engines.all?(&:draining?)
 
     # @return [Array<HTTP::Engine>] what counts requests and how long they took, one for each loop that serves now
     def engines = @mode ? @mode.servings.filter_map(&:engine) : []

@@ -23,12 +23,13 @@ class CheckTest < Minitest::Test
   end
 
   def test_check_prints_every_value_and_its_source_in_columns
-    write("config/heddle.rb", "stop_timeout 20\n\nbacklog 64\n")
-    status, output = check("--queue-limit", "7", PORT: "3000", HEDDLE_BACKLOG: "65")
+    write("config/heddle.rb", "stop_timeout 20\n\nmax_requests 64\n")
+    status, output = check("--queue-limit", "7", PORT: "3000", HEDDLE_MAX_REQUESTS: "65")
     rows = output.lines(chomp: true).grep(/\A  \S/).map { |line| line.split(/ {2,}/).drop(1) }
 
     assert_equal 0, status, output
-    { "stop_timeout" => ["20 s", "config/heddle.rb:1"], "port" => %w[3000 PORT], "backlog" => %w[65 HEDDLE_BACKLOG],
+    { "stop_timeout" => ["20 s", "config/heddle.rb:1"], "port" => %w[3000 PORT],
+      "max_requests" => %w[65 HEDDLE_MAX_REQUESTS],
       "queue_limit" => %w[7 --queue-limit], "head_timeout" => ["10 s", "default"], "bind" => %w[localhost default] }
       .each { |name, expected| assert_includes rows, [name, *expected] }
     columns = output.lines.grep(/ default$/).map { |line| line.rindex("default") }
@@ -39,11 +40,11 @@ class CheckTest < Minitest::Test
   end
 
   def test_check_prints_only_values_that_differ_from_defaults
-    write("config/heddle.rb", "stop_timeout 20\nbacklog 64\nworker_boot { }\n")
+    write("config/heddle.rb", "stop_timeout 20\nmax_requests 64\nworker_boot { }\n")
     status, output = check("--changed", "--queue-limit", "7", PORT: "3000")
 
     assert_equal 0, status, output
-    assert_equal %w[option stop_timeout port backlog queue_limit], output.scan(/^  (\w+)/).flatten
+    assert_equal %w[option stop_timeout port max_requests queue_limit], output.scan(/^  (\w+)/).flatten
     assert_match(/, which sets 2 options and 1 hook$/, output)
   end
 
@@ -72,14 +73,14 @@ class CheckTest < Minitest::Test
   end
 
   def test_all_configuration_errors_are_reported_together
-    write("config/heddle.rb", "prot 3000\nbacklog 0\n")
+    write("config/heddle.rb", "prot 3000\nmax_requests -1\n")
     status, output = check("--stop-timeout", "soon", WEB_CONCURRENCY: "many")
 
     assert_equal 1, status
     assert_equal ["heddle: --stop-timeout must be a number of seconds, but is \"soon\"",
                   "heddle: WEB_CONCURRENCY must be a whole number or auto, but is \"many\"",
                   "heddle: config/heddle.rb:1: there is no option prot. Did you mean port?",
-                  "heddle: config/heddle.rb:2: backlog must be from 1 to 1000000, but is 0"],
+                  "heddle: config/heddle.rb:2: max_requests must be from 0 to 1000000, but is -1"],
                  output.lines(chomp: true).sort
   end
 

@@ -52,7 +52,7 @@ class CLITest < Minitest::Test
 
       assert_equal 0, status
       assert_match(/\Astop_timeout: time for running requests .*\. Raise it when /, output)
-      ["30 s", "--stop-timeout SECONDS", "HEDDLE_STOP_TIMEOUT", "stop_timeout 30", "from 0 to 86400"]
+      ["25 s", "--stop-timeout SECONDS", "HEDDLE_STOP_TIMEOUT", "stop_timeout 20", "from 0 to 86400"]
         .each { |text| assert_includes output, text }
     end
     assert_misused(/there is no command or option stop_timout. Did you mean stop_timeout\?/, "help", "stop_timout")

@@ -20,11 +20,11 @@ class DeployExampleTest < Minitest::Test
 
   # @param words [Array<String>] a command line that has `heddle serve` in it
   # @return [Heddle::Server::Configuration]
-  def configuration_of(words)
+  def configuration_of(words, environment = {})
     flags = Heddle::CLI::Flags.new(words.drop(words.index("serve") + 1))
 
     assert_empty flags.rest
-    Heddle::Server::Configuration.load(flags: flags.values, environment: {}, file: nil)
+    Heddle::Server::Configuration.load(flags: flags.values, environment:, file: nil)
   end
 
   # @return [Array<String>] the values of a setting
@@ -78,13 +78,15 @@ class DeployExampleTest < Minitest::Test
     deployment, service = YAML.load_stream(file("kubernetes/shop.yaml"))
     pod = deployment["spec"]["template"]
     container = pod["spec"]["containers"].first
-    configuration = configuration_of(container["args"])
+    configuration = configuration_of(container["args"], "KUBERNETES_SERVICE_HOST" => "10.0.0.1")
     ports = container["ports"].to_h { |port| [port["name"], port["containerPort"]] }
-    pause = container["lifecycle"]["preStop"]["exec"]["command"].last.to_i
 
     assert_equal({ "http" => configuration.bind.first[/\d+\z/].to_i,
                    "control" => configuration.control.first[/\d+\z/].to_i }, ports)
-    assert_operator pod["spec"]["terminationGracePeriodSeconds"], :>, configuration.stop_timeout + pause
+    together = configuration.drain_delay + configuration.stop_timeout
+
+    assert_operator pod["spec"]["terminationGracePeriodSeconds"], :>, together
+    assert_operator container["readinessProbe"]["periodSeconds"], :<, configuration.drain_delay
     assert_equal "http", service["spec"]["ports"].first["targetPort"]
     assert_equal ports["control"].to_s, pod["metadata"]["annotations"]["prometheus.io/port"]
     probes = %w[startupProbe readinessProbe livenessProbe].map { |name| container[name]["httpGet"] }

@@ -17,7 +17,7 @@ class BindTest < Minitest::Test
     @listeners.each(&:close)
   end
 
-  def listen(bind) = bind.open(16).tap { |opened| @listeners.concat(opened) }
+  def listen(bind) = bind.open.tap { |opened| @listeners.concat(opened) }
 
   def refused(bind) = assert_raises(Server::BootError) { listen(bind) }.message
 

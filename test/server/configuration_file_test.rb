@@ -41,12 +41,12 @@ class ConfigurationFileTest < Minitest::Test
   end
 
   def test_a_flag_comes_before_the_environment_and_that_before_the_file
-    write("port 1\nstop_timeout 2\nbacklog 3\n")
+    write("port 1\nstop_timeout 2\nmax_requests 3\n")
     configuration = load({ port: "11" }, { "PORT" => "111", "HEDDLE_STOP_TIMEOUT" => "22" })
 
-    assert_equal [11, 22, 3, 1_024], %i[port stop_timeout backlog queue_limit].map { |name| configuration[name] }
+    assert_equal [11, 22, 3, 1_024], %i[port stop_timeout max_requests queue_limit].map { |name| configuration[name] }
     assert_equal %w[--port HEDDLE_STOP_TIMEOUT config/heddle.rb:3 default],
-                 %i[port stop_timeout backlog queue_limit].map { |name| configuration.source(name).to_s }
+                 %i[port stop_timeout max_requests queue_limit].map { |name| configuration.source(name).to_s }
   end
 
   def test_values_are_ruby_or_the_text_of_a_flag
@@ -115,7 +115,7 @@ class ConfigurationFileTest < Minitest::Test
 
   def test_an_assignment_to_an_option_is_reported
     assert_equal ["config/heddle.rb:2: port = … sets a variable, and no option. Write it without the =, as in: " \
-                  "port 3000"], problems("backlog 5\nport = 3000\n")
+                  "port 3000"], problems("max_requests 5\nport = 3000\n")
     assert_equal ["config/heddle.rb:1: there is no option prot. Did you mean port?"], problems("self.prot = 3000")
   end
 
@@ -135,9 +135,9 @@ class ConfigurationFileTest < Minitest::Test
   end
 
   def test_the_file_sees_nothing_of_heddle_but_its_options
-    write("Server = 1\nport Server\nstop_timeout defined?(Configuration) ? 1 : 2\ndef helper = 7\nbacklog helper\n")
+    write("Server = 1\nport Server\nstop_timeout defined?(Configuration) ? 1 : 2\ndef helper = 7\nthreads helper\n")
     2.times do
-      assert_silent { assert_equal [1, 2, 7], load.then { |found| [found.port, found.stop_timeout, found.backlog] } }
+      assert_silent { assert_equal [1, 2, 7], load.then { |found| [found.port, found.stop_timeout, found.threads] } }
     end
   end
 
@@ -164,11 +164,11 @@ class ConfigurationFileTest < Minitest::Test
 
   def test_reload_reads_the_file_again_and_leaves_the_old_configuration_alone
     write("port 1")
-    before = load({ backlog: "5" })
+    before = load({ max_requests: "5" })
     write("port 2")
     after = before.reload
 
-    assert_equal [1, 2, 5], [before.port, after.port, after.backlog]
+    assert_equal [1, 2, 5], [before.port, after.port, after.max_requests]
     write("prot 3")
 
     assert_match(/config.heddle\.rb:1: there is no option prot/, assert_raises(Wrong) { after.reload }.message)

@@ -50,6 +50,39 @@ class ConfigurationTest < Minitest::Test
     assert_equal 9_292, load({}, { "PORT" => "" }).port
   end
 
+  def stop_times(flags = {}, environment = {})
+    load(flags, environment).then { |found| [found.drain_delay, found.stop_timeout] }
+  end
+
+  POD = { "KUBERNETES_SERVICE_HOST" => "10.0.0.1" }.freeze
+
+  def test_drain_delay_is_five_seconds_in_kubernetes_and_stop_timeout_has_the_rest
+    assert_equal [0, 25], stop_times
+    assert_equal [5, 20], stop_times({}, POD)
+    assert_equal [8, 17], stop_times({ drain_delay: "8" }, POD)
+    assert_equal [0, 60], stop_times({ stop_timeout: "60" })
+    assert_equal [0, 60], stop_times({ stop_timeout: "60", drain_delay: "0" }, POD)
+    assert_equal "KUBERNETES_SERVICE_HOST", load({}, POD).source(:drain_delay).to_s
+  end
+
+  def test_drain_delay_and_stop_timeout_of_30_seconds_together_are_rejected_unless_both_are_set
+    error = assert_raises(Wrong) { load({ stop_timeout: "25" }, POD) }
+
+    assert_equal "drain_delay (KUBERNETES_SERVICE_HOST) and stop_timeout (--stop-timeout) are 30 s together, but " \
+                 "Kubernetes kills a pod after 30 s. Lower them, or set both and terminationGracePeriodSeconds above " \
+                 "their sum", error.message
+    assert_raises(Wrong) { load({ drain_delay: "40" }) }
+    assert_equal [10, 60], stop_times({ drain_delay: "10", stop_timeout: "60" }, POD)
+  end
+
+  def test_health_paths_are_paths
+    assert_equal [%w[/up], [], %w[/a /b]],
+                 [load, load({ health_paths: "off" }), load({ health_paths: "/a,/b" })].map(&:health_paths)
+    error = assert_raises(Wrong) { load({ health_paths: "up" }) }
+
+    assert_equal "health_paths (--health-paths) must be off or paths that begin with /, but is \"up\"", error.message
+  end
+
   def test_there_are_at_most_66_options
     assert_operator Heddle::Options::ALL.size, :<=, 66
   end

@@ -92,7 +92,7 @@ heddle_fate heddle_engine_count_rejection(heddle_connection *connection, const h
     heddle_engine *engine = heddle_engine_of_connection(connection);
     engine->rejected++;
     engine->rejections[heddle_status_class(rejection->status)]++;
-    if (!engine->marked || NIL_P(engine->on_rejection))
+    if (!engine->marked || NIL_P(engine->on_rejection) || rejection->unlogged)
         return HEDDLE_ALIVE;
     heddle_sockets *sockets = connection->sockets;
     uint64_t identity = heddle_sockets_identity(sockets, connection);
@@ -135,6 +135,7 @@ static void free_engine(heddle_service *service)
     }
     free(engine->out.bytes);
     heddle_path_option_free(&engine->stream_bodies);
+    heddle_path_option_free(&engine->health_paths);
     free(engine->body_folder);
     free(engine->head.fields);
     free(engine);

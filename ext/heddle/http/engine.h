@@ -37,6 +37,7 @@ struct heddle_engine {
     uint64_t body_disk_limit;   /* for the bodies of all processes of this server */
     char *body_folder;          /* the folder for larger bodies */
     heddle_path_option stream_bodies; /* the requests whose application reads the body while it is received */
+    heddle_path_option health_paths;  /* the requests of health checks */
     /* ns */
     int64_t head_timeout, idle_timeout, body_grace, body_timeout, body_pause, write_timeout, linger_timeout;
     bool draining; /* every response is its connection's last */

@@ -100,7 +100,7 @@ static void set_path_option(heddle_path_option *option, VALUE paths)
 
 /* Called once, by Engine.new with a checked configuration. */
 static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, VALUE proxies, VALUE folder,
-                           VALUE paths, VALUE http2)
+                           VALUE paths, VALUE health_paths, VALUE http2)
 {
     heddle_engine *engine = engine_of(self);
     engine->on_rejection = on_rejection;
@@ -114,6 +114,7 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
     engine->body_disk_limit = NUM2ULL(heddle_engine_option(configuration, "body_disk_limit"));
     engine->body_folder = copy_text(folder);
     set_path_option(&engine->stream_bodies, paths);
+    set_path_option(&engine->health_paths, health_paths);
     engine->body_rate = NUM2ULL(heddle_engine_option(configuration, "body_rate"));
     engine->linger_limit = NUM2ULL(heddle_engine_option(configuration, "linger_limit"));
     engine->head_timeout = heddle_parse_duration(heddle_engine_option(configuration, "head_timeout"));
@@ -380,7 +381,7 @@ void Init_heddle_engine(VALUE http)
 {
     VALUE engine_class = rb_define_class_under(http, "Engine", rb_cObject);
     rb_define_alloc_func(engine_class, engine_allocate);
-    rb_define_private_method(engine_class, "set_up", engine_set_up, 6);
+    rb_define_private_method(engine_class, "set_up", engine_set_up, 7);
     rb_define_method(engine_class, "drain", engine_drain, -1);
     rb_define_method(engine_class, "websocket_loader", engine_websocket_loader, 0);
     rb_define_method(engine_class, "websocket_loader=", engine_set_websocket_loader, 1);

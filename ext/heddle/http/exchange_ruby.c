@@ -329,6 +329,13 @@ static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
     return Qnil;
 }
 
+/* Is it the request of a health check? */
+static VALUE exchange_probe_p(VALUE self)
+{
+    const heddle_exchange *exchange = heddle_exchange_handle_of(self)->exchange;
+    return exchange && exchange->work.probe ? Qtrue : Qfalse;
+}
+
 /* The env that the application gets; nil: not made yet. */
 static VALUE exchange_env(VALUE self)
 {
@@ -373,6 +380,7 @@ void Init_heddle_exchange(VALUE http)
     rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
     rb_define_method(exchange_class, "closed?", exchange_closed_p, 0);
     rb_define_method(exchange_class, "cancel_on_disconnect", exchange_cancel_on_disconnect, 1);
+    rb_define_method(exchange_class, "probe?", exchange_probe_p, 0);
     rb_define_method(exchange_class, "env", exchange_env, 0);
     rb_define_method(exchange_class, "upgradable?", exchange_upgradable_p, 0);
     rb_define_method(exchange_class, "status_sent", exchange_status_sent, 0);

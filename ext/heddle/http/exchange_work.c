@@ -46,6 +46,7 @@ static void reject_work(heddle_work *work, heddle_overload why)
         break;
     }
     rejection.by_admission = true;
+    rejection.unlogged = work->probe;
     exchange->operations->reject(exchange, &rejection, "1");
 }
 

@@ -17,6 +17,17 @@ bool heddle_path_option_counts(const heddle_path_option *option, const heddle_ex
     return option->all;
 }
 
+bool heddle_path_option_names(const heddle_path_option *option, const heddle_exchange *exchange)
+{
+    size_t size = exchange->head.path.size;
+    for (unsigned i = 0; i < option->count; i++) {
+        if (strlen(option->prefixes[i]) == size &&
+            memcmp(exchange->bytes + exchange->head.path.start, option->prefixes[i], size) == 0)
+            return true;
+    }
+    return false;
+}
+
 void heddle_path_option_free(heddle_path_option *option)
 {
     for (unsigned i = 0; i < option->count; i++)

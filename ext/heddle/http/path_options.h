@@ -13,6 +13,8 @@ typedef struct {
 
 /* Does the option count for this request? */
 bool heddle_path_option_counts(const heddle_path_option *option, const heddle_exchange *exchange);
+/* Is the request's path one of the option's, and not only below it? */
+bool heddle_path_option_names(const heddle_path_option *option, const heddle_exchange *exchange);
 void heddle_path_option_free(heddle_path_option *option);
 
 #endif

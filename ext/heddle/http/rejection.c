@@ -8,7 +8,7 @@ int heddle_reject(heddle_rejection *rejection, int status, const char *format, .
     va_list arguments;
     va_start(arguments, format);
     rejection->status = status;
-    rejection->by_admission = false;
+    rejection->by_admission = rejection->unlogged = false;
     vsnprintf(rejection->reason, sizeof(rejection->reason), format, arguments);
     va_end(arguments);
     return -1;

@@ -10,8 +10,12 @@ static bool is_filling(const heddle_sockets *sockets)
 heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_admission *admission = &sockets->admission;
-    if (work->list)
+    if (work->list || (work->probe && !sockets->leaving))
         return HEDDLE_ALIVE;
+    if (work->probe) {
+        work->operations->reject(work, HEDDLE_QUEUE_ENDS);
+        return HEDDLE_GONE;
+    }
     if (heddle_rounds_count_waiting(sockets) >= admission->queue_limit) {
         admission->rejected_full++;
         work->operations->reject(work, HEDDLE_QUEUE_FULL);

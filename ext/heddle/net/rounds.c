@@ -89,7 +89,7 @@ void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work)
 {
     const heddle_connection *connection = work->connection;
     bool at_front = heddle_rounds_has_turn_left(sockets, connection);
-    if (at_front || connection->round != sockets->rounds.number) {
+    if (at_front || work->probe || connection->round != sockets->rounds.number) {
         heddle_sockets_queue(sockets, work, at_front);
         return;
     }

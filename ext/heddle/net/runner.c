@@ -140,7 +140,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
 /* Claims the next item that no other runner has and no other worker gets, if admission allows it. */
 static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
 {
-    while (heddle_admission_open(sockets)) {
+    while (heddle_admission_may_begin(sockets)) {
         heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
         if (!work)
             return NULL;
@@ -149,7 +149,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
         if (heddle_work_share(sockets, work, now) || !heddle_connection_acquire(work->connection) ||
             (sockets->reserve.rank && heddle_reserve_defer(sockets, work)))
             continue;
-        if (!heddle_rounds_use_turn(sockets, work))
+        if (!work->probe && !heddle_rounds_use_turn(sockets, work))
             continue;
         heddle_connection_begin_work(work->connection);
         return work;

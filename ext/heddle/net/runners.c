@@ -129,7 +129,7 @@ void heddle_runners_summon(heddle_sockets *sockets)
 {
     heddle_runners *runners = &sockets->runners;
     size_t waiting = heddle_rounds_count_waiting(sockets), wanted = runners->ahead < waiting ? runners->ahead : waiting;
-    if (sockets->closed || !heddle_admission_open(sockets))
+    if (sockets->closed || !heddle_admission_may_begin(sockets))
         return;
     while (runners->coming < wanted && summon_runner(sockets))
         runners->coming++;

@@ -238,9 +238,10 @@ void heddle_sockets_close_idle(heddle_connection *connection)
 
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front)
 {
-    if (!at_front && !heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
+    bool checked = work->probe || (!at_front && !heddle_admission_open(sockets));
+    if (checked && !heddle_admission_admit(sockets, work))
         return;
-    heddle_ready_list_add(&sockets->ready, work, at_front);
+    heddle_ready_list_add(&sockets->ready, work, at_front || work->probe);
     heddle_connection_release(work->connection);
     sockets->urgent = at_front;
     heddle_runners_summon(sockets);

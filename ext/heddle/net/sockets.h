@@ -51,6 +51,7 @@ struct heddle_sockets {
     bool opened, closed;
     bool abandoned; /* this is a forked child, and the connections are its parent's */
     bool draining;  /* connections that become idle are closed */
+    bool leaving;   /* the server stops soon: probes are rejected, and HTTP/1.1 responses end their connections */
 
     heddle_connection_slot *slots;
     uint32_t slot_count, free_slot;
@@ -188,13 +189,29 @@ static inline bool heddle_admission_open(const heddle_sockets *sockets)
     return sockets->admission.limit == 0 || sockets->runners.serving_count < sockets->admission.limit;
 }
 
+/* May a runner begin the next item? */
+static inline bool heddle_admission_may_begin(const heddle_sockets *sockets)
+{
+    if (heddle_admission_open(sockets))
+        return true;
+    const heddle_work *first = heddle_work_of_link(heddle_link_first(&sockets->ready.head));
+    return first && first->probe;
+}
+
+/* The time at which an item that is ready since then has waited for too long; -1: never. */
+static inline int64_t heddle_admission_deadline(const heddle_sockets *sockets, const heddle_work *work, int64_t since)
+{
+    int64_t timeout = sockets->admission.queue_timeout;
+    return timeout < 0 || work->probe ? -1 : heddle_add_duration(since, timeout);
+}
+
 /* Does a work item wait that comes before any connection's next request? */
 static inline bool heddle_admission_contended(const heddle_sockets *sockets)
 {
     return heddle_rounds_count_waiting(sockets) && !heddle_admission_open(sockets);
 }
 
-/* Lets the item wait, or rejects it when the queue is full. */
+/* Lets the item wait, or rejects it: when the queue is full, and a probe when the server stops. */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /* Called when fewer items wait: resumes accepting connections if admission was the reason of the pause. */
 void heddle_admission_resume_accepting(heddle_sockets *sockets);

@@ -246,6 +246,20 @@ static VALUE sockets_accept_rest(VALUE self)
 }
 
 /*
+ * call-seq: leave -> nil
+ *
+ * Announces the end: from now on health checks get 503, and each response over HTTP/1.1 is its connection's last.
+ * Connections are still accepted.
+ */
+static VALUE sockets_leave(VALUE self)
+{
+    heddle_sockets *sockets = heddle_sockets_in_use(self);
+    if (sockets)
+        sockets->leaving = true;
+    return Qnil;
+}
+
+/*
  * call-seq: shutdown_idle(seconds = 0) -> nil
  *
  * Closes the connections that have waited for a request for that long. With 0, after #stop_listening, also those that
@@ -400,6 +414,7 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "resume_accept", sockets_resume_accept, 0);
     rb_define_method(sockets_class, "accepting?", sockets_accepting_p, 0);
     rb_define_method(sockets_class, "accept_rest", sockets_accept_rest, 0);
+    rb_define_method(sockets_class, "leave", sockets_leave, 0);
     rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, -1);
     rb_define_method(sockets_class, "serving", sockets_serving, 0);
     rb_define_method(sockets_class, "running_requests", sockets_running_requests, 0);

@@ -11,6 +11,7 @@
 #include "net/link.h"
 
 #include <ruby.h>
+#include <stdbool.h>
 
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_ready_list heddle_ready_list;
@@ -44,6 +45,11 @@ struct heddle_work {
     heddle_connection *connection; /* NULL once the connection is closed, or the item no longer needs it */
     heddle_link link;              /* in the ready list */
     heddle_ready_list *list;       /* the list in which it waits, or NULL */
+    /*
+     * The request of a health check: admission never delays or rejects it, and it comes before all other items. It is
+     * rejected once the server says that it stops (heddle_sockets.leaving).
+     */
+    bool probe;
 };
 
 #endif

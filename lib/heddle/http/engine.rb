@@ -27,16 +27,18 @@ module Heddle
       # @param stream_bodies [Boolean, Array<String>] the requests whose block is called before the body is complete
       #   when that is larger, of unknown length and slow, or waits for `100 Continue`: all, none, or those whose
       #   path is one of these or below one
+      # @param health_paths [Array<String>] the paths of health checks, whose requests admission never delays or rejects
       # @param on_notice [#call, nil] called with a sentence for the operator
       # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (over TLS alone) or :off
       def initialize(configuration = Limits.new, on_rejection: nil, on_notice: nil, proxies: nil,
-                     body_folder: "/tmp", stream_bodies: false, http2: :auto)
+                     body_folder: "/tmp", stream_bodies: false, health_paths: [], http2: :auto)
         @configuration = configuration
         @writer = H1::ResponseWriter.new
         @field_writer = H2::ResponseWriter.new
         @detached = ObjectSpace::WeakMap.new
         @on_notice = on_notice
-        set_up(configuration, on_rejection&.to_proc, proxies, body_folder, stream_bodies, http2)
+        set_up(configuration, on_rejection&.to_proc, proxies, body_folder, stream_bodies, health_paths,
+               http2)
       end
 
       # An application has taken this connection over. One that it forgets ends with the collector's next run.

@@ -13,7 +13,15 @@ module Heddle
                  reason: "Set it when a monitoring system reads metrics over TCP, or two servers share a folder",
                  details: "The unix socket is tmp/heddle-control.sock where there is a folder tmp; only this user " \
                           "may open it. Over TCP there are only metrics and health. See " \
-                          "[Observability](observability.md).")
+                          "[Observability](observability.md)."),
+      Option.new(name: :health_paths, unit: :list, argument: "PATHS", none: "off", default: %w[/up],
+                 default_words: "/up, and Rails' config.silence_healthcheck_path",
+                 example: 'health_paths "/up", "/healthz"',
+                 text: "paths of health checks, which are never queued nor logged, and get 503 when the server stops",
+                 reason: "Set it when the balancer asks another path of the application",
+                 details: "No limit of admission holds for their requests, such as max_requests, so the application " \
+                          "should answer them without other services. See " \
+                          "[Behind a balancer](processes.md#behind-a-balancer).")
     ].freeze
   end
 end

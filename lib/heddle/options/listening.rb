@@ -16,10 +16,7 @@ module Heddle
       Option.new(name: :port, unit: :count, default: 9_292, range: 0..65_535, short: "-p",
                  variables: %w[HEDDLE_PORT PORT], example: "port 3000",
                  text: "port of addresses without one; 0 lets the system choose",
-                 reason: "Set it when the platform or the proxy expects another port"),
-      Option.new(name: :backlog, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
-                 text: "number of connections that the kernel queues until the server accepts them",
-                 reason: "Raise it, and net.core.somaxconn, when thousands of clients connect at once")
+                 reason: "Set it when the platform or the proxy expects another port")
     ].freeze
   end
 end

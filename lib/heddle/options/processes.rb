@@ -50,9 +50,20 @@ module Heddle
                  example: 'pidfile "tmp/pids/server.pid"',
                  text: "file that contains the server's process ID while it runs",
                  reason: "Set it when a supervisor or a deploy script reads it"),
-      Option.new(name: :stop_timeout, unit: :seconds, default: 30, range: 0..86_400,
-                 text: "time for running requests to finish when the server stops",
-                 reason: "Raise it when requests take longer, together with the timeout of the supervisor"),
+      Option.new(name: :drain_delay, unit: :seconds, default: 0, range: 0..86_400,
+                 default_words: "0; in Kubernetes 5 s",
+                 text: "time for which a server that was told to stop accepts connections, while health checks get 503",
+                 reason: "Raise it when a balancer takes longer to notice that a server stops",
+                 details: "In Kubernetes means that KUBERNETES_SERVICE_HOST is set. The checks are those of " \
+                          "health_paths. Responses over HTTP/1.1 say `connection: close`; after the delay the " \
+                          "server stops, and HTTP/2 clients get GOAWAY. A reload has no delay. See " \
+                          "[Behind a balancer](processes.md#behind-a-balancer)."),
+      Option.new(name: :stop_timeout, unit: :seconds, range: 0..86_400, example: "stop_timeout 20",
+                 default: ->(values) { [25 - values[:drain_delay], 0].max }, default_words: "25 s less drain_delay",
+                 text: "time for running requests to finish when the server stops, after drain_delay",
+                 reason: "Raise it when requests take longer, together with the timeout of the supervisor",
+                 details: "Docker, Kubernetes and Kamal kill a server after 10 or 30 s unless they are told another " \
+                          "time."),
       Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..86_400,
                  text: "kill and replace a worker after this long without a heartbeat; slow requests don't count; 0 " \
                        "for never",

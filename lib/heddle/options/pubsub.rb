@@ -12,12 +12,9 @@ module Heddle
                        "of a Redis or PostgreSQL",
                  reason: "Set it when several servers share topics",
                  details: "`redis://`, `rediss://`, `postgres://` or `postgresql://`: all servers with this URL " \
-                          "share their topics. Needs the gem redis-client or pg. See " \
-                          "[Pub/sub](pubsub.md#several-machines)."),
-      Option.new(name: :pubsub_name, unit: :word, default: "heddle_pubsub",
-                 text: "name of the stream in Redis, or of the tables and the channel in PostgreSQL",
-                 reason: "Set it when several applications share one Redis or PostgreSQL",
-                 details: "At most 40 lower-case letters, digits and `_`."),
+                          "share their topics. Where several applications share one Redis or PostgreSQL, " \
+                          "`?name=shop` at its end names the stream, or the tables and the channel, of this one. " \
+                          "Needs the gem redis-client or pg. See [Pub/sub](pubsub.md#several-machines)."),
       Option.new(name: :pubsub_memory, unit: :bytes, default: 16 << 20, range: (64 << 10)..(1 << 30),
                  example: 'pubsub_memory "64m"',
                  text: "memory for messages of Heddle::PubSub, shared by all processes of the server",

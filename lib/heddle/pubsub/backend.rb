@@ -40,7 +40,9 @@ module Heddle
       SCHEMES = { "redis" => [:Redis, "redis-client"], "rediss" => [:Redis, "redis-client"],
                   "postgres" => [:Postgresql, "pg"], "postgresql" => [:Postgresql, "pg"] }.freeze
       NAME = /\A[a-z_][a-z0-9_]{0,39}\z/
-      private_constant :SCHEMES, :NAME
+      # In an address: the drivers don't know this parameter.
+      NAMED = /(?<before>[?&])name=(?<name>[^&]*)(?:&|\z)/
+      private_constant :SCHEMES, :NAME, :NAMED
 
       # Letters of an epoch.
       LETTERS = [*"a".."z", *"2".."7"].freeze
@@ -54,23 +56,24 @@ module Heddle
       # @return [String] the address without its password
       attr_reader :to_s
 
-      # @param url [String] "redis://…", "rediss://…", "postgres://…" or "postgresql://…"
-      # @param name [String] of the stream or the tables, for applications that share a backend
+      # @param url [String] "redis://…", "rediss://…", "postgres://…" or "postgresql://…". Its parameter `name` names
+      #   the stream or the tables, for applications that share a backend
       # @param stored [Integer] how many messages of all topics it keeps
       # @raise [ArgumentError]
-      def initialize(url, name: "heddle_pubsub", stored: 10_000)
+      def initialize(url, stored: 10_000)
         @kind, @gem = SCHEMES.fetch(url[/\A[a-z]+(?=:)/]) do
           raise ArgumentError, "#{Backend.hide_password(url).inspect} is not an address of a backend. Accepted are " \
                                "redis:// and rediss:// for Redis, postgres:// and postgresql:// for PostgreSQL, " \
                                "such as \"redis://localhost:6379/1\" or \"postgres://user@host/database\". Leave " \
                                "the setting out to use this server's memory"
         end
-        unless NAME.match?(name)
-          raise ArgumentError, "the name must consist of at most 40 small letters, digits and _, but is #{name.inspect}"
+        @name = url[NAMED, :name] || "heddle_pubsub"
+        unless NAME.match?(@name)
+          raise ArgumentError, "the name must consist of at most 40 small letters, digits and _, but is " \
+                               "#{@name.inspect}"
         end
 
-        @url = url
-        @name = name
+        @url = url.sub(NAMED, '\k<before>').sub(/[?&]\z/, "")
         @stored = stored
         @to_s = Backend.hide_password(url)
         @lock = Thread::Mutex.new

@@ -68,7 +68,7 @@ module Heddle
           url = ENV.fetch("HEDDLE_PUBSUB", nil)
           return if [nil, "", "memory"].include?(url) || url.start_with?("unix:")
 
-          @backend = Backend.new(url, **{ name: ENV.fetch("HEDDLE_PUBSUB_NAME", nil) }.compact)
+          @backend = Backend.new(url)
         rescue ArgumentError => e
           raise ArgumentError, "HEDDLE_PUBSUB: #{e.message}"
         end

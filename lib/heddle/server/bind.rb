@@ -16,6 +16,9 @@ module Heddle
         "unix" => %w[proxy_protocol mode owner],
         "systemd" => %w[proxy_protocol tls cert key min verify ca]
       }.freeze
+      # Connections that the kernel queues until the server accepts them: as many as its own limit, net.core.somaxconn,
+      # which it takes where this is more.
+      BACKLOG = 65_535
       # The configuration's defaults for them.
       #
       # @!attribute port [Integer]

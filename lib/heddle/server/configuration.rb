@@ -56,6 +56,7 @@ module Heddle
         @origin = origin
         check_mode
         check_paths
+        check_stop
         @http = http_configuration(values)
         @selector = @selector&.to_sym
         freeze
@@ -115,7 +116,7 @@ module Heddle
       def pubsub_backend
         return if pubsub == "memory"
 
-        PubSub::Backend.new(pubsub, name: pubsub_name).tap(&:load_gem)
+        PubSub::Backend.new(pubsub).tap(&:load_gem)
       rescue ArgumentError, PubSub::UnreachableError => e
         raise ConfigurationError, "pubsub (#{source(:pubsub)}): #{e.message}"
       end
@@ -196,6 +197,23 @@ module Heddle
         return unless reason && selector&.to_sym == :io_uring
 
         raise ConfigurationError, "selector io_uring (#{source(:selector)}) does not work in mode #{mode}: #{reason}"
+      end
+
+      # Kubernetes kills a pod by default so many seconds after it has told it to stop, and Docker's platforms mostly do
+      # as it does.
+      GRACE_PERIOD = 30
+      private_constant :GRACE_PERIOD
+
+      # Who has set both knows another grace period.
+      def check_stop
+        together = drain_delay + stop_timeout
+        return if drain_delay.zero? || together < GRACE_PERIOD
+        return if %i[drain_delay stop_timeout].none? { |name| %i[default platform].include?(source(name).kind) }
+
+        raise ConfigurationError, "drain_delay (#{source(:drain_delay)}) and stop_timeout (#{source(:stop_timeout)}) " \
+                                  "are #{Options::Units.text(:seconds, together)} together, but Kubernetes kills a " \
+                                  "pod after #{GRACE_PERIOD} s. Lower them, or set both and " \
+                                  "terminationGracePeriodSeconds above their sum"
       end
 
       def take(option, values)

@@ -20,6 +20,7 @@ module Heddle
                                                        on_notice: log.method(:notice),
                                                        body_folder: configuration.body_folder,
                                                        stream_bodies: configuration.streamed,
+                                                       health_paths: health_paths(configuration),
                                                        http2: configuration.http2)
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = RequestId.new(app, proxies) if configuration.request_id
@@ -36,11 +37,19 @@ module Heddle
           @handler.call(exchange)
         ensure
           Databases.end_leases { |error| @log.failure(exchange, error) } if @leases && Databases.leases
-          @log.request(exchange) if @access
+          @log.request(exchange) if @access && !exchange.probe?
         end
       end
 
       private
+
+      # Only the main Ractor reaches Rails' configuration.
+      def health_paths(configuration)
+        paths = configuration.health_paths
+        return paths unless Ractor.current == Ractor.main
+
+        configuration.source(:health_paths) == Configuration::Source::DEFAULT ? paths | Rails.silenced_paths : paths
+      end
 
       def make_handler(app, env_builder, methods, runners, options)
         return Rack::ThreadHandler.new(app, env_builder, @log, runners, **options) if runners

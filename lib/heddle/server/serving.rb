@@ -70,6 +70,7 @@ module Heddle
         admission.start
         yield if block_given?
         await_stop(sockets)
+        leave(sockets)
         drain(sockets, listeners)
       ensure
         @main = @sockets = @engine = nil
@@ -137,6 +138,17 @@ module Heddle
         until @stopping
           pause_or_resume(sockets) if @paused == @accepting
           @scheduler.park(POLL_INTERVAL)
+        end
+      end
+
+      # The whole server stops, and not this worker alone: balancers ask the health paths, and have some time to notice.
+      def leave(sockets)
+        return if @handoff_sender
+
+        sockets.leave
+        deadline = MonotonicClock.now + @configuration.drain_delay
+        while @stopping != :now && (left = deadline - MonotonicClock.now) > 0
+          @scheduler.park([left, POLL_INTERVAL].min)
         end
       end
 

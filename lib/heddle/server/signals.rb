@@ -62,7 +62,8 @@ module Heddle
           again = heard > 1
           @log.notice(again ? "stopping at once" : "stopping when running requests are answered#{hint(name)}")
           @server.stop(now: again)
-          @last_resort.within(again ? 0 : @server.configuration.stop_timeout)
+          configuration = @server.configuration
+          @last_resort.within(again ? 0 : configuration.drain_delay + configuration.stop_timeout)
         end
       end
 
@@ -71,7 +72,9 @@ module Heddle
                     "which can't #{MASTERS.fetch(name)}; start it with --workers 2")
       end
 
-      def hint(name) = name == "INT" ? "; Ctrl-C again stops at once" : ""
+      def hint(name)
+        "#{@server.configuration.drain_hint}#{"; Ctrl-C again stops at once" if name == "INT"}"
+      end
     end
   end
 end

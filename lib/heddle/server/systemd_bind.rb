@@ -21,12 +21,11 @@ module Heddle
       # @return [String] the same for the same sockets in another process
       def key = "systemd:#{name}"
 
-      # @param _backlog [Integer] is systemd's to choose
       # @param notice [#call, nil] called with a notice for the log
       # @param open [Array<TCPServer, UNIXServer>] those that another process was handed
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(_backlog, notice: nil, open: [])
+      def open(notice: nil, open: [])
         open = Inherited.take { |inherited| name.nil? || inherited.name == name }.map(&:io) if open.empty?
         raise BootError, nothing if open.empty?
 

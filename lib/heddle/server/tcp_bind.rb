@@ -45,15 +45,14 @@ module Heddle
       # @return [String] the same for the same address in another process
       def key = "tcp:#{host}:#{port}"
 
-      # @param backlog [Integer]
       # @param notice [#call, nil] called with a notice for the log
       # @param open [Array<TCPServer>] those that another process has opened for this address
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(backlog, notice: nil, open: [])
+      def open(notice: nil, open: [])
         acceptor = acceptor(notice)
         open = take_inherited.map(&:io) if open.empty?
-        open = sockets(backlog) if open.empty?
+        open = sockets if open.empty?
         open.map { |socket| adopt(socket, acceptor) }
       end
 
@@ -79,12 +78,12 @@ module Heddle
 
       private
 
-      def sockets(backlog)
+      def sockets
         first, *others = addresses
         attempts = 0
         begin
-          opened = [listen(first, port, backlog)]
-          others.each { |address| opened << listen(address, opened.first.local_address.ip_port, backlog) }
+          opened = [listen(first, port)]
+          others.each { |address| opened << listen(address, opened.first.local_address.ip_port) }
         rescue Errno::EADDRINUSE
           opened&.each(&:close)
           retry if port == 0 && (attempts += 1) < ATTEMPTS
@@ -124,14 +123,14 @@ module Heddle
         false
       end
 
-      def listen(address, port, backlog)
+      def listen(address, port)
         info = Addrinfo.getaddrinfo(address, port, nil, :STREAM).first
         socket = Socket.new(info.afamily, :STREAM)
         socket.setsockopt(:SOCKET, :REUSEADDR, true)
         socket.setsockopt(:SOCKET, :REUSEPORT, true) if @reuse_port
         socket.setsockopt(:IPV6, :V6ONLY, @v6only) if info.ipv6? && !@v6only.nil?
         socket.bind(info)
-        socket.listen(backlog)
+        socket.listen(Bind::BACKLOG)
         socket.autoclose = false
         TCPServer.for_fd(socket.fileno)
       rescue SocketError

@@ -31,12 +31,11 @@ module Heddle
       # @return [String] the same for the same address in another process
       def key = "unix:#{path}"
 
-      # @param backlog [Integer]
       # @param open [Array<UNIXServer>] those that another process has opened for this address
       # @param _options [Hash] unused; other binds have it
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(backlog, open: [], **_options)
+      def open(open: [], **_options)
         return open.map { |socket| adopt(socket, path) } if open.any?
 
         inherited = Inherited.take { |one| one.address.unix? && one.address.unix_path == path }
@@ -46,7 +45,7 @@ module Heddle
         remove_stale
         server = make
         File.chown(*ids, path) if ids
-        server.listen(backlog)
+        server.listen(Bind::BACKLOG)
         [adopt(server, path)]
       rescue ArgumentError
         raise BootError, too_long

@@ -122,6 +122,12 @@ class PubSubRedisTest < Minitest::Test
     assert_equal [nil, last], machine("room", first).message
   end
 
+  def test_the_address_names_the_stream_of_one_of_several_applications
+    Heddle::PubSub::Backend.new("#{url}?name=shop").publish("room", "x")
+
+    assert_equal [1, 0], %w[{shop}:stream {heddle_pubsub}:stream].map { |key| redis.call("XLEN", key) }
+  end
+
   def test_a_skipped_entry_is_logged_once
     notices = Thread::Queue.new
     Heddle::PubSub::History.open(1 << 20, 100, 300)
@@ -223,7 +229,7 @@ class PubSubRedisTest < Minitest::Test
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("nats://me:secret@x") }
     assert_match(%r{\A"nats://x" is not an address.*redis:// and rediss://.*as "redis://localhost:6379/1"},
                  wrong.message)
-    wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("redis://x", name: "a b") }
+    wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("redis://x?name=a b") }
     assert_match(/small letters, digits/, wrong.message)
   end
 end

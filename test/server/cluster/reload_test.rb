@@ -149,13 +149,13 @@ class ClusterReloadTest < Minitest::Test
   end
 
   def test_changes_that_need_a_restart_are_reported_at_a_reload
-    write("config/heddle.rb", "stop_timeout 5\nbacklog 64\n")
+    write("config/heddle.rb", "stop_timeout 5\npubsub_history 64\n")
     serve
-    write("config/heddle.rb", "stop_timeout 6\nbacklog 65\n")
+    write("config/heddle.rb", "stop_timeout 6\npubsub_history 65\n")
     signal("HUP")
     wait_for("reloaded: 2")
 
-    assert_match(/backlog changed: that takes a new master: heddle restart, or USR2$/, served.output)
+    assert_match(/pubsub_history changed: that takes a new master: heddle restart, or USR2$/, served.output)
   end
 
   def test_the_log_line_of_a_syntax_error_says_what_is_missing

@@ -39,12 +39,10 @@ static VALUE exchange_buffered_p(VALUE self)
                                                                                                         : Qfalse;
 }
 
-/* Is the unread rest of the body small enough to be read, so that the connection can be kept open? */
-static VALUE exchange_discardable_p(VALUE self)
+/* May the connection be kept open after the response that is sent now? */
+static VALUE exchange_persistent_p(VALUE self)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    return heddle_h1_may_discard_body(handle->engine, heddle_h1_of(heddle_exchange_open_connection(handle))) ? Qtrue
-                                                                                                             : Qfalse;
+    return heddle_h1_may_persist(heddle_exchange_open_connection(heddle_exchange_handle_of(self))) ? Qtrue : Qfalse;
 }
 
 static VALUE take_sized(heddle_connection *connection, heddle_h1 *h1)
@@ -255,7 +253,7 @@ VALUE Init_heddle_h1_exchange(VALUE h1)
     rb_define_method(exchange_class, "expects?", exchange_expects_p, 0);
     rb_define_method(exchange_class, "end_expectation", exchange_end_expectation, 0);
     rb_define_method(exchange_class, "buffered?", exchange_buffered_p, 0);
-    rb_define_method(exchange_class, "discardable?", exchange_discardable_p, 0);
+    rb_define_method(exchange_class, "persistent?", exchange_persistent_p, 0);
     rb_define_method(exchange_class, "decode", exchange_decode, 0);
     rb_define_method(exchange_class, "fill", exchange_fill, 1);
     rb_define_method(exchange_class, "finish", exchange_finish, 2);

@@ -85,8 +85,7 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
         .request = request->method_id,
         .minor = request->minor,
         .status = status,
-        .keep_alive = request->keep_alive && !engine->draining &&
-                      heddle_h1_may_discard_body(engine, heddle_h1_of(connection)),
+        .keep_alive = request->keep_alive && heddle_h1_may_persist(connection),
         .length = request->method_id == HEDDLE_HEAD ? -1 : size,
     };
     heddle_buffer *out = &engine->out;

@@ -266,9 +266,16 @@ static void abandon_session(heddle_connection *connection)
         h1->exchange->work.connection = NULL;
 }
 
-bool heddle_h1_may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
+/* Is the unread rest of the body small enough to be read? */
+static bool may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
 {
     return h1->received || (!h1->expects && h1->left <= (int64_t)engine->body_buffer && engine->body_buffer > 0);
+}
+
+bool heddle_h1_may_persist(const heddle_connection *connection)
+{
+    const heddle_engine *engine = heddle_h1_engine(connection);
+    return !engine->draining && !connection->sockets->leaving && may_discard_body(engine, heddle_h1_of(connection));
 }
 
 void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status)
@@ -278,7 +285,7 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     h1->answered = true;
     heddle_engine_count_response(engine, h1->exchange, status);
     /* Also while the server stops: the last response has promised that the connection stays open. */
-    reusable = reusable && !connection->error && heddle_h1_may_discard_body(engine, h1);
+    reusable = reusable && !connection->error && may_discard_body(engine, h1);
     /* The next request may be parsed before the runner has released this exchange: its body needs the room. */
     if (h1->exchange->spool)
         heddle_body_spool_uncount(h1->exchange->spool);

@@ -65,8 +65,11 @@ extern const heddle_http_protocol heddle_h1_http_protocol;
 /* Queues the response to a rejected request; false: no memory. `retry_after`: a value, or NULL. */
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
-/* Is the unread rest of the body small enough to be read, so that the connection can be kept open? */
-bool heddle_h1_may_discard_body(const heddle_engine *engine, const heddle_h1 *h1);
+/*
+ * May the connection be kept open after the response that is sent now? No while the server stops, and while the unread
+ * rest of the request's body is too large to be read.
+ */
+bool heddle_h1_may_persist(const heddle_connection *connection);
 /* The response is complete or queued: the connection leaves its runner. */
 HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*

@@ -37,11 +37,8 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_h1 *h1 = heddle_h1_of(connection);
-    int64_t deadline = sockets->admission.queue_timeout; /* negative: none */
-    if (deadline >= 0)
-        deadline = heddle_add_duration(h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived,
-                                       deadline);
-    heddle_connection_set_deadline(connection, deadline);
+    int64_t since = h1->stage == HEDDLE_H1_BODY ? heddle_clock_coarse() : h1->exchange->arrived;
+    heddle_connection_set_deadline(connection, heddle_admission_deadline(sockets, &h1->exchange->work, since));
     heddle_h1_enter(h1, HEDDLE_H1_READY);
     /* The requests before it count, too: else the end of a pipeline would shorten the turns of all connections. */
     if (!at_front)

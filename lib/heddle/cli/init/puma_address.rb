@@ -54,7 +54,7 @@ module Heddle
         def with_host(address) = address.sub(%r{:?(?:/.*)?\z}m, "").sub(/\A(?=:\d+\z|\z)/, EVERY_HOST)
 
         def tcp(address, parameters)
-          drop(parameters, "backlog" => "say it with the option backlog", "low_latency" => "always so")
+          drop(parameters, "backlog" => "net.core.somaxconn limits it", "low_latency" => "always so")
           address
         end
 
@@ -62,7 +62,7 @@ module Heddle
           left("sockets without a file are not listened on") if path.start_with?("@")
 
           umask = parameters.delete("umask")
-          drop(parameters, "backlog" => "say it with the option backlog")
+          drop(parameters, "backlog" => "net.core.somaxconn limits it")
           mode = umask && format("?mode=%03o", 0o777 & ~umask.to_i(8))
           "unix:#{InitCommand.relative(path)}#{mode}"
         end

@@ -147,7 +147,7 @@ module Heddle
 
           @skipped = true
           @notice.call("pub/sub skips #{foreign}, in #{@backend}: Heddle did not write it. More are skipped without " \
-                       "a word; let other programs use another name than pubsub_name")
+                       "a word; let other programs use another `?name=` in the address")
         end
 
         def be_ready

@@ -117,7 +117,9 @@ module Heddle
         # @return [void]
         def retire(worker, how)
           worker.state = :ending
-          worker.deadline = @clock.call + worker.mold.configuration.stop_timeout + KILL_DELAY
+          configuration = worker.mold.configuration
+          delay = how == "stop" ? configuration.drain_delay : 0
+          worker.deadline = @clock.call + delay + configuration.stop_timeout + KILL_DELAY
           worker.channel.send_message(how)
         end
 

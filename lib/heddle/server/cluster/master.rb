@@ -128,7 +128,7 @@ module Heddle
           @systemd.stopping(replaced ? @upgrade&.pid : nil)
           @stopping = replaced ? "leave" : "stop"
           @stopping = "now" if now
-          replaced ? resources.release_listeners : resources.close_listeners
+          replaced ? resources.release_listeners : resources.stop_listening
           @jobs.retire
           @mold_supervisor.stop
           # The last process to close a socket answers its queue: that must be a worker, and not the mold.

@@ -37,8 +37,7 @@ module Heddle
           configuration.check_body_folder(log.method(:notice))
           configuration.web_socket_origins
           binds_by_key(configuration).each do |key, bind|
-            @listeners_by_key[key] = bind.open(configuration.backlog, notice: log.method(:notice),
-                                                                      open: inheritance.sockets(key))
+            @listeners_by_key[key] = bind.open(notice: log.method(:notice), open: inheritance.sockets(key))
             @tls[key] = bind.tls
           end
           share(listeners.map(&:tls))
@@ -105,6 +104,11 @@ module Heddle
         def renew_ticket_keys
           Net::TLS::Certificates.renew_ticket_keys if tls?
         end
+
+        # Closes the sockets of this process. Workers may accept for a while, so the files of unix sockets stay until
+        # {#close}.
+        # @return [void]
+        def stop_listening = listeners.each { |listener| listener.io.close }
 
         # @return [void]
         def close_listeners

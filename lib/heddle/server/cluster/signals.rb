@@ -58,7 +58,7 @@ module Heddle
         def terminate(hint)
           return if @master.stopping?
 
-          @log.notice("stopping when running requests are answered#{hint}")
+          @log.notice("stopping when running requests are answered#{@master.configuration.drain_hint}#{hint}")
           @master.stop
         end
       end

@@ -179,10 +179,10 @@ module Heddle
 
         def accept_handoffs
           receiver = resources.handoff_receiver
-          until @server.stopping?
+          until @server.draining?
             receiver.wait_readable
             accepted = 0
-            while accepted < HANDOFFS_PER_TICK && !@server.stopping? && (last = @server.accept_handoff(receiver))
+            while accepted < HANDOFFS_PER_TICK && !@server.draining? && (last = @server.accept_handoff(receiver))
               accepted += 1
             end
             # false: a connection waits that this worker can't accept now.

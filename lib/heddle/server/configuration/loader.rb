@@ -7,7 +7,11 @@ module Heddle
       # the command's defaults, its own default.
       class Loader
         NO_FILE = "-"
-        private_constant :NO_FILE
+        # Set in each container of a pod. Kubernetes' services send requests to a pod for some seconds after it was
+        # told to stop.
+        POD = "KUBERNETES_SERVICE_HOST"
+        POD_DRAIN_DELAY = 5
+        private_constant :NO_FILE, :POD, :POD_DRAIN_DELAY
 
         # See {Configuration.load}.
         def initialize(flags:, environment:, defaults:, file:, folder:)
@@ -63,7 +67,7 @@ module Heddle
 
         def settle(option)
           value, source = said_by_flag(option) || said_by_variable(option) || said_by_file(option) ||
-                          said_by_command(option)
+                          said_by_command(option) || said_by_platform(option)
           return unless source
 
           value = ::File.expand_path(value, @folder) if option.unit == :path && value && value != NO_FILE
@@ -88,6 +92,12 @@ module Heddle
 
         def said_by_command(option)
           [@defaults[option.name], Source.new(:command, "default of the command")] if @defaults.key?(option.name)
+        end
+
+        def said_by_platform(option)
+          return unless option.name == :drain_delay && !@environment[POD].to_s.empty?
+
+          [POD_DRAIN_DELAY, Source.new(:platform, POD)]
         end
 
         # A wrong value counts as unset, so that all others can be checked, too.

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Configuration
-      # Options that count for the requests of some paths and below; ext/heddle/http/path_options.c compares the paths.
+      # Options that count for the requests of some paths; ext/heddle/http/path_options.c compares the paths.
       # Included in {Configuration}.
       module PathOptions
         # @return [Boolean, Array<String>] the requests whose application reads the body as it comes: all, none, or
@@ -17,10 +17,15 @@ module Heddle
         private
 
         def check_paths
-          wrong = stream_bodies.find { |path| path != "all" && !path.start_with?("/") } or return
+          check_paths_of(:stream_bodies, stream_bodies - ["all"], "all, off,")
+          check_paths_of(:health_paths, health_paths, "off")
+        end
 
-          raise ConfigurationError, "stream_bodies (#{source(:stream_bodies)}) must be all, off, or paths that begin " \
-                                    "with /, but is #{wrong.inspect}"
+        def check_paths_of(name, paths, words)
+          wrong = paths.find { |path| !path.start_with?("/") } or return
+
+          raise ConfigurationError, "#{name} (#{source(name)}) must be #{words} or paths that begin with /, but is " \
+                                    "#{wrong.inspect}"
         end
       end
     end

@@ -5,7 +5,8 @@ module Heddle
     class Configuration
       # Where the value of an option was said.
       #
-      # @!attribute kind [Symbol] :flag, :variable, :file, :command (what a command wants otherwise) or :default
+      # @!attribute kind [Symbol] :flag, :variable, :file, :command (what a command wants otherwise),
+      #   :platform (what the platform needs) or :default
       # @!attribute place [String] the flag, the variable, the file and the line, the command
       # @!attribute places [Array<String>, nil] of a list in a file: the file and the line of each element
       Source = Data.define(:kind, :place, :places) do

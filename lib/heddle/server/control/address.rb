@@ -11,8 +11,7 @@ module Heddle
       class Address
         TCP = %r{\A(?:tcp:)?(?://)?(\[[^\]]+\]|[^:\[\]/]+):(\d+)\z}
         UNIX = %r{\Aunix:(?://)?(.+)\z}
-        BACKLOG = 64
-        private_constant :TCP, :UNIX, :BACKLOG
+        private_constant :TCP, :UNIX
 
         class << self
           # @param words [Array<String>, nil] as the user named them; nil: none; empty: no control at all
@@ -113,7 +112,7 @@ module Heddle
 
         private
 
-        def open_tcp = TCPBind.new(host, port).open(BACKLOG)
+        def open_tcp = TCPBind.new(host, port).open
 
         # In the folder of all users' temporary files another user may have made one of this name.
         def make_own_folder

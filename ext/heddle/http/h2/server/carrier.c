@@ -54,7 +54,10 @@ static void wake_fiber(heddle_h2_carrier *carrier, heddle_direction direction)
 static void list_waiting(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
-    heddle_link_push_last(&server->waiting, &carrier->turn);
+    if (carrier->exchange->work.probe)
+        heddle_link_push_first(&server->waiting, &carrier->turn);
+    else
+        heddle_link_push_last(&server->waiting, &carrier->turn);
     heddle_connection_set_further(server->connection, ++server->waiting_count);
 }
 
@@ -151,9 +154,9 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     if (carrier->gone || heddle_exchange_is_running(carrier->exchange) || carrier == server->queued ||
         heddle_link_is_listed(&carrier->turn))
         return;
-    int64_t timeout = sockets->admission.queue_timeout;
     carrier->due.passed = reject_late;
-    heddle_due_set(sockets, &carrier->due, timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), timeout));
+    heddle_due_set(sockets, &carrier->due,
+                   heddle_admission_deadline(sockets, &carrier->exchange->work, heddle_clock_coarse()));
     list_waiting(carrier);
     heddle_last_use(heddle_h2_queue_next(server));
 }

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require "support/h2_client"
+require_relative "server_helpers"
+
+# Requests of health checks (`health_paths`), and what they are told while the server leaves (`drain_delay`).
+class HealthPathsTest < Minitest::Test
+  include ServerHelpers
+
+  def setup
+    @arrived = Thread::Queue.new
+    @release = Thread::Queue.new
+  end
+
+  def teardown
+    @release.close
+    stop
+  end
+
+  # Requests wait until they are let go, but for those of /up and /healthz.
+  def held
+    lambda do |env|
+      path = env["PATH_INFO"]
+      unless %w[/up /healthz].include?(path)
+        @arrived << path
+        @release.pop
+      end
+      [200, { "content-type" => "text/plain" }, [path]]
+    end
+  end
+
+  def ask(path, socket = connect) = socket.tap { socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n") }
+
+  def curl(path, *)
+    Open3.capture2e("curl", "-sS", "-i", "--max-time", PATIENCE.to_s, *, "http://127.0.0.1:#{port}#{path}").first
+  end
+
+  # Connects, and then fills the queue: while it is full, no connection is accepted.
+  # @return [Array<TCPSocket>] connections that have asked nothing yet
+  def fill(count)
+    free = Array.new(count) { connect }
+    until_statistics { |found| found[:connections] == count }
+    ask("/1")
+    @arrived.pop(timeout: PATIENCE)
+    ask("/2")
+    until_statistics { |found| found[:waiting] == 1 }
+    free
+  end
+
+  def test_health_checks_are_answered_while_the_queue_is_full
+    start(held, max_requests: 1, queue_limit: 1, queue_timeout: 600)
+    other, check, second = fill(3)
+
+    assert_match(%r{\AHTTP/1.1 503 }, read_all(ask("/3", other)))
+    assert_match(%r{\AHTTP/1.1 200 .*/up\z}m, read_answer(ask("/up?from=balancer", check)))
+    assert_equal "/up", content_over_http2(second, "/up")
+    assert_equal 1, server.statistics[:waiting]
+  end
+
+  def test_a_health_path_is_neither_a_prefix_nor_the_default_where_the_option_names_another
+    start(held, max_requests: 1, queue_limit: 1, queue_timeout: 600, health_paths: %w[/healthz])
+    default, below, named = fill(3)
+
+    assert_match(%r{\AHTTP/1.1 503 }, read_all(ask("/up", default)))
+    assert_match(%r{\AHTTP/1.1 503 }, read_all(ask("/healthz/more", below)))
+    assert_match(%r{\AHTTP/1.1 200 .*/healthz\z}m, read_answer(ask("/healthz", named)))
+  end
+
+  def test_health_checks_are_not_in_the_access_log
+    serving(held) do
+      read_answer(ask("/up"))
+      read_answer(ask("/healthz"))
+    end
+
+    assert_match(%r{GET /healthz}, output.string)
+    refute_match(%r{/up}, output.string)
+  end
+
+  def test_a_stop_accepts_connections_for_drain_delay_while_health_checks_fail
+    start(held, drain_delay: 29, stop_timeout: 0)
+    @release.close
+    server.stop
+    until_ok { read_all(ask("/up")).start_with?("HTTP/1.1 503 ") }
+
+    assert_match(%r{\AHTTP/1.1 200 .*^connection: close\r\n.*/new\z}m, read_all(ask("/new")))
+    assert_match(%r{\AHTTP/2 503 }, curl("/up", "--http2-prior-knowledge"))
+    assert_match(%r{\AHTTP/2 200 }, curl("/new", "--http2-prior-knowledge"))
+    refute_match(/503/, output.string, "a health check is not logged")
+    server.stop(now: true)
+    wait_for_end
+  end
+
+  def test_http2_clients_get_goaway_when_drain_delay_is_over
+    start(held, drain_delay: 0.2, stop_timeout: 5)
+    client = H2Client.new(connect)
+    client.send_preface
+    client.send_frame("HEADERS es+eh 1 get")
+    @arrived.pop(timeout: PATIENCE)
+    server.stop
+    frame = client.read_frame
+    frame = client.read_frame until frame.nil? || frame.type == "GOAWAY"
+
+    assert_equal "NO_ERROR", frame&.error
+    @release.close
+
+    assert wait_for_end, "the running request was answered"
+  end
+
+  def test_without_drain_delay_a_stop_ends_at_once
+    start(held)
+    server.stop
+
+    assert wait_for_end
+  end
+
+  private
+
+  def content_over_http2(socket, path)
+    client = H2Client.new(socket)
+    client.send_preface
+    client.send_frame("HEADERS es+eh 1 :method=GET :scheme=http :path=#{path} :authority=a")
+    frame = client.read_frame
+    frame = client.read_frame until frame.nil? || frame.type == "DATA"
+    frame&.payload
+  end
+
+  def until_ok
+    deadline = now + PATIENCE
+    until yield
+      flunk "never" if now > deadline
+    end
+  end
+end
