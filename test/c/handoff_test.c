@@ -305,6 +305,38 @@ static void nothing_is_given_where_nobody_takes(void)
     finish();
 }
 
+/* How often the master was told of a stall since the last time. */
+static int count_alarms(int alarms)
+{
+    char bytes[64];
+    ssize_t size = recv(alarms, bytes, sizeof(bytes), MSG_DONTWAIT);
+    return size < 0 ? 0 : (int)size / (int)sizeof(uint64_t);
+}
+
+static void each_long_stall_raises_one_alarm(void)
+{
+    int pair[2];
+    start();
+    MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+    scoreboard.alarm_fd = pair[1];
+    rescue->since = heddle_clock_coarse();
+    rescue->on_stuck(rescue);
+    CHECK_EQUAL(0, count_alarms(pair[0]));
+    rescue->since -= HEDDLE_RESERVE_PATIENCE;
+    rescue->collecting = true;
+    rescue->on_stuck(rescue);
+    CHECK_EQUAL(0, count_alarms(pair[0]));
+    rescue->collecting = false;
+    rescue->on_stuck(rescue);
+    rescue->on_stuck(rescue);
+    CHECK_EQUAL(1, count_alarms(pair[0]));
+    rescue->on_recovered(rescue);
+    rescue->on_stuck(rescue);
+    CHECK_EQUAL(1, count_alarms(pair[0]));
+    close(pair[0]);
+    finish();
+}
+
 static void what_does_not_go_stays_and_is_tried_again(void)
 {
     start();
@@ -410,6 +442,7 @@ int main(int argc, char **argv)
     check_run("handoff", "what was heard of is given", what_was_heard_of_is_given);
     check_run("handoff", "what is served is told of later", what_is_served_is_told_of_later);
     check_run("handoff", "nothing is given where nobody takes", nothing_is_given_where_nobody_takes);
+    check_run("handoff", "each long stall raises one alarm, unless Ruby collects", each_long_stall_raises_one_alarm);
     check_run("handoff", "what does not go stays, and is tried again", what_does_not_go_stays_and_is_tried_again);
     check_run("handoff", "where nobody reads it stays", where_nobody_reads_it_stays);
     check_run("handoff", "who has no descriptor left leaves it to others",

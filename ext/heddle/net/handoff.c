@@ -270,6 +270,17 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
     heddle_scoreboard_notify(sockets->balance.scoreboard); /* the workers that deferred to this one accept again */
 }
 
+/* A garbage collection ends by itself: it is no reason for another process. */
+static void alarm_master(heddle_sockets *sockets)
+{
+    heddle_handoff *handoff = &sockets->handoff;
+    if (handoff->alarmed || handoff->rescue.collecting ||
+        heddle_clock_coarse() - handoff->rescue.since < HEDDLE_RESERVE_PATIENCE)
+        return;
+    handoff->alarmed = true;
+    heddle_scoreboard_alarm(sockets->balance.scoreboard);
+}
+
 static heddle_sockets *sockets_of(heddle_rescue *rescue)
 {
     return (heddle_sockets *)((char *)rescue - offsetof(heddle_sockets, handoff.rescue));
@@ -280,6 +291,7 @@ static void begin_handoff(heddle_rescue *rescue)
     heddle_sockets *sockets = sockets_of(rescue);
     int left = HEDDLE_HANDOFF_BATCH;
     publish_stuck(sockets, true);
+    alarm_master(sockets);
     /* If no other process runs, handing off would not help: the events are left in the set. */
     if (!heddle_scoreboard_other_accepts(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
         return;
@@ -294,6 +306,7 @@ static void begin_handoff(heddle_rescue *rescue)
 static void end_handoff(heddle_rescue *rescue)
 {
     sockets_of(rescue)->handoff.next_farewell = 0;
+    sockets_of(rescue)->handoff.alarmed = false;
     publish_stuck(sockets_of(rescue), false);
 }
 

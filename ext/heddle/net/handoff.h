@@ -56,6 +56,7 @@ typedef struct {
     pthread_mutex_t lock;
     heddle_link notified; /* connections that the loop has to look at: with watch_events, or handed off */
     uint32_t next_farewell; /* the slot of the next connection that gets a farewell; used by the watch thread alone */
+    bool alarmed; /* the master knows of this stall; used by the watch thread alone */
     bool shown; /* the scoreboard shows that this worker is stuck; used by the watch thread alone */
     int64_t shared_at; /* when the loop itself last handed a request off (net/work_sharing.h) */
     _Atomic uint64_t sent_count;

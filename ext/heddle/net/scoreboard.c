@@ -22,16 +22,24 @@ static size_t compute_size(uint32_t slot_count)
            HEDDLE_SHARED_POOLS * heddle_shared_pool_size(slot_count);
 }
 
+static int make_eventfd(void)
+{
+#ifdef HAVE_SYS_EVENTFD_H
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+#else
+    return -1;
+#endif
+}
+
 int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count)
 {
     size_t size = compute_size(slot_count);
-    *scoreboard = (heddle_scoreboard){.poke_fd = -1};
+    *scoreboard = (heddle_scoreboard){.poke_fd = -1, .alarm_fd = -1};
     int result = heddle_shared_memory_create(&scoreboard->memory, "heddle-scoreboard", size);
     if (result < 0)
         return result;
-#ifdef HAVE_SYS_EVENTFD_H
-    scoreboard->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-#endif
+    scoreboard->poke_fd = make_eventfd();
+    scoreboard->alarm_fd = make_eventfd();
     set_memory(scoreboard);
     scoreboard->slot_count = slot_count;
     scoreboard->header->version = HEDDLE_SCOREBOARD_VERSION;
@@ -58,7 +66,7 @@ static uint32_t count_used(const heddle_scoreboard *scoreboard)
 
 int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int poke_fd)
 {
-    *scoreboard = (heddle_scoreboard){.poke_fd = poke_fd};
+    *scoreboard = (heddle_scoreboard){.poke_fd = poke_fd, .alarm_fd = make_eventfd()};
     int result = heddle_shared_memory_open(&scoreboard->memory, fd, sizeof(heddle_scoreboard_header));
     if (result == 0) {
         set_memory(scoreboard);
@@ -77,6 +85,9 @@ void heddle_scoreboard_close(heddle_scoreboard *scoreboard)
     if (scoreboard->poke_fd >= 0)
         close(scoreboard->poke_fd);
     scoreboard->poke_fd = -1;
+    if (scoreboard->alarm_fd >= 0)
+        close(scoreboard->alarm_fd);
+    scoreboard->alarm_fd = -1;
 }
 
 static void reset_slot(heddle_scoreboard_slot *slot)
@@ -136,6 +147,13 @@ void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard)
         if (read(scoreboard->poke_fd, &count, sizeof(count)) > 0 && write(scoreboard->poke_fd, &one, sizeof(one)) < 0)
             return; /* the others check again by themselves, a little later */
     }
+}
+
+void heddle_scoreboard_alarm(const heddle_scoreboard *scoreboard)
+{
+    uint64_t one = 1;
+    if (scoreboard->alarm_fd >= 0 && write(scoreboard->alarm_fd, &one, sizeof(one)) < 0)
+        return; /* the counter is full: the master has enough to read */
 }
 
 static bool can_accept(const heddle_scoreboard_slot *slot, int64_t now)

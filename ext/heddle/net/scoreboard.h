@@ -78,6 +78,7 @@ typedef struct {
     uint32_t slot_count; /* slots in this mapping; the header's number is for processes that open it */
     heddle_shared_memory memory;
     int poke_fd; /* an eventfd, or -1: a write makes all workers read the scoreboard again */
+    int alarm_fd; /* an eventfd of this master and its workers, or -1: a write asks the master for a reserve worker */
 } heddle_scoreboard;
 
 static inline size_t heddle_shared_pool_size(uint32_t slot_count)
@@ -96,6 +97,8 @@ int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t genera
 /* Releases the slot of a worker that has ended. Called by the master. */
 void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t slot);
 void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard);
+/* Tells the master that a worker has been stuck for as long as a reserve waits. */
+void heddle_scoreboard_alarm(const heddle_scoreboard *scoreboard);
 
 /* A worker's load: 1 for each connection, which may send the next request, and 1 more for each running request. */
 static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot)

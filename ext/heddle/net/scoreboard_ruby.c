@@ -29,7 +29,7 @@ static VALUE scoreboard_allocate(VALUE klass)
 {
     heddle_scoreboard *scoreboard;
     VALUE object = TypedData_Make_Struct(klass, heddle_scoreboard, &scoreboard_type, scoreboard);
-    *scoreboard = (heddle_scoreboard){.memory.fd = -1, .poke_fd = -1};
+    *scoreboard = (heddle_scoreboard){.memory.fd = -1, .poke_fd = -1, .alarm_fd = -1};
     return object;
 }
 
@@ -103,6 +103,18 @@ static VALUE scoreboard_descriptors(VALUE self)
 }
 
 /*
+ * call-seq: alarm_descriptor -> Integer or nil
+ *
+ * An eventfd that is readable when a worker that this process has forked has been stuck for 100 ms. nil where the
+ * system has none.
+ */
+static VALUE scoreboard_alarm_descriptor(VALUE self)
+{
+    int fd = heddle_scoreboard_of(self)->alarm_fd;
+    return fd < 0 ? Qnil : INT2FIX(fd);
+}
+
+/*
  * call-seq: take(generation, index) -> Integer or nil
  *
  * Assigns a free slot to the worker with this number, and returns the slot's number; nil: none is free. Called by the
@@ -152,8 +164,8 @@ static double seconds_of(int64_t nanoseconds)
  * call-seq: read(slot) -> Hash or nil
  *
  * The current values of this slot: generation, index, pid, accepting, in_flight, connections, waiting, limit (nil:
- * none), lag in seconds, busy_for (for how many seconds its loop's tick has lasted; nil: it sleeps), accepted,
- * requests. nil: the slot is free.
+ * none), lag in seconds, busy_for (for how many seconds its loop's tick has lasted; nil: it sleeps), stuck_for (for how
+ * many seconds its loops have been held up; nil: they are not), accepted, requests. nil: the slot is free.
  */
 static VALUE scoreboard_read(VALUE self, VALUE number)
 {
@@ -172,6 +184,7 @@ static VALUE scoreboard_read(VALUE self, VALUE number)
     PUT("limit", WORD(limit) ? UINT2NUM(WORD(limit)) : Qnil);
     PUT("lag", DBL2NUM(seconds_of(WORD(lag))));
     PUT("busy_for", tick_began ? DBL2NUM(seconds_of(now > tick_began ? now - tick_began : 0)) : Qnil);
+    PUT("stuck_for", WORD(stuck) ? DBL2NUM(seconds_of(now - WORD(stuck_since))) : Qnil);
     PUT("accepted", ULL2NUM(WORD(accepted)));
     PUT("requests", ULL2NUM(WORD(requests)));
     return hash;
@@ -223,6 +236,7 @@ void Init_heddle_scoreboard(VALUE net)
     rb_define_method(scoreboard_class, "initialize", scoreboard_initialize, 1);
     rb_define_method(scoreboard_class, "descriptors", scoreboard_descriptors, 0);
     rb_define_method(scoreboard_class, "slots", scoreboard_slots, 0);
+    rb_define_method(scoreboard_class, "alarm_descriptor", scoreboard_alarm_descriptor, 0);
     rb_define_method(scoreboard_class, "memory", scoreboard_memory, 0);
     rb_define_method(scoreboard_class, "memory=", scoreboard_set_memory, 1);
     rb_define_method(scoreboard_class, "claim", scoreboard_claim, 2);

@@ -269,6 +269,7 @@ static int64_t call_rescue(heddle_rescue *rescue)
         return CALM;
     }
     rescue->under_way = true;
+    rescue->collecting = watch.settings.collects();
     rescue->on_stuck(rescue);
     return RESCUE;
 }

@@ -47,6 +47,7 @@ struct heddle_rescue {
     void (*on_recovered)(heddle_rescue *rescue);
     int64_t since;  /* since when, CLOCK_MONOTONIC ns */
     uint32_t label; /* the label of the request that blocks it, if that is one of its own fibers'; 0: unknown */
+    bool collecting; /* Ruby collects garbage now */
     bool under_way;
     heddle_rescue *next, *previous;
 };

@@ -161,7 +161,9 @@ module Heddle
 
         why = configuration.describe_auto(workers)&.then { |text| " (#{text})" }
         text = workers == 1 ? "1 worker#{why}, #{inside}" : "#{workers} workers#{why}, each with #{inside}"
-        reserves == 0 ? text : "#{text}, and #{reserves} in reserve"
+        on_demand = configuration.reserve_count - reserves
+        [text, *("#{reserves} in reserve" if reserves > 0),
+         *("#{on_demand} in reserve on demand" if on_demand > 0)].join(", and ")
       end
 
       def check_rest(rest)

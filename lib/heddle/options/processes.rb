@@ -27,13 +27,14 @@ module Heddle
                  details: "See [Number of workers](processes.md#number-of-workers). 0, and 1 in development and " \
                           "test, serves without forking. Such a server restarts only with a pause."),
       Option.new(name: :reserve_workers, unit: :count, default: 1, range: 0..8, example: "reserve_workers 1",
-                 text: "number of standby workers, used while all others are blocked; 0 for none",
-                 reason: "Raise it when the standby worker is blocked, too; set 0 when memory is short",
-                 details: "They are added to `workers`, have the application loaded, and serve nothing while another " \
-                          "worker runs. Each costs the memory of a worker that has not served yet, most of it shared " \
-                          "with the mold, and, while it serves, the database connections of a worker. Only in mode " \
-                          "fiber, with several processes and handoff in protect. See [Reserve " \
-                          "workers](stalls.md#reserve-workers)."),
+                 text: "maximum number of extra workers, started on demand and used while all others are blocked; 0 " \
+                       "for none",
+                 reason: "Raise it when the reserve worker is blocked, too",
+                 details: "One is started when a worker has been stuck for 100 ms, and ends 30 s after the last such " \
+                          "stall. Where a worker takes more than 150 ms to start, one is kept ready instead. It " \
+                          "serves nothing while another worker runs; while it serves, it has the database " \
+                          "connections of a worker. Only in mode fiber, with several processes and handoff in " \
+                          "protect. See [Reserve workers](stalls.md#reserve-workers)."),
       Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
                  text: "how requests run: fiber (each in a fiber), thread (each in a thread), single (one at a time " \
                        "in the main thread) or ractor (experimental: fibers in Ractors)",

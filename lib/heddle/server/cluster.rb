@@ -21,6 +21,7 @@ module Heddle
       autoload :MoldHandle, "heddle/server/cluster/mold_handle"
       autoload :MoldSupervisor, "heddle/server/cluster/mold_supervisor"
       autoload :MoldSpawner, "heddle/server/cluster/mold_spawner"
+      autoload :ReserveDemand, "heddle/server/cluster/reserve_demand"
       autoload :Refork, "heddle/server/cluster/refork"
       autoload :Reload, "heddle/server/cluster/reload"
       autoload :ProtectionSwitch, "heddle/server/cluster/protection_switch"

@@ -33,11 +33,17 @@ class ClusterReserveTest < Minitest::Test
     super
   end
 
-  def serve_app(*arguments, reserves: 1, **options)
-    environment = { "RACK_ENV" => "production", "NATIVE_CALLS" => NativeCallsLibrary.path }
-    serve("--control", "unix:control.sock", *arguments, reserves:, environment:, **options)
-    ready = { "running" => options.fetch(:workers, 2), "reserve" => reserves }
+  # With a reserve that is kept ready, as a worker takes long to start.
+  def serve_app(*arguments, **options)
+    write("heddle.rb", "worker_boot { sleep 0.3 }")
+    serve_on_demand(*arguments, **options)
+    ready = { "running" => options.fetch(:workers, 2), "reserve" => 1 }
     wait_until("not all are ready") { states.tally == ready }
+  end
+
+  def serve_on_demand(*arguments, **options)
+    environment = { "RACK_ENV" => "production", "NATIVE_CALLS" => NativeCallsLibrary.path }
+    serve("--control", "unix:control.sock", *arguments, reserves: 1, environment:, **options)
   end
 
   def all = client.status[:workers]
@@ -112,6 +118,21 @@ class ClusterReserveTest < Minitest::Test
     refute_includes idle.map { |socket| hear(socket) }, reserve
   end
 
+  # On a busy machine a start takes too long, and one is kept ready.
+  def test_a_reserve_is_started_when_workers_are_stuck
+    serve_on_demand
+    kept_ready = served.output.include?("a reserve worker is kept ready")
+
+    assert_match(/2 workers, each with one loop, and 1 in reserve(?: on demand)?\.$/, served.output)
+    assert_equal 2, states.size unless kept_ready
+    burning = hold_up
+
+    refute_includes @stuck, hear(ask("/"))
+    go
+    burning.each { |socket| hear(socket) }
+    wait_until("it does not step back") { states.tally == { "running" => 2, "reserve" => 1 } }
+  end
+
   def test_a_reserve_serves_beside_a_single_worker
     serve_app(workers: 1)
     reserve = reserve_pid
@@ -155,7 +176,9 @@ class ClusterReserveTest < Minitest::Test
   def test_boot_line_and_metrics_name_the_reserve
     serve_app
 
-    assert_includes served.output, "2 workers, each with one loop, and 1 in reserve."
+    wait_for("a reserve worker is kept ready, as one would come too late on demand: the last worker took ")
+
+    assert_match(/2 workers, each with one loop, and 1 in reserve(?: on demand)?\.$/, served.output)
     assert_equal({ { "worker" => "2" } => 0 }, metrics["heddle_reserve_serving"])
     assert_equal [1, 1, 1], metrics["heddle_worker_up"].values
   end

@@ -27,11 +27,10 @@ module Heddle
         # @param scoreboard [Net::Scoreboard]
         # @param log [#notice]
         # @param clock [#call] seconds
-        # @param reserves [Integer]
         # @param protection [ProtectionSwitch] whether new workers are protected
-        def initialize(size, scoreboard, log, clock, reserves: 0, protection: ProtectionSwitch.new(log, clock))
+        def initialize(size, scoreboard, log, clock, protection: ProtectionSwitch.new(log, clock))
           @size = size
-          @reserves = reserves
+          @reserves = 0
           @scoreboard = scoreboard
           @log = log
           @clock = clock
@@ -128,6 +127,7 @@ module Heddle
         def record_spawn(slot, pid)
           worker = @workers.find { |one| one.slot == slot && one.pid.nil? } or return
           worker.pid = pid
+          worker.forked_at = @clock.call
           status = @unknown_exits.delete(pid)
           handle_worker_exit(worker, status) if status
         end
@@ -152,7 +152,7 @@ module Heddle
         def mark_ready(worker)
           return if worker.ending?
 
-          replaced = worker.mark_serving
+          replaced = worker.mark_serving(@clock.call)
           @any_served = true
           retire(replaced, "leave") if replaced&.serving?
           retire(worker, "leave") unless role_kept?(worker)

@@ -144,17 +144,22 @@ module Heddle
           raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
 
           @resources = SharedResources.new(configuration, @inheritance, @log)
-          @fleet = Fleet.new(configuration.worker_count, resources.scoreboard, @log, method(:now),
-                             reserves: configuration.reserve_count, protection:)
+          @fleet = Fleet.new(configuration.worker_count, resources.scoreboard, @log, method(:now), protection:)
+          open_checks
+          @signals = Signals.new(self, @log)
+          @checked_at = now
+          Process.setproctitle("heddle: master")
+        end
+
+        def open_checks
           @health_check = HealthCheck.new(fleet, @log, method(:now))
           @memory = MemoryGuard.new(fleet, @log, method(:now), budget: -> { configuration.memory_budget },
                                                                others: method(:other_processes)) do |bytes|
             resources.scoreboard.memory = bytes
           end
+          @reserve_demand = ReserveDemand.new(fleet, resources.scoreboard, @log, method(:now), memory:)
+          watch(resources.alarm) { read_alarm } if resources.alarm
           @restart_file = RestartFile.new(File.join(folder.path, "tmp/restart.txt"))
-          @signals = Signals.new(self, @log)
-          @checked_at = now
-          Process.setproctitle("heddle: master")
         end
 
         def start_mold(configuration)
@@ -171,6 +176,10 @@ module Heddle
           control&.close_in_child
           @upgrade&.close
           @inheritance.close
+        end
+
+        def read_alarm
+          @reserve_demand.record_stall if resources.alarm.read_nonblock(8, exception: false).is_a?(String)
         end
 
         # -- events ---------------------------------------------------------------------------------------------------
@@ -280,6 +289,7 @@ module Heddle
           return kill_late_workers if @stopping
 
           @mold_supervisor.advance
+          @reserve_demand.check
           @next_start_at = [fleet.start_missing, @mold_supervisor.next_attempt_at].compact.min
           @failure = @mold_supervisor.failure || fleet.failure
           report_ready if @announce && fleet.complete?

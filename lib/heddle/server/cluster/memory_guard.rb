@@ -47,6 +47,9 @@ module Heddle
         # @return [Integer, nil] bytes that they may use
         def budget = @budget.call
 
+        # @return [Boolean] whether there is no room for another process
+        def short? = !used.nil? && !budget.nil? && used > budget
+
         # To be called every second or so.
         # @return [void]
         def check

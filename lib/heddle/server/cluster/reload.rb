@@ -69,7 +69,7 @@ module Heddle
           @fleet.failed_replacement = nil
           @fleet.mold = mold
           # A warm mold has the configuration of the one before: the numbers that an operator has set since then hold.
-          @fleet.resize(mold.configuration.worker_count, mold.configuration.reserve_count) unless mold.warm
+          @fleet.resize(mold.configuration.worker_count) unless mold.warm
         end
 
         # Would the former code still answer a new connection?

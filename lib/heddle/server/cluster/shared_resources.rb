@@ -18,6 +18,8 @@ module Heddle
         attr_reader :listeners_by_key
         # @return [Net::Scoreboard]
         attr_reader :scoreboard
+        # @return [IO, nil] readable when a worker has been stuck for 100 ms; each master has its own
+        attr_reader :alarm
         # @return [BasicSocket] the end of the handoff's socket pair that workers send connections to
         attr_reader :handoff_sender
         # @return [BasicSocket] the end from which workers receive connections
@@ -45,6 +47,7 @@ module Heddle
           inheritance.adopt_pubsub
           configuration.open_pubsub(log.method(:notice))
           @scoreboard = open_scoreboard(inheritance, configuration.worker_count + configuration.reserve_count)
+          @alarm = @scoreboard.alarm_descriptor&.then { |fd| IO.for_fd(fd, autoclose: false).dup }
           @handoff_sender, @handoff_receiver = inheritance.handoff_sockets || UNIXSocket.pair(:SEQPACKET)
         rescue BootError
           close_listeners

@@ -22,6 +22,10 @@ module Heddle
         attr_reader :started_at
         # @return [Integer, nil] once it is known
         attr_accessor :pid
+        # @return [Float, nil] when the mold reported its fork
+        attr_accessor :forked_at
+        # @return [Float, nil] when it began to serve
+        attr_reader :ready_at
         # @return [Symbol] :starting, :serving or :ending
         attr_accessor :state
         # @return [Float] when its last message arrived
@@ -48,15 +52,18 @@ module Heddle
           @started_at = @last_message_at = now
           @state = :starting
           @accepting = true
+          @pid = @forked_at = @ready_at = nil
           @queries = {}
           @last_query = 0
           @malformed_reported = false
         end
 
         # Records that the worker accepts requests.
+        # @param now [Float]
         # @return [WorkerHandle, nil] the one that it replaces
-        def mark_serving
+        def mark_serving(now)
           @state = :serving
+          @ready_at = now
           replaced = @replaces
           @replaces = nil
           replaced

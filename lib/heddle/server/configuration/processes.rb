@@ -95,8 +95,7 @@ module Heddle
         #   them in the option `protect` has them.
         def untested = (Platform.untested if source(:protect).kind == :default)
 
-        # @return [Integer] how many workers wait until all others are held up; only where a request has a fiber can
-        #   they take over
+        # @return [Integer] how many reserve workers there may be; only where a request has a fiber can they take over
         def reserve_count
           workers_of_their_own? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
         end

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # How many reserve workers there are to be. One is started when the first worker has been stuck for 100 ms, and
+      # serves when all are stuck; the scoreboard decides that. It ends when no worker has been stuck for a while.
+      # Where a worker takes long to start, one is kept ready instead.
+      class ReserveDemand
+        # Seconds after the last stall at which a reserve ends. So one fork in this time is the most.
+        LIFETIME = 30
+        # Seconds from the order until a worker serves, and until it is forked, beyond which one is kept ready.
+        SLOW_BOOT = 0.15
+        SLOW_FORK = 0.1
+        # Seconds for which a worker is stuck when it needs a reserve: HEDDLE_RESERVE_PATIENCE.
+        STUCK = 0.1
+        private_constant :LIFETIME, :SLOW_BOOT, :SLOW_FORK, :STUCK
+
+        # @param fleet [Fleet]
+        # @param scoreboard [Net::Scoreboard]
+        # @param log [#notice]
+        # @param clock [#call] seconds
+        # @param memory [#short?]
+        def initialize(fleet, scoreboard, log, clock, memory:)
+          @fleet = fleet
+          @scoreboard = scoreboard
+          @log = log
+          @clock = clock
+          @memory = memory
+          @stalled_at = @boot_seen_at = -Float::INFINITY
+          @standby = @refused = false
+        end
+
+        # Records that a worker has been stuck for 100 ms.
+        # @return [void]
+        def record_stall = @stalled_at = @clock.call
+
+        # To be called at each event, and every second or so.
+        # @return [void]
+        def check
+          mold = @fleet.mold
+          return unless mold&.ready?
+
+          choose_standby
+          wanted = [@standby ? 1 : 0, count_demanded].max.clamp(0, mold.configuration.reserve_count)
+          wanted = @fleet.reserves if wanted > @fleet.reserves && refused?
+          @fleet.resize(@fleet.size, wanted) if wanted != @fleet.reserves
+        end
+
+        private
+
+        # A reserve that is stuck, too, needs another one.
+        def count_demanded
+          now = @clock.call
+          return 0 if now - @stalled_at >= LIFETIME
+
+          stuck = @fleet.serving.select { |worker| stuck?(worker) }
+          @stalled_at = now if stuck.any?
+          1 + stuck.count(&:reserve?)
+        end
+
+        def stuck?(worker) = (@scoreboard.read(worker.slot)&.fetch(:stuck_for) || 0) >= STUCK
+
+        def choose_standby
+          worker = @fleet.workers.select(&:ready_at).max_by(&:ready_at)
+          if (late = @fleet.workers.find { |one| fork_time(one) > SLOW_FORK })
+            keep_ready("worker #{late.index} was not forked within #{SLOW_FORK} s")
+          elsif worker && worker.ready_at > @boot_seen_at
+            @boot_seen_at = worker.ready_at
+            seconds = boot_time(worker)
+            @standby = false if seconds <= SLOW_BOOT
+            keep_ready("the last worker took #{seconds.round(2)} s to start") unless seconds <= SLOW_BOOT
+          end
+        end
+
+        # Several workers are forked one after the other, so only a reserve's fork counts, which is ordered alone.
+        def fork_time(worker) = worker.reserve? ? (worker.forked_at || @clock.call) - worker.started_at : 0
+
+        def boot_time(worker) = worker.ready_at - ((worker.forked_at unless worker.reserve?) || worker.started_at)
+
+        def keep_ready(reason)
+          return if @standby
+
+          @standby = true
+          return unless @fleet.mold.configuration.reserve_count.positive?
+
+          @log.notice("a reserve worker is kept ready, as one would come too late on demand: #{reason}")
+        end
+
+        # No memory for another process is left, which might end one that serves.
+        def refused?
+          short = @memory.short?
+          @log.notice("no reserve worker is started: memory is short") if short && !@refused
+          @refused = short
+        end
+      end
+    end
+  end
+end
