@@ -25,6 +25,7 @@ module Layers
     "http/h2/server" => ["http/h2", *HTTP],
     "http/h2/client" => ["http/h2", *HTTP],
     "http/push" => ["http/h1", "http/h2/server", "http/h2", "http/websocket", *HTTP],
+    "cable" => ["http/push", "http/websocket", *HTTP],
     "rack" => %w[http net scheduler]
   }.freeze
 

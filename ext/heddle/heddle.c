@@ -1,5 +1,6 @@
 /* Defines what Ruby sees; each part is in the folder of its layer. */
 
+#include "cable/cable.h"
 #include "concurrency/concurrency.h"
 #include "http/http.h"
 #include "net/net.h"
@@ -31,6 +32,7 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     Init_heddle_net(heddle);
     Init_heddle_pubsub(heddle);
     Init_heddle_http(heddle);
+    Init_heddle_cable();
     Init_heddle_processes(heddle);
     Init_heddle_rack(heddle);
 }

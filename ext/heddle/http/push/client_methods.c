@@ -6,7 +6,7 @@
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 
-static ID as_ids[HEDDLE_WEBSOCKET_FORMS], slow_ids[3]; /* index: heddle_websocket_form and heddle_slow_policy */
+static ID slow_ids[3]; /* index: heddle_slow_policy */
 
 /* NULL: it is closed, or this is a forked child. */
 static heddle_websocket *session_of(VALUE self)
@@ -130,13 +130,22 @@ static VALUE client_close_reason(VALUE self)
 
 /* -- topics -------------------------------------------------------------------------------------------------------- */
 
-static unsigned choose_symbol(VALUE symbol, const ID *ids, unsigned count, const char *what, const char *known)
+static heddle_websocket_form form_named(VALUE name)
 {
-    for (unsigned i = 0; SYMBOL_P(symbol) && i < count; i++) {
-        if (SYM2ID(symbol) == ids[i])
-            return i;
+    VALUE text = SYMBOL_P(name) ? rb_sym2str(name) : Qnil;
+    int form = NIL_P(text) ? -1 : heddle_websocket_find_form(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+    if (form < 0)
+        rb_raise(rb_eArgError, "as is %+" PRIsVALUE ", but must be one of :text, :binary, :json", name);
+    return (heddle_websocket_form)form;
+}
+
+static heddle_slow_policy policy_named(VALUE name)
+{
+    for (unsigned i = 0; SYMBOL_P(name) && i < 3; i++) {
+        if (SYM2ID(name) == slow_ids[i])
+            return (heddle_slow_policy)i;
     }
-    rb_raise(rb_eArgError, "%s is %+" PRIsVALUE ", but must be one of %s", what, symbol, known);
+    rb_raise(rb_eArgError, "slow is %+" PRIsVALUE ", but must be one of :close, :coalesce, :drop", name);
 }
 
 /*
@@ -145,8 +154,9 @@ static unsigned choose_symbol(VALUE symbol, const ID *ids, unsigned count, const
  */
 static void check_envelope(VALUE envelope, heddle_websocket_form form)
 {
-    bool needed = heddle_websocket_has_envelope(form);
-    if (needed != RB_TYPE_P(envelope, T_STRING) || (needed && (!OBJ_FROZEN(envelope) || RSTRING_LEN(envelope) < 11)))
+    size_t least = heddle_websocket_form_of(form)->least_envelope;
+    if ((least > 0) != RB_TYPE_P(envelope, T_STRING) ||
+        (least && (!OBJ_FROZEN(envelope) || (size_t)RSTRING_LEN(envelope) < least)))
         rb_raise(rb_eArgError, "the envelope is %+" PRIsVALUE, envelope);
 }
 
@@ -160,8 +170,8 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
 {
     heddle_position position = {NULL, 0};
     StringValue(topic);
-    heddle_websocket_form form = choose_symbol(as, as_ids, HEDDLE_WEBSOCKET_FORMS, "as", ":text, :binary, :json");
-    heddle_slow_policy policy = choose_symbol(slow, slow_ids, 3, "slow", ":close, :coalesce, :drop");
+    heddle_websocket_form form = form_named(as);
+    heddle_slow_policy policy = policy_named(slow);
     check_envelope(envelope, form);
     if (!NIL_P(since)) {
         StringValue(since);
@@ -374,10 +384,7 @@ static VALUE client_drain(VALUE self, VALUE most)
 
 void Init_heddle_websocket_methods(VALUE module, VALUE session_class)
 {
-    static const char *const forms[] = {"text", "binary", "json", "cable", "extended_cable", "handler"};
     static const char *const policies[] = {"close", "coalesce", "drop"};
-    for (unsigned i = 0; i < HEDDLE_WEBSOCKET_FORMS; i++)
-        as_ids[i] = rb_intern(forms[i]);
     for (unsigned i = 0; i < 3; i++)
         slow_ids[i] = rb_intern(policies[i]);
     rb_define_method(session_class, "write", client_write, 1);

@@ -85,7 +85,8 @@ static void add_subscription(heddle_words_writer *words, const heddle_websocket_
         return;
     heddle_words_add(words, subscription->name, subscription->size);
     heddle_words_add(words, position, heddle_subscriber_position(&subscription->subscriber, position));
-    heddle_words_add_number(words, subscription->form);
+    const char *form = heddle_websocket_form_of(subscription->form)->name;
+    heddle_words_add(words, form, strlen(form));
     heddle_words_add_number(words, subscription->subscriber.policy);
     add_string(words, subscription->envelope);
 }
@@ -151,12 +152,18 @@ static void read_topic(heddle_words_reader *words, topic_words *into)
     heddle_words_field name = heddle_words_take(words), since = heddle_words_take(words);
     into->topic = (heddle_websocket_topic){
         .name = name.bytes, .size = name.size,
-        .form = heddle_words_take_number(words, HEDDLE_WEBSOCKET_FORMS - 1),
-        .policy = heddle_words_take_number(words, HEDDLE_SLOW_DROP),
     };
     into->since = (heddle_position){since.bytes, since.size};
+    heddle_words_field name_of_form = heddle_words_take(words);
+    int form = heddle_websocket_find_form(name_of_form.bytes, name_of_form.size);
+    into->topic.policy = heddle_words_take_number(words, HEDDLE_SLOW_DROP);
     into->envelope = heddle_words_take(words);
-    words->valid = words->valid && heddle_websocket_has_envelope(into->topic.form) == (into->envelope.size > 0);
+    words->valid = words->valid && form >= 0;
+    if (!words->valid)
+        return;
+    into->topic.form = (heddle_websocket_form)form;
+    size_t least = heddle_websocket_form_of((unsigned)form)->least_envelope;
+    words->valid = least ? into->envelope.size >= least : into->envelope.size == 0;
 }
 
 /* Is it a label as label_of in client.c makes it, or empty? */

@@ -2,7 +2,6 @@
 
 #include "http/push/event_stream.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@ static VALUE make_frame(heddle_websocket_opcode opcode, const char *bytes, size_
     return frame;
 }
 
-static bool is_utf8(const char *bytes, size_t size)
+bool heddle_websocket_is_utf8(const char *bytes, size_t size)
 {
     heddle_utf8 utf8 = {0};
     return heddle_utf8_check(&utf8, bytes, size) && heddle_utf8_is_complete(&utf8);
@@ -42,7 +41,8 @@ static VALUE make_text(const heddle_message *message, VALUE envelope, heddle_def
 {
     const char *bytes = RSTRING_PTR(message->payload);
     size_t size = (size_t)RSTRING_LEN(message->payload);
-    return make_frame(is_utf8(bytes, size) ? HEDDLE_WEBSOCKET_TEXT : HEDDLE_WEBSOCKET_BINARY, bytes, size, deflater);
+    bool text = heddle_websocket_is_utf8(bytes, size);
+    return make_frame(text ? HEDDLE_WEBSOCKET_TEXT : HEDDLE_WEBSOCKET_BINARY, bytes, size, deflater);
 }
 
 static VALUE make_binary(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
@@ -55,9 +55,9 @@ static VALUE make_binary(const heddle_message *message, VALUE envelope, heddle_d
  * A string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD, as do other characters beyond ASCII
  * near them.
  */
-static void add_json(VALUE json, const char *bytes, size_t size)
+void heddle_websocket_add_json(VALUE json, const char *bytes, size_t size)
 {
-    bool valid = is_utf8(bytes, size);
+    bool valid = heddle_websocket_is_utf8(bytes, size);
     size_t plain = 0;
     rb_str_cat(json, "\"", 1);
     for (size_t i = 0; i <= size; i++) {
@@ -77,64 +77,30 @@ static void add_json(VALUE json, const char *bytes, size_t size)
     rb_str_cat(json, "\"", 1);
 }
 
+VALUE heddle_websocket_text_frame(VALUE text, heddle_deflater **deflater)
+{
+    VALUE frame = make_frame(HEDDLE_WEBSOCKET_TEXT, RSTRING_PTR(text), (size_t)RSTRING_LEN(text), deflater);
+    RB_GC_GUARD(text);
+    return frame;
+}
+
 static VALUE make_json(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
 {
     char position[HEDDLE_POSITION_SIZE];
     size_t length = heddle_message_position(message, position);
     VALUE json = rb_str_buf_new(message->reset ? 128 : RSTRING_LEN(message->payload) + 128);
     rb_str_cat_cstr(json, "{\"topic\":");
-    add_json(json, message->topic, message->topic_size);
+    heddle_websocket_add_json(json, message->topic, message->topic_size);
     rb_str_cat_cstr(json, ",\"position\":");
-    add_json(json, position, length);
+    heddle_websocket_add_json(json, position, length);
     if (message->reset) {
         rb_str_cat_cstr(json, ",\"reset\":true}");
     } else {
         rb_str_cat_cstr(json, ",\"data\":");
-        add_json(json, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload));
+        heddle_websocket_add_json(json, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload));
         rb_str_cat_cstr(json, "}");
     }
-    VALUE frame = make_frame(HEDDLE_WEBSOCKET_TEXT, RSTRING_PTR(json), (size_t)RSTRING_LEN(json), deflater);
-    RB_GC_GUARD(json);
-    return frame;
-}
-
-static const char ENVELOPE_END[] = ",\"message\":";
-
-/* {"identifier":…,"message":…}, with the position for clients that resume. */
-static VALUE make_cable_frame(const heddle_message *message, VALUE envelope, bool extended, heddle_deflater **deflater)
-{
-    const char *bytes = message->reset ? NULL : RSTRING_PTR(message->payload);
-    size_t size = message->reset ? 0 : (size_t)RSTRING_LEN(message->payload);
-    VALUE json = rb_str_buf_new(RSTRING_LEN(envelope) + (long)(size + message->topic_size) + 128);
-    if (message->reset) {
-        rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope) - (long)(sizeof(ENVELOPE_END) - 1));
-        rb_str_cat_cstr(json, ",\"type\":\"reject_history\"");
-    } else {
-        rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope));
-        if (is_utf8(bytes, size)) /* otherwise it is not JSON */
-            rb_str_cat(json, bytes, (long)size);
-        else
-            rb_str_cat_cstr(json, "null");
-    }
-    if (extended && !message->reset) {
-        rb_str_cat_cstr(json, ",\"stream_id\":");
-        add_json(json, message->topic, message->topic_size);
-        rb_str_catf(json, ",\"epoch\":\"%.12s\",\"offset\":%" PRIu64, message->epoch, message->offset);
-    }
-    rb_str_cat_cstr(json, "}");
-    VALUE frame = make_frame(HEDDLE_WEBSOCKET_TEXT, RSTRING_PTR(json), (size_t)RSTRING_LEN(json), deflater);
-    RB_GC_GUARD(json);
-    return frame;
-}
-
-static VALUE make_cable(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
-{
-    return make_cable_frame(message, envelope, false, deflater);
-}
-
-static VALUE make_extended(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
-{
-    return make_cable_frame(message, envelope, true, deflater);
+    return heddle_websocket_text_frame(json, deflater);
 }
 
 /* A message keeps what an encoder has made of it, so there is one encoder for each form. */
@@ -151,19 +117,44 @@ static VALUE make_extended(const heddle_message *message, VALUE envelope, heddle
 DEFINE_ENCODERS(text)
 DEFINE_ENCODERS(binary)
 DEFINE_ENCODERS(json)
-DEFINE_ENCODERS(cable)
-DEFINE_ENCODERS(extended)
 
-/* index: is the message to be deflated? */
-static heddle_message_encoder *const encoders[][2] = {
-    [HEDDLE_WEBSOCKET_AS_TEXT] = {encode_text, deflate_text},
-    [HEDDLE_WEBSOCKET_AS_BINARY] = {encode_binary, deflate_binary},
-    [HEDDLE_WEBSOCKET_AS_JSON] = {encode_json, deflate_json},
-    [HEDDLE_WEBSOCKET_AS_CABLE] = {encode_cable, deflate_cable},
-    [HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE] = {encode_extended, deflate_extended},
-    [HEDDLE_WEBSOCKET_AS_EVENT] = {heddle_event_encode},
-    [HEDDLE_WEBSOCKET_AS_EVENT_CHUNK] = {heddle_event_encode_chunk},
+static const heddle_websocket_form_definition
+    as_text = {.name = "text", .encode = encode_text, .deflate = deflate_text},
+    as_binary = {.name = "binary", .encode = encode_binary, .deflate = deflate_binary},
+    as_json = {.name = "json", .tells_reset = true, .encode = encode_json, .deflate = deflate_json},
+    to_handler = {.name = "handler"},
+    as_event = {.tells_reset = true, .encode = heddle_event_encode},
+    as_event_chunk = {.tells_reset = true, .encode = heddle_event_encode_chunk};
+
+static const heddle_websocket_form_definition *forms[HEDDLE_WEBSOCKET_MOST_FORMS] = {
+    [HEDDLE_WEBSOCKET_AS_TEXT] = &as_text,
+    [HEDDLE_WEBSOCKET_AS_BINARY] = &as_binary,
+    [HEDDLE_WEBSOCKET_AS_JSON] = &as_json,
+    [HEDDLE_WEBSOCKET_TO_HANDLER] = &to_handler,
+    [HEDDLE_WEBSOCKET_AS_EVENT] = &as_event,
+    [HEDDLE_WEBSOCKET_AS_EVENT_CHUNK] = &as_event_chunk,
 };
+static unsigned form_count = HEDDLE_WEBSOCKET_FORMS;
+
+void heddle_websocket_register_form(const heddle_websocket_form_definition *form)
+{
+    HEDDLE_ASSERT(form_count < HEDDLE_WEBSOCKET_MOST_FORMS);
+    forms[form_count++] = form;
+}
+
+int heddle_websocket_find_form(const char *name, size_t size)
+{
+    for (unsigned i = 0; i < form_count; i++) {
+        if (forms[i]->name && strlen(forms[i]->name) == size && memcmp(forms[i]->name, name, size) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+const heddle_websocket_form_definition *heddle_websocket_form_of(unsigned form)
+{
+    return forms[form];
+}
 
 /* Short payloads have one frame for all sockets. */
 static VALUE encode_message(const heddle_websocket_subscription *subscription, heddle_message *message)
@@ -172,7 +163,8 @@ static VALUE encode_message(const heddle_websocket_subscription *subscription, h
     bool deflated = !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST &&
                     heddle_websocket_deflates(socket);
     VALUE envelope = NIL_P(subscription->envelope) ? 0 : subscription->envelope;
-    return heddle_message_encoded(message, encoders[subscription->form][deflated], envelope,
+    const heddle_websocket_form_definition *form = forms[subscription->form];
+    return heddle_message_encoded(message, deflated ? form->deflate : form->encode, envelope,
                                   &socket->engine->websockets.deflater);
 }
 
@@ -192,7 +184,7 @@ static bool queue_publication(heddle_websocket *socket, const heddle_message *me
         return false;
     *copy = (heddle_websocket_message){
         .size = message->topic_size + payload, .published = true, .topic_size = (uint32_t)message->topic_size,
-        .text = is_utf8(RSTRING_PTR(message->payload), payload),
+        .text = heddle_websocket_is_utf8(RSTRING_PTR(message->payload), payload),
     };
     memcpy(copy->bytes, message->topic, message->topic_size);
     memcpy(copy->bytes + message->topic_size, RSTRING_PTR(message->payload), payload);
@@ -213,13 +205,6 @@ static bool send_encoded(const heddle_websocket_subscription *subscription, hedd
     return frame && heddle_websocket_send_frame(socket, frame, message->newest && !lines);
 }
 
-/* Can the form not tell the client of a reset, so that the handler is called? */
-static bool tells_handler_of_reset(uint8_t form)
-{
-    return form != HEDDLE_WEBSOCKET_AS_JSON && form != HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE &&
-           form < HEDDLE_WEBSOCKET_FORMS;
-}
-
 static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     heddle_websocket_subscription *subscription = subscription_of(subscriber);
@@ -228,7 +213,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         return;
     heddle_websocket_hold(socket);
     bool delivered = true;
-    if (message->reset && tells_handler_of_reset(subscription->form)) {
+    if (message->reset && !forms[subscription->form]->tells_reset) {
         subscription->reset = true;
         heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_RESET);
     } else if (subscription->form == HEDDLE_WEBSOCKET_TO_HANDLER) {

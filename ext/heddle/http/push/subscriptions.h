@@ -6,25 +6,39 @@
 #include "http/push/session.h"
 #include "pubsub/fanout.h"
 
-/* The form of a message in a frame. */
+/* The form of a message. Further forms are registered; they have the numbers from HEDDLE_WEBSOCKET_FORMS on. */
 typedef enum {
     HEDDLE_WEBSOCKET_AS_TEXT,   /* the payload; a binary frame if it is not UTF-8 */
     HEDDLE_WEBSOCKET_AS_BINARY, /* the payload */
     HEDDLE_WEBSOCKET_AS_JSON,   /* text: an object with topic, position, and data or reset */
-    /* Text for a client of Action Cable: the payload is JSON. The envelope is the text before the payload. */
-    HEDDLE_WEBSOCKET_AS_CABLE,
-    HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE, /* the same with stream_id, epoch and offset; a reset is a rejected history */
-    HEDDLE_WEBSOCKET_TO_HANDLER,        /* no frame: on_publication is called */
-    HEDDLE_WEBSOCKET_FORMS,             /* the number of forms that a WebSocket may have */
-    HEDDLE_WEBSOCKET_AS_EVENT = HEDDLE_WEBSOCKET_FORMS, /* the only forms of an event stream */
+    HEDDLE_WEBSOCKET_TO_HANDLER, /* no frame: on_publication is called */
+    HEDDLE_WEBSOCKET_AS_EVENT,   /* the only forms of an event stream */
     HEDDLE_WEBSOCKET_AS_EVENT_CHUNK,
+    HEDDLE_WEBSOCKET_FORMS,
+    HEDDLE_WEBSOCKET_MOST_FORMS = HEDDLE_WEBSOCKET_FORMS + 2,
 } heddle_websocket_form;
 
-/* Has each subscription of this form an envelope? */
-static inline bool heddle_websocket_has_envelope(heddle_websocket_form form)
-{
-    return form == HEDDLE_WEBSOCKET_AS_CABLE || form == HEDDLE_WEBSOCKET_AS_EXTENDED_CABLE;
-}
+typedef struct {
+    const char *name; /* of the argument `as`; NULL: applications can't choose it */
+    /* each subscription has an envelope of at least so many bytes, which its encoders get as key; 0: none has */
+    size_t least_envelope;
+    bool tells_reset; /* the client gets a reset as a message; otherwise the handler is called */
+    heddle_message_encoder *encode, *deflate; /* as a frame; `deflate` gets the deflater as context */
+} heddle_websocket_form_definition;
+
+/* Called before the first WebSocket exists. The definition is static. */
+void heddle_websocket_register_form(const heddle_websocket_form_definition *form);
+/* The number of the form with this name; -1: there is none. */
+int heddle_websocket_find_form(const char *name, size_t size);
+const heddle_websocket_form_definition *heddle_websocket_form_of(unsigned form);
+
+/* -- for encoders -------------------------------------------------------------------------------------------------- */
+
+bool heddle_websocket_is_utf8(const char *bytes, size_t size);
+/* Adds a string of JSON (RFC 8259, section 7). What is not UTF-8 becomes U+FFFD. */
+void heddle_websocket_add_json(VALUE json, const char *bytes, size_t size);
+/* A frame with this text, a frozen String. `deflater`: NULL for sockets without permessage-deflate. */
+VALUE heddle_websocket_text_frame(VALUE text, heddle_deflater **deflater);
 
 struct heddle_websocket_subscription {
     heddle_subscriber subscriber;

@@ -1,0 +1,82 @@
+/*
+ * The messages of topics as clients of Action Cable get them: {"identifier":…,"message":…}. The payload is JSON. The
+ * envelope is the text before it, up to `"message":`.
+ */
+
+#include "cable/cable.h"
+#include "http/push/subscriptions.h"
+
+#include <inttypes.h>
+
+static const char ENVELOPE_END[] = ",\"message\":";
+
+/* The end of the object, with the position for clients that resume. */
+static void add_position(VALUE json, const heddle_message *message)
+{
+    rb_str_cat_cstr(json, ",\"stream_id\":");
+    heddle_websocket_add_json(json, message->topic, message->topic_size);
+    rb_str_catf(json, ",\"epoch\":\"%.12s\",\"offset\":%" PRIu64, message->epoch, message->offset);
+}
+
+static VALUE make_frame(const heddle_message *message, VALUE envelope, bool extended, heddle_deflater **deflater)
+{
+    const char *bytes = message->reset ? NULL : RSTRING_PTR(message->payload);
+    size_t size = message->reset ? 0 : (size_t)RSTRING_LEN(message->payload);
+    VALUE json = rb_str_buf_new(RSTRING_LEN(envelope) + (long)(size + message->topic_size) + 128);
+    if (message->reset) {
+        rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope) - (long)(sizeof(ENVELOPE_END) - 1));
+        rb_str_cat_cstr(json, ",\"type\":\"reject_history\"");
+    } else {
+        rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope));
+        if (heddle_websocket_is_utf8(bytes, size)) /* otherwise it is not JSON */
+            rb_str_cat(json, bytes, (long)size);
+        else
+            rb_str_cat_cstr(json, "null");
+        if (extended)
+            add_position(json, message);
+    }
+    rb_str_cat_cstr(json, "}");
+    return heddle_websocket_text_frame(json, deflater);
+}
+
+static VALUE encode_plain(heddle_message *message, VALUE envelope, void *context)
+{
+    return make_frame(message, envelope, false, NULL);
+}
+
+static VALUE deflate_plain(heddle_message *message, VALUE envelope, void *context)
+{
+    return make_frame(message, envelope, false, context);
+}
+
+static VALUE encode_extended(heddle_message *message, VALUE envelope, void *context)
+{
+    return make_frame(message, envelope, true, NULL);
+}
+
+static VALUE deflate_extended(heddle_message *message, VALUE envelope, void *context)
+{
+    return make_frame(message, envelope, true, context);
+}
+
+static const heddle_websocket_form_definition
+    plain = {
+        .name = "cable",
+        .least_envelope = sizeof(ENVELOPE_END) - 1,
+        .encode = encode_plain,
+        .deflate = deflate_plain,
+    },
+    /* with stream_id, epoch and offset; a reset is a rejected history */
+    extended = {
+        .name = "extended_cable",
+        .least_envelope = sizeof(ENVELOPE_END) - 1,
+        .tells_reset = true,
+        .encode = encode_extended,
+        .deflate = deflate_extended,
+    };
+
+void Init_heddle_cable(void)
+{
+    heddle_websocket_register_form(&plain);
+    heddle_websocket_register_form(&extended);
+}
