@@ -8,13 +8,24 @@ Gem::Specification.new do |spec|
   spec.authors = ["the Heddle contributors"]
   spec.summary = "A fiber runtime for Ruby and a Rack server on it."
   spec.description = "A Fiber scheduler with a native event loop (io_uring, epoll, kqueue, select), structured " \
-                     "concurrency, and a Rack 3 server in which no request blocks another."
+                     "concurrency, and a Rack 3 server in which a slow request seldom delays another."
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.3"
   spec.metadata["rubygems_mfa_required"] = "true"
 
-  # What git tracks; in a copy without git, what lies there.
-  shipped = %w[lib/ ext/ exe/ sig/ examples/ README.md CHANGELOG.md LICENSE]
+  # Set before a release, here alone.
+  addresses = { "homepage_uri" => nil, "source_code_uri" => nil, "changelog_uri" => nil, "documentation_uri" => nil,
+                "bug_tracker_uri" => nil }.compact
+  spec.homepage = addresses["homepage_uri"]
+  spec.metadata.update(addresses)
+  spec.post_install_message = <<~MESSAGE
+    Heddle is installed. `heddle demo` shows the server at work. In an application of Rails that ran under Puma:
+    `bundle exec heddle init --from config/puma.rb`.
+  MESSAGE
+
+  # What git tracks; in a copy without git, what lies there. lib/.document and ext/heddle/.document tell `gem install`
+  # which files make up the API that `ri` knows.
+  shipped = %w[lib/ ext/ exe/ sig/ README.md CHANGELOG.md LICENSE]
   tracked = IO.popen(%w[git ls-files -z], chdir: __dir__, err: File::NULL) { |git| git.read.split("\0") }
   tracked = Dir.glob("**/*", base: __dir__).reject { |path| path.start_with?("lib/heddle/native/") } if tracked.empty?
   spec.files = tracked.select { |path| path.start_with?(*shipped) && File.file?(File.join(__dir__, path)) }

@@ -8,8 +8,9 @@ module Heddle
   # Finds and loads the C extension.
   #
   # In a checkout, several Rubies share one tree, so `bin/compile` puts each build into a folder
-  # of its own: `lib/heddle/native/<ABI>-<architecture>[+<variant>]/heddle.so`. In an installed
-  # gem RubyGems has built exactly one, as `heddle/heddle.so`.
+  # of its own: `lib/heddle/native/<ABI>-<architecture>[+<variant>]/heddle.so`. A precompiled gem
+  # has `heddle/<version>/heddle.so` for each version of Ruby, such as 3.4. For any other installed
+  # gem, RubyGems has built `heddle/heddle.so`.
   #
   # The environment variable HEDDLE_NATIVE names a variant that `bin/compile` built: `debug` or
   # `sanitize`.
@@ -35,13 +36,16 @@ module Heddle
         File.join(__dir__, "native", key(variant), "heddle.#{RbConfig::CONFIG["DLEXT"]}")
       end
 
-      # Loads the extension: the checkout's build for this Ruby, else the installed gem's.
+      # Loads the extension: the checkout's build for this Ruby, else that of the installed gem.
       # @raise [LoadError] if there is neither, or it does not fit this Ruby
       def load
         built = path
         return require(built) if File.exist?(built)
 
         missing!(built) if ENV.fetch("HEDDLE_NATIVE", "") != ""
+        precompiled = File.join(__dir__, RUBY_VERSION[/\A\d+\.\d+/], "heddle.#{RbConfig::CONFIG["DLEXT"]}")
+        return require(precompiled) if File.exist?(precompiled)
+
         begin
           require "heddle/heddle"
         rescue LoadError => e

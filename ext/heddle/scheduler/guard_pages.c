@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decimal.h"
+
 static const char NOT_TRIED[] = "not tried yet";
 static _Atomic(const char *) status = NOT_TRIED;
 static _Atomic(const char *) forbidden; /* why nothing may be changed */
@@ -320,8 +322,8 @@ const char *heddle_fiber_limit_message(char *buffer, size_t size)
     long limit = 0;
     FILE *file = fopen("/proc/sys/vm/max_map_count", "r");
     if (file) {
-        if (fscanf(file, "%ld", &limit) != 1)
-            limit = 0;
+        char text[32] = "";
+        limit = fgets(text, sizeof(text), file) ? (long)heddle_parse_decimal(text) : 0;
         fclose(file);
     }
     const char *reason = heddle_guard_pages_status();

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scheduler/decimal.h"
+
 #ifdef __linux__
 #include <sys/syscall.h>
 
@@ -43,7 +45,7 @@ static int64_t read_queued(const heddle_heartbeat *heartbeat)
     ssize_t size = heartbeat->schedstat < 0 ? 0 : pread(heartbeat->schedstat, text, sizeof(text) - 1, 0);
     text[size > 0 ? size : 0] = '\0';
     const char *second = strchr(text, ' ');
-    return second ? strtoll(second, NULL, 10) : 0;
+    return second ? heddle_parse_decimal(second) : 0;
 }
 
 bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat)

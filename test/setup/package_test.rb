@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+# test: once
+
+require "test_helper"
+require "support/public_api"
+require "tmpdir"
+require_relative "../../bin/support/package"
+
+# What a gem of this checkout contains, and what bin/package refuses to build.
+class PackageTest < Minitest::Test
+  SHIPPED = %w[lib ext exe sig README.md CHANGELOG.md LICENSE].freeze
+
+  def test_gem_contains_neither_documents_nor_examples_nor_tools
+    spec = Gem::Specification.load(File.join(ROOT, "heddle.gemspec"))
+
+    assert_empty spec.files.map { |path| path[%r{\A[^/]+}] }.uniq - SHIPPED
+    assert_empty spec.files.grep(/\.(so|o)\z/)
+    assert_includes spec.post_install_message, "heddle demo"
+  end
+
+  def test_ri_documents_the_files_that_define_the_api_and_no_others
+    files = PublicApi::SIGNATURES.modules.flat_map do |path, entry|
+      (mod = PublicApi::RUNTIME.modules[path]) ? files_of(path, mod, entry) : []
+    end
+    root = File.join(ROOT, "lib/")
+    expected = files.compact.select { |file| file.start_with?(root) && file.end_with?(".rb") }
+                    .map { |file| file.delete_prefix(root) }.uniq.sort
+
+    assert_equal expected, File.readlines(File.join(root, ".document"), chomp: true), "lib/.document"
+  end
+
+  def test_source_gem_has_the_same_bytes_when_it_is_built_twice
+    Dir.mktmpdir do |folder|
+      assert_output(/\A\h{64}  heddle-.*\.cdx\.json\n\h{64}  heddle-.*\.gem\n\z/) do
+        Package.new(folder, rubies: []).run(twice: true)
+      end
+      assert_equal 2, File.readlines(File.join(folder, "SHA256SUMS")).size
+    end
+  end
+
+  def test_library_that_other_machines_lack_is_refused
+    error = assert_raises(Package::Error) { check("  NEEDED   libruby-3.4.so.3.4\n  NEEDED   libc.so.6\n", "") }
+
+    assert_match(/needs libruby-3\.4\.so\.3\.4, which not every machine has/, error.message)
+  end
+
+  def test_library_that_needs_a_newer_glibc_is_refused
+    check("  NEEDED   libc.so.6\n", "GLIBC_2.2.5 malloc\nGLIBC_2.34 dlopen\n")
+    error = assert_raises(Package::Error) { check("", "GLIBC_2.38 strtoll\nGLIBC_2.4 x\n") }
+
+    assert_match(/needs glibc 2\.38, at most 2\.34 is allowed/, error.message)
+  end
+
+  def test_series_of_ruby_that_is_missing_between_two_others_is_named
+    rubies = %w[3.3.8 4.0.5].map { |version| Package::Interpreter.new(version:, path: "ruby", rubygems: nil) }
+    error = assert_raises(Package::Error) { Package.new("pkg", rubies:).__send__(:check_gaps) }
+
+    assert_match(/Ruby 3\.4 is missing between those found/, error.message)
+  end
+
+  private
+
+  def files_of(path, mod, entry)
+    [Object.const_source_location(path), *entry.instance.map { |name| location { mod.public_instance_method(name) } },
+     *entry.singleton.map { |name| location { mod.method(name) } }].map { |place| place&.first }
+  end
+
+  def location
+    yield.source_location
+  rescue NameError
+    nil
+  end
+
+  def check(headers, symbols)
+    package = Package.new("pkg", rubies: [])
+    package.define_singleton_method(:capture) { |_, option, _| option == "-p" ? headers : symbols }
+    package.__send__(:check_library, "heddle.so")
+  end
+end
