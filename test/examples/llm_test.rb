@@ -74,7 +74,10 @@ class LlmExampleTest < Minitest::Test
   def until_counts
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
     found = counts
-    found = counts until yield(found) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    until yield(found) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.02
+      found = counts
+    end
     found
   end
 end

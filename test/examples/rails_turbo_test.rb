@@ -37,7 +37,7 @@ class RailsTurboTest < Minitest::Test
   def await(expression, value: true)
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
     until (seen = @browser.run("const found = #{expression}; return found instanceof Element || found")) == value
-      next if Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+      next sleep(0.02) if Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
 
       flunk [expression, seen.inspect, *@browser.console, @served.output].join("\n")
     end

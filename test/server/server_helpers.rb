@@ -85,7 +85,7 @@ module ServerHelpers
       return found if yield(found)
 
       flunk "never: #{found}" if now > deadline
-      Thread.pass
+      sleep 0.001
     end
   end
 

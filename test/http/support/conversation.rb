@@ -96,10 +96,12 @@ module Heddle
       # Lets the others run until the block is true.
       def await
         limit = now + 10
+        turns = 0
         until yield
           raise "not within 10 s, the client has got #{@output.inspect[0, 500]}" if now > limit
 
           turn
+          Scheduled.pause(turns += 1)
         end
       end
 

@@ -48,7 +48,7 @@ module Heddle
         limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
         until yield
           flunk "#{what}: not within 10 s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-          Thread.pass
+          sleep 0.001
         end
       end
 

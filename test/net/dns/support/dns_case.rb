@@ -120,7 +120,7 @@ module Heddle
         limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LIMIT
         until yield
           flunk "#{what}: not within #{LIMIT} s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-          Thread.pass
+          sleep 0.001
         end
       end
     end
