@@ -13,13 +13,29 @@ class LayersTest < Minitest::Test
     "scheduler" => %w[selector concurrency offload],
     "concurrency" => %w[scheduler],
     "net" => %w[scheduler concurrency],
+    "pubsub" => %w[net scheduler concurrency],
     "http" => %w[options net scheduler concurrency],
     "rack" => %w[http net scheduler concurrency],
-    "server" => %w[options rack http net scheduler concurrency],
-    "cli" => %w[options server rack http net scheduler concurrency]
+    "server" => %w[options rack http pubsub net scheduler concurrency],
+    "cli" => %w[options server rack http pubsub net scheduler concurrency]
   }.freeze
+  # The folders that are no layers, and the folders whose files may use each.
+  BESIDE = {
+    "Databases" => %w[rack server cli rails],
+    "Adaptations" => %w[server cli databases rails],
+    "Rails" => %w[server cli databases],
+    "WebSocket" => %w[rack cable live],
+    "Protection" => %w[callback_report enable handoff offload preemption stall stalls server cli],
+    "Preemption" => [],
+    "Async" => %w[adaptations],
+    "Cable" => [],
+    "Live" => []
+  }.freeze
+  # Files that put the parts together.
+  PARTS = %w[assembly runtime railtie].freeze
   # What a constant at the top of Heddle belongs to.
-  MODULES = { "Net" => "net", "HTTP" => "http", "Rack" => "rack", "Server" => "server", "CLI" => "cli" }.freeze
+  MODULES = { "Net" => "net", "PubSub" => "pubsub", "HTTP" => "http", "Rack" => "rack", "Server" => "server",
+              "CLI" => "cli" }.freeze
 
   def test_every_folder_of_the_extension_is_a_room
     folders = Dir.glob("**/*.c", base: "#{ROOT}/ext/heddle").map { |file| File.dirname(file) }.uniq - ["."]
@@ -75,6 +91,18 @@ class LayersTest < Minitest::Test
     assert_empty wrong
   end
 
+  def test_folders_beside_the_layers_are_used_only_where_the_design_says_so
+    wrong = sources("lib/heddle/**/*.rb").flat_map do |file, text|
+      folder = file[%r{\Alib/heddle/(\w+)}, 1]
+      names_of(text, BESIDE.keys, "(?:::[A-Z]|\\.[a-z])").filter_map do |name|
+        own = name.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
+        "#{file} names #{name}" unless [own, *BESIDE.fetch(name), *PARTS].include?(folder) || own_name?(folder, name)
+      end
+    end
+
+    assert_empty wrong
+  end
+
   def test_net_knows_no_http
     words = sources("ext/heddle/net/**/*.{c,h}").flat_map do |file, text|
       code_of(text).scan(%r{\bhttps?://|\bHTTP\b|"(?:GET|POST)}).map { |word| "#{file}: #{word}" }
@@ -101,11 +129,19 @@ class LayersTest < Minitest::Test
   end
 
   def constants_above(file, text, layer, below)
-    code_of(text).scan(/(?<![\w:.])(?:Heddle::)?(#{MODULES.keys.join("|")})::[A-Z]/).flatten.uniq.filter_map do |name|
+    names_of(text, MODULES.keys, "::[A-Z]").filter_map do |name|
       other = MODULES.fetch(name)
       "#{file} names #{name}" unless other == layer || below.include?(other)
     end
   end
+
+  # The constants at the top of Heddle that a file names; not those of other gems, `::Rails`.
+  def names_of(text, names, rest)
+    code_of(text).scan(/(?<![\w:.'"@])(?:Heddle::)?(#{names.join("|")})#{rest}/).flatten.uniq
+  end
+
+  # HTTP::WebSocket is http's.
+  def own_name?(folder, name) = folder == "http" && name == "WebSocket"
 
   # Without comments: those may tell of users.
   def code_of(text) = text.gsub(%r{/\*.*?\*/}m, "").gsub(/^\s*#(?!include).*$/, "")

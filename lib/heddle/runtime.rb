@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/version"
+require "heddle/assembly"
 require "heddle/concurrency"
 require "heddle/enable"
 # The extension's classes exist, but not whole, as soon as it is loaded: no autoload can stand for them. The same

@@ -26,6 +26,10 @@ module Heddle
       # @return [String] the same value, with DEL and C1 escaped, too
       def json(json) = json.gsub(/[\u007F-\u009F]/) { |character| format("\\u%04x", character.ord) }
 
+      # @param url [String]
+      # @return [String] without the password of a backend
+      def url(url) = url.sub(%r{//.*@}m, "//").gsub(/(password=)[^&]*/, '\1…')
+
       private
 
       def utf8(text)

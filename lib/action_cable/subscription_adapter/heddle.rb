@@ -74,7 +74,7 @@ module ActionCable
         return if url.nil? || url.empty?
 
         used = ::Heddle::PubSub::Route.backend
-        return if used && used.to_s == ::Heddle::PubSub::Backend.hide_password(url)
+        return if used && used.to_s == ::Heddle::Visible.url(url)
 
         if used || ::Heddle::PubSub::History.open?
           raise ArgumentError, "config/cable.yml has a url, but the server has its own: write " \

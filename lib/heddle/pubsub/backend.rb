@@ -62,7 +62,7 @@ module Heddle
       # @raise [ArgumentError]
       def initialize(url, stored: 10_000)
         @kind, @gem = SCHEMES.fetch(url[/\A[a-z]+(?=:)/]) do
-          raise ArgumentError, "#{Backend.hide_password(url).inspect} is not an address of a backend. Accepted are " \
+          raise ArgumentError, "#{Visible.url(url).inspect} is not an address of a backend. Accepted are " \
                                "redis:// and rediss:// for Redis, postgres:// and postgresql:// for PostgreSQL, " \
                                "such as \"redis://localhost:6379/1\" or \"postgres://user@host/database\". Leave " \
                                "the setting out to use this server's memory"
@@ -75,14 +75,10 @@ module Heddle
 
         @url = url.sub(NAMED, '\k<before>').sub(/[?&]\z/, "")
         @stored = stored
-        @to_s = Backend.hide_password(url)
+        @to_s = Visible.url(url)
         @lock = Thread::Mutex.new
         @publisher = @follower = nil
       end
-
-      # @param url [String]
-      # @return [String] for messages
-      def self.hide_password(url) = url.sub(%r{//.*@}m, "//").gsub(/(password=)[^&]*/, '\1…')
 
       # @return [Redis, Postgresql] a new connection
       # @raise [LostError]

@@ -6,11 +6,6 @@ module Heddle
     #
     # @api private
     module Route
-      # In place of that of Server::Control::Client, which is for a command line.
-      ADVICE = "Set Heddle::PubSub.server to its control socket, \"unix:path\", or to a backend's address, which " \
-               "HEDDLE_PUBSUB may name, too; or to :process for the subscribers of this process alone"
-      private_constant :ADVICE
-
       class << self
         # @see PubSub.server
         attr_reader :server
@@ -39,7 +34,7 @@ module Heddle
         def publish(topic, data)
           return publish_here(topic, data) if @socket.nil? && (backend || History.open?)
 
-          publish_to_server(topic, data)
+          Assembly.publisher.publish(@socket || socket_of_environment, topic, data)
         end
 
         # Publishes to the backend, or to subscribers of this process, and of those that share its memory.
@@ -48,20 +43,6 @@ module Heddle
         def publish_here(topic, data) = (backend || History).publish(topic, data)
 
         private
-
-        def publish_to_server(topic, data)
-          control = Server::Control
-          socket = @socket || socket_of_environment
-          address = socket ? control::Address.parse(socket) : control::Address.new(path: control::Address.default_path)
-          control::Client.new(address).publish(topic, data)
-        rescue Server::Control::Client::NotRunningError
-          raise UnreachableError, "the message was not published: no server answers at #{address}. #{ADVICE}",
-                cause: nil
-        rescue Server::Control::Client::TooLargeError => e
-          raise ArgumentError, e.message
-        rescue Server::Control::Client::NoServerError, Server::Control::Client::DeclinedError => e
-          raise UnreachableError, "the message was not published: #{e.message}"
-        end
 
         # Of jobs and other servers.
         def backend_of_environment

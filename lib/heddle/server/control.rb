@@ -13,6 +13,7 @@ module Heddle
       autoload :Client, "heddle/server/control/client"
       autoload :ShutdownResult, "heddle/server/control/shutdown_result"
       autoload :Folder, "heddle/server/control/folder"
+      autoload :Publisher, "heddle/server/control/publisher"
       autoload :RejectedError, "heddle/server/control/rejected_error"
 
       # Limits of the requests to it: how many at once, and their time.

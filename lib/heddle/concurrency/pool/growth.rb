@@ -142,9 +142,10 @@ module Heddle
 
     def make
       @creating += 1
-      Databases.install if Ractor.current == Ractor.main # patches of drivers belong to the process
+      drivers = Assembly.drivers
+      drivers.install if Ractor.current == Ractor.main # patches of drivers belong to the process
       resource = @create.call
-      @driver = Databases.driver(resource)
+      @driver = drivers.driver(resource)
       @statistics.created += 1
       slot = Slot.new(resource, retire_at)
     ensure
