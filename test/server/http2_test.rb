@@ -388,6 +388,40 @@ class Http2Test < Minitest::Test
     end
   end
 
+  # RFC 9113, 3.4.
+  def test_bytes_that_are_no_preface_after_alpn_chose_h2_get_goaway
+    serving_tls(APP) do
+      ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET", "P0", "\0\0\0\4\0\0\0\0\0"].each do |bytes|
+        client = H2Client.new(connect_tls(alpn_protocols: %w[h2]))
+        client.send_bytes(bytes)
+        frames = read_all_frames(client)
+
+        assert_equal %w[SETTINGS GOAWAY PROTOCOL_ERROR], [frames.first.type, frames.last.type, frames.last.error]
+        client.close
+      end
+      client = H2Client.new(connect_tls(alpn_protocols: %w[h2]))
+      H2Client::PREFACE.each_char { |byte| client.send_bytes(byte) }
+      client.send_frame("SETTINGS - 0")
+      client.send_frame("HEADERS es+eh 1 get")
+
+      assert_equal "HEADERS", read_until(client, "HEADERS").type
+      client.close
+    end
+  end
+
+  def test_connect_without_a_protocol_is_rejected
+    called = Thread::Queue.new
+    serving(->(env) { called << env }, lint: false) do
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("HEADERS es+eh 1 :method=CONNECT :authority=a:443")
+
+      assert_includes read_until(client, "DATA").payload, "opens no tunnels"
+      assert_empty called
+      client.close
+    end
+  end
+
   def test_over_tls_by_alpn
     serving_tls(APP) do
       assert_equal "h2", connect_tls(alpn_protocols: %w[h2 http/1.1]).tap(&:close).alpn_protocol

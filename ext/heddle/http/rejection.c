@@ -13,3 +13,8 @@ int heddle_reject(heddle_rejection *rejection, int status, const char *format, .
     va_end(arguments);
     return -1;
 }
+
+void heddle_reject_connect(heddle_rejection *rejection)
+{
+    heddle_reject(rejection, 501, "this server opens no tunnels to other hosts");
+}

@@ -28,6 +28,7 @@ static struct {
     void (*set_read_ahead)(void *ssl, int on);
     int (*get_verify_mode)(const void *ssl);
     const char *(*get_version)(const void *ssl);
+    void (*get_alpn)(const void *ssl, const unsigned char **name, unsigned int *size);
     void (*clear_error)(void);
 } library;
 
@@ -54,6 +55,7 @@ const char *heddle_tls_load(const char *path)
         {"SSL_set_read_ahead", &library.set_read_ahead},
         {"SSL_get_verify_mode", &library.get_verify_mode},
         {"SSL_get_version", &library.get_version},
+        {"SSL_get0_alpn_selected", &library.get_alpn},
         {"ERR_clear_error", &library.clear_error},
     };
     if (loaded)
@@ -116,6 +118,10 @@ void heddle_tls_begin(heddle_transport *transport)
     tls->acceptor = 0;
     tls->asks = library.get_verify_mode(tls->ssl) != 0;
     tls->version = library.get_version(tls->ssl);
+    const unsigned char *protocol;
+    unsigned int size;
+    library.get_alpn(tls->ssl, &protocol, &size);
+    tls->chose_h2 = size == 2 && memcmp(protocol, "h2", 2) == 0;
     library.set_read_ahead(tls->ssl, 1); /* one system call for a record instead of two */
     transport->operations = &heddle_tls_transport;
 }

@@ -17,6 +17,7 @@ struct heddle_tls {
     VALUE socket;
     const char *version; /* such as "TLSv1.3"; the library's own constant */
     bool asks;      /* the client was asked for a certificate */
+    bool chose_h2;  /* by ALPN (RFC 7301) */
     bool broken;    /* the library must not be called any more */
     bool close_notify_sent;
     /* a handshake message within the data: reading waits for room, or writing for input */

@@ -55,8 +55,8 @@ class RequestLineConformanceTest < Minitest::Test
   accepts "OPTIONS of the server by its URL", request(line: "OPTIONS http://a HTTP/1.1"),
           env: { "PATH_INFO" => "*", "QUERY_STRING" => "" }
   accepts "OPTIONS of a resource", request(line: "OPTIONS /a HTTP/1.1"), env: { "PATH_INFO" => "/a" }
-  conform "CONNECT with an authority reaches the application", request(line: "CONNECT a:443 HTTP/1.1") do |client|
-    assert_equal 405, client.answer("CONNECT").status
+  conform "CONNECT with an authority is rejected", request(line: "CONNECT a:443 HTTP/1.1") do |client|
+    assert_equal 501, client.answer("CONNECT").status
   end
 
   accepts "an empty line before the request", "\r\n#{request}"

@@ -46,7 +46,13 @@ static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *co
 
 static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size);
 
-/* Does the connection begin with the preface of HTTP/2 (RFC 9113, 3.4), as far as bytes came? */
+/* Has the client chosen HTTP/2 by ALPN? Then its session rejects whatever is no preface (RFC 9113, 3.4). */
+static bool chose_h2(const heddle_connection *connection)
+{
+    return connection->transport.tls && connection->transport.tls->chose_h2;
+}
+
+/* Does the connection begin with the preface of HTTP/2, as far as bytes came? */
 static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
 {
     const heddle_engine *engine = heddle_h1_engine(connection);
@@ -72,13 +78,19 @@ static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connec
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_rejection rejection;
-    if (*bytes == 'P' && begins_h2(connection, bytes, size)) {
-        *used = 0;
+    *used = 0;
+    if (chose_h2(connection))
+        return change_to_h2(connection, bytes, size);
+    if (*bytes == 'P' && begins_h2(connection, bytes, size))
         return size < HEDDLE_H2_PREFACE_SIZE ? HEDDLE_H1_MORE : change_to_h2(connection, bytes, size);
-    }
     int result = heddle_request_head_parse(&engine->head, bytes, size, h1->seen, &engine->limits, &rejection);
     if (result > 0) {
         *used = (size_t)result;
+        if (engine->head.method_id == HEDDLE_CONNECT) {
+            heddle_reject_connect(&rejection);
+            heddle_h1_reject(connection, &rejection, NULL);
+            return HEDDLE_H1_ENDED;
+        }
         return begin_exchange(connection, bytes, size > *used);
     }
     if (result < 0) {
@@ -86,7 +98,6 @@ static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connec
         return HEDDLE_H1_ENDED;
     }
     h1->seen = (uint32_t)size;
-    *used = 0;
     return HEDDLE_H1_MORE;
 }
 

@@ -181,11 +181,27 @@ static bool begins_at_head(const heddle_h2_carrier *carrier)
     return carrier->streams && (length < 0 || length > (int64_t)carrier->exchange->engine->body_buffer);
 }
 
+static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
+                         heddle_method method)
+{
+    heddle_h2_server *server = server_of(session);
+    heddle_h2_send_rejection(server, stream, rejection, method != HEDDLE_HEAD, NULL);
+    heddle_h2_release(session, stream);
+    heddle_last_use(heddle_engine_count_rejection(server->connection, rejection));
+}
+
 static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request)
 {
     heddle_h2_server *server = server_of(session);
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
+    bool tunnels = request->protocol.size > 0; /* its application may need the bytes that the client sends */
+    if (request->head.method_id == HEDDLE_CONNECT && !tunnels) {
+        heddle_rejection rejection;
+        heddle_reject_connect(&rejection);
+        on_rejection(session, stream, &rejection, HEDDLE_CONNECT);
+        return;
+    }
     heddle_h2_carrier *carrier = heddle_h2_holds_too_much(server) ? NULL : calloc(1, sizeof(*carrier));
     heddle_exchange *exchange =
         carrier ? heddle_exchange_new(engine, &heddle_h2_exchange_operations, connection, &request->head,
@@ -203,7 +219,6 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     carrier->exchange = exchange;
     carrier->received = request->ended;
     carrier->due.at = -1;
-    bool tunnels = request->protocol.size > 0; /* its application may need the bytes that the client sends */
     carrier->streams = !request->ended &&
                        (tunnels || heddle_path_option_counts(&engine->stream_bodies, exchange));
     exchange->carrier = carrier;
@@ -218,15 +233,6 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
         heddle_h2_queue(carrier);
     else
         heddle_h2_begin_body(carrier);
-}
-
-static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
-                         heddle_method method)
-{
-    heddle_h2_server *server = server_of(session);
-    heddle_h2_send_rejection(server, stream, rejection, method != HEDDLE_HEAD, NULL);
-    heddle_h2_release(session, stream);
-    heddle_last_use(heddle_engine_count_rejection(server->connection, rejection));
 }
 
 static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
