@@ -132,6 +132,14 @@ static void await_input(heddle_connection *connection)
         want_input(connection);
 }
 
+static void begin_session(heddle_connection *connection)
+{
+    if (connection->sockets->at_once)
+        queue_connection(connection);
+    else
+        await_input(connection);
+}
+
 void heddle_raw_make_idle(heddle_connection *connection)
 {
     session *raw = session_of(connection);
@@ -182,7 +190,7 @@ static void abandon_session(heddle_connection *connection)
 
 const heddle_protocol heddle_raw_protocol = {
     .name = "raw",
-    .begin = await_input,
+    .begin = begin_session,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,

@@ -97,7 +97,8 @@ static const heddle_socket_set_operations *set_named(const char *name)
 
 /* Called by Sockets.new with checked values. */
 static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle_timeout, VALUE most, VALUE pooled,
-                            VALUE set, VALUE service_object, VALUE handshake_timeout, VALUE proxies)
+                            VALUE set, VALUE service_object, VALUE handshake_timeout, VALUE proxies,
+                            VALUE at_once)
 {
     heddle_loop *loop = heddle_loop_get(scheduler);
     heddle_service *service =
@@ -122,6 +123,7 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     sockets->handshake_queue.timeout = limit;
     sockets->max_connections = max_connections;
     sockets->proxies = proxies;
+    sockets->at_once = RTEST(at_once);
     sockets->set.operations = operations;
     heddle_sockets_start(sockets, self, RTEST(pooled));
     DATA_PTR(self) = sockets;
@@ -406,7 +408,7 @@ void Init_heddle_sockets(VALUE net)
 {
     VALUE sockets_class = rb_define_class_under(net, "Sockets", rb_cObject);
     rb_define_alloc_func(sockets_class, sockets_allocate);
-    rb_define_private_method(sockets_class, "set_up", sockets_set_up, 9);
+    rb_define_private_method(sockets_class, "set_up", sockets_set_up, 10);
     rb_define_method(sockets_class, "listen", sockets_listen, -1);
     rb_define_method(sockets_class, "adopt", sockets_adopt, 1);
     rb_define_method(sockets_class, "stop_listening", sockets_stop_listening, 0);

@@ -34,16 +34,18 @@ module Heddle
       # @param handshake_timeout [Numeric, nil] seconds that a connection may take until its protocol begins: for the
       #   header of the PROXY protocol and the TLS handshake together
       # @param proxies [Networks, nil] addresses that may have any number of connections
+      # @param at_once [Boolean] whether the block is called with a new connection before anything comes from it: it
+      #   takes a fiber then. Without a service only
       # @yieldparam connection [Connection]
       def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, service: nil,
-                     handshake_timeout: 10.0, proxies: nil, &block)
+                     handshake_timeout: 10.0, proxies: nil, at_once: false, &block)
         raise ArgumentError, "Sockets.new needs a block, which it calls with each connection" unless block
         if max_connections && max_connections < 1
           raise ArgumentError, "max_connections must be 1 at least, not #{max_connections}"
         end
 
         set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s, service, handshake_timeout,
-               proxies)
+               proxies, at_once)
       end
 
       # @return [String]

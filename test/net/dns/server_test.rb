@@ -221,6 +221,29 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  def test_silent_connections_count_for_their_client
+    serving(->(query) { query.answer("192.0.2.1") }, tcp_per_client: 2) do |dns|
+      silent = Array.new(2) { TCPSocket.new("127.0.0.1", dns.port) }
+      wait_until("both are accepted") { dns.server.tcp_accepted == 2 }
+      dns.tcp { |socket| assert_empty read_rest(socket) }
+      silent.shift.close
+      wait_until("one has left") { dns.server.tcp_connections == 1 }
+      dns.tcp do |socket|
+        socket.write(framed(DNS::Message.query("a.test", :A).encode))
+
+        assert_equal "a.test", read_framed(socket).question.name
+      end
+    ensure
+      silent&.each(&:close)
+    end
+  end
+
+  def read_rest(socket)
+    socket.read
+  rescue Errno::ECONNRESET
+    ""
+  end
+
   def test_a_message_without_a_header_ends_nothing_over_tcp
     serving(->(query) { query.answer("192.0.2.1") }) do |dns|
       dns.tcp do |socket|
