@@ -21,7 +21,7 @@ module TestCertificates
     certificate.not_before = Time.now - 7_200
     certificate.not_after = Time.now + life
     factory = OpenSSL::X509::ExtensionFactory.new(ca&.first || certificate, certificate)
-    list = names.map { |name| name.match?(/\A[\d.:]+\z/) ? "IP:#{name}" : "DNS:#{name}" }.join(",")
+    list = names.map { |name| name.match?(/\A[\d.]+\z|:/) ? "IP:#{name}" : "DNS:#{name}" }.join(",")
     certificate.add_extension(factory.create_extension("subjectAltName", list))
     certificate.add_extension(factory.create_extension("basicConstraints", authority ? "CA:TRUE" : "CA:FALSE", true))
     certificate.sign(ca ? ca.last : key, "SHA256")

@@ -64,6 +64,26 @@ class ClientTlsTest < ClientCase
     assert_raises(Client::TLSError) { client.get("https://127.0.0.1:#{port}/") }
   end
 
+  # RFC 9525: neither the subject nor a dNSName with an address counts.
+  def test_a_certificate_without_the_right_kind_of_name_is_refused
+    port = s_server(named("localhost", nil))
+
+    assert_match(/hostname "localhost" does not match/, error_of(port))
+    port = s_server(named("127.0.0.1", "DNS:127.0.0.1"))
+
+    assert_raises(Client::TLSError) { client.get("https://127.0.0.1:#{port}/") }
+  end
+
+  def named(subject, alternative)
+    key = OpenSSL::PKey::EC.generate("prime256v1")
+    certificate = TestCertificates.make(subject, ca: @authority, key:).first
+    certificate.extensions = certificate.extensions.reject { |one| one.oid == "subjectAltName" }
+    if alternative
+      certificate.add_extension(OpenSSL::X509::ExtensionFactory.new.create_extension("subjectAltName", alternative))
+    end
+    [certificate.sign(@authority.last, "SHA256"), key]
+  end
+
   def test_an_unknown_issuer_is_refused
     other = TestCertificates.make("other authority", authority: true)
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/net/tls"
+require "heddle/net/tls/identity"
 
 module Heddle
   module Net
@@ -92,7 +93,7 @@ module Heddle
           secure.session = session if session
           secure.instance_variable_set(:@heddle_session_key, key)
           connect(secure, socket, deadline)
-          secure.post_connection_check(host.delete_suffix(".")) if @verify
+          Identity.check(secure.peer_cert, host.delete_suffix(".")) if @verify
           secure
         rescue OpenSSL::SSL::SSLError
           @sessions.delete(key) if key
