@@ -59,7 +59,7 @@ module Heddle
       @fallback = WebSocket::Fallback.new(Token.new(secret, "stream of #{page.name}"), Connection::SIZE)
       @user = user || ->(_env) {}
       @sessions = {}
-      @kept = {}
+      @kept = {}.compare_by_identity # with their owners, the oldest first
     end
 
     # @param env [Hash]
@@ -85,7 +85,7 @@ module Heddle
     def session(token, id, user)
       params = @token.read(token, user) or return
       session = @sessions[id]
-      return session.tap { @kept.delete(id) } if session&.fits?(params, user)
+      return session.tap { @kept.delete(session) } if session&.fits?(params, user)
 
       session = Session.new(@page, params, user) { |ended| forget(ended) }
       session.mount
@@ -97,26 +97,33 @@ module Heddle
     # @api private
     # @param session [Session]
     # @param client [WebSocket::ServerSocket] has gone
+    # @param owner [String] its user or address
     # @param for_good [Boolean] whether it said so
     # @return [void]
-    def leave(session, client, for_good)
+    def leave(session, client, owner, for_good)
       return unless session.detach(client, RECONNECT_TIMEOUT)
       return session.finish if for_good
 
-      @kept[session.id] = session
-      @kept.shift.last.finish if @kept.size > KEPT
+      @kept[session] = owner
+      return if @kept.size <= KEPT
+
+      # The owner of the most pages loses the oldest one: nobody takes the places of others.
+      oldest = @kept.key(@kept.values.tally.max_by(&:last).first)
+      @kept.delete(oldest)
+      oldest.finish
     end
 
     private
 
     def forget(session)
       @sessions.delete(session.id)
-      @kept.delete(session.id)
+      @kept.delete(session)
     end
 
     def connect(env)
       user = user_of(env)
-      @fallback.call(env, user) { Connection.new(self, user) } || WebSocket.upgrade(env, Connection.new(self, user))
+      connection = Connection.new(self, user, user || env["REMOTE_ADDR"])
+      @fallback.call(env, user) { connection } || WebSocket.upgrade(env, connection)
     end
 
     def user_of(env) = @user.call(env)&.to_s
@@ -129,7 +136,7 @@ module Heddle
       page = @page.new(nil, user)
       page.mount(params)
       [200, FIELDS.dup, [page.document(root(page, env["SCRIPT_NAME"], @token.make(params, user)),
-                                       env["SCRIPT_NAME"] + SCRIPT_PATH)]]
+                                       Template.escape(env["SCRIPT_NAME"] + SCRIPT_PATH))]]
     rescue ::Rack::QueryParser::InvalidParameterError, ::Rack::QueryParser::ParamsTooDeepError
       [400, {}, []]
     rescue NotFoundError

@@ -15,9 +15,11 @@ module Heddle
 
       # @param live [Live]
       # @param user [String, nil] the user of the request for the socket
-      def initialize(live, user)
+      # @param owner [String] the user or the client's address
+      def initialize(live, user, owner)
         @live = live
         @user = user
+        @owner = owner
         @session = nil
         @bucket = WebSocket::TokenBucket.new(50, 100)
       end
@@ -38,7 +40,7 @@ module Heddle
 
       # @see WebSocket
       def on_close(client)
-        @live.leave(@session, client, LEAVING.include?(client.close_code)) if @session
+        @live.leave(@session, client, @owner, LEAVING.include?(client.close_code)) if @session
       end
 
       private

@@ -80,7 +80,7 @@ module Heddle
 
       # Overridden: the HTML document around the page's own.
       # @param content [String] HTML
-      # @param script [String] the address of the script
+      # @param script [String] the address of the script, escaped for HTML
       # @return [String] HTML
       def document(content, script)
         <<~HTML
