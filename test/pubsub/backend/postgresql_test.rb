@@ -35,41 +35,30 @@ class PubSubPostgresqlTest < Minitest::Test
     assert_nil one.message.first
   end
 
-  # Of no form, of a wrong one, and with messages that are damaged.
-  FOREIGN = ["", "hello", "x y z", "aaaaaaaaaaaa 1 ", "%s 0x2 ", "%s 2 !", "%s 2 AAAA", "%s 2 /////w==", "%s 99 ",
-             "aaaaaaaaaaaa 2 AAAABHJvb20AAAABeA=="].freeze
-  private_constant :FOREIGN
-
-  def test_notifications_of_another_program_are_skipped
+  # Every role of the database may listen and notify.
+  def test_a_role_without_rights_reads_and_forges_no_message
     one = machine
-    first = one.publish("a")
-    notify(FOREIGN.map { |text| format(text, first[/\A[^:]+/]) })
-    last = one.publish("b")
+    positions = [one.publish("a")]
+    stranger = @backend_server.connect
+    stranger.exec("CREATE ROLE stranger")
+    stranger.exec("SET ROLE stranger")
+    stranger.exec("LISTEN heddle_pubsub")
+    positions << one.publish("secret")
+    heard = nil
 
-    assert_equal [["a", first], ["b", last]], Array.new(2) { one.message }
-    assert_equal offset(first) + 1, offset(last)
-  end
+    assert stranger.wait_for_notify(10) { |_, _, payload| heard = payload.to_s }
+    assert_empty heard
+    assert_raises(PG::InsufficientPrivilege) { stranger.exec("SELECT * FROM heddle_pubsub_messages") }
+    # of the epoch, the next offset and a message of the topic; of an offset far ahead; of no form
+    ["%s 3 AAAABHJvb20AAAABeA==", "%s 99 ", "hello", ""].each do |text|
+      stranger.exec_params("SELECT pg_notify('heddle_pubsub', $1)", [format(text, positions.last[/\A[^:]+/])])
+    end
+    positions << one.publish("b")
 
-  def notify(texts)
-    pg = @backend_server.connect
-    texts.each { |text| pg.exec_params("SELECT pg_notify('heddle_pubsub', $1)", [text]) }
+    assert_equal %w[a secret b].zip(positions), Array.new(3) { one.message }
+    assert_equal offset(positions[1]) + 1, offset(positions[2])
   ensure
-    pg&.close
-  end
-
-  def test_a_skipped_notification_is_logged_once
-    notices = Thread::Queue.new
-    Heddle::PubSub::History.open(1 << 20, 100, 300)
-    backend = Heddle::PubSub::Backend.new(url)
-    assert backend.follow(60, notice: ->(text) { notices << text })
-    backend.publish("room", "x") # it listens from here on
-    notify(%w[hello again])
-    last = backend.publish("room", "x")
-    Thread.pass until Heddle::PubSub::History.position("room") == last
-
-    assert_match(%r{\Apub/sub skips the notification "hello" on the channel heddle_pubsub, in postg.*did not write},
-                 notices.pop)
-    assert_empty notices
+    stranger&.close
   end
 
   # One that is the last, and one before it.

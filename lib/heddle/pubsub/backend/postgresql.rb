@@ -6,23 +6,20 @@ module Heddle
   module PubSub
     class Backend
       # A connection to PostgreSQL (12 or newer). All messages are rows of one table. One row of another has the epoch
-      # and the count, and its lock makes offsets rise in the order of the commits. One channel tells of all messages. A
-      # batch that fits is in the notification itself, a larger one is read from the table.
+      # and the count, and its lock makes offsets rise in the order of the commits. One channel wakes all readers. Every
+      # role of a database may listen and notify there, so a notification has no content and proves nothing: messages
+      # are read from the table, whose permissions hold.
       #
       # After a failover, a restore or, without fsync, a restart, messages may be lost whose offsets would then be given
       # again: the epoch is a new one.
       class Postgresql
-        # Bytes of a notification; PostgreSQL allows 7,999.
-        NOTIFICATION = 7_900
         # Seconds.
         TIMEOUT = 5
         # Batches between two looks for messages that need not be stored any longer.
         TRIMMED_AFTER = 64
         # Rows with larger numbers are another program's, and ours never come to them.
         NUMBERS = 10**15
-        # A notification: epoch, first offset, messages.
-        PUBLISHED = %r{\A([a-z2-7]{12}) ([1-9][0-9]*) ([A-Za-z0-9+/=]*)\z}
-        private_constant :NOTIFICATION, :TIMEOUT, :TRIMMED_AFTER, :NUMBERS, :PUBLISHED
+        private_constant :TIMEOUT, :TRIMMED_AFTER, :NUMBERS
 
         # Of this process; a forked one must not end them.
         @open = {}.compare_by_identity
@@ -78,8 +75,7 @@ module Heddle
         # @param messages [Array<Array(String, String)>] topics and data
         # @return [Integer] the first message's offset
         def publish(epoch, publisher, number, messages)
-          values = [epoch, messages.size, publisher, number, *messages.transpose.map { |all| @array.encode(all) },
-                    notification(messages)]
+          values = [epoch, messages.size, publisher, number, *messages.transpose.map { |all| @array.encode(all) }]
           count = translate { @pg.exec_params(publish_statement, values).first }
           raise EpochChangedError unless count
 
@@ -93,18 +89,17 @@ module Heddle
         # @param most [Integer] messages
         # @param wait [Numeric] seconds
         # @param _counted [Integer] means nothing here: the table says at once which messages are gone
-        # @yieldparam foreign [String] a notification that Heddle did not write, and that is skipped
         # @return [Array<Stored>] in order; empty: none has come
-        def read(after, most, wait, _counted, &)
+        def read(after, most, wait, _counted)
           translate do
             listen
             stored = @behind ? select(after, most) : []
+            if stored.empty? && @pg.wait_for_notify(wait)
+              nil while @pg.notifies # one look finds what all of them tell of
+              stored = select(after, most)
+            end
             @behind = stored.size == most
-            return stored if stored.any?
-
-            text = nil
-            @pg.wait_for_notify(wait) { |_channel, _pid, payload| text = payload.to_s }
-            text ? heed(text, after, most, &) : []
+            stored
           end
         end
 
@@ -181,49 +176,8 @@ module Heddle
             stored AS (INSERT INTO #{@table} (number, epoch, publisher, batch, place, topic, data)
               SELECT state.count - $2::bigint + place, $1, $3, $4::bigint, place, topic, data
               FROM state, unnest($5::bytea[], $6::bytea[]) WITH ORDINALITY AS messages (topic, data, place))
-            SELECT count, pg_notify('#{@name}', $1 || ' ' || (count - $2::bigint + 1) || ' ' || $7) FROM state
+            SELECT count, pg_notify('#{@name}', '') FROM state
           SQL
-        end
-
-        # Topics and data as base64 of their sizes and bytes; empty: they don't fit.
-        def notification(messages)
-          return "" if messages.sum { |topic, data| topic.bytesize + data.bytesize + 8 } > NOTIFICATION * 3 / 4 - 64
-
-          [messages.flatten.map { |one| [one.bytesize].pack("N") << one.b }.join].pack("m0")
-        end
-
-        # Only the next message of the epoch is taken from a notification. Otherwise the table says what has come.
-        def heed(text, after, most)
-          epoch, first, packed = text.b.match(PUBLISHED)&.captures
-          yield "the notification #{text.byteslice(0, 40).inspect} on the channel #{@name}" unless epoch
-          messages = unpack(packed) if epoch == @epoch && first == (after + 1).to_s && !packed.empty?
-          return select_behind(after, most) unless messages
-
-          messages.each_slice(2).with_index(after + 1).map do |(topic, data), offset|
-            Stored.new(epoch:, offset:, topic:, data:)
-          end
-        end
-
-        def select_behind(after, most)
-          stored = select(after, most)
-          @behind = stored.size == most
-          stored
-        end
-
-        # @return [Array<String>, nil] topics and data in turn; nil: they are damaged
-        def unpack(packed)
-          bytes = packed.unpack1("m0")
-          parts = []
-          until bytes.empty?
-            size = bytes.unpack1("N")
-            return unless size && bytes.bytesize >= 4 + size
-
-            parts << bytes.byteslice(4, size)
-            bytes = bytes.byteslice((4 + size)..)
-          end
-          parts if parts.size.even? && parts.any?
-        rescue ArgumentError
-          nil # no base64
         end
 
         # Our rows and the count change in one statement, so a row above the count is another program's. It is passed
