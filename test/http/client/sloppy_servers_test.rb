@@ -80,21 +80,44 @@ class ClientSloppyServersTest < ClientCase
     assert_raises(Client::DecodingError) { answer_to({ "Accept-Encoding" => nil }, coding: "br") }
   end
 
-  def test_a_compressed_body_without_content_has_an_end
-    empty = Zlib.gzip("") * 10_000
+  # A gzip member of empty blocks (RFC 1951, 3.2.4), and its end.
+  EMPTY_BLOCKS = ("\x1f\x8b\b\0\0\0\0\0\0\x03#{"\0\0\0\xff\xff" * 40_000}\x03\0#{"\0" * 8}").b.freeze
+  private_constant :EMPTY_BLOCKS
 
-    assert_raises(Client::BodyTooLargeError) { answer_to(body: empty, body_limit: 50_000) }
-    assert_equal "", answer_to(body: empty).body
+  def test_a_compressed_body_without_content_has_an_end
+    assert_raises(Client::BodyTooLargeError) { answer_to(body: EMPTY_BLOCKS, body_limit: 50_000) }
+    assert_equal "", answer_to(body: EMPTY_BLOCKS).body
   end
 
   def test_a_compressed_body_without_content_has_an_end_also_where_it_is_streamed
-    empty = Zlib.gzip("") * 10_000
-    server = serve do |socket, _|
-      socket.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: #{empty.bytesize}\r\n\r\n", empty)
-    end
-    client = Client.new(server.url, proxy: nil, body_limit: 50_000)
+    client = Client.new(serve_gzip(EMPTY_BLOCKS).url, proxy: nil, body_limit: 50_000)
 
     assert_raises(Client::BodyTooLargeError) { client.stream(:get, "/", &:body) }
+  end
+
+  def serve_gzip(body)
+    serve do |socket, _|
+      socket.write("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: #{body.bytesize}\r\n\r\n", body)
+    end
+  end
+
+  def test_a_body_may_have_many_members_but_not_many_tiny_ones
+    text = Random.new(1).bytes(200)
+
+    assert_equal text * 3_000, answer_to(body: Zlib.gzip(text) * 3_000).body.b
+    assert_equal "", answer_to(body: Zlib.gzip("") * 1_000).body
+    assert_raises(Client::DecodingError) { answer_to(body: Zlib.gzip("") * 1_001) }
+  end
+
+  def test_other_fibers_run_while_members_are_decoded
+    decoder = Client.const_get(:Decoder).new(1_000, whole: true)
+    turns = 0
+    Heddle.run do
+      decoding = Heddle.async { decoder.feed(Zlib.gzip("a") * 640) { nil } }
+      (turns += 1) && sleep(0) until decoding.ended?
+    end
+
+    assert_operator turns, :>=, 9
   end
 
   def typed(charset, body = "{}x")

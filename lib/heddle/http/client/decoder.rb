@@ -15,7 +15,15 @@ module Heddle
         # Bytes by which a compressed body may be larger than its content.
         SLACK = 65_536
         PARTIAL = 206
-        private_constant :PARTIAL, :KNOWN, :ANY_ZLIB, :RAW, :SLACK
+        # Members of a body (RFC 1952, 2.2) that may be smaller than this many bytes on average; an empty one has 20.
+        SMALL_MEMBERS = 1_000
+        SMALL_MEMBER = 128
+        # Bytes offered at once behind the first member: zlib copies what lies behind a member's end.
+        WINDOW = 512
+        # Windows after which other fibers run.
+        WINDOWS_A_TURN = 64
+        private_constant :PARTIAL, :KNOWN, :ANY_ZLIB, :RAW, :SLACK, :SMALL_MEMBERS, :SMALL_MEMBER, :WINDOW,
+                         :WINDOWS_A_TURN
 
         # A part of a body (206) is a part of its compressed form (RFC 9110, 14.2), which can't be undone.
         # @param head [H1::ReceivedResponse]
@@ -52,8 +60,8 @@ module Heddle
           @limit = limit
           @whole = whole
           limit_input(limit)
-          @size = @taken = 0
-          @members = 0
+          @size = @taken = @members = @windows = 0
+          @open = false
         end
 
         # @param bytes [Integer, nil] that the body may have without its coding
@@ -74,29 +82,53 @@ module Heddle
         # @param piece [String]
         # @yieldparam decoded [String]
         def feed(piece, &)
-          take(piece)
-          until piece.empty?
-            @inflater ||= Zlib::Inflate.new(window_for(piece))
-            before = @inflater.total_in
-            @inflater.inflate(piece) { |decoded| count(decoded, &) }
-            return unless @inflater.finished?
+          return if piece.empty?
 
-            piece = piece.byteslice((@inflater.total_in - before)..)
-            end_member
-          end
+          take(piece)
+          at = @members.zero? ? inflate(piece) { @inflater.inflate(piece) { |decoded| count(decoded, &) } } : 0
+          at += inflate_window(piece.byteslice(at, WINDOW), &) while at < piece.bytesize
         rescue Zlib::Error => e
           raise DecodingError, "the body is not what its Content-Encoding says: #{e.message}"
         end
 
         # @raise [DecodingError] when the compressed form has no end
         def finish
-          unfinished = @inflater || (@members.zero? && !@whole)
+          unfinished = @open || (@members.zero? && !@whole)
           @inflater&.close
           @inflater = nil
           raise DecodingError, "the compressed body ends too early" if unfinished
         end
 
         private
+
+        # @return [Integer] how many bytes of the part belong to the member
+        def inflate(part)
+          begin_member(part) unless @open
+          before = @inflater.total_in
+          yield
+          return part.bytesize unless @inflater.finished?
+
+          used = @inflater.total_in - before
+          end_member
+          used
+        end
+
+        # Little enough to be done at once: on a thread of its own each one would wait for Ruby's lock.
+        def inflate_window(part, &)
+          sleep(0) if ((@windows += 1) % WINDOWS_A_TURN).zero?
+          inflate(part) { count(Fiber.blocking { @inflater.inflate(part) }, &) }
+        end
+
+        def begin_member(part)
+          window = window_for(part)
+          if window == @window
+            @inflater.reset
+          else
+            @inflater&.close
+            @inflater = Zlib::Inflate.new(@window = window)
+          end
+          @open = true
+        end
 
         # Servers send "deflate" with and without zlib's two bytes.
         def window_for(piece)
@@ -113,6 +145,8 @@ module Heddle
         end
 
         def count(decoded)
+          return if decoded.empty?
+
           @size += decoded.bytesize
           if @limit && @size > @limit
             raise BodyTooLargeError, "the decompressed body is larger than #{@limit} bytes (`body_limit`): " \
@@ -122,11 +156,13 @@ module Heddle
           yield decoded
         end
 
-        # gzip may have several (RFC 1952, 2.2).
+        # gzip may have several.
         def end_member
-          @inflater.close
-          @inflater = nil
+          @open = false
           @members += 1
+          return if @members <= SMALL_MEMBERS || @taken >= @members * SMALL_MEMBER
+
+          raise DecodingError, "the compressed body has #{@members} members in #{@taken} bytes"
         end
       end
     end
