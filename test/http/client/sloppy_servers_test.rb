@@ -81,7 +81,7 @@ class ClientSloppyServersTest < ClientCase
   end
 
   # A gzip member of empty blocks (RFC 1951, 3.2.4), and its end.
-  EMPTY_BLOCKS = ("\x1f\x8b\b\0\0\0\0\0\0\x03#{"\0\0\0\xff\xff" * 40_000}\x03\0#{"\0" * 8}").b.freeze
+  EMPTY_BLOCKS = "\x1f\x8b\b\0\0\0\0\0\0\x03#{"\0\0\0\xff\xff" * 40_000}\x03\0#{"\0" * 8}".b.freeze
   private_constant :EMPTY_BLOCKS
 
   def test_a_compressed_body_without_content_has_an_end
