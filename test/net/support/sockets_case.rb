@@ -80,11 +80,9 @@ module Heddle
     # The ways to hear of events that this system has. A module of tests is run with each.
     SOCKET_SETS = RUBY_PLATFORM.include?("linux") ? %i[epoll selector].freeze : %i[selector].freeze
 
-    # Makes a test class for each way. A set of epoll's hears of its sockets without the loop's selector: with one that
-    # is not the default, it is left to the nightly run.
+    # Makes a test class for each way. A set of epoll's hears of its sockets without the loop's selector.
     def self.with_each_socket_set(tests)
-      named = ENV.fetch("HEDDLE_SELECTOR", nil) && ENV.fetch("HEDDLE_TEST_REPEAT", "1") == "1"
-      (named ? %i[selector] : SOCKET_SETS).each do |name|
+      (thorough? ? SOCKET_SETS : %i[selector]).each do |name|
         kind = Class.new(Minitest::Test) do
           include SocketsCase
           include tests

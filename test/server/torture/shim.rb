@@ -40,8 +40,9 @@ module Torture
     # @param step [Integer] with the default selector outside of the nightly run
     # @return [Enumerator<Integer>]
     def self.calls(most, step: 1)
-      step *= 3 if ENV["HEDDLE_SELECTOR"]
-      (1..most).step(ENV.fetch("HEDDLE_TEST_REPEAT", "1") == "1" ? step : 1)
+      return (1..most).step(1) if ENV.fetch("HEDDLE_TEST_REPEAT", "1") != "1"
+
+      (1..most).step(Heddle::TestHelpers.thorough? ? step : step * 3)
     end
 
     # @return [String] the shared page's file
