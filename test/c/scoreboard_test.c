@@ -94,6 +94,25 @@ static void a_worker_sleeps_that_accepts_and_has_room_and_no_tick(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
+static void a_queue_is_shorter_by_two_requests_at_least(void)
+{
+    heddle_scoreboard_slot *other = open_two(), *mine = &scoreboard.slots[0];
+    other->tick_began = 1;
+    mine->in_flight = 1;
+    CHECK(!heddle_scoreboard_has_shorter_queue(&scoreboard, mine));
+    mine->in_flight = 2;
+    CHECK(heddle_scoreboard_has_shorter_queue(&scoreboard, mine));
+    CHECK(!heddle_scoreboard_has_shorter_queue(&scoreboard, other));
+    other->in_flight = 16;
+    mine->in_flight = 19;
+    CHECK(!heddle_scoreboard_has_shorter_queue(&scoreboard, mine));
+    mine->in_flight = 20;
+    CHECK(heddle_scoreboard_has_shorter_queue(&scoreboard, mine));
+    other->stuck = 1;
+    CHECK(!heddle_scoreboard_has_shorter_queue(&scoreboard, mine));
+    heddle_scoreboard_close(&scoreboard);
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
@@ -105,5 +124,7 @@ int main(int argc, char **argv)
     check_run("scoreboard", "the memory can't be shrunk", the_memory_cannot_be_shrunk);
     check_run("scoreboard", "a worker sleeps that accepts, and has room and no tick",
               a_worker_sleeps_that_accepts_and_has_room_and_no_tick);
+    check_run("scoreboard", "a queue is shorter by two requests at least",
+              a_queue_is_shorter_by_two_requests_at_least);
     return check_end();
 }

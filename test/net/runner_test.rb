@@ -194,7 +194,7 @@ class RunnerTest < Minitest::Test
     assert_operator fibers.uniq.size, :<=, 2
   end
 
-  def test_many_waiting_connections_begin_within_few_ticks
+  def test_a_connection_whose_block_waits_delays_the_next_one_by_a_tick
     gate = Thread::Queue.new
     turns = 0
     began = []
@@ -219,7 +219,7 @@ class RunnerTest < Minitest::Test
         clients.each { |client| client.readpartial(1) }
       end
     end
-    assert_operator began.uniq.size, :<=, 6
+    assert_operator began.last - began.first, :<=, 60
   end
 
   def test_other_fibers_get_their_turn_beside_a_flood

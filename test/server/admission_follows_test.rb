@@ -7,13 +7,11 @@ require_relative "server_helpers"
 class AdmissionFollowsTest < Minitest::Test
   include ServerHelpers
 
-  FLOOR = Heddle::Server::AdmissionPolicy::FLOOR
+  FLOOR = Heddle::Server::AdmissionPolicy::POOL_FLOOR
 
   # Requests that run until the block is over.
-  def running(count, app, lag_target: 60, **options, &)
-    Constants.replace(Heddle::Server::AdmissionPolicy, :LAG_TARGET, lag_target) do
-      serving(app, access_log: false, queue_timeout: 600, **options) { await_requests(count, &) }
-    end
+  def running(count, app, **options, &)
+    serving(app, access_log: false, queue_timeout: 600, **options) { await_requests(count, &) }
   end
 
   def await_requests(count)
@@ -61,24 +59,6 @@ class AdmissionFollowsTest < Minitest::Test
 
       assert_equal [40, :memory], found.values_at(:limit, :limited_by)
       assert_operator found[:memory], :>, 1_000_000
-    end
-  end
-
-  # Each of them comes to life again and again, and has something to do then.
-  def test_a_late_loop
-    app = held do
-      until @release.closed?
-        sleep(0.001)
-        till = now + 0.002
-        nil while now < till
-      end
-    end
-    running(60, app, lag_target: 0.03) do
-      found = until_statistics { |statistics| statistics[:limit] }
-
-      assert_equal :lag, found[:limited_by]
-      assert_operator found[:limit], :<, 60
-      assert_operator found[:lag], :>, 0.03
     end
   end
 

@@ -5,73 +5,62 @@ require "heddle/server"
 
 # How many requests may run at once, by what the worker bears.
 class AdmissionPolicyTest < Minitest::Test
-  FLOOR = Heddle::Server::AdmissionPolicy::FLOOR
+  FLOOR = Heddle::Server::AdmissionPolicy::POOL_FLOOR
   MEBIBYTE = 1_048_576
 
-  def policy = @policy ||= Heddle::Server::AdmissionPolicy.new(lag_target: 0.25, memory_limit: 1_000 * MEBIBYTE)
+  def policy = @policy ||= Heddle::Server::AdmissionPolicy.new(memory_limit: 1_000 * MEBIBYTE)
 
   # The limit after so many seconds in which every sample is like this.
   # @param working [Integer, nil] how many of those that run don't wait for a pool; nil: none waits
-  def after(seconds, lag: 0.0, busy: 100, waiting: 0, working: nil, memory: nil)
+  def after(seconds, busy: 100, waiting: 0, working: nil, memory: nil)
     left = seconds
     while left > 0
-      elapsed = 0.1 + lag
       running = [busy, policy.limit].compact.min
       pool_waiting = working ? running - working : 0
-      limit = policy.look(Heddle::Server::AdmissionPolicy::Sample.new(elapsed:, lag:, memory:, pool_waiting:,
+      limit = policy.look(Heddle::Server::AdmissionPolicy::Sample.new(elapsed: 0.1, memory:, pool_waiting:,
                                                                       busy: running, waiting:))
-      left -= elapsed
+      left -= 0.1
     end
     limit
   end
 
+  # The limit after memory has grown in so many steps, half a second apart.
+  def after_growth(steps, busy: 100)
+    @memory ||= 1_000
+    steps.times { after(0.5, busy:, memory: (@memory += 10) * MEBIBYTE) }
+    policy.limit
+  end
+
   def test_while_all_is_well_there_is_no_limit
-    assert_nil after(60, busy: 10_000, waiting: 500, lag: 0.1)
+    assert_nil after(60, busy: 10_000, waiting: 500)
     assert_nil policy.reason
-    assert_in_delta 0.1, policy.lag, 0.001
   end
 
-  def test_a_late_loop_brings_the_limit_down_to_a_share_of_what_runs_and_again
-    assert_equal 80, after(0.7, lag: 0.5)
-    assert_equal :lag, policy.reason
-    assert_equal 64, after(0.6, lag: 0.5)
-    assert_equal FLOOR, after(60, lag: 0.5)
+  def test_memory_brings_the_limit_down_to_one_request_at_least
+    assert_equal 80, after_growth(1)
+    assert_equal 64, after_growth(1)
+    assert_equal 1, after_growth(60)
   end
 
-  def test_a_limit_is_never_below_the_floor_and_few_requests_get_none
-    assert_nil after(60, lag: 2, busy: FLOOR)
-    assert_nil policy.reason
-    assert_equal FLOOR, after(60, lag: 2, busy: FLOOR + 1)
+  def test_memory_lowers_the_limit_of_few_requests
+    assert_equal 8, after_growth(1, busy: 10)
   end
 
-  def test_a_long_tick_lowers_the_limit_by_one_step_at_most
-    limit = after(0.1, lag: 3, busy: 1_000)
+  def test_the_limit_grows_while_requests_wait
+    least = after_growth(60)
+    grown = after(6, busy: 1_000, waiting: 100, memory: 500 * MEBIBYTE)
 
-    assert_equal 800, limit
-    assert_operator after(5, busy: 1_000), :>=, 800
-  end
-
-  def test_the_limit_grows_while_lag_is_low_and_requests_wait
-    least = after(20, lag: 0.5, busy: 1_000)
-    grown = after(6, busy: 1_000, waiting: 100)
-
-    assert_equal FLOOR, least
-    assert_operator grown, :>, 4 * least
-    assert_equal :lag, policy.reason
+    assert_operator grown, :>, 40 * least
+    assert_equal :memory, policy.reason
   end
 
   def test_the_limit_does_not_grow_without_waiters_and_is_lifted_after_a_while
-    least = after(10, lag: 0.5)
+    least = after_growth(5)
+    after(0.1, busy: 3, memory: 500 * MEBIBYTE)
 
     assert_equal least, after(8, busy: 3)
     assert_nil after(6, busy: 3)
     assert_nil policy.reason
-  end
-
-  def test_between_well_and_late_it_stays
-    limit = after(2, lag: 0.5)
-
-    assert_equal limit, after(60, lag: 0.22, waiting: 10)
   end
 
   def test_memory_above_its_limit_brings_it_down_as_long_as_it_grows
@@ -84,7 +73,7 @@ class AdmissionPolicyTest < Minitest::Test
   end
 
   def test_memory_without_a_limit_is_nothing_to_go_by
-    @policy = Heddle::Server::AdmissionPolicy.new(lag_target: 0.25)
+    @policy = Heddle::Server::AdmissionPolicy.new
 
     assert_nil after(60, memory: 1_000_000 * MEBIBYTE)
   end
@@ -107,18 +96,5 @@ class AdmissionPolicyTest < Minitest::Test
 
   def test_a_few_that_wait_for_a_pool_are_fine
     assert_nil after(60, busy: 500, working: 300)
-  end
-
-  # A loop that gets later with each request that runs: the limit settles where it is in time.
-  def test_the_limit_settles
-    limits = Array.new(600) do
-      busy = [500, policy.limit].compact.min
-      after(0.01, busy:, lag: busy * 0.002, waiting: 500 - busy)
-      policy.limit
-    end
-    settled = limits.last(300).compact
-
-    assert_operator settled.min, :>=, 80
-    assert_operator settled.max, :<=, 160
   end
 end

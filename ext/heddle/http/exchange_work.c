@@ -72,6 +72,7 @@ static size_t summarize_request(VALUE object, char *text, size_t size)
 }
 
 const heddle_work_operations heddle_exchange_work = {
+    .waits_at_gate = true,
     .object = object_of,
     .served = note_served,
     .reject = reject_work,

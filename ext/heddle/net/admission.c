@@ -1,4 +1,5 @@
 #include "net/sockets.h"
+#include "net/work_sharing.h"
 
 /* Is the queue so full that no connections are accepted? From half of its limit on, until it is down to a quarter. */
 static bool is_filling(const heddle_sockets *sockets)
@@ -10,7 +11,8 @@ static bool is_filling(const heddle_sockets *sockets)
 heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_admission *admission = &sockets->admission;
-    if (work->list || (work->probe && !sockets->leaving))
+    bool waits = sockets->gate.closed || !heddle_admission_has_room(sockets);
+    if (work->list || (work->probe ? !sockets->leaving : !waits))
         return HEDDLE_ALIVE;
     if (work->probe) {
         work->operations->reject(work, HEDDLE_QUEUE_ENDS);
@@ -45,16 +47,65 @@ void heddle_admission_apply_limits(heddle_sockets *sockets)
     if (sockets->closed)
         return;
     heddle_admission_resume_accepting(sockets);
-    if (heddle_rounds_count_waiting(sockets))
-        heddle_runners_summon(sockets);
+    heddle_admission_request(sockets);
 }
 
 void heddle_admission_end_queue(heddle_sockets *sockets)
 {
     heddle_work *work;
     while ((work = heddle_ready_list_take_first(&sockets->ready)) ||
+           (work = heddle_ready_list_take_first(&sockets->callbacks)) ||
            (work = heddle_ready_list_take_first(&sockets->rounds.deferred))) {
         if (heddle_connection_acquire(work->connection))
             work->operations->reject(work, HEDDLE_QUEUE_ENDS);
     }
+}
+
+/* -- beginning ---------------------------------------------------------------------------------------------------- */
+
+heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets)
+{
+    if (heddle_admission_has_probe(sockets))
+        return &sockets->callbacks;
+    if (!heddle_admission_has_room(sockets))
+        return NULL;
+    bool request = sockets->ready.count && heddle_admission_open(sockets), callback = sockets->callbacks.count;
+    if (sockets->urgent)
+        return sockets->urgent == &sockets->callbacks || request ? sockets->urgent : NULL;
+    if (request && callback)
+        callback = sockets->callback_next = !sockets->callback_next;
+    return callback ? &sockets->callbacks : request ? &sockets->ready : NULL;
+}
+
+/* A worker that sleeps could serve the next request sooner. */
+static void share_next(heddle_sockets *sockets)
+{
+    heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
+    if (!work || heddle_work_share(sockets, work, heddle_clock_coarse()))
+        return;
+    if (!heddle_connection_acquire(work->connection))
+        return; /* another process has it */
+    heddle_ready_list_add(&sockets->ready, work, true);
+    heddle_connection_release(work->connection);
+}
+
+void heddle_admission_begin_work(heddle_attachment *attachment)
+{
+    heddle_sockets *sockets = HEDDLE_CONTAINER_OF(attachment, heddle_sockets, attachment);
+    size_t waiting = heddle_rounds_count_waiting(sockets);
+    bool room = heddle_admission_has_room(sockets), probe = heddle_admission_has_probe(sockets);
+    if (!waiting || sockets->closed)
+        return;
+    bool held = heddle_loop_has_ready(sockets->loop, heddle_fiber_has_quantum_left);
+    bool open = heddle_gate_judge(&sockets->gate, held, held ? heddle_clock_read(CLOCK_THREAD_CPUTIME_ID) : 0,
+                                  sockets->loop->statistics.ticks + 1);
+    if (!open || !room) {
+        heddle_runners_publish_load(sockets);
+        share_next(sockets);
+    }
+    if (probe || (room && (open || sockets->callbacks.count)))
+        heddle_runners_summon(sockets);
+    /* otherwise it is set when an item ends, or the timer that summons again expires */
+    if ((room || probe) && !sockets->runners.retry.slot)
+        heddle_admission_request(sockets);
 }

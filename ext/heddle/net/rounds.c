@@ -11,7 +11,7 @@ static void release_deferred(heddle_sockets *sockets)
 {
     heddle_work *work;
     while ((work = heddle_ready_list_take_first(&sockets->rounds.deferred)))
-        heddle_ready_list_add(&sockets->ready, work, false);
+        heddle_ready_list_add(heddle_rounds_list_of(sockets, work), work, false);
 }
 
 /*
@@ -27,7 +27,7 @@ static void force_poll(heddle_sockets *sockets)
 static void defer_item(heddle_sockets *sockets, heddle_work *work)
 {
     if (!sockets->rounds.deferred.count)
-        sockets->rounds.first_turns = sockets->ready.count;
+        sockets->rounds.first_turns = sockets->ready.count + sockets->callbacks.count;
     heddle_ready_list_add(&sockets->rounds.deferred, work, false);
     force_poll(sockets);
     heddle_connection_release(work->connection);
@@ -93,8 +93,8 @@ void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work)
         heddle_sockets_queue(sockets, work, at_front);
         return;
     }
-    if (!heddle_admission_open(sockets) && !heddle_admission_admit(sockets, work))
+    if (!heddle_admission_admit(sockets, work))
         return;
     defer_item(sockets, work);
-    heddle_runners_summon(sockets);
+    heddle_admission_request(sockets);
 }

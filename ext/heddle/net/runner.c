@@ -105,32 +105,25 @@ static int handle_exception(heddle_runner *runner, int state)
     return 0;
 }
 
-/*
- * If the served item waits, another runner must serve the other ready items. No hook is called when a fiber begins to
- * wait, so that runner is summoned first.
- */
 static int serve_work(heddle_runner *runner, heddle_work *work)
 {
     heddle_sockets *sockets = runner->sockets;
     block_call call = {.sockets = sockets, .work = work};
     int state = 0;
     runner->fiber->request_number = ++runner->uses;
+    bool counts = work->operations->waits_at_gate && !work->probe;
+    runner->quantum = (heddle_quantum){.request = runner->uses, .counts = counts};
     runner->operations = work->operations;
     runner->served = &call.object;
     if (sockets->handoff.on && work->operations->label)
         runner->fiber->label = work->operations->label(work);
     heddle_runners_start_serving(runner);
-    if (heddle_rounds_count_waiting(sockets))
-        heddle_runners_summon(sockets);
     heddle_loop_advance_heartbeat(sockets->loop); /* each request has its own time slice */
-    uint64_t switches = sockets->loop->statistics.switches, preemptions = sockets->loop->statistics.preemptions;
     rb_protect(call_block, (VALUE)&call, &state);
-    /* A preemption is a switch of fibers as well: then the counters do not show whether the item waited. */
-    if (sockets->loop->statistics.preemptions == preemptions)
-        heddle_runners_adapt_ahead(&sockets->runners, sockets->loop->statistics.switches != switches);
     if (state)
         state = handle_exception(runner, state);
     work->operations->served(work, call.object);
+    runner->quantum.counts = false;
     heddle_runners_stop_serving(runner);
     runner->served = NULL;
     RB_GC_GUARD(call.object);
@@ -140,8 +133,9 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
 /* Claims the next item that no other runner has and no other worker gets, if admission allows it. */
 static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
 {
-    while (heddle_admission_may_begin(sockets)) {
-        heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
+    for (;;) {
+        heddle_ready_list *list = heddle_admission_choose_list(sockets);
+        heddle_work *work = list ? heddle_ready_list_take_first(list) : NULL;
         if (!work)
             return NULL;
         if (sockets->paused & HEDDLE_PAUSED_BUSY)
@@ -154,7 +148,6 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
         heddle_connection_begin_work(work->connection);
         return work;
     }
-    return NULL;
 }
 
 /*
@@ -164,9 +157,9 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
 static int serve_ready_items(heddle_runner *runner)
 {
     heddle_sockets *sockets = runner->sockets;
-    if (!sockets->ready.count)
+    if (!sockets->ready.count && !sockets->callbacks.count)
         heddle_rounds_release(sockets);
-    size_t left = sockets->ready.count; /* of the items that are ready now */
+    size_t left = sockets->ready.count + sockets->callbacks.count; /* of the items that are ready now */
     uint64_t preemptions = sockets->loop->statistics.preemptions;
     int64_t began = 0;
     while ((left > 0 || sockets->urgent) && !runner->ending) {
@@ -180,7 +173,7 @@ static int serve_ready_items(heddle_runner *runner)
             left--;
         }
         heddle_work *work = claim_work(sockets, now);
-        sockets->urgent = false;
+        sockets->urgent = NULL;
         if (!work)
             break;
         int state = serve_work(runner, work);
@@ -245,8 +238,7 @@ static int run_runner(heddle_runner *runner)
         state = serve_ready_items(runner);
         if (state || runner->ending || sockets->closed)
             break;
-        if (heddle_rounds_count_waiting(sockets))
-            heddle_runners_summon(sockets);
+        heddle_admission_request(sockets);
         state = wait_for_work(runner);
     }
     count_arrival(runner);
@@ -271,8 +263,7 @@ static VALUE runner_call(VALUE self)
     TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
     int state = run_runner(runner);
     runner->fiber = NULL;
-    if (heddle_rounds_count_waiting(runner->sockets))
-        heddle_runners_summon(runner->sockets);
+    heddle_admission_request(runner->sockets);
     if (state)
         rb_jump_tag(state);
     RB_GC_GUARD(self);
@@ -314,6 +305,7 @@ void heddle_runner_start(heddle_sockets *sockets)
     runner->fiber->describe = summarize_work;
     runner->fiber->request = job;
     runner->fiber->request_number = 0;
+    runner->fiber->quantum = &runner->quantum;
     heddle_fiber_enqueue(runner->fiber);
 }
 

@@ -16,6 +16,7 @@ struct heddle_runner {
     const heddle_work_operations *operations; /* the operations of the work item that it serves */
     const VALUE *served;  /* the Ruby object of that item, such as the exchange; NULL or 0: none */
     unsigned uses; /* how many items it has begun to serve */
+    heddle_quantum quantum; /* of that item */
     bool summoned; /* heddle_runners_summon has woken or started it, and it does not run yet: it is coming */
     bool ending;   /* it ends after this item, or instead of waiting for work */
 };
@@ -33,11 +34,6 @@ void heddle_runners_add_idle(heddle_runner *runner);
 void heddle_runners_remove_idle(heddle_runner *runner);
 void heddle_runners_start_serving(heddle_runner *runner);
 void heddle_runners_stop_serving(heddle_runner *runner);
-/*
- * `fiber_waited`: has the fiber waited while it served the last item? Then more runners may be coming at the same time,
- * so that all ready items begin in the same tick; otherwise fewer.
- */
-void heddle_runners_adapt_ahead(heddle_runners *runners, bool fiber_waited);
 /* Called when no fiber can be made now: summons again after HEDDLE_RUNNERS_RETRY; the ready items wait. */
 void heddle_runners_summon_later(heddle_sockets *sockets);
 

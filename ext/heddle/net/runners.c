@@ -86,8 +86,7 @@ void heddle_runners_end_idle(heddle_sockets *sockets)
 static void retry_summons(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.retry));
-    if (heddle_rounds_count_waiting(sockets))
-        heddle_runners_summon(sockets);
+    heddle_admission_request(sockets);
 }
 
 void heddle_runners_summon_later(heddle_sockets *sockets)
@@ -127,29 +126,23 @@ static bool summon_runner(heddle_sockets *sockets)
 
 void heddle_runners_summon(heddle_sockets *sockets)
 {
-    heddle_runners *runners = &sockets->runners;
-    size_t waiting = heddle_rounds_count_waiting(sockets), wanted = runners->ahead < waiting ? runners->ahead : waiting;
-    if (sockets->closed || !heddle_admission_may_begin(sockets))
-        return;
-    while (runners->coming < wanted && summon_runner(sockets))
-        runners->coming++;
+    if (sockets->runners.coming == 0 && summon_runner(sockets))
+        sockets->runners.coming++;
 }
 
 void heddle_runners_init(heddle_sockets *sockets, bool pooled)
 {
     sockets->runners.uses = pooled ? HEDDLE_RUNNER_USES : 1;
-    sockets->runners.ahead = 1;
-}
-
-void heddle_runners_adapt_ahead(heddle_runners *runners, bool fiber_waited)
-{
-    if (fiber_waited)
-        runners->ahead = runners->ahead < HEDDLE_RUNNERS_AHEAD ? runners->ahead * 2 : HEDDLE_RUNNERS_AHEAD;
-    else if (runners->ahead > 1)
-        runners->ahead /= 2;
 }
 
 /* -- serving runners ---------------------------------------------------------------------------------------------- */
+
+void heddle_runners_publish_load(const heddle_sockets *sockets)
+{
+    if (sockets->balance.slot)
+        HEDDLE_SCOREBOARD_SET(sockets->balance.slot->in_flight,
+                              (uint32_t)(sockets->runners.serving_count + heddle_rounds_count_waiting(sockets)));
+}
 
 void heddle_runners_start_serving(heddle_runner *runner)
 {
@@ -160,8 +153,7 @@ void heddle_runners_start_serving(heddle_runner *runner)
         runner->next->previous = runner;
     runners->serving = runner;
     runners->serving_count++;
-    if (runner->sockets->balance.slot)
-        HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->in_flight, 1);
+    heddle_runners_publish_load(runner->sockets);
 }
 
 void heddle_runners_stop_serving(heddle_runner *runner)
@@ -177,10 +169,10 @@ void heddle_runners_stop_serving(heddle_runner *runner)
         runner->next->previous = runner->previous;
     runner->next = runner->previous = NULL;
     runners->serving_count--;
-    if (runner->sockets->balance.slot) {
-        HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->in_flight, -1);
+    heddle_runners_publish_load(runner->sockets);
+    if (runner->sockets->balance.slot)
         HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->requests, 1);
-    }
+    heddle_admission_request(runner->sockets);
     heddle_runners_wake_if_done(runner->sockets);
 }
 

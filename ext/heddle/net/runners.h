@@ -3,7 +3,7 @@
 
 /*
  * The fibers that serve work items. A runner takes one ready item after another and waits while none is ready. When the
- * application waits in one runner, another one serves the ready items.
+ * application waits in one runner, another one serves the ready items: it is summoned at the end of the tick.
  *
  * To summon a runner is to wake an idle one, or else to start a new one. It is *coming* until it reads the ready list.
  */
@@ -13,7 +13,6 @@
 enum {
     HEDDLE_RUNNER_USES = 1000,   /* how many items a fiber serves before it is replaced */
     HEDDLE_RUNNERS_MIN_IDLE = 4,     /* so many idle runners are kept for ever, others while they are needed */
-    HEDDLE_RUNNERS_AHEAD = 64,   /* the largest heddle_runners.ahead */
 };
 
 /* How long a runner serves before the loop's other fibers and events get their turn, ns. */
@@ -36,19 +35,16 @@ typedef struct {
     size_t serving_count;
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */
     size_t coming;         /* runners that were summoned and have not read the ready list yet */
-    size_t ahead;          /* how many may be coming at the same time; heddle_runners_adapt_ahead (runner.h) sets it */
     unsigned uses;         /* how many items a fiber serves, HEDDLE_RUNNER_USES or 1 */
     heddle_timer trim, retry;
 } heddle_runners;
 
 /* `pooled`: a runner serves up to HEDDLE_RUNNER_USES items; otherwise each item gets a new one. */
 void heddle_runners_init(heddle_sockets *sockets, bool pooled);
-/*
- * Called when the ready list is not empty: summons runners until `ahead` of them, or one for each item, are coming.
- * Summons none while admission allows no more items: then a runner that completes an item reads the list again. Never
- * raises.
- */
+/* Summons a runner unless one is coming. Never raises. */
 void heddle_runners_summon(heddle_sockets *sockets);
+/* Tells other workers how much there is to do: requests that wait count like those that have begun. */
+void heddle_runners_publish_load(const heddle_sockets *sockets);
 /* The fibers of the serving runners, an Array. */
 VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
 /* Of those whose request is described by its protocol: pairs of the fiber and the description. */

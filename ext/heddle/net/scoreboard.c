@@ -210,6 +210,21 @@ bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const he
     return false;
 }
 
+bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine)
+{
+    uint32_t used = count_used(scoreboard);
+    for (uint32_t i = 0; i < used; i++) {
+        const heddle_scoreboard_slot *slot = &scoreboard->slots[i];
+        uint32_t requests = GET(slot->in_flight);
+        if (slot == mine || !GET(slot->accepting) || GET(slot->stuck))
+            continue;
+        /* the same difference is tolerated as for connections */
+        if (GET(mine->in_flight) > requests + 1 + requests / 8)
+            return true;
+    }
+    return false;
+}
+
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label)
 {
     uint32_t used = label ? count_used(scoreboard) : 0;

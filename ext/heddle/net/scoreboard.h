@@ -44,7 +44,7 @@ typedef struct {
     /* Written by the worker, from here on, and cleared by the master before and after it. */
     _Atomic uint32_t pid;
     _Atomic uint32_t accepting; /* it accepts, or has paused only because others have less to do */
-    _Atomic uint32_t in_flight; /* running requests */
+    _Atomic uint32_t in_flight; /* requests that run, or wait for their turn */
     _Atomic uint32_t connections;
     _Atomic uint32_t waiting; /* queued requests; updated now and then */
     _Atomic uint32_t limit;   /* how many requests may run at once; 0: any number */
@@ -112,6 +112,9 @@ bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, cons
 
 /* Is there a worker that could serve a request at once, because its loop sleeps? */
 bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
+
+/* Is there a worker with clearly fewer requests that run or wait? */
+bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
 /* The bytes of request bodies of all other workers. A sum beyond UINT64_MAX is UINT64_MAX. */
 typedef struct {

@@ -238,13 +238,13 @@ void heddle_sockets_close_idle(heddle_connection *connection)
 
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front)
 {
-    bool checked = work->probe || (!at_front && !heddle_admission_open(sockets));
-    if (checked && !heddle_admission_admit(sockets, work))
+    heddle_ready_list *list = heddle_rounds_list_of(sockets, work);
+    if ((work->probe || !at_front) && !heddle_admission_admit(sockets, work))
         return;
-    heddle_ready_list_add(&sockets->ready, work, at_front || work->probe);
+    heddle_ready_list_add(list, work, at_front || work->probe);
     heddle_connection_release(work->connection);
-    sockets->urgent = at_front;
-    heddle_runners_summon(sockets);
+    sockets->urgent = at_front ? list : NULL;
+    heddle_admission_request(sockets);
 }
 
 void heddle_connection_begin_work(heddle_connection *connection)
@@ -365,7 +365,8 @@ static void handle_loop_close(heddle_attachment *attachment)
 
 void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
 {
-    sockets->attachment = (heddle_attachment){.object = object, .closing = handle_loop_close};
+    sockets->attachment = (heddle_attachment){
+        .object = object, .closing = handle_loop_close, .begin_work = heddle_admission_begin_work};
     sockets->free_slot = NO_SLOT;
     sockets->fork_guard.in_child = in_child;
     sockets->set.connections_fd = sockets->set.listeners_fd = -1;
@@ -373,6 +374,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     sockets->admission = (heddle_admission){.queue_limit = SIZE_MAX, .queue_timeout = -1};
     heddle_link_init_head(&sockets->unsent);
     heddle_ready_list_init(&sockets->ready);
+    heddle_ready_list_init(&sockets->callbacks);
     heddle_rounds_start(&sockets->rounds);
     heddle_input_turns_init(&sockets->input_turns);
     heddle_ready_list_init(&sockets->reserve.deferred);

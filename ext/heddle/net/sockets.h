@@ -8,6 +8,7 @@
 #include "net/connection.h"
 #include "net/fate.h"
 #include "net/fork_guard.h"
+#include "net/gate.h"
 #include "net/handoff.h"
 #include "net/listener.h"
 #include "net/handshake.h"
@@ -56,11 +57,13 @@ struct heddle_sockets {
 
     heddle_connection_slot *slots;
     uint32_t slot_count, free_slot;
-    heddle_ready_list ready;
+    heddle_ready_list ready, callbacks; /* items that wait at the gate, and others */
+    bool callback_next; /* where both have one */
     heddle_rounds rounds;
     heddle_admission admission;
+    heddle_gate gate;
     int64_t tick_began; /* when the current item began to be served, from the coarse clock: ns */
-    bool urgent;               /* the first item is for the runner that has just put it there */
+    heddle_ready_list *urgent; /* its first item is for the runner that has just put it there; NULL: none */
     heddle_link unsent;       /* connections with output that the kernel has not taken yet */
     size_t scheduled_flushes; /* how many of them send in the next tick */
 
@@ -167,13 +170,20 @@ static inline void heddle_connection_release(heddle_connection *connection)
 /* Is the item in the ready list? */
 static inline bool heddle_rounds_have_listed(const heddle_sockets *sockets, const heddle_work *work)
 {
-    return work->list == &sockets->ready || work->list == &sockets->rounds.deferred;
+    const heddle_ready_list *list = work->list;
+    return list == &sockets->ready || list == &sockets->callbacks || list == &sockets->rounds.deferred;
+}
+
+/* The list that the item waits in when its turn has come. */
+static inline heddle_ready_list *heddle_rounds_list_of(heddle_sockets *sockets, const heddle_work *work)
+{
+    return work->operations->waits_at_gate && !work->probe ? &sockets->ready : &sockets->callbacks;
 }
 
 /* How many work items wait for a runner. */
 static inline size_t heddle_rounds_count_waiting(const heddle_sockets *sockets)
 {
-    return sockets->ready.count + sockets->rounds.deferred.count;
+    return sockets->ready.count + sockets->callbacks.count + sockets->rounds.deferred.count;
 }
 
 /* Adds without overflow: configured durations have no maximum. */
@@ -184,18 +194,23 @@ static inline int64_t heddle_add_duration(int64_t time, int64_t duration)
 
 /* -- admission.c -------------------------------------------------------------------------------------------------- */
 
-/* May another item be served now? */
-static inline bool heddle_admission_open(const heddle_sockets *sockets)
+/* Do fewer items run than the limit allows? */
+static inline bool heddle_admission_has_room(const heddle_sockets *sockets)
 {
     return sockets->admission.limit == 0 || sockets->runners.serving_count < sockets->admission.limit;
 }
 
-/* May a runner begin the next item? */
-static inline bool heddle_admission_may_begin(const heddle_sockets *sockets)
+/* May a request begin in this tick? */
+static inline bool heddle_admission_open(const heddle_sockets *sockets)
 {
-    if (heddle_admission_open(sockets))
-        return true;
-    const heddle_work *first = heddle_work_of_link(heddle_link_first(&sockets->ready.head));
+    return heddle_admission_has_room(sockets) &&
+           heddle_gate_admits(&sockets->gate, sockets->runners.serving_count, sockets->loop->statistics.ticks);
+}
+
+/* Is a probe the next callback? It is served whatever the limits say. */
+static inline bool heddle_admission_has_probe(const heddle_sockets *sockets)
+{
+    const heddle_work *first = heddle_work_of_link(heddle_link_first(&sockets->callbacks.head));
     return first && first->probe;
 }
 
@@ -211,6 +226,18 @@ static inline bool heddle_admission_contended(const heddle_sockets *sockets)
 {
     return heddle_rounds_count_waiting(sockets) && !heddle_admission_open(sockets);
 }
+
+/* If items wait, a runner is summoned for them at the end of the tick, as soon as admission allows it. */
+static inline void heddle_admission_request(heddle_sockets *sockets)
+{
+    if (heddle_rounds_count_waiting(sockets))
+        sockets->loop->work_waits = true;
+}
+
+/* The list whose first item is served next; NULL: none may be served now. */
+heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets);
+/* The `begin_work` of the attachment: judges the gate, and summons a runner or shares the next request. */
+void heddle_admission_begin_work(heddle_attachment *attachment);
 
 /* Lets the item wait, or rejects it: when the queue is full, and a probe when the server stops. */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);

@@ -19,6 +19,7 @@ typedef struct heddle_work heddle_work;
 
 /* All but `label` run in the loop, with the GVL. All but `object` and `serve` never raise. */
 typedef struct {
+    bool waits_at_gate; /* such an item begins when the gate is open (gate.h), others at once */
     /* Called in the item's runner: returns the argument for the block of the Sockets. May raise. */
     VALUE (*object)(heddle_work *work);
     /* Called in the runner: serves the item instead of the block. NULL: the block serves it. May raise. */

@@ -6,13 +6,21 @@
 static bool is_busy(const heddle_sockets *sockets, int64_t now)
 {
     return now - sockets->loop->watch.awake_since >= HEDDLE_WORK_SHARING_AFTER &&
-           (sockets->runners.serving_count || sockets->ready.count);
+           (sockets->runners.serving_count || heddle_rounds_count_waiting(sockets));
 }
 
 /* With several loops in a process, the worker's slot does not tell which of them sleeps. */
 static bool is_enabled(const heddle_sockets *sockets)
 {
     return sockets->handoff.on && (heddle_watch_purposes() & HEDDLE_WATCH_HANDOFF) && heddle_watch_rescues() == 1;
+}
+
+/* Behind a closed gate the length of the queues counts: clients that stay with their worker would wait unevenly. */
+static bool has_taker(const heddle_sockets *sockets)
+{
+    const heddle_balance *balance = &sockets->balance;
+    return heddle_scoreboard_has_sleeper(balance->scoreboard, balance->slot) ||
+           (sockets->gate.closed && heddle_scoreboard_has_shorter_queue(balance->scoreboard, balance->slot));
 }
 
 bool heddle_work_share(heddle_sockets *sockets, heddle_work *work, int64_t now)
@@ -22,8 +30,7 @@ bool heddle_work_share(heddle_sockets *sockets, heddle_work *work, int64_t now)
     if (!handoff->on || now - handoff->shared_at < HEDDLE_WORK_SHARING_AFTER || !is_busy(sockets, now))
         return false;
     if (!is_enabled(sockets) || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
-        !heddle_scoreboard_has_sleeper(sockets->balance.scoreboard, sockets->balance.slot) ||
-        heddle_balance_blocks_a_worker(sockets, work))
+        !has_taker(sockets) || heddle_balance_blocks_a_worker(sockets, work))
         return false;
     if (!heddle_connection_acquire(connection) || heddle_connection_share(connection, handoff->socket) != 0)
         return false;

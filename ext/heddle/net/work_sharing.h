@@ -2,7 +2,8 @@
 #define HEDDLE_WORK_SHARING_H
 
 /*
- * A worker that computes without a pause hands requests that wait for a runner off to a worker whose loop sleeps.
+ * A worker that computes without a pause hands requests that wait for a runner off to a worker whose loop sleeps; or,
+ * while its gate is closed, to one with a shorter queue.
  *
  * New connections go to the worker with the fewest. But a client that keeps its connection stays with its worker, and
  * after a reload or a refork most of them are in one worker. So the load is shared by request as well.

@@ -219,7 +219,7 @@ static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
         return true; /* the program that started this fiber: it has not run the loop yet */
-    if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) ||
+    if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->work_waits ||
         loop->current->parent_park)
         return true;
     if (!heddle_inbox_empty(&loop->inbox))
@@ -247,14 +247,18 @@ static int consider_preempting(heddle_loop *loop)
         return HEDDLE_LOOK_LATER;
     if (loop->preempt.switched_to != rb_fiber_current() || heddle_own_code_runs())
         return HEDDLE_LOOK_SOON;
-    if (!has_other_work(loop))
+    heddle_fiber *fiber = loop->current;
+    if (!has_other_work(loop)) {
+        heddle_quantum_use_slice(fiber->quantum, fiber->request_number);
         return HEDDLE_LOOK_AFRESH;
+    }
     if (heddle_callbacks_inspect(loop, HEDDLE_CODE_UNSWITCHABLE, NULL) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
     /*
      * An exception that a mask delays belongs to the fiber: left with the thread, it would be raised in the first fiber
      * without a mask.
      */
+    heddle_quantum_use_slice(fiber->quantum, fiber->request_number);
     preempt_fiber(loop, is_delivery_masked(loop->current) ? take_back_error(loop->current) : Qundef);
     return HEDDLE_LOOK_LATER;
 }

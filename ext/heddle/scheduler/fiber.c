@@ -212,6 +212,7 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
         fiber->describe = parent->describe;
         fiber->request = parent->request;
         fiber->request_number = parent->request_number;
+        fiber->quantum = parent->quantum;
         fiber->label = parent->label;
     }
     /* Linked before init_fiber: from here on the collector marks the job and the Fiber. */

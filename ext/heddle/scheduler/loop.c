@@ -119,6 +119,7 @@ static void forget_parent(heddle_loop *loop)
     loop->park_count = 0;
     loop->idle = 0;
     loop->implicit.park = NULL;
+    loop->work_waits = false;
     loop->ready.head = loop->ready.tail = loop->preempted.head = loop->preempted.tail = 0;
     for (size_t i = 0; own && i < loop->timers.count; i++)
         loop->timers.entries[i]->slot = 0;

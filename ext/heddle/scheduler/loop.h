@@ -17,6 +17,7 @@
 #include "scheduler/heartbeat.h"
 #include "scheduler/loop_hooks.h"
 #include "scheduler/loop_states.h"
+#include "scheduler/quantum.h"
 
 #include <ruby.h>
 #include <ruby/version.h>
@@ -81,6 +82,7 @@ struct heddle_fiber {
     /* The request that reports name: an object, and a number in it for `describe`; child fibers inherit all three. */
     VALUE request; /* or nil */
     unsigned request_number;
+    heddle_quantum *quantum; /* what the request has computed, in the object `request`; NULL: not known; inherited */
     /* the hashed label of its request, by which other processes know what blocks this one; 0: none; inherited */
     uint32_t label;
     heddle_fiber *next, *previous;
@@ -103,6 +105,8 @@ struct heddle_timeout {
 struct heddle_attachment {
     VALUE object;
     void (*closing)(heddle_attachment *attachment); /* called while the loop is still complete; detaches itself */
+    /* Called at the end of a tick, after its poll, while the loop's `work_waits` is set. Never raises. */
+    void (*begin_work)(heddle_attachment *attachment);
     heddle_attachment *next, *previous;
 };
 
@@ -211,6 +215,8 @@ struct heddle_loop {
 
     heddle_token_ring ready, preempted;
     uint32_t left; /* ready fibers that this tick has still to run */
+    unsigned preempted_turns; /* how many turns preempted fibers have had */
+    bool work_waits; /* an attachment has work to begin: `begin_work` is called at the end of the tick */
     heddle_loop_slots slots;
 
     heddle_timer_heap timers;
@@ -302,6 +308,14 @@ void heddle_ticks_setup(void); /* once */
 void heddle_loop_tick(heddle_loop *loop);
 /* Is there a fiber beside the idle ones and the one that runs the loop itself? */
 bool heddle_loop_has_live_fiber(const heddle_loop *loop);
+
+/* Does the fiber belong to a request within its quantum? */
+static inline bool heddle_fiber_has_quantum_left(const heddle_fiber *fiber)
+{
+    return heddle_quantum_is_left(fiber->quantum, fiber->request_number);
+}
+/* Is a fiber ready, or preempted, for which `test` is true? */
+bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_fiber *fiber));
 
 /* Runs ticks until no fiber is left. Raises what is raised into it; the loop stays consistent. */
 void heddle_loop_run(heddle_loop *loop);

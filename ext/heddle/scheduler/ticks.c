@@ -17,6 +17,9 @@ static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
  */
 static const int64_t POLL_INTERVAL = 20 * 1000;
 
+/* The same where no fiber is ready, but work waits to begin: much of it only starts to wait itself. */
+static const int64_t BEGIN_INTERVAL = 200 * 1000;
+
 /* The interval of checks when only other threads can wake the loop: they may end without waking it. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
@@ -148,6 +151,35 @@ static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
     dispatch_unblocked(loop);
 }
 
+/*
+ * How often a preempted fiber has its turn although a request within its quantum waits for one: so requests that
+ * compute for long continue under any load.
+ */
+static const unsigned PREEMPTED_SHARE = 4;
+
+/*
+ * Moves the preempted fiber that runs next to the front of the ring: of the first `count`, the first one whose request
+ * is within its quantum, so that it ends before requests that compute for long continue.
+ */
+static void choose_preempted(heddle_loop *loop, uint32_t count)
+{
+    heddle_token_ring *ring = &loop->preempted;
+    uint32_t total = heddle_token_ring_count(ring), chosen = 0;
+    if (++loop->preempted_turns % PREEMPTED_SHARE == 0)
+        return;
+    for (uint32_t i = 0; i < count && i < total; i++) {
+        heddle_park *park = park_of(loop, heddle_token_ring_at(ring, i));
+        if (park && heddle_fiber_has_quantum_left(park->owner)) {
+            chosen = i;
+            break;
+        }
+    }
+    uint64_t token = heddle_token_ring_at(ring, chosen);
+    for (; chosen > 0; chosen--)
+        *heddle_token_ring_slot(ring, chosen) = heddle_token_ring_at(ring, chosen - 1);
+    *heddle_token_ring_slot(ring, 0) = token;
+}
+
 static void run_ready(heddle_loop *loop)
 {
     /*
@@ -165,15 +197,33 @@ static void run_ready(heddle_loop *loop)
     if (!preempted || !heddle_token_ring_count(&loop->preempted))
         return;
     rb_thread_check_ints(); /* raised in the loop's fiber: in the preempted fiber it would have to be forwarded */
-    if (heddle_token_ring_count(&loop->preempted))
-        dispatch_next(loop, &loop->preempted);
+    if (!heddle_token_ring_count(&loop->preempted))
+        return;
+    choose_preempted(loop, preempted);
+    dispatch_next(loop, &loop->preempted);
 }
 
-static bool has_ready_fiber(heddle_loop *loop)
+static bool has_ready_in(const heddle_loop *loop, const heddle_token_ring *ring,
+                         bool (*test)(const heddle_fiber *fiber))
+{
+    for (uint32_t i = 0; i < heddle_token_ring_count(ring); i++) {
+        const heddle_park *park = park_of(loop, heddle_token_ring_at(ring, i));
+        if (park && test(park->owner))
+            return true;
+    }
+    return false;
+}
+
+bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_fiber *fiber))
+{
+    return has_ready_in(loop, &loop->ready, test) || has_ready_in(loop, &loop->preempted, test);
+}
+
+static bool has_work(heddle_loop *loop)
 {
     if (loop->run.until && loop->run.until->woken)
         return true;
-    return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted);
+    return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->work_waits;
 }
 
 static void check_result(int result, const char *what)
@@ -233,7 +283,10 @@ static bool is_worth_a_poll(heddle_loop *loop)
 {
     if (!loop->operations->pending(loop->selector))
         return false;
-    return !loop->operations->pending_unknown || heddle_clock_now() - loop->polled >= POLL_INTERVAL;
+    if (!loop->operations->pending_unknown)
+        return true;
+    bool ready = heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted);
+    return heddle_clock_now() - loop->polled >= (ready || !loop->work_waits ? POLL_INTERVAL : BEGIN_INTERVAL);
 }
 
 static void poll_selector(heddle_loop *loop)
@@ -304,7 +357,7 @@ static int64_t find_wait_time(heddle_loop *loop)
             deadline = loop->io.swept + SWEEP_INTERVAL; /* the next check for closed IOs */
         }
     }
-    if (has_ready_fiber(loop))
+    if (has_work(loop))
         return 0;
     if (deadline < 0)
         return -1;
@@ -346,7 +399,8 @@ static void begin_tick(heddle_loop *loop)
 /* At the end of a tick with ready fibers: would the loop only begin the next tick? */
 static bool may_switch_directly(heddle_loop *loop)
 {
-    if (heddle_token_ring_count(&loop->preempted) || heddle_stalls_pending || !heddle_inbox_empty(&loop->inbox))
+    if (heddle_token_ring_count(&loop->preempted) || loop->work_waits || heddle_stalls_pending ||
+        !heddle_inbox_empty(&loop->inbox))
         return false;
     if (loop->watch.heartbeat && loop->preempt.hooked != heddle_preempting)
         return false;
@@ -383,6 +437,15 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
     return NULL;
 }
 
+static void begin_work(heddle_loop *loop)
+{
+    loop->work_waits = false; /* an attachment whose work has to wait on sets it again */
+    for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next) {
+        if (attachment->begin_work)
+            attachment->begin_work(attachment);
+    }
+}
+
 void heddle_loop_tick(heddle_loop *loop)
 {
     begin_tick(loop);
@@ -393,9 +456,9 @@ void heddle_loop_tick(heddle_loop *loop)
         heddle_hooks.announce_stalls(loop);
     heddle_inbox_open(&loop->inbox);
 
-    if (!heddle_loop_has_live_fiber(loop))
+    if (!heddle_loop_has_live_fiber(loop) && !loop->work_waits)
         return;
-    int64_t timeout = has_ready_fiber(loop) ? 0 : find_wait_time(loop);
+    int64_t timeout = has_work(loop) ? 0 : find_wait_time(loop);
     if (timeout == 0) {
         /* Polls before any time limit expires: the fiber's IO may be ready. */
         if (is_timer_due(loop) || is_worth_a_poll(loop))
@@ -409,7 +472,7 @@ void heddle_loop_tick(heddle_loop *loop)
         if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
             if (is_alone()) {
                 rb_funcall(loop->scheduler, id_on_deadlock, 0);
-                if (has_ready_fiber(loop))
+                if (has_work(loop))
                     return;
             } else {
                 timeout = DEADLOCK_INTERVAL;
@@ -420,6 +483,8 @@ void heddle_loop_tick(heddle_loop *loop)
     }
     if (loop->timers.count)
         heddle_timer_heap_expire(&loop->timers, heddle_clock_now());
+    if (loop->work_waits)
+        begin_work(loop);
 }
 
 void heddle_loop_wake(heddle_loop *loop)

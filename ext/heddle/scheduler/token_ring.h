@@ -44,9 +44,19 @@ static inline void heddle_token_ring_push(heddle_token_ring *ring, uint64_t toke
     ring->entries[ring->tail++ & (ring->size - 1)] = token;
 }
 
+static inline uint64_t *heddle_token_ring_slot(const heddle_token_ring *ring, uint32_t index)
+{
+    return &ring->entries[(ring->head + index) & (ring->size - 1)];
+}
+
+static inline uint64_t heddle_token_ring_at(const heddle_token_ring *ring, uint32_t index)
+{
+    return *heddle_token_ring_slot(ring, index);
+}
+
 static inline uint64_t heddle_token_ring_first(const heddle_token_ring *ring)
 {
-    return ring->entries[ring->head & (ring->size - 1)];
+    return heddle_token_ring_at(ring, 0);
 }
 
 static inline uint64_t heddle_token_ring_shift(heddle_token_ring *ring)

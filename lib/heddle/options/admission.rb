@@ -8,7 +8,7 @@ module Heddle
     ADMISSION = [
       Option.new(name: :max_requests, unit: :count, default: 0, range: 0..1_000_000, advanced: true,
                  example: "max_requests 50",
-                 text: "number of concurrent requests; 0 adapts to lag and memory",
+                 text: "number of requests that have begun and not ended; 0 adapts to memory and pools",
                  reason: "Set it when you know the number, for example because a request needs 50 MB"),
       Option.new(name: :queue_limit, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
                  text: "maximum number of queued requests; further ones get 503",

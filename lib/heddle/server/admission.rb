@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Sees to it that the worker is not given more than it bears: looks at how late the loop is, at the memory and at
-    # who waits for a pool, and sets how many requests run at once. The queue of the others is the sockets' own.
+    # Sees to it that the worker is not given more than it bears: looks at the memory and at who waits for a pool, and
+    # sets how many requests may have begun. Which of the others begins, and when, the sockets decide (their gate).
     class Admission
       include MonotonicClock
 
@@ -16,15 +16,15 @@ module Heddle
       # Seconds between two lines of the log about the same.
       SILENCE = 60
       REASONS = {
-        lag: "the loop is late", memory: "memory is short", pool: "most wait for something from a pool",
-        max_requests: "max_requests", threads: "one a thread"
+        memory: "memory is short", pool: "most wait for something from a pool", max_requests: "max_requests",
+        threads: "one a thread"
       }.freeze
       private_constant :BUSY, :QUIET, :MEMORY, :SILENCE, :REASONS
 
       # @param sockets [Net::Sockets]
       # @param configuration [Configuration]
       # @param log [#notice]
-      # @param limit [Integer, nil] how many requests run at once, whatever the loop and the memory bear
+      # @param limit [Integer, nil] how many requests run at once, whatever memory and pools bear
       # @param reason [Symbol] where that limit is from: :max_requests or :threads
       # @param connections [Integer, nil] how many connections the sockets take, for a line in the log
       # @param memory [#call] gives the bytes that the server uses, or nil
@@ -40,6 +40,7 @@ module Heddle
         @memory = nil
         @rejected = @refused = 0
         @heartbeat = now
+        @lag = 0.0
         @timeline = Timeline.new
         @said = {}
         # In single mode a developer may sit at a debugger, and no request is to be lost by that.
@@ -66,14 +67,14 @@ module Heddle
       def heartbeat_age = now - @heartbeat
 
       # @return [Hash{Symbol => Numeric, Symbol, nil}] how many requests may run at once (`limit`, nil: any number) and
-      #   why (`limited_by`: :max_requests, :threads, :lag, :memory, :pool or nil), how many are `waiting` for their
+      #   why (`limited_by`: :max_requests, :threads, :memory, :pool or nil), how many are `waiting` for their
       #   turn, by how many seconds the loop was late lately (`lag`), the age of its last heartbeat in seconds
       #   (`heartbeat_age`), bytes of the server's `memory` (nil: not known), tasks that wait for something from a pool
       #   (`pool_waiting`), and how many requests got 503 because the queue was full (`rejected_full`) or because they
       #   had waited for too long (`rejected_late`)
       def statistics
         { limit: @sockets.limit, limited_by: @fixed ? @fixed_reason : @policy.reason, waiting: @sockets.waiting,
-          lag: @policy.lag, heartbeat_age:, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
+          lag: @lag, heartbeat_age:, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
           rejected_full: @sockets.rejected_full, rejected_late: @sockets.rejected_late }
       end
 
@@ -92,7 +93,9 @@ module Heddle
             memory = @memory = @read_memory.call
           end
           lag = [time - before - pause, 0.0].max
-          look(time - before, lag, memory)
+          elapsed = time - before
+          @lag += (lag - @lag) * (1 - Math.exp(-elapsed / AdmissionPolicy::AVERAGED))
+          look(elapsed, memory)
           @timeline.note(time, lag, time + rest)
           tell(time)
           before = time
@@ -102,8 +105,8 @@ module Heddle
       # Seconds until the next look.
       def rest = @sockets.busy > 0 || @sockets.waiting > 0 || @sockets.limit != @fixed ? BUSY : QUIET
 
-      def look(elapsed, lag, memory)
-        limit = @policy.look(AdmissionPolicy::Sample.new(elapsed:, lag:, memory:, busy: @sockets.busy,
+      def look(elapsed, memory)
+        limit = @policy.look(AdmissionPolicy::Sample.new(elapsed:, memory:, busy: @sockets.busy,
                                                          pool_waiting: @context.pool_waiting,
                                                          waiting: @sockets.waiting))
         @sockets.limit = limit unless @fixed || limit == @sockets.limit

@@ -2,60 +2,52 @@
 
 module Heddle
   class Server
-    # Says how many requests may run at once, from samples of what the worker bears. While all is well, any number may.
-    # When the loop is late, or memory short, the limit comes down to a share of what runs, again and again; while all
-    # is well and requests wait, it grows; when no request has waited for a while, it is lifted. Where most requests
-    # wait for something from a pool, more of them would bring nothing: the limit stays at twice what doesn't wait.
+    # Says how many requests may have begun and not ended, from samples of memory and pools. While all is well, any
+    # number may: the gate (ext/heddle/net/gate.h) decides when the next one begins. When memory is short, the limit
+    # comes down to a share of what runs, again and again; while all is well and requests wait, it grows; when no
+    # request has waited for a while, it is lifted. Where most requests wait for something from a pool, more of them
+    # would bring nothing: the limit stays at twice what doesn't wait.
     #
     # Knows no clock and no socket.
     class AdmissionPolicy
       # The worker's measurements at one moment.
       #
       # @!attribute elapsed [Float] seconds since the last sample
-      # @!attribute lag [Float] seconds by which the loop was late for this one
       # @!attribute memory [Integer, nil] bytes; nil: not looked at
       # @!attribute pool_waiting [Integer] tasks that wait for something from a pool
       # @!attribute busy [Integer] requests that run
       # @!attribute waiting [Integer] requests that wait for their turn
-      Sample = Data.define(:elapsed, :lag, :memory, :pool_waiting, :busy, :waiting)
+      Sample = Data.define(:elapsed, :memory, :pool_waiting, :busy, :waiting)
 
-      # Seconds by which the loop may be late before fewer requests run at once: major collections of garbage take less,
-      # and people notice more.
-      LAG_TARGET = 0.25
-      # As many requests may always run: fewer would not make a late loop any faster.
-      FLOOR = 16
+      # As many requests may always run while others wait for a pool: they may not need it.
+      POOL_FLOOR = 16
       # The factor by which the limit shrinks.
       CUT = 0.8
       # Seconds until it may come down again, so that the last time can have shown.
       CUT_INTERVAL = 0.5
       # By what share it grows with each sample.
       GROWTH = 0.1
-      # Below this share of a target it grows; between that and the target it stays.
+      # Below this share of the memory's limit it may come down again as soon as memory is short.
       WELL = 0.75
       # Seconds without a waiting request after which there is no limit any more.
       CALM = 10
       # Seconds over which samples are averaged.
-      MEMORY_OF_SAMPLES = 1.0
+      AVERAGED = 1.0
       # The growth of memory that counts, as a share of its limit.
       NOTABLE = 0.005
-      private_constant :CUT, :CUT_INTERVAL, :GROWTH, :WELL, :CALM, :MEMORY_OF_SAMPLES, :NOTABLE
+      private_constant :CUT, :CUT_INTERVAL, :GROWTH, :WELL, :CALM, :NOTABLE
 
       # @return [Integer, nil] how many requests may run at once; nil: any number
       attr_reader :limit
 
-      # @return [Float] seconds by which the loop was late lately
-      attr_reader :lag
-
-      # @return [Symbol, nil] what the limit came down for last: :lag, :memory or :pool; nil: there is none
+      # @return [Symbol, nil] what the limit came down for last: :memory or :pool; nil: there is none
       attr_reader :reason
 
-      # @param lag_target [Numeric] seconds
       # @param memory_limit [Integer, nil] bytes; nil: any
-      def initialize(lag_target: LAG_TARGET, memory_limit: nil)
-        @lag_target = lag_target
+      def initialize(memory_limit: nil)
         @memory_limit = memory_limit
         @limit = @reason = @memory = @high_water = nil
-        @lag = @pool_share = 0.0
+        @pool_share = 0.0
         @since_cut = Float::INFINITY
         @calm = 0.0
       end
@@ -64,9 +56,9 @@ module Heddle
       # @return [Integer, nil] the limit from now on
       def look(sample)
         take_in(sample)
-        pressure = pressure_of(sample)
+        pressure = find_pressure
         if pressure then come_down(sample, pressure)
-        elsif @limit && well? then go_up(sample)
+        elsif @limit && !memory_short? then go_up(sample)
         end
         @limit
       end
@@ -77,9 +69,9 @@ module Heddle
       # @param pool_waiting [Integer] tasks that wait for something from a pool
       # @return [Integer, nil] the limit from now on
       def crowd(busy, pool_waiting)
-        return @limit if busy <= FLOOR || pool_waiting * 2 <= busy
+        return @limit if busy <= POOL_FLOOR || pool_waiting * 2 <= busy
 
-        bound = [2 * (busy - pool_waiting), FLOOR].max
+        bound = pool_bound(busy, pool_waiting)
         return @limit if @limit && @limit <= bound
 
         @calm = @since_cut = 0.0
@@ -90,22 +82,20 @@ module Heddle
       private
 
       def take_in(sample)
-        weight = 1 - Math.exp(-sample.elapsed / MEMORY_OF_SAMPLES)
-        @lag += (sample.lag - @lag) * weight
         share = sample.busy > 0 ? [sample.pool_waiting.fdiv(sample.busy), 1.0].min : 0.0
-        @pool_share += (share - @pool_share) * weight
+        @pool_share += (share - @pool_share) * (1 - Math.exp(-sample.elapsed / AVERAGED))
         @since_cut += sample.elapsed
         @memory = sample.memory if sample.memory
         @high_water = nil if @high_water && @memory < @memory_limit * WELL
       end
 
-      # One long turn is not enough, and neither is one that is over.
-      def pressure_of(sample)
-        if @lag > @lag_target && sample.lag > @lag_target then :lag
-        elsif memory_grows? then :memory
+      def find_pressure
+        if memory_grows? then :memory
         elsif @pool_share > 0.5 then :pool
         end
       end
+
+      def pool_bound(busy, pool_waiting) = [2 * [busy - pool_waiting, 0].max, POOL_FLOOR].max
 
       # A process hardly ever gives memory back, so above the limit only growth counts.
       def memory_grows?
@@ -114,18 +104,15 @@ module Heddle
 
       def memory_short? = @memory_limit && @memory && @memory > @memory_limit
 
-      def well? = @lag < @lag_target * WELL && !memory_short?
-
       def come_down(sample, pressure)
         @calm = 0.0
-        return if @since_cut < CUT_INTERVAL
+        return if @since_cut < CUT_INTERVAL || (pressure == :pool && @limit.nil? && sample.busy <= POOL_FLOOR)
 
         @high_water = @memory if pressure == :memory
-        present = [@limit, sample.busy].compact.min
-        return if present <= FLOOR && @limit.nil?
-
-        wanted = pressure == :pool ? 2 * [sample.busy - sample.pool_waiting, 0].max : (present * CUT).floor
-        @limit = [[wanted, FLOOR].max, @limit].compact.min
+        wanted = if pressure == :pool then pool_bound(sample.busy, sample.pool_waiting)
+                 else [([@limit, sample.busy].compact.min * CUT).floor, 1].max
+                 end
+        @limit = [wanted, @limit].compact.min
         @reason = pressure
         @since_cut = 0.0
       end

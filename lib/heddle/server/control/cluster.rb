@@ -166,7 +166,8 @@ module Heddle
 
           heard = (MonotonicClock.now - one.last_message_at).round(1)
           known = scoreboard(one)
-          { index: one.index, pid: one.pid, state: "stuck", running: known[:in_flight], waiting: known[:waiting],
+          running = known[:in_flight] && [known[:in_flight] - known[:waiting], 0].max # in_flight: those that wait, too
+          { index: one.index, pid: one.pid, state: "stuck", running:, waiting: known[:waiting],
             connections: known[:connections], lag: known[:lag], heartbeat_age: known[:busy_for],
             problem: "does not answer (#{error.message}); the master last heard of it #{heard} s ago" }.compact
         end

@@ -1,0 +1,50 @@
+#ifndef HEDDLE_GATE_H
+#define HEDDLE_GATE_H
+
+/*
+ * When may the next request begin? If all that arrive began at once, pages that only compute would all run in turns:
+ * each would hold its memory for as long as all of them take, and none would end sooner. So a request begins when
+ * - no request has begun, or
+ * - at the end of a tick, after the loop has polled, no fiber of a begun request within its quantum is ready: the
+ *   begun requests wait for something, or have computed for longer than most requests do, or
+ * - the gate was closed while the loop has computed for HEDDLE_GATE_PATIENCE: begun requests that wait often and
+ *   briefly use up no slice, and one of them may be ready whenever the loop looks.
+ *
+ * The loop judges the gate once a tick, while requests wait. What it says holds for the next tick, in which requests
+ * that don't wait are served one after another. Uses no Ruby.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ns of the thread's CPU time, so that it lasts longer on a busy machine; as long as a quantum (scheduler/quantum.h) */
+#define HEDDLE_GATE_PATIENCE INT64_C(100000000)
+
+typedef struct {
+    bool closed;   /* the last judgement */
+    uint64_t tick; /* the last tick in which requests may begin */
+    int64_t closed_at; /* CPU time of the loop's thread */
+} heddle_gate;
+
+/*
+ * `held`: a fiber of a begun request within its quantum is ready. `cpu`: of the loop's thread, ns. Returns whether
+ * requests may begin in `next_tick`.
+ */
+static inline bool heddle_gate_judge(heddle_gate *gate, bool held, int64_t cpu, uint64_t next_tick)
+{
+    if (held && !gate->closed)
+        gate->closed_at = cpu;
+    gate->closed = held && cpu - gate->closed_at < HEDDLE_GATE_PATIENCE;
+    if (!gate->closed)
+        gate->tick = next_tick;
+    return !gate->closed;
+}
+
+/* May a request begin now? `begun`: how many have begun and not ended. */
+static inline bool heddle_gate_admits(const heddle_gate *gate, size_t begun, uint64_t tick)
+{
+    return begun == 0 || gate->tick == tick;
+}
+
+#endif
