@@ -3,14 +3,15 @@
 module Bench
   # What a row wants of Heddle: a share of what another one reaches, or a figure of its own.
   class Goal
-    NAMES = { value: "", cpu_us: " µs of CPU", p99_ms: " ms p99", objects: " objects",
-              gone_ms: " ms until gone", errors: " errors" }.freeze
+    NAMES = { value: "", cpu_us: " µs of CPU", mean_ms: " ms mean", p50_ms: " ms p50", p99_ms: " ms p99",
+              objects: " objects", gone_ms: " ms until gone", errors: " errors" }.freeze
     BEST = "best"
 
     # @param of [Symbol] :value, or a detail of the row
     # @param at_least [Numeric, nil]
     # @param at_most [Numeric, nil]
-    # @param than [String, nil] the goal is a ratio to this contestant, or to the best of the peers (BEST)
+    # @param than [String, nil] the goal is a ratio to this contestant, or to the best of the peers (BEST): how many times
+    #   as good the value is, or the quotient of a detail
     # @param unit [String] of a figure that is compared with no one
     # @param whose [String, nil] the contestant that has the goal; nil: the best of Heddle's
     def initialize(of: "value", at_least: nil, at_most: nil, than: nil, unit: nil, whose: nil)
@@ -38,7 +39,7 @@ module Bench
 
     def words
       bound = "#{"#{@whose} " if @whose}#{bound_words}"
-      return "#{bound} × #{@than}" if @than
+      return "#{bound} × #{@than}#{NAMES.fetch(@of)}" if @than
 
       @unit ? "#{bound} #{@unit}" : "#{bound}#{NAMES.fetch(@of)}"
     end
@@ -51,7 +52,13 @@ module Bench
       whose = @whose ? row.set(@whose) : row.best_heddle
       return whose&.median(@of) unless @than
 
+      return quotient(whose, row.set(@than)) unless @of == :value
+
       @than == BEST ? row.advantage(whose) : row.ratio(whose, row.set(@than))
+    end
+
+    def quotient(whose, other)
+      whose.median(@of).fdiv(other.median(@of)) if whose&.complete? && other&.complete?
     end
 
     def met?(figure) = @at_least ? figure >= @at_least : figure <= @at_most

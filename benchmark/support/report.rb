@@ -4,7 +4,7 @@ module Bench
   # A finished run as text for the terminal and as Markdown for the documentation: the circumstances, one table of
   # medians, and the details of every row.
   class Report
-    DETAIL_NAMES = { cpu_s: "CPU s", cpu_us: "CPU µs each", rss_mb: "memory MB", p99_ms: "p99 ms",
+    DETAIL_NAMES = { cpu_s: "CPU s", cpu_us: "CPU µs each", rss_mb: "memory MB", p99_ms: "p99 ms", mean_ms: "mean ms",
                      quiet_p99_ms: "p99 ms before", quiet_ms: "latest before, ms",
                      socket_errors: "socket errors", errors: "errors",
                      pss_mb: "PSS MB", resident_mb: "RSS MB", p50_ms: "p50 ms", max_ms: "longest ms",

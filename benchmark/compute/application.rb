@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require "cgi/escape"
+
+module Bench
+  module Compute
+    # Pages of so many milliseconds on the machine that they were measured on, /page/25 for instance. They allocate as
+    # Rails pages do: records that live until the page is written, and many short strings. /queries/25 reads its records
+    # from SQLite, and takes a lock that all requests share. /half/25 waits as long as it computes.
+    class Application
+      # So many of them make a page of one millisecond.
+      RECORDS = 18
+      COLUMNS = %w[id title author body tags created_at updated_at state].freeze
+
+      # @param database [#query, nil] for /queries
+      def initialize(database = nil)
+        @database = database
+        @lock = Mutex.new
+        @hits = Hash.new(0)
+      end
+
+      # @param env [Hash] Rack's
+      # @return [Array(Integer, Hash, Array)]
+      def call(env)
+        _, kind, milliseconds = env["PATH_INFO"].split("/")
+        count = milliseconds.to_i
+        body = case kind
+               when "page" then page(Array.new(count) { |number| records(number) })
+               when "queries" then page(queries(count))
+               when "half" then wait(count)
+               else return [404, { "content-type" => "text/plain" }, ["not found\n"]]
+               end
+        [200, { "content-type" => "text/html" }, [body]]
+      end
+
+      private
+
+      def records(number)
+        Array.new(RECORDS) do |index|
+          COLUMNS.to_h { |name| [name, "#{name} <#{index}> of #{number} & others"] }
+        end
+      end
+
+      def page(batches)
+        out = "<!doctype html><title>#{batches.size}</title>"
+        batches.each do |batch|
+          batch.each do |record|
+            cells = record.map { |name, value| "<td class=\"#{name}\">#{CGI.escapeHTML(value.to_s)}</td>" }
+            out << "<tr>#{cells.join("\n").gsub(/\d+/) { |digits| digits.rjust(4, "0") }}</tr>"
+          end
+        end
+        out << "</html>"
+      end
+
+      # A query for each millisecond, and one line of a log that all requests write.
+      def queries(count)
+        Array.new(count) do |number|
+          @lock.synchronize { @hits[number] += 1 }
+          @database.query(number, RECORDS)
+        end
+      end
+
+      def wait(count)
+        body = page(Array.new(count / 2) { |number| records(number) })
+        sleep(count / 1_000.0)
+        body + page(Array.new(count - (count / 2)) { |number| records(number) })
+      end
+    end
+  end
+end

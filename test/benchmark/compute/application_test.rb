@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "../../../benchmark/compute/application"
+
+class ComputeBenchmarkApplicationTest < Minitest::Test
+  # Gives as many records as are asked for.
+  class Records
+    def query(number, count) = Array.new(count) { { "id" => number, "title" => "<a> & b" } }
+  end
+
+  def setup
+    @application = Bench::Compute::Application.new(Records.new)
+  end
+
+  def body(path) = @application.call("PATH_INFO" => path).last.join
+
+  def test_a_page_has_as_many_records_as_it_is_long
+    { "/page/3" => 3, "/queries/3" => 3, "/half/4" => 4 }.each do |path, batches|
+      assert_equal batches * Bench::Compute::Application::RECORDS, body(path).scan("<tr>").size, path
+    end
+  end
+
+  def test_a_page_escapes_what_records_contain
+    assert_includes body("/queries/1"), "&lt;a&gt; &amp; b"
+  end
+
+  def test_unknown_paths
+    assert_equal 404, @application.call("PATH_INFO" => "/none").first
+  end
+end
