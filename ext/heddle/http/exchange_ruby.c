@@ -361,6 +361,23 @@ static VALUE exchange_content_sent(VALUE self)
     return ULL2NUM(heddle_exchange_handle_of(self)->sent);
 }
 
+VALUE heddle_exchange_define(VALUE version, const heddle_exchange_methods *methods)
+{
+    VALUE exchange_class = rb_define_class_under(version, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
+    rb_gc_register_mark_object(exchange_class);
+    rb_define_method(exchange_class, "received?", methods->is_received, 0);
+    rb_define_method(exchange_class, "expects?", methods->is_expecting, 0);
+    rb_define_method(exchange_class, "end_expectation", methods->end_expectation, 0);
+    rb_define_method(exchange_class, "buffered?", methods->is_buffered, 0);
+    rb_define_method(exchange_class, "decode", methods->decode, 0);
+    rb_define_method(exchange_class, "fill", methods->fill, 1);
+    rb_define_method(exchange_class, "write", methods->write, 1);
+    rb_define_method(exchange_class, "finish", methods->finish, 2);
+    rb_define_method(exchange_class, "reject", methods->reject, 2);
+    rb_define_method(exchange_class, "close", methods->close, 0);
+    return exchange_class;
+}
+
 void Init_heddle_exchange(VALUE http)
 {
     VALUE exchange_class = rb_define_class_under(http, "Exchange", rb_cObject);

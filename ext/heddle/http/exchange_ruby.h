@@ -53,6 +53,26 @@ int64_t heddle_content_size(VALUE body);
 NORETURN(void heddle_exchange_raise_gone(const char *text, int error));
 NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejection));
 
+/*
+ * The methods by which a version of HTTP receives the request's body and sends the response. heddle_exchange_define
+ * gives them their names: every version has all of them.
+ */
+typedef struct {
+    VALUE (*is_received)(VALUE self);     /* received?: was the body received completely? */
+    VALUE (*is_expecting)(VALUE self);    /* expects?: does the client wait for 100 Continue? */
+    VALUE (*end_expectation)(VALUE self); /* it was sent, or the client no longer needs it */
+    VALUE (*is_buffered)(VALUE self);     /* buffered?: are there received bytes that were not used yet? */
+    VALUE (*decode)(VALUE self);
+    VALUE (*fill)(VALUE self, VALUE timeout);
+    VALUE (*write)(VALUE self, VALUE data);
+    VALUE (*finish)(VALUE self, VALUE keep_alive, VALUE status);
+    VALUE (*reject)(VALUE self, VALUE status, VALUE reason);
+    VALUE (*close)(VALUE self); /* so that the client sees an incomplete response. Idempotent */
+} heddle_exchange_methods;
+
+/* Defines Exchange, a class below HTTP::Exchange, with these methods. */
+VALUE heddle_exchange_define(VALUE version, const heddle_exchange_methods *methods);
+
 void Init_heddle_engine(VALUE http);
 void Init_heddle_exchange(VALUE http);
 void Init_heddle_access_log(VALUE http);

@@ -40,7 +40,9 @@ void Init_heddle_http(VALUE heddle)
     Init_heddle_engine(http);
     Init_heddle_exchange(http);
     VALUE h2 = rb_define_module_under(http, "H2");
-    Init_heddle_events(Init_heddle_h1_exchange(h1), Init_heddle_h2_exchange(h2));
+    Init_heddle_h1_exchange(h1);
+    Init_heddle_h2_exchange(h2);
+    Init_heddle_events();
     Init_heddle_h2_client(h2);
     Init_heddle_websocket(http);
     Init_heddle_spooled_body(http);

@@ -245,22 +245,24 @@ const heddle_exchange_operations heddle_h1_exchange_operations = {
     .abandon = abandon_exchange,
 };
 
-VALUE Init_heddle_h1_exchange(VALUE h1)
+static const heddle_exchange_methods methods = {
+    .is_received = exchange_received_p,
+    .is_expecting = exchange_expects_p,
+    .end_expectation = exchange_end_expectation,
+    .is_buffered = exchange_buffered_p,
+    .decode = exchange_decode,
+    .fill = exchange_fill,
+    .write = heddle_h1_exchange_write,
+    .finish = exchange_finish,
+    .reject = ruby_reject,
+    .close = exchange_close,
+};
+
+void Init_heddle_h1_exchange(VALUE h1)
 {
-    exchange_class = rb_define_class_under(h1, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
-    rb_gc_register_mark_object(exchange_class);
-    rb_define_method(exchange_class, "received?", exchange_received_p, 0);
-    rb_define_method(exchange_class, "expects?", exchange_expects_p, 0);
-    rb_define_method(exchange_class, "end_expectation", exchange_end_expectation, 0);
-    rb_define_method(exchange_class, "buffered?", exchange_buffered_p, 0);
+    exchange_class = heddle_exchange_define(h1, &methods);
     rb_define_method(exchange_class, "persistent?", exchange_persistent_p, 0);
-    rb_define_method(exchange_class, "decode", exchange_decode, 0);
-    rb_define_method(exchange_class, "fill", exchange_fill, 1);
-    rb_define_method(exchange_class, "finish", exchange_finish, 2);
-    rb_define_method(exchange_class, "reject", ruby_reject, 2);
-    rb_define_method(exchange_class, "close", exchange_close, 0);
     rb_define_method(exchange_class, "readpartial", exchange_readpartial, 1);
     rb_define_private_method(exchange_class, "detach_socket", exchange_detach_socket, 0);
     Init_heddle_h1_sending(exchange_class);
-    return exchange_class;
 }

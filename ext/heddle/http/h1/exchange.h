@@ -14,6 +14,8 @@ void heddle_h1_flush(heddle_connection *connection);
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low);
 /* Writes a chunk of a chunked body if that needs no wait: `write_piece` of the exchange's operations. */
 bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);
+/* Exchange#write */
+VALUE heddle_h1_exchange_write(VALUE self, VALUE data);
 void Init_heddle_h1_sending(VALUE exchange_class);
 
 /* -- h1/respond.c -------------------------------------------------------------------------------------------------- */
@@ -24,6 +26,6 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status, VALUE heade
 
 /* -- h1/exchange.c ------------------------------------------------------------------------------------------------- */
 
-VALUE Init_heddle_h1_exchange(VALUE h1);
+void Init_heddle_h1_exchange(VALUE h1);
 
 #endif

@@ -91,7 +91,7 @@ static void add_string(heddle_connection *connection, VALUE string)
  * Sends the bytes, at the latest in the loop's next tick. Waits while the client is slower than the application. Raises
  * ClientGoneError.
  */
-static VALUE exchange_write(VALUE self, VALUE data)
+VALUE heddle_h1_exchange_write(VALUE self, VALUE data)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_connection *connection = check_single_writer(handle);
@@ -240,7 +240,6 @@ static VALUE exchange_send_file_part(VALUE self, VALUE io, VALUE offset, VALUE l
 
 void Init_heddle_h1_sending(VALUE exchange_class)
 {
-    rb_define_method(exchange_class, "write", exchange_write, 1);
     rb_define_method(exchange_class, "rewrite", exchange_rewrite, 2);
     rb_define_method(exchange_class, "withdraw", exchange_withdraw, 1);
     rb_define_method(exchange_class, "write_chunk", exchange_write_chunk, 1);

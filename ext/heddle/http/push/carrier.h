@@ -18,6 +18,7 @@
 typedef struct heddle_websocket heddle_websocket;
 
 typedef struct {
+    const heddle_exchange_operations *exchanges; /* those that it continues */
     /* Was the whole request read, and does no fiber write? Raises ClientGoneError when the client has left. */
     bool (*is_free)(const heddle_exchange_handle *exchange);
     /* Allocates what the carrier needs in the session. False: no memory. NULL: nothing. */
@@ -62,5 +63,8 @@ typedef struct {
 } heddle_websocket_carrier;
 
 extern const heddle_websocket_carrier heddle_websocket_h1_carrier, heddle_websocket_h2_carrier;
+
+/* The one that continues this exchange, which is open. */
+const heddle_websocket_carrier *heddle_websocket_carrier_of(const heddle_exchange_handle *exchange);
 
 #endif

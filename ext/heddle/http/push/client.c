@@ -216,6 +216,12 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
     return client;
 }
 
+const heddle_websocket_carrier *heddle_websocket_carrier_of(const heddle_exchange_handle *exchange)
+{
+    return exchange->exchange->operations == heddle_websocket_h1_carrier.exchanges ? &heddle_websocket_h1_carrier
+                                                                                   : &heddle_websocket_h2_carrier;
+}
+
 /*
  * call-seq: open_websocket(handler, caller, logged, early, kind) -> Heddle::WebSocket::ServerSocket
  *
@@ -225,11 +231,11 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
  * client and the message or nil; if it is `logged`, `caller.ended` is called once with the facts for the log, see
  * summarize_socket. `early`: frames that came with the request over HTTP/2, a String or nil.
  */
-static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind,
-                            const heddle_websocket_carrier *carrier)
+static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     heddle_exchange_writable_connection(exchange);
+    const heddle_websocket_carrier *carrier = heddle_websocket_carrier_of(exchange);
     carrier->is_free(exchange); /* it raises where the client has left; more of its input may have come */
     const heddle_push_framing *framing = kind == ID2SYM(rb_intern("events")) ? &heddle_push_events
                                                                              : &heddle_push_frames;
@@ -243,16 +249,6 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
     int status = framing->reads_frames && carrier == &heddle_websocket_h1_carrier ? 101 : 200;
     carrier->begin(socket, exchange, status, early);
     return client;
-}
-
-static VALUE open_on_connection(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind)
-{
-    return open_websocket(self, handler, caller, logged, early, kind, &heddle_websocket_h1_carrier);
-}
-
-static VALUE open_on_stream(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind)
-{
-    return open_websocket(self, handler, caller, logged, early, kind, &heddle_websocket_h2_carrier);
 }
 
 void Init_heddle_websocket(VALUE http)
@@ -272,6 +268,5 @@ void Init_heddle_websocket(VALUE http)
     Init_heddle_websocket_handoff(session_class);
     Init_heddle_websocket_codec(module);
     rb_define_const(module, "DEFLATE", heddle_deflate_is_available() ? Qtrue : Qfalse); /* built with zlib? */
-    rb_define_method(rb_path2class("Heddle::HTTP::H1::Exchange"), "open_websocket", open_on_connection, 5);
-    rb_define_method(rb_path2class("Heddle::HTTP::H2::Exchange"), "open_websocket", open_on_stream, 5);
+    rb_define_method(rb_path2class("Heddle::HTTP::Exchange"), "open_websocket", open_websocket, 5);
 }

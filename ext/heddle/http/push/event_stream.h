@@ -51,6 +51,6 @@ size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, s
 /* Writes "retry: …\n\n" with a random time, so that clients don't reconnect all at once. */
 size_t heddle_events_farewell(char *text, size_t room);
 
-void Init_heddle_events(VALUE h1_exchange, VALUE h2_exchange);
+void Init_heddle_events(void);
 
 #endif

@@ -163,13 +163,20 @@ static void begin_events(heddle_websocket *socket, heddle_fanout *fanout, const 
     RB_GC_GUARD(lines);
 }
 
-static VALUE stream_events(VALUE self, int count, VALUE *arguments, const heddle_websocket_carrier *carrier)
+/*
+ * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
+ *
+ * Called when the head was written: sends the events of the topic until the client leaves. This object can't be used
+ * afterwards. false: nothing has changed, because a part of the request was not read.
+ */
+static VALUE stream_events(int count, VALUE *arguments, VALUE self)
 {
     rb_check_arity(count, 7, 7);
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     heddle_events_wish wish = heddle_events_wish_of(count - 1, arguments + 1);
     int status = NUM2INT(arguments[0]);
     heddle_fanout *fanout = heddle_fanout_of(heddle_exchange_writable_connection(exchange)->sockets->loop);
+    const heddle_websocket_carrier *carrier = heddle_websocket_carrier_of(exchange);
     if (!carrier->is_free(exchange))
         return Qfalse;
     heddle_websocket *socket = heddle_websocket_new(exchange->engine, carrier, &heddle_push_events);
@@ -187,22 +194,6 @@ static VALUE stream_events(VALUE self, int count, VALUE *arguments, const heddle
     RB_GC_GUARD(wish.beginning);
     RB_GC_GUARD(self);
     return Qtrue;
-}
-
-/*
- * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
- *
- * Called when the head was written: sends the events of the topic until the client leaves. This object can't be used
- * afterwards. false: nothing has changed, because a part of the request was not read.
- */
-static VALUE stream_on_connection(int count, VALUE *arguments, VALUE self)
-{
-    return stream_events(self, count, arguments, &heddle_websocket_h1_carrier);
-}
-
-static VALUE stream_on_stream(int count, VALUE *arguments, VALUE self)
-{
-    return stream_events(self, count, arguments, &heddle_websocket_h2_carrier);
 }
 
 /* -- between processes --------------------------------------------------------------------------------------------- */
@@ -317,8 +308,7 @@ const heddle_http_protocol heddle_events_http_protocol = {
     .resume = resume_stream,
 };
 
-void Init_heddle_events(VALUE h1_exchange, VALUE h2_exchange)
+void Init_heddle_events(void)
 {
-    rb_define_method(h1_exchange, "stream_events", stream_on_connection, -1);
-    rb_define_method(h2_exchange, "stream_events", stream_on_stream, -1);
+    rb_define_method(rb_path2class("Heddle::HTTP::Exchange"), "stream_events", stream_events, -1);
 }

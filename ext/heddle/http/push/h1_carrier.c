@@ -205,6 +205,7 @@ static void begin_on_connection(heddle_websocket *socket, heddle_exchange_handle
 }
 
 const heddle_websocket_carrier heddle_websocket_h1_carrier = {
+    .exchanges = &heddle_h1_exchange_operations,
     .is_free = is_free,
     .begin = begin_on_connection,
     .write = write_output,

@@ -384,6 +384,7 @@ static void begin_on_stream(heddle_websocket *socket, heddle_exchange_handle *ha
 }
 
 const heddle_websocket_carrier heddle_websocket_h2_carrier = {
+    .exchanges = &heddle_h2_exchange_operations,
     .is_free = is_free,
     .prepare = prepare_stream,
     .begin = begin_on_stream,

@@ -64,7 +64,7 @@ module Heddle
         # @param head [ResponseHead]
         # @return [void]
         # @raise [ClientGoneError]
-        def send_end(head) = finish(head.status)
+        def send_end(head) = finish(head.keep_alive, head.status)
 
         # @param headers [Hash{String => String, Array<String>}]
         # @return [void]

@@ -240,12 +240,13 @@ static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier 
 }
 
 /*
- * call-seq: finish(status) -> nil
+ * call-seq: finish(keep_alive, status) -> nil
  *
- * The response is complete: the session sends the rest. +status+ is counted.
+ * The response is complete: the session sends the rest. +status+ is counted. The connection lives on in any case.
  */
-static VALUE exchange_finish(VALUE self, VALUE status)
+static VALUE exchange_finish(VALUE self, VALUE keep_alive, VALUE status)
 {
+    (void)keep_alive;
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_h2_carrier *carrier = find_writable(handle);
     if (heddle_h2_finish(carrier->server->session, carrier->stream, NULL, 0) != HEDDLE_H2_WRITTEN)
@@ -382,25 +383,26 @@ const heddle_exchange_operations heddle_h2_exchange_operations = {
     .abandon = reset_stream,
 };
 
-VALUE Init_heddle_h2_exchange(VALUE h2)
+static const heddle_exchange_methods methods = {
+    .is_received = exchange_received_p,
+    .is_expecting = exchange_expects_p,
+    .end_expectation = exchange_end_expectation,
+    .is_buffered = exchange_buffered_p,
+    .decode = exchange_decode,
+    .fill = exchange_fill,
+    .write = exchange_write,
+    .finish = exchange_finish,
+    .reject = ruby_reject,
+    .close = exchange_close,
+};
+
+void Init_heddle_h2_exchange(VALUE h2)
 {
-    exchange_class = rb_define_class_under(h2, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
-    rb_gc_register_mark_object(exchange_class);
-    rb_define_method(exchange_class, "received?", exchange_received_p, 0);
-    rb_define_method(exchange_class, "expects?", exchange_expects_p, 0);
-    rb_define_method(exchange_class, "end_expectation", exchange_end_expectation, 0);
-    rb_define_method(exchange_class, "buffered?", exchange_buffered_p, 0);
-    rb_define_method(exchange_class, "decode", exchange_decode, 0);
+    exchange_class = heddle_exchange_define(h2, &methods);
     rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
-    rb_define_method(exchange_class, "fill", exchange_fill, 1);
     rb_define_method(exchange_class, "write_head", exchange_write_head, 3);
     rb_define_method(exchange_class, "hold", exchange_hold, 2);
     rb_define_method(exchange_class, "release_head", exchange_release_head, 0);
     rb_define_method(exchange_class, "withdraw", exchange_withdraw, 0);
-    rb_define_method(exchange_class, "write", exchange_write, 1);
-    rb_define_method(exchange_class, "finish", exchange_finish, 1);
-    rb_define_method(exchange_class, "reject", ruby_reject, 2);
-    rb_define_method(exchange_class, "close", exchange_close, 0);
     rb_define_method(exchange_class, "gone?", exchange_gone_p, 0);
-    return exchange_class;
 }

@@ -217,6 +217,6 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
 bool heddle_h2_send_string(heddle_h2_carrier *carrier, VALUE string);
 void heddle_h2_mark_loans(const heddle_engine *engine);
 
-VALUE Init_heddle_h2_exchange(VALUE h2);
+void Init_heddle_h2_exchange(VALUE h2);
 
 #endif
