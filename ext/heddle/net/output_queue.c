@@ -133,6 +133,7 @@ int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int 
 void heddle_output_advance(heddle_output *output, size_t sent)
 {
     output->size -= sent;
+    output->sent += sent;
     while (sent) {
         heddle_piece *piece = &output->pieces[output->first];
         size_t left = piece->end - piece->start;
@@ -161,5 +162,5 @@ void heddle_output_clear(heddle_output *output)
 {
     free(output->bytes);
     free(output->pieces);
-    *output = (heddle_output){0};
+    *output = (heddle_output){.sent = output->sent};
 }

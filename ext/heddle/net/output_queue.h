@@ -9,6 +9,7 @@
 #include <ruby.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
 typedef struct {
@@ -22,6 +23,7 @@ typedef struct {
     heddle_piece *pieces;
     unsigned first, count, piece_room;
     size_t size; /* of all pieces */
+    uint64_t sent; /* bytes that were ever sent of the queue */
 } heddle_output;
 
 enum {

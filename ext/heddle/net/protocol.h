@@ -51,6 +51,8 @@ struct heddle_protocol {
      * connection. NULL: connections of this protocol are never in transit.
      */
     bool (*is_in_transit)(const heddle_connection *connection);
+    /* The bytes of responses that wait for the client (slow_readers.c). NULL: the protocol has its own limit. */
+    size_t (*count_waiting)(const heddle_connection *connection);
     /*
      * Called for an idle connection when the server stops: tells the client so, and closes afterwards. NULL: it is
      * closed at once.

@@ -67,6 +67,9 @@ struct heddle_sockets {
     heddle_link unsent;       /* connections with output that the kernel has not taken yet */
     size_t scheduled_flushes; /* how many of them send in the next tick */
 
+    uint32_t look;            /* the number of the last look at slow readers */
+    size_t lenders;           /* connections that may have waiting responses without unsent output */
+
     heddle_listener *listeners;
     heddle_handshakes handshake_queue;
     heddle_input_turns input_turns;
@@ -308,6 +311,17 @@ ssize_t heddle_connection_send_now(heddle_connection *connection, const char *by
     __attribute__((warn_unused_result));
 void heddle_connection_drop_output(heddle_connection *connection);
 void heddle_sockets_flush(heddle_sockets *sockets);
+
+/*
+ * -- slow_readers.c
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/*
+ * Cuts off clients with a waiting response that took fewer than `rate` bytes a second in the last `span` (ns). Then, as
+ * long as more than `budget` bytes wait, the slowest ones. Returns their number. Called a few times a second.
+ */
+size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget, double rate, int64_t span);
 
 /* A buffer of HEDDLE_SCRATCH bytes, valid until the next wait. */
 static inline char *heddle_sockets_scratch(heddle_sockets *sockets)

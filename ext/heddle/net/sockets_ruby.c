@@ -262,6 +262,21 @@ static VALUE sockets_leave(VALUE self)
 }
 
 /*
+ * call-seq: cut_slow_readers(budget, rate, seconds) -> Integer
+ *
+ * Cuts off clients that took fewer than +rate+ bytes a second of a response in the last +seconds+; then the slowest
+ * ones, as long as more than +budget+ bytes of responses wait. Returns their number.
+ */
+static VALUE sockets_cut_slow_readers(VALUE self, VALUE budget, VALUE rate, VALUE seconds)
+{
+    heddle_sockets *sockets = heddle_sockets_in_use(self);
+    if (!sockets)
+        return INT2FIX(0);
+    return SIZET2NUM(heddle_sockets_cut_slow_readers(sockets, NUM2ULL(budget), NUM2DBL(rate),
+                                                     heddle_parse_duration(seconds)));
+}
+
+/*
  * call-seq: shutdown_idle(seconds = 0) -> nil
  *
  * Closes the connections that have waited for a request for that long. With 0, after #stop_listening, also those that
@@ -417,6 +432,7 @@ void Init_heddle_sockets(VALUE net)
     rb_define_method(sockets_class, "accepting?", sockets_accepting_p, 0);
     rb_define_method(sockets_class, "accept_rest", sockets_accept_rest, 0);
     rb_define_method(sockets_class, "leave", sockets_leave, 0);
+    rb_define_method(sockets_class, "cut_slow_readers", sockets_cut_slow_readers, 3);
     rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, -1);
     rb_define_method(sockets_class, "serving", sockets_serving, 0);
     rb_define_method(sockets_class, "running_requests", sockets_running_requests, 0);

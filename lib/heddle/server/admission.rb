@@ -13,13 +13,19 @@ module Heddle
       QUIET = 1.0
       # Seconds between two looks at the memory.
       MEMORY = 1.0
+      # Complete responses that wait for slow clients may have this part of a process's memory.
+      RESPONSES = 0.25
+      # … and so many bytes where the memory is not known.
+      RESPONSES_UNKNOWN = 268_435_456
+      # Bytes a second that a client takes at least of a response, over `write_timeout`; as in http/h2/limits.c.
+      LEAST_RATE = 1_000
       # Seconds between two lines of the log about the same.
       SILENCE = 60
       REASONS = {
         memory: "memory is short", pool: "most wait for something from a pool", max_requests: "max_requests",
         threads: "one a thread"
       }.freeze
-      private_constant :BUSY, :QUIET, :MEMORY, :SILENCE, :REASONS
+      private_constant :BUSY, :QUIET, :MEMORY, :RESPONSES, :RESPONSES_UNKNOWN, :LEAST_RATE, :SILENCE, :REASONS
 
       # @param sockets [Net::Sockets]
       # @param configuration [Configuration]
@@ -38,7 +44,9 @@ module Heddle
         @policy = AdmissionPolicy.new(memory_limit: configuration.memory_budget)
         @read_memory = memory
         @memory = nil
-        @rejected = @refused = 0
+        @responses = response_budget(configuration)
+        @write_timeout = configuration.http.write_timeout
+        @rejected = @refused = @cut = 0
         @heartbeat = now
         @lag = 0.0
         @timeline = Timeline.new
@@ -96,6 +104,7 @@ module Heddle
           elapsed = time - before
           @lag += (lag - @lag) * (1 - Math.exp(-elapsed / AdmissionPolicy::AVERAGED))
           look(elapsed, memory)
+          @cut += @sockets.cut_slow_readers(@responses, LEAST_RATE, @write_timeout)
           @timeline.note(time, lag, time + rest)
           tell(time)
           before = time
@@ -121,6 +130,7 @@ module Heddle
       def tell(time)
         tell_of_connections(time)
         tell_of_addresses(time)
+        tell_of_slow_readers(time)
         limit = @sockets.limit
         if limit && @sockets.waiting > 0
           why = REASONS.fetch(@fixed ? @fixed_reason : @policy.reason)
@@ -152,6 +162,23 @@ module Heddle
           "busy: #{refused} #{refused == 1 ? "connection was" : "connections were"} closed at once, because one " \
             "address may have a quarter of max_connections; proxies belong to trusted_proxies"
         end && (@refused += refused)
+      end
+
+      def tell_of_slow_readers(time)
+        return if @cut == 0
+
+        say(:slow, time) do
+          "busy: #{@cut} #{@cut == 1 ? "client was" : "clients were"} cut off: they read slowly, or were the slowest " \
+            "ones while responses of more than #{@responses / 1_048_576} MiB waited"
+        end && (@cut = 0)
+      end
+
+      # Bytes of the responses of one loop.
+      def response_budget(configuration)
+        workers = configuration.workers_of_their_own? ? configuration.worker_count : 1
+        loops = configuration.mode == :thread ? 1 : configuration.threads
+        budget = configuration.memory_budget
+        budget ? (budget * RESPONSES / workers / loops).to_i : RESPONSES_UNKNOWN
       end
 
       # @return [Boolean] whether it was said

@@ -206,6 +206,25 @@ class H1DeadlinesTest < Minitest::Test
     assert_operator conversation.output.size, :<, 2_000_000
   end
 
+  def test_client_below_the_least_rate_is_cut_off
+    answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 2_000_000]], false) }
+    look = ->(rate) { conversation.sockets.cut_slow_readers(1 << 40, rate, 0.05) }
+    converse(answer, reads: false) do |conversation|
+      conversation.say(GET)
+      conversation.await { conversation.sockets.running == 0 }
+
+      assert_equal 0, look.call(1_000_000), "the first look"
+      started = now
+      conversation.await { now > started + 0.1 }
+
+      assert_equal 0, look.call(0)
+      conversation.await { now > started + 0.2 }
+
+      assert_equal 1, look.call(1_000_000)
+      conversation.await { !conversation.open? }
+    end
+  end
+
   def test_a_client_that_reads_slowly_gets_all_of_it
     answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 1_000_000]], false) }
     converse(answer, reads: false, write_timeout: 2) do |conversation|

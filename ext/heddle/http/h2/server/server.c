@@ -410,6 +410,12 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
+/* What the session copies has limits of its own. */
+static size_t count_waiting(const heddle_connection *connection)
+{
+    return connection->output.size + heddle_h2_server_of(connection)->lent;
+}
+
 static int64_t idle_since(const heddle_connection *connection)
 {
     return heddle_h2_idle_since(heddle_h2_server_of(connection)->session);
@@ -508,6 +514,7 @@ const heddle_protocol heddle_h2_protocol = {
     .flushed = handle_flushed,
     .is_idle = is_idle,
     .idle_since = idle_since,
+    .count_waiting = count_waiting,
     .yield_room = yield_room,
     .is_in_transit = is_in_transit,
     .end_idle = end_idle,

@@ -1,0 +1,142 @@
+/*
+ * Responses that wait for clients who read slowly: one budget for all connections of a Sockets, and a least rate.
+ * Nothing is counted while bytes are queued and sent. Instead the server looks at the connections with unsent output
+ * now and then, and there are few of them.
+ */
+
+#include "net/sockets.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+#ifdef __linux__
+#include <linux/sockios.h>
+#endif
+
+enum {
+    MOST_CUTS = 64, /* in one look, each of which costs a pass over the connections */
+};
+
+/* How long a client is watched before it is one of the slowest, ns. */
+static const int64_t LEAST_WATCH = 500000000;
+
+/* Bytes that the client has acknowledged: the kernel takes many at once, whatever the client reads. */
+static uint64_t count_taken(const heddle_connection *connection)
+{
+    int kernel = 0;
+#ifdef SIOCOUTQ
+    if (ioctl(connection->transport.fd, SIOCOUTQ, &kernel) != 0)
+        kernel = 0;
+#endif
+    return connection->output.sent > (uint64_t)kernel ? connection->output.sent - (uint64_t)kernel : 0;
+}
+
+static size_t count_waiting(const heddle_connection *connection)
+{
+    const heddle_protocol *protocol = connection->protocol;
+    return protocol && protocol->count_waiting && !connection->error ? protocol->count_waiting(connection) : 0;
+}
+
+/* The connections to look at: those with unsent output, or, while there are lenders, all. */
+typedef struct {
+    heddle_sockets *sockets;
+    heddle_link *link;
+    uint32_t slot;
+} passage;
+
+static heddle_connection *find_next(passage *pass)
+{
+    heddle_sockets *sockets = pass->sockets;
+    if (!sockets->lenders) {
+        heddle_link *head = &sockets->unsent;
+        pass->link = pass->link ? heddle_link_after(head, pass->link) : heddle_link_first(head);
+        return pass->link ? HEDDLE_CONTAINER_OF(pass->link, heddle_connection, unsent_link) : NULL;
+    }
+    while (pass->slot < sockets->slot_count) {
+        heddle_connection *connection = sockets->slots[pass->slot++].connection;
+        if (connection)
+            return connection;
+    }
+    return NULL;
+}
+
+/* Bytes a second since the watch began. */
+static double find_rate(const heddle_connection *connection, int64_t now)
+{
+    uint64_t taken = count_taken(connection), before = connection->watched_taken;
+    return taken < before ? 0 : (double)(taken - before) * 1e9 / (double)(now - connection->watched_since);
+}
+
+static bool is_watched(const heddle_connection *connection, int64_t now, int64_t least)
+{
+    return connection->watched_look == connection->sockets->look && now - connection->watched_since >= least;
+}
+
+/* As a reset by the client: the response ends, and what the kernel has not sent of it is dropped. */
+static void cut_off(heddle_sockets *sockets, uint64_t identity)
+{
+    heddle_connection *connection = heddle_sockets_at(sockets, identity);
+    if (!connection)
+        return;
+    connection->error = ETIMEDOUT;
+    heddle_transport_will_reset(&connection->transport);
+    heddle_sockets_deliver_event(sockets, connection, HEDDLE_BROKEN);
+}
+
+/* Watches a connection, and begins anew after each `span`. True: it took less than `rate` in the last one. */
+static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
+{
+    uint32_t look = connection->sockets->look;
+    bool begins = connection->watched_look != look - 1;
+    bool ends = !begins && now - connection->watched_since >= span;
+    bool slow = ends && find_rate(connection, now) < rate;
+    connection->watched_look = look;
+    if (begins || ends) {
+        connection->watched_since = now;
+        connection->watched_taken = count_taken(connection);
+    }
+    return slow;
+}
+
+/* NULL: none was watched for long enough. */
+static heddle_connection *find_slowest(heddle_sockets *sockets, int64_t now)
+{
+    heddle_connection *slowest = NULL;
+    double least = 0;
+    passage pass = {.sockets = sockets};
+    for (heddle_connection *connection; (connection = find_next(&pass));) {
+        if (!count_waiting(connection) || !is_watched(connection, now, LEAST_WATCH))
+            continue;
+        double rate = find_rate(connection, now);
+        if (slowest && rate >= least)
+            continue;
+        slowest = connection;
+        least = rate;
+    }
+    return slowest;
+}
+
+size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget, double rate, int64_t span)
+{
+    int64_t now = heddle_clock_now();
+    uint64_t waiting = 0, slow[MOST_CUTS];
+    size_t cuts = 0;
+    passage pass = {.sockets = sockets};
+    sockets->look++;
+    for (heddle_connection *connection; (connection = find_next(&pass));) {
+        size_t bytes = count_waiting(connection);
+        if (bytes && watch_connection(connection, now, rate, span) && cuts < MOST_CUTS)
+            slow[cuts++] = heddle_sockets_identity(sockets, connection);
+        else
+            waiting += bytes;
+    }
+    for (size_t i = 0; i < cuts; i++)
+        cut_off(sockets, slow[i]);
+    for (; waiting > budget && cuts < MOST_CUTS; cuts++) {
+        heddle_connection *slowest = find_slowest(sockets, now);
+        if (!slowest)
+            break;
+        waiting -= count_waiting(slowest);
+        cut_off(sockets, heddle_sockets_identity(sockets, slowest));
+    }
+    return cuts;
+}

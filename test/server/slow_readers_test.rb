@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "server_helpers"
+require "support/h2_client"
+
+# Clients that take large responses slowly: all of these responses together have a budget.
+class SlowReadersTest < Minitest::Test
+  include ServerHelpers
+
+  SIZE = 4_000_000
+  # A quarter of it is for responses: for one, and not for two.
+  MEMORY = SIZE * 6
+  COUNT = 3
+  GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+  APP = lambda do |env|
+    large = env["PATH_INFO"] == "/"
+    [200, { "content-type" => "text/plain" }, [large ? Random.bytes(SIZE) : "small"]]
+  end
+  # The server waits in #close until the client has taken all of it.
+  CLOSED = ->(env) { APP.call(env).tap { |answer| answer[2] = Body.new(answer[2]) } }
+  Body = Struct.new(:parts) do
+    def each(&) = parts.each(&)
+    def close = nil
+  end
+
+  def test_slowest_client_of_complete_responses_is_cut_off
+    serving(APP, memory_limit: MEMORY, access_log: false, lint: false) do
+      sockets = Array.new(COUNT) { connect.tap { |socket| socket.write(GET) } }
+
+      assert_cut_off
+    ensure
+      sockets&.each(&:close)
+    end
+  end
+
+  def test_slowest_client_of_a_response_with_close_is_cut_off
+    serving(CLOSED, memory_limit: MEMORY, access_log: false, lint: false) do
+      sockets = Array.new(COUNT) { connect.tap { |socket| socket.write(GET) } }
+
+      assert_cut_off
+    ensure
+      sockets&.each(&:close)
+    end
+  end
+
+  # The windows stay closed, so that the server has nothing to send.
+  def test_slowest_http2_client_is_cut_off
+    serving(APP, memory_limit: MEMORY, access_log: false, lint: false) do
+      clients = Array.new(COUNT) do
+        H2Client.new(connect).tap do |client|
+          client.send_preface
+          client.send_frame("SETTINGS - 0 4:0")
+          client.send_frame("HEADERS es+eh 1 get")
+        end
+      end
+
+      assert_cut_off
+    ensure
+      clients&.each(&:close)
+    end
+  end
+
+  def test_client_that_reads_gets_all_of_its_response_while_others_are_cut_off
+    serving(APP, memory_limit: MEMORY, access_log: false, lint: false) do
+      slow = Array.new(COUNT) { connect.tap { |socket| socket.write(GET) } }
+
+      assert_equal SIZE, get("/").body.bytesize
+      assert_cut_off
+      assert_equal SIZE, get("/").body.bytesize
+    ensure
+      slow&.each(&:close)
+    end
+  end
+
+  private
+
+  def assert_cut_off
+    until_statistics { output.string.match?(/busy: \d clients? (was|were) cut off/) }
+
+    assert_operator server.statistics[:connections], :<, COUNT
+    refute_match(/Error/, output.string)
+    assert_equal "small", get("/small").body
+  end
+end
