@@ -122,7 +122,7 @@ module Heddle
 
           row = BY_NAME.fetch(name)
           state = row.state or next false # it may be loaded later
-          warn("heddle: #{untried(row)}") if state == :untried
+          Events.report(:adaptation_untried, reason: untried(row)) if state == :untried
           @answers = @answers.merge(name => state == :made).freeze
           @answers.fetch(name)
         end

@@ -43,8 +43,9 @@ module Heddle
       private
 
       def refuse(missing)
-        warn "heddle: tasks of the async gem can't run in Heddle's loop: that needs async 2.43 or a later 2.x, and " \
-             "async #{::Async::VERSION} lacks Async::Task##{missing.join(", #")}"
+        Events.report(:adaptation_untried, reason: "tasks of the async gem can't run in Heddle's loop: that needs " \
+                                                   "async 2.43 or a later 2.x, and async #{::Async::VERSION} lacks " \
+                                                   "Async::Task##{missing.join(", #")}")
       end
 
       # The folders that these gems are or will be installed in: some are loaded later.

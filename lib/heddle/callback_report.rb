@@ -19,11 +19,14 @@ module Heddle
     # @!attribute method_name [String, nil] the method in C that has called Ruby code
     # @!attribute place [String] the innermost line of the application or a gem
     Wait = Data.define(:library, :function, :method_name, :place) do
+      # @return [Symbol] the name of its event (docs/events.md)
+      def event = :callback_switch
+
+      # @return [Hash{Symbol => Object}] those of the event
+      def fields = { library: File.basename(library), caller: called, place: }
+
       # @return [String] a line for a log
-      def to_s
-        "another fiber runs during a callback of #{File.basename(library)}, #{called} has called, at #{place}: " \
-          "should it enter the library, the library's state by thread is mixed up"
-      end
+      def to_s = Events::TABLE.fetch(event).text(fields)
 
       # @return [String] what to do about it
       def advice

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/visible"
+require "heddle/events"
 
 module Heddle
   # The protections that keep one fiber from holding up the others: switched on and off by name, for the whole process.
@@ -23,7 +23,7 @@ module Heddle
     autoload :Wanted, "heddle/protection/wanted"
 
     @registered = {}
-    @reporter = ->(report) { $stderr.write("heddle: #{Visible.line(report.to_s)}\n") }
+    @reporter = ->(report) { Events.report(report.event, **report.fields) }
     @lock = Thread::Mutex.new
     @users = {}
     @theirs = []
@@ -77,10 +77,10 @@ module Heddle
       end
 
       # Passes on what an operator should know.
-      # @param report [#to_s] a line, or an object with +advice+, which says what to do about it
+      # @param report [#event, #fields, #advice] such as a {Stall}: an event, and what to do about it
       def report(report) = @reporter.call(report)
 
-      # While the block runs, reports go to this callable instead of $stderr.
+      # While the block runs, reports go to this callable.
       # @param reporter [#call] called in a fiber of a loop
       # @return what the block returns
       def reporting_to(reporter)

@@ -132,9 +132,7 @@ module Heddle
         # Called from C, once a process, on a fiber of the loop that must not wait.
         def threads_used_up(scheduler)
           limit = Offload.threads[:limit]
-          line = "all #{limit} offload threads are at work: native calls queue until others end " \
-                 "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)"
-          scheduler.spawn(-> { Protection.report(line) })
+          scheduler.spawn(-> { Events.report(:offload_threads_exhausted, limit:) })
         end
 
         # Called from C, once, to see where Fiddle keeps the function that it calls. This call is not offloaded.

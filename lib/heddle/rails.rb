@@ -47,21 +47,21 @@ module Heddle
       # Writes to the log how many database connections there may be, once the databases have said how many they have.
       # In a loop.
       #
-      # @param log [#notice]
+      # @param log [#event]
       # @param workers [Integer]
       # @param reserves [Integer]
       # @return [void]
       def tell_connections(log, workers, reserves)
         Heddle.async(name: "database connections", background: true) do
-          ConnectionBudget.all(workers, reserves).each { |budget| log.notice(budget.to_s) }
+          ConnectionBudget.all(workers, reserves).each { |budget| budget.report(log) }
         rescue StandardError => e
-          log.notice("the database connections can't be counted: #{e.message} (#{e.class})")
+          log.event(:database_connections_unknown, error: "#{e.message} (#{e.class})")
         end
       end
 
       # Tells the clients of Action Cable to connect anew, and has their channels end in order (`unsubscribed`), before
       # this process ends. Their connections are Action Cable's own.
-      # @param log [#notice]
+      # @param log [#event]
       # @return [Boolean] whether there were any
       def close_cables(log)
         return false unless defined?(::ActionCable::Server::Base) && ::ActionCable.server.connections.any?
@@ -69,7 +69,7 @@ module Heddle
         ::ActionCable.server.restart
         true
       rescue StandardError => e
-        log.notice("Action Cable can't be ended in order: #{e.message} (#{e.class})")
+        log.event(:action_cable_not_closed, error: "#{e.message} (#{e.class})")
         false
       end
 

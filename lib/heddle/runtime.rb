@@ -4,6 +4,7 @@ require "heddle/version"
 require "heddle/assembly"
 require "heddle/concurrency"
 require "heddle/enable"
+require "heddle/events"
 # The extension's classes exist, but not whole, as soon as it is loaded: no autoload can stand for them. The same
 # is true of heddle/http and heddle/rack, which the server loads.
 require "heddle/net/scheduler_resolver"

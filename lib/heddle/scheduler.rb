@@ -8,7 +8,7 @@ require "heddle/scheduler/offload_job"
 require "heddle/scheduler/patches"
 require "heddle/scheduler/signal_guard"
 require "heddle/error_text"
-require "heddle/visible"
+require "heddle/events"
 require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 require "heddle/offload/starting" if RUBY_VERSION >= "4.0"
 
@@ -259,9 +259,7 @@ module Heddle
       return if error.is_a?(Cancelled)
 
       @failure ||= error
-      # Not warn: -W0 must not hide it, as it does not for threads.
-      message = Visible.lines(ErrorText.full(error))
-      $stderr.write("#{Visible.line(fiber.inspect)} terminated with exception:\n    #{message}\n")
+      Events.report(:fiber_failed, fiber: fiber.inspect, error: ErrorText.full(error))
     end
 
     # Called from C when there was no stack for a fiber that had been queued.

@@ -61,7 +61,7 @@ module Heddle
         return if chosen == built.first || @reported_fallback || Ractor.current != Ractor.main
 
         @reported_fallback = true
-        warn "heddle: using #{chosen}: #{built.first} can't run here: #{unavailable_reason(built.first)}"
+        Events.report(:selector_fallback, selector: chosen, best: built.first, reason: unavailable_reason(built.first))
       end
 
       # A ring belongs to one native thread. In a Ractor, and with RUBY_MN_THREADS, Ruby moves threads between those.

@@ -110,10 +110,10 @@ module Heddle
     def open
       FileSizeLimit.make_writes_fail
       @configuration.check_selector
-      @configuration.check_body_folder(@log.method(:notice))
+      @configuration.check_body_folder(@log.method(:event))
       @configuration.web_socket_origins
-      @configuration.open_pubsub(@log.method(:notice))
-      @configuration.binds.each { |bind| @listeners.concat(bind.open(notice: @log.method(:notice))) }
+      @configuration.open_pubsub(@log.method(:event))
+      @configuration.binds.each { |bind| @listeners.concat(bind.open(report: @log.method(:event))) }
       urls
     rescue BootError
       @listeners.close
@@ -155,21 +155,14 @@ module Heddle
     # @raise [BootError]
     def run(app, signals: false, &ready)
       open if @listeners.empty?
-      prepare_patches
-      Isolation.start(Adaptations.isolated(@configuration), warnings: development? && !@unprotected)
-      Adaptations.start(@configuration)
-      Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
-      Databases.start(fibers: @configuration.mode == :fiber)
-      JIT.enable
-      Adaptations.load_async if defined?(::Async::Task) # the application uses the async gem
-      DescriptorLimit.lift(programs: !@unprotected)
-      Server.load_everything
-      @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)
-      join_cluster(mode.servings) if @scoreboard_slot
-      mode.stop(now: @stopping == :now) if @stopping
-      name_libraries if @configuration.possible_protections.include?(:offload)
-      protected do
-        mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
+      Events.reporting_to(@log) do
+        prepare_process
+        @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)
+        join_cluster(mode.servings) if @scoreboard_slot
+        mode.stop(now: @stopping == :now) if @stopping
+        protected do
+          mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
+        end
       end
     ensure
       @mode = nil
@@ -242,11 +235,24 @@ module Heddle
 
     private
 
+    def prepare_process
+      prepare_patches
+      Isolation.start(Adaptations.isolated(@configuration), warnings: development? && !@unprotected)
+      Adaptations.start(@configuration)
+      Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
+      Databases.start(fibers: @configuration.mode == :fiber)
+      JIT.enable
+      Adaptations.load_async if defined?(::Async::Task) # the application uses the async gem
+      DescriptorLimit.lift(programs: !@unprotected)
+      Server.load_everything
+      name_libraries if @configuration.possible_protections.include?(:offload)
+    end
+
     # In development a line says what to do about a stall, too.
     def protected(&)
       advise = development?
       report = lambda do |found|
-        @log.notice(advise && found.respond_to?(:advice) ? "#{found}; #{found.advice}" : found.to_s)
+        @log.event(found.event, **found.fields, advice: (found.advice if advise))
       end
       Protection.reporting_to(report) { @protections.during(&) }
     end
@@ -287,7 +293,7 @@ module Heddle
     def tell_garbage
       return unless GC.respond_to?(:config) && GC.config[:rgengc_allow_full_mark] == false
 
-      @log.notice("full garbage collections are off (GC.config): memory grows until the application starts them")
+      @log.event(:garbage_collection_off)
     end
 
     # Every client of a network that is trusted by default can forge what a proxy says.
@@ -296,10 +302,7 @@ module Heddle
       return unless @configuration.source(:trusted_proxies) == Configuration::Source::DEFAULT
       return unless (listener = @listeners.find(&:beyond_this_machine?))
 
-      address = listener.io.local_address.inspect_sockaddr
-      @log.notice("clients in private networks that reach #{address} can set their address and scheme with " \
-                  "X-Forwarded-*: trusted_proxies trusts private networks by default. Name the proxies, or " \
-                  "\"loopback\", \"private\", \"unix\" to keep it so without this line")
+      @log.event(:proxies_trusted_by_default, address: listener.io.local_address.inspect_sockaddr)
     end
 
     # @return [Boolean] whether this process logs what is true of all workers: worker 0 alone does

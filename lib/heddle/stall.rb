@@ -57,11 +57,17 @@ module Heddle
       request ? Native.request_label(request).scrub : "(no request)"
     end
 
-    # @return [String] a line for a log
-    def to_s
-      "stall of #{(seconds * 1000).round} ms: #{what}#{", in #{request}" if request}" \
-        "#{", at #{place}" if place}#{left_out}"
+    # @return [Symbol] the name of its event (docs/events.md)
+    def event = :stall
+
+    # @return [Hash{Symbol => Object}] those of the event
+    def fields
+      { duration: seconds, cause:, description: what, request:, place:, library:,
+        unreported: (unreported if unreported > 0), endpoint: request ? endpoint : ("these" if unreported > 0) }
     end
+
+    # @return [String] a line for a log
+    def to_s = Events::TABLE.fetch(event).text(fields)
 
     # @return [String] what to do about it
     def advice
@@ -97,10 +103,6 @@ module Heddle
     DEMO = "#{__dir__}/cli/demo".freeze
     GEMS = [Gem.dir, *Gem.path].uniq.map { |path| "#{path}/" }.freeze
     private_constant :HELPERS, :DEMO, :GEMS
-
-    def left_out
-      " (#{unreported} more of #{request ? endpoint : "these"} since the last line)" if unreported > 0
-    end
 
     def helps?(line) = line.start_with?(*HELPERS) && !line.start_with?(DEMO)
 

@@ -30,8 +30,8 @@ module Heddle
       # @return [String] without the password of a backend
       def url(url) = url.sub(%r{//.*@}m, "//").gsub(/(password=)[^&]*/, '\1…')
 
-      private
-
+      # @param text [Object]
+      # @return [String]
       def utf8(text)
         text = text.to_s
         text = case text.encoding
@@ -41,6 +41,8 @@ module Heddle
                end
         text.scrub { |bytes| bytes.bytes.map { |byte| escape(byte) }.join }
       end
+
+      private
 
       def escape(byte) = format("\\x%02X", byte)
     end

@@ -29,7 +29,7 @@ class ServeTest < Minitest::Test
     @served.stop
     @served = nil
 
-    assert_match(/\A[\d-]{10} [\d:]{8} Heddle .* serves config\.ru on http.*\. Mode fiber: .*\.$/,
+    assert_match(/\A[\d-]{10} [\d:]{8} Heddle .* serves config\.ru on http.*\n    Mode fiber: .*\.$/,
                  File.read(file("heddle.log")))
   end
 
@@ -121,7 +121,7 @@ class ServeTest < Minitest::Test
     serve("serve")
     %w[USR1 USR2 TTIN TTOU].each do |name|
       Process.kill(name, @served.pid)
-      wait_until { @served.output.match?(/#{name} is left alone: .*one process.*--workers 2$/) }
+      wait_until { @served.output.match?(/ignoring #{name}: .*one process.*--workers 2$/) }
     end
 
     assert_equal "hello from config.ru", @served.get("/").body
@@ -134,7 +134,7 @@ class ServeTest < Minitest::Test
     Process.kill("USR1", @served.pid)
     wait_until { File.exist?(file("heard")) }
 
-    refute_includes @served.output, "left alone"
+    refute_includes @served.output, "ignoring"
   end
 
   # What tells a fiber to end reaches it where it waits: this one never does.
@@ -145,7 +145,7 @@ class ServeTest < Minitest::Test
 
     assert_equal 1, @served.stop.exitstatus
     assert_match(%r{stopping with 1 request unanswered after 0\.1 s: GET /for/ever for \d+\.\d s$}, @served.output)
-    assert_match(/the server has not ended \d+(\.\d+)? s after it should stop: it is killed$/, @served.output)
+    assert_match(/killing the server: it has not ended \d+(\.\d+)? s after it should have stopped$/, @served.output)
     @served = nil
   end
 

@@ -132,7 +132,7 @@ class SocketHandoffTest < Minitest::Test
       words.setbyte(1, UNKNOWN_VERSION)
 
       assert_equal 1012, answer(hand_off(head, words))
-      assert_match(/a WebSocket is closed: it was handed off by a worker with another version of Heddle/, errors.string)
+      assert_match(/closing a WebSocket: it was handed off by a worker with another version of Heddle/, errors.string)
     end
   end
 
@@ -166,7 +166,7 @@ class SocketHandoffTest < Minitest::Test
 
       assert_match(/\A\h+\r\nid: .*\ndata: hello\n\n\r\n\z/, answer(client))
       assert_nil answer(hand_off(head, stream_words(version: UNKNOWN_VERSION)))
-      assert_match(/an event stream is closed: it was handed off by a worker with another/, errors.string)
+      assert_match(/closing an event stream: it was handed off by a worker with another/, errors.string)
       assert_nil answer(hand_off(head, stream_words(policy: 9)))
     end
   end

@@ -5,8 +5,11 @@ require "heddle"
 
 # What the server says at boot about database connections.
 class RailsConnectionBudgetTest < Minitest::Test
+  # @return [String] the text of the event
+  def event(name, **fields) = Heddle::Events::TABLE.fetch(name).text(fields)
+
   def text(name: nil, pool: 5, workers: 2, most: 100, **more)
-    Heddle::Rails::ConnectionBudget.new(name:, pool:, workers:, most:, **more).to_s
+    Heddle::Rails::ConnectionBudget.new(name:, pool:, workers:, most:, **more).report(self)
   end
 
   def test_the_notice_states_the_connections_used_at_most_and_the_databases_limit

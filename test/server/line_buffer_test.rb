@@ -67,7 +67,7 @@ class LineBufferTest < Minitest::Test
     lines = @stream.writes.join.lines
 
     assert_operator lines.size, :<, 1_100
-    assert_equal "(#{2_000 - lines.size + 1} lines of the log were lost: it is read too slowly)\n", lines.last
+    assert_equal "lost #{2_000 - lines.size + 1} lines of the log: it is read too slowly\n", lines.last
   end
 
   def test_a_log_that_is_not_read_delays_the_end_for_a_limited_time
@@ -101,7 +101,7 @@ class LineBufferTest < Minitest::Test
     @buffer.write("four\n")
     @buffer.write("five\n")
 
-    assert_equal "\n(up to 3 lines of the log were lost: No space left on device)\nfour\nfive\n", @stream.writes.join
+    assert_equal "\nfour\nlost 3 lines of the log: No space left on device\nfive\n", @stream.writes.join
   end
 
   def test_a_stream_that_is_not_read_blocks_one_call_only_and_counts_what_it_loses
@@ -116,7 +116,7 @@ class LineBufferTest < Minitest::Test
     @buffer.stop until @stream.writes.size == 2
     lines = @stream.writes.join.lines
 
-    assert_equal "(#{2_500 - lines.size + 1} lines of the log were lost: it is read too slowly)\n", lines.last
+    assert_equal "lost #{2_500 - lines.size + 1} lines of the log: it is read too slowly\n", lines.last
     @stream.hook = nil
     @buffer.write("again\n")
 
@@ -147,6 +147,6 @@ class LineBufferTest < Minitest::Test
     @stream.hook = nil
     @buffer.write("\xFFé\n")
 
-    assert_equal "\n(up to 1 lines of the log were lost: No space left on device)\n\xFFé\n".b, @stream.writes.join.b
+    assert_equal "\n\xFFé\nlost 1 line of the log: No space left on device\n".b, @stream.writes.join.b
   end
 end

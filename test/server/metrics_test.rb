@@ -40,6 +40,16 @@ class MetricsTest < Minitest::Test
     assert_equal 5, found["heddle_requests_started_total"][{ "worker" => "0" }]
   end
 
+  def test_errors_and_warnings_are_counted_by_event
+    found = metrics_of(->(_env) { raise "no" }) { get("/") }
+
+    assert_equal 1, found["heddle_events_total"][{ "worker" => "0", "event" => "request_failed" }]
+    report = { workers: [], master: { events: { worker_killed: 2 } } }
+    found = PrometheusText.parse(Heddle::Server::Metrics.new(report).to_s)
+
+    assert_equal({ { "worker" => "master", "event" => "worker_killed" } => 2 }, found["heddle_events_total"])
+  end
+
   def test_waits_in_callbacks_of_native_libraries_are_counted_by_library
     callbacks = NativeLibrary.new(File.expand_path("../preemption/support/callbacks.c", __dir__))
     require callbacks.path

@@ -139,7 +139,7 @@ class RequestBodiesTest < Minitest::Test
       2.times { assert_operator exchange(post(BODY.bytesize), BODY), :start_with?, "HTTP/1.1 503 " }
     end
 
-    assert_equal 1, output.string.scan("requests are answered with 503: the server could not write the body").size
+    assert_equal 1, output.string.scan("rejecting requests with 503: the server could not write the body").size
   end
 
   def test_a_folder_that_can_not_be_written_to_is_known_at_boot

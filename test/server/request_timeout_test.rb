@@ -22,7 +22,7 @@ class RequestTimeoutTest < Minitest::Test
     assert_equal %w[503 200], answers.map(&:code)
     assert_equal ["The request took longer than 0.05 s.\n", "in time"], answers.map(&:body)
     assert_equal "/quick", cleaned_up
-    assert_match(%r{GET /slow was given up after 0.05 s, in #{__FILE__}:\d+:in}, output.string)
+    assert_match(%r{GET /slow exceeded request_timeout \(0.05 s\), in #{__FILE__}:\d+:in}, output.string)
   end
 
   def test_other_requests_are_not_affected_by_a_timeout
@@ -62,7 +62,7 @@ class RequestTimeoutTest < Minitest::Test
     serving(app, request_timeout: 0.05) { assert_equal "503", get("/").code }
 
     assert closed
-    assert_includes output.string, "GET / was given up after 0.05 s\n"
+    assert_includes output.string, "GET / exceeded request_timeout (0.05 s)\n"
   end
 
   def test_an_answer_that_has_begun_may_take_its_time

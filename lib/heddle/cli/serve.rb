@@ -60,7 +60,7 @@ module Heddle
         log = Server::Log.of(configuration, output: @output)
         pidfile = Server::Pidfile.new(configuration.pidfile) if configuration.pidfile
         way = configuration.workers_of_their_own? ? :serve_by_workers : :serve_alone
-        send(way, configuration, log, pidfile) ? DONE : FAILED
+        Events.reporting_to(log) { send(way, configuration, log, pidfile) } ? DONE : FAILED
       ensure
         pidfile&.remove
       end
@@ -133,20 +133,17 @@ module Heddle
 
       # A person reads it where the command was given, wherever the log goes; a program, among the other lines.
       def announce(configuration, log, urls, details, workers: nil, reserves: 0)
-        text = "Heddle #{VERSION} (Ruby #{RUBY_VERSION}, #{details[:selector]}) serves #{what} on #{urls.join(", ")}"
         experimental = " (experimental)" if Server::Modes.fetch(configuration.mode).experimental
-        mode = "Mode #{configuration.mode}#{experimental}: #{processes(configuration, workers, reserves)}."
-        protection = "Protection: #{details[:protection]}."
-        newer = Platform.newer_ruby&.then { |line| "#{line}." }
-        adapted = ("Adapted: #{details[:adapted]}." unless details[:adapted].empty?)
-        unless configuration.log_format == :text
-          return log.banner(["#{text}.", mode, *newer, *adapted, protection].join(" "))
-        end
+        fields = { version: VERSION, ruby: RUBY_VERSION, selector: details[:selector], application: what, urls:,
+                   mode: "#{configuration.mode}#{experimental}", processes: processes(configuration, workers, reserves),
+                   ruby_notice: Platform.newer_ruby, adapted: details[:adapted][/.+/],
+                   protection: details[:protection] }
+        return log.event(:server_started, **fields) unless configuration.log_format == :text
 
-        lines = [text, mode, *newer, *adapted, "#{protection} Ctrl-C stops it."].map { |line| "#{line}\n" }.join
+        lines = "#{Events::TABLE.fetch(:server_started).text(fields)} Ctrl-C stops it.\n"
         return log.line(lines) unless configuration.log_file
 
-        log.notice(["#{text}.", mode, *adapted].join(" "))
+        log.event(:server_started, **fields)
         Server::LineBuffer.new(@output).tap { |output| output.write(lines) }.stop
       end
 

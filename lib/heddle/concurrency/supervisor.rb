@@ -27,8 +27,7 @@ module Heddle
       end
 
       def report(child, error)
-        warn("#{Visible.line(child)} failed, and no fiber waits for it:\n" \
-             "#{Visible.lines(ErrorText.full(error))}")
+        Events.report(:task_failed, task: child, error: ErrorText.full(error))
       end
     end
   end

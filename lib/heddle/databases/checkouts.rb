@@ -46,9 +46,7 @@ module Heddle
           return unless yield(around)
 
           @warned_of_transaction = true
-          warn("Heddle: the task at #{Places.innermost(caller)} takes a database connection of its own while the " \
-               "task around it is in a transaction: it does not see what that has changed, and is not rolled back " \
-               "with it")
+          Events.report(:transaction_not_shared, place: Places.innermost(caller))
         end
       end
 
@@ -173,9 +171,8 @@ module Heddle
         return if @warned || (own = slots.find { |slot| waiter.blocks?(slot) }).nil?
 
         @warned = true
-        warn("#{name}: a task waits at #{Places.innermost(Places.backtrace(waiter.fiber))} while a task around it " \
-             "holds one, checked out at #{checked_out(own, Places.backtrace(own.fiber))}. As many of them as the " \
-             "pool has would wait forever")
+        Events.report(:pool_nested_checkout, pool: name, place: Places.innermost(Places.backtrace(waiter.fiber)),
+                                             checked_out: checked_out(own, Places.backtrace(own.fiber)))
         nil
       end
 

@@ -7,7 +7,7 @@ module Heddle
     # The HTTP service of a loop, which a {Net::Sockets} is given: connections choose their version and read heads and
     # bodies by themselves, and the block is called with an {Exchange}. Its counters are of all versions together.
     class Engine
-      # Bytes of a request's target in a notice.
+      # Bytes of a request's target in an event.
       TARGET = 200
       private_constant :TARGET
 
@@ -28,15 +28,15 @@ module Heddle
       #   when that is larger, of unknown length and slow, or waits for `100 Continue`: all, none, or those whose
       #   path is one of these or below one
       # @param health_paths [Array<String>] the paths of health checks, whose requests admission never delays or rejects
-      # @param on_notice [#call, nil] called with a sentence for the operator
+      # @param on_event [#call, nil] called with the name of an event and its fields
       # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (over TLS alone) or :off
-      def initialize(configuration = Limits.new, on_rejection: nil, on_notice: nil, proxies: nil,
+      def initialize(configuration = Limits.new, on_rejection: nil, on_event: nil, proxies: nil,
                      body_folder: "/tmp", stream_bodies: false, health_paths: [], http2: :auto)
         @configuration = configuration
         @writer = H1::ResponseWriter.new
         @field_writer = H2::ResponseWriter.new
         @detached = ObjectSpace::WeakMap.new
-        @on_notice = on_notice
+        @on_event = on_event
         set_up(configuration, on_rejection&.to_proc, proxies, body_folder, stream_bodies, health_paths,
                http2)
       end
@@ -53,9 +53,7 @@ module Heddle
         return if @hijack_reported
 
         @hijack_reported = true
-        @on_notice&.call("the application called rack.hijack for #{exchange.method} " \
-                         "#{exchange.target.byteslice(0, TARGET)} over HTTP/2, where a request has no connection of " \
-                         "its own; with the option http2 off clients come over HTTP/1.1 (logged once)")
+        @on_event&.call(:hijack_over_http2, method: exchange.method, target: exchange.target.byteslice(0, TARGET))
       end
 
       # @return [Boolean] whether an application has a connection that it has taken over

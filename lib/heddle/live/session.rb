@@ -141,7 +141,7 @@ module Heddle
         end
       rescue ApplicationFailure => e
         @client&.close(1011, "the server failed; its log says why")
-        warn("heddle: a page of Heddle::Live has failed: #{ErrorText.full(e)}")
+        Events.report(:live_page_failed, error: ErrorText.full(e))
       end
 
       def report_loss

@@ -9,11 +9,14 @@ module Heddle
     #
     # @api private
     InPlace = Data.define(:function, :seconds) do
+      # @return [Symbol] the name of its event (docs/events.md)
+      def event = :blocking_call
+
+      # @return [Hash{Symbol => Object}] those of the event
+      def fields = { function: name, duration: seconds, reason: function[:reason] || "its library is denied" }
+
       # @return [String] a line for a log
-      def to_s
-        "#{name} ran on the loop's own thread for #{(seconds * 1000).round} ms: " \
-          "#{function[:reason] || "its library is denied"}"
-      end
+      def to_s = Events::TABLE.fetch(event).text(fields)
 
       # @return [String] what to do about it
       def advice

@@ -14,11 +14,15 @@ module Heddle
                  reason: "Set json when a collector reads the log",
                  details: "`json` is an object per line; `clf` and `combined` are Apache's formats, which have only " \
                           "requests. See [Observability](observability.md)."),
+      Option.new(name: :log_level, unit: :word, default: :info, choices: %i[debug info warn error],
+                 text: "least level of the log's lines: debug, info, warn or error", example: "log_level :warn",
+                 reason: "Set warn when only problems are to be logged, and no requests",
+                 details: "Requests are of the level info. See [Events](events.md)."),
       Option.new(name: :log_file, unit: :path, default_words: "the standard output",
                  text: "file that the log is appended to", example: 'log_file "log/heddle.log"',
                  reason: "Set it when nothing collects the standard output",
                  details: "Heddle opens a file that logrotate has renamed again within a second, without a signal. " \
-                          "Lines in the format text have the date, too. Errors go to the standard error as well."),
+                          "Lines in the format text have the date, too. Errors go to the standard error, too."),
       Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",
                  text: "assign each request an ID, and return it in the response, the log and HTTP_X_REQUEST_ID",
                  reason: "Set it when no proxy in front assigns IDs",

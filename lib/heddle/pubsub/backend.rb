@@ -113,11 +113,11 @@ module Heddle
 
       # Lets the history of this process, and of those that share it, follow the backend from now on.
       # @param patience [Numeric] seconds to wait for the first answer, counted from the first call
-      # @param notice [#call] is called with what an operator should know
+      # @param report [#call] is called with events
       # @return [Boolean] whether the history has what the backend has
-      def follow(patience = 5, notice: ->(text) { warn(text) })
+      def follow(patience = 5, report: Events.method(:report))
         History.open
-        @lock.synchronize { @follower ||= Follower.new(self, notice) }
+        @lock.synchronize { @follower ||= Follower.new(self, report) }
         @follower.wait(patience)
       end
 

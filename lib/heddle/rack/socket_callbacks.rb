@@ -8,7 +8,7 @@ module Heddle
       Account = Data.define(:target, :remote, :proxy, :request_id, :seconds, :code, :received, :received_bytes, :sent,
                             :sent_bytes)
 
-      # @param log [#alarm, #access?, #web_socket]
+      # @param log [#event, #access?, #web_socket]
       # @param context [Concurrency::Context] of the loop
       def initialize(log, context)
         @log = log
@@ -59,7 +59,7 @@ module Heddle
         case error
         when ApplicationFailure
           name = handler.is_a?(Module) ? "#{handler}.#{callback}" : "#{handler.class}##{callback}"
-          @log.alarm("a WebSocket is closed because #{name} failed: #{ErrorText.full(error)}")
+          @log.event(:websocket_failed, callback: name, error: ErrorText.full(error))
         else raise error
         end
       end

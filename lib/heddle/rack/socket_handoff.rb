@@ -18,12 +18,10 @@ module Heddle
       CALLBACKS = %i[on_open on_message on_drained on_shutdown on_close on_reset on_publication on_wake].freeze
       # Bytes that a handler's state may have.
       LIMIT = 16_384
-      # The sentence behind what is closed.
-      UNKNOWN = "was handed off by a worker with another version of Heddle"
-      private_constant :DUMP_LIMIT, :LOAD_LIMIT, :PAUSE, :CALLBACKS, :LIMIT, :UNKNOWN
+      private_constant :DUMP_LIMIT, :LOAD_LIMIT, :PAUSE, :CALLBACKS, :LIMIT
 
       # @param callbacks [SocketCallbacks]
-      # @param log [#alarm]
+      # @param log [#event]
       def initialize(callbacks, log)
         @callbacks = callbacks
         @log = log
@@ -61,19 +59,19 @@ module Heddle
       # @return [Array] handler and callbacks; without a handler the socket is closed with 1012
       def load(name, state)
         unless name
-          @log.alarm("a WebSocket is closed: it #{UNKNOWN}")
+          @log.event(:handoff_version_unknown, connection: "a WebSocket")
           return [nil, @callbacks]
         end
 
         [(load_handler(name, state) unless @late.key?(name) && now < @late[name]), @callbacks]
       rescue ApplicationFailure => e
-        @log.alarm("a WebSocket is closed because #{name}.load failed: #{ErrorText.full(e)}")
+        @log.event(:websocket_failed, callback: "#{name}.load", error: ErrorText.full(e))
         [nil, @callbacks]
       end
 
       # An event stream is closed, of which the description can't be read.
       # @return [void]
-      def refuse_stream = @log.alarm("an event stream is closed: it #{UNKNOWN}")
+      def refuse_stream = @log.event(:handoff_version_unknown, connection: "an event stream")
 
       private
 
@@ -101,14 +99,16 @@ module Heddle
         return if state.nil?
 
         found = state.is_a?(String) ? "#{state.bytesize} bytes" : state.class
-        @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump must return a String of at most " \
-                   "#{LIMIT} bytes, or nil, but has returned #{found}")
+        report_unmovable(client, "must return a String of at most #{LIMIT} bytes, or nil, but has returned #{found}")
         nil
       rescue ApplicationFailure => e
         @failed[client] = true
-        @log.alarm("a WebSocket stays, and is closed: #{client.handler.class}#dump failed: " \
-                   "#{ErrorText.full(e)}")
+        report_unmovable(client, "failed: #{ErrorText.full(e)}")
         nil
+      end
+
+      def report_unmovable(client, reason)
+        @log.event(:websocket_not_moved, callback: "#{client.handler.class}#dump", reason:)
       end
     end
   end

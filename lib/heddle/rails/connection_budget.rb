@@ -41,13 +41,13 @@ module Heddle
       # @return [Boolean] whether the server has too few
       def short? = !most.nil? && all > most
 
-      def to_s
+      # @param log [#event]
+      # @return [Object] the log's
+      def report(log)
         processes = "workers #{workers}#{", reserves #{reserves}" if reserves.positive?}"
-        text = "#{"#{name}: " if name}pool #{pool}, #{processes} → at most #{all} connections"
-        return text if most.nil?
-        return "#{text} of the server's #{most}" unless short?
-
-        "#{text}, but the server has #{most}: make the pool smaller, or let the server have more"
+        budget = "#{"#{name}: " if name}pool #{pool}, #{processes} → at most #{all} connections"
+        log.event(short? ? :database_connections_exceeded : :database_connections,
+                  budget:, database: name, pool_size: pool, workers:, reserves:, limit: most)
       end
 
       # An unreachable server is the application's to report.

@@ -29,7 +29,7 @@ module Heddle
 
       # @param sockets [Net::Sockets]
       # @param configuration [Configuration]
-      # @param log [#notice]
+      # @param log [#event]
       # @param limit [Integer, nil] how many requests run at once, whatever memory and pools bear
       # @param reason [Symbol] where that limit is from: :max_requests or :threads
       # @param connections [Integer, nil] how many connections the sockets take, for a line in the log
@@ -134,34 +134,27 @@ module Heddle
         limit = @sockets.limit
         if limit && @sockets.waiting > 0
           why = REASONS.fetch(@fixed ? @fixed_reason : @policy.reason)
-          say(:limit, time) { "busy: #{limit} requests run at once (#{why}), and #{@sockets.waiting} wait" }
+          say(:requests_queued, time, limit:, reason: why, waiting: @sockets.waiting)
         end
         rejected = @sockets.rejected_full + @sockets.rejected_late
         return if rejected == @rejected
 
-        say(:rejected, time) do
-          "busy: #{rejected - @rejected} requests were answered with 503 (so far #{@sockets.rejected_full} because " \
-            "the queue was full, #{@sockets.rejected_late} because they had waited for too long)"
-        end && (@rejected = rejected)
+        said = say(:queue_rejected, time, requests: rejected - @rejected, full: @sockets.rejected_full,
+                                          late: @sockets.rejected_late)
+        @rejected = rejected if said
       end
 
       def tell_of_connections(time)
         return unless @most_connections && @sockets.connections >= @most_connections
 
-        say(:connections, time) do
-          "busy: #{@most_connections} connections are open, as many as max_connections allows; new ones wait in the " \
-            "system's queue until one of them ends or is idle for a second"
-        end
+        say(:connections_exhausted, time, limit: @most_connections)
       end
 
       def tell_of_addresses(time)
         refused = @sockets.refused - @refused
         return if refused == 0
 
-        say(:addresses, time) do
-          "busy: #{refused} #{refused == 1 ? "connection was" : "connections were"} closed at once, because one " \
-            "address may have a quarter of max_connections; proxies belong to trusted_proxies"
-        end && (@refused += refused)
+        @refused += refused if say(:address_limited, time, connections: refused)
       end
 
       def tell_of_slow_readers(time)
@@ -182,11 +175,11 @@ module Heddle
       end
 
       # @return [Boolean] whether it was said
-      def say(what, time)
+      def say(what, time, **fields)
         return false if @said[what] && time - @said[what] < SILENCE
 
         @said[what] = time
-        @log.notice(yield)
+        @log.event(what, **fields)
         true
       end
     end

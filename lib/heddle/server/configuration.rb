@@ -22,9 +22,7 @@ module Heddle
       autoload :Syntax, "heddle/server/configuration/syntax"
 
       ORIGIN = %r{\A(?:\*|[a-z][a-z0-9+.-]*://[^/\s?#]+)\z}i
-      NO_FOLDER = "no folder for temporary files can be written to: request bodies that don't fit into memory get " \
-                  "503. Name a folder with --body-folder or TMPDIR"
-      private_constant :ORIGIN, :NO_FOLDER
+      private_constant :ORIGIN
 
       attr_reader(*Options::OWN.map(&:name))
 
@@ -72,17 +70,19 @@ module Heddle
                                   "https://example.com, or *, but has #{wrong.inspect}"
       end
 
-      # @param notice [#call, nil] is called where there is no folder for temporary files at all, as in a container
-      #   whose file system is read-only: the server then serves the requests that need none
+      # @param report [#call, nil] is called with an event where there is no folder for temporary files at all, as in a
+      #   container whose file system is read-only: the server then serves the requests that need none
       # @return [void]
       # @raise [ConfigurationError] when bodies can't be written to the {#body_folder} that somebody named
-      def check_body_folder(notice = nil)
+      def check_body_folder(report = nil)
         wrong = if !::File.exist?(body_folder) then "does not exist"
                 elsif !::File.directory?(body_folder) then "is not a folder"
                 elsif !::File.writable?(body_folder) then "is not writable by this user"
                 end
         return unless wrong
-        return notice&.call(NO_FOLDER) if source(:body_folder) == Source::DEFAULT && !TemporaryFolder.find
+
+        default = source(:body_folder) == Source::DEFAULT
+        return report&.call(:temporary_folder_missing) if default && !TemporaryFolder.find
 
         raise ConfigurationError, "body_folder (#{source(:body_folder)}) must be a folder that can be written to, " \
                                   "but #{body_folder} #{wrong}"
@@ -100,15 +100,15 @@ module Heddle
       end
 
       # Makes the memory of messages, if this process has none, and lets it follow the backend.
-      # @param notice [#call] is called with what an operator should know
+      # @param report [#call] is called with events
       # @return [void]
       # @raise [ConfigurationError] when there can be no such memory or backend
-      def open_pubsub(notice)
+      def open_pubsub(report)
         open_history
         return unless (backend = pubsub_backend)
 
         PubSub::Route.backend = backend
-        notice.call("pub/sub has no answer of #{backend} yet; it goes on trying") unless backend.follow(notice:)
+        report.call(:pubsub_waiting, backend:) unless backend.follow(report:)
       end
 
       # @return [PubSub::Backend, nil]
@@ -151,13 +151,9 @@ module Heddle
       def reload = @origin.again ? @origin.again.call : self
 
       # @param newer [Configuration] what {#reload} has found
-      # @yieldparam text [String] what to say, if there is anything
       # @return [Array<Symbol>] what has changed and counts only when a server starts
       def needing_restart(newer)
-        names = Options::AT_START.reject { |name| self[name] == newer[name] }
-        notice = "#{names.join(", ")} changed: that takes a new master: heddle restart, or USR2"
-        yield notice if block_given? && names.any?
-        names
+        Options::AT_START.reject { |name| self[name] == newer[name] }
       end
 
       # Tells the application its environment, which frameworks read when they are loaded.

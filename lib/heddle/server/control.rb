@@ -46,7 +46,7 @@ module Heddle
           address.open(succeeding:)
         rescue BootError => e
           if succeeding then later << address
-          elsif address.default? then log.notice("no control socket: #{e.message}")
+          elsif address.default? then log.event(:control_socket_missing, reason: e.message)
           else raise
           end
           []
@@ -120,7 +120,7 @@ module Heddle
           sockets&.close
         end
       rescue StandardError => e
-        @log.notice("the control socket has failed: #{e.class}: #{e.message} (#{e.backtrace&.first})")
+        @log.event(:control_socket_failed, error: "#{e.class}: #{e.message}", place: e.backtrace&.first)
       ensure
         ready << true
       end

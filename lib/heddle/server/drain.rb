@@ -84,7 +84,7 @@ module Heddle
           break unless wait_until([@deadline, now + HANDOFF_INTERVAL].min)
         end
       rescue SystemCallError => e
-        @log.notice("idle connections can't be handed off, and are closed: #{e.message}")
+        @log.event(:handoff_failed, reason: e.message)
       ensure
         @sockets.shutdown_idle
       end

@@ -38,7 +38,7 @@ module Heddle
 
       # Calls them, and logs what they raise: no failure of any class, and no `exit`, ends the server.
       # @param name [Symbol]
-      # @param log [#notice]
+      # @param log [#event]
       # @return [void]
       def try(name, log)
         self[name].each do |block|
@@ -46,7 +46,7 @@ module Heddle
         rescue Cancelled, SignalException
           raise
         rescue Exception => e
-          log.notice(failure(name, e))
+          log.event(:hook_failed, **failure(name, e))
         end
       end
 
@@ -74,12 +74,11 @@ module Heddle
       rescue Cancelled, SignalException
         raise
       rescue Exception => e
-        raise BootError, failure(name, e)
+        raise BootError, Events::TABLE.fetch(:hook_failed).text(failure(name, e))
       end
 
       def failure(name, error)
-        line = error.backtrace&.first.to_s.delete_prefix("#{Dir.pwd}/")
-        "the hook #{name} failed: #{ErrorText.summary(error)} (#{line})"
+        { hook: name, error: ErrorText.summary(error), place: error.backtrace&.first&.delete_prefix("#{Dir.pwd}/") }
       end
     end
   end

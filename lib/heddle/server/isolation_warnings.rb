@@ -68,9 +68,7 @@ module Heddle
             return if notes(thread)[pair]
 
             notes(thread)[pair] = true
-            warn("heddle: the thread variable #{key} was written by one request, at #{written}\n  " \
-                 "and is read by another, at #{read}.\n  Requests share it, since they run in one thread. If it " \
-                 "belongs to a request, add it to the option isolate: --isolate #{key}")
+            Events.report(:thread_variable_shared, variable: key, written:, read:)
           end
         end
       end

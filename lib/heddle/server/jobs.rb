@@ -33,7 +33,7 @@ module Heddle
         rescue SignalException, SystemExit
           exit!(0)
         rescue Exception => e
-          warn "heddle: Solid Queue failed: #{e.full_message(highlight: false)}"
+          Events.report(:solid_queue_failed, error: ErrorText.full(e))
           exit!(1)
         end
 
@@ -70,7 +70,7 @@ module Heddle
             Process.wait(pid)
             next if Thread.current[:finishing]
 
-            log.notice("Solid Queue (pid #{pid}) has ended: the server stops")
+            log.event(:solid_queue_ended, pid:)
             Process.kill(SIGNAL, Process.pid)
           rescue Errno::ECHILD
             nil

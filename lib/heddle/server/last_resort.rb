@@ -22,7 +22,7 @@ module Heddle
         cancel
         @thread = Thread.new do
           sleep(seconds + GRACE)
-          @log.alarm("the server has not ended #{seconds + GRACE} s after it should stop: it is killed")
+          @log.event(:stop_timed_out, timeout: seconds + GRACE)
           Process.exit!
         end
         @thread.name = "last resort"

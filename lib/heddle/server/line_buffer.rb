@@ -16,8 +16,12 @@ module Heddle
       private_constant :DELAY, :LIMIT, :TIMEOUT
 
       # @param stream [#write]
-      def initialize(stream)
+      # @yieldparam lines [Integer] that were lost
+      # @yieldparam reason [String]
+      # @yieldreturn [String] the line that says so; without a block it is plain text
+      def initialize(stream, &loss)
         @stream = stream
+        @loss = loss || ->(lines, reason) { "#{Events::TABLE.fetch(:log_lines_lost).text({ lines:, reason: })}\n" }
         reset
       end
 
@@ -112,7 +116,7 @@ module Heddle
         return if lines.empty? && @lost == 0
 
         @lines = +""
-        lines << "(#{@lost} lines of the log were lost: it is read too slowly)\n" if @lost > 0
+        lines << @loss.call(@lost, "it is read too slowly") if @lost > 0
         @lost = 0
         put(lines)
       end
@@ -121,9 +125,13 @@ module Heddle
       # written is unknown then, so the next one begins on a line of its own.
       def put(text)
         number = count_lines(text)
-        text = "\n(up to #{@unwritten} lines of the log were lost: #{@reason})\n#{text}" if @unwritten > 0
+        text = "\n#{text}" if @unwritten > 0
         @stream.write(text)
+        return if @unwritten == 0
+
+        lost = @unwritten
         @unwritten = 0
+        put(@loss.call(lost, @reason))
       rescue StandardError => e
         @unwritten += number
         @reason = Visible.line(e.message.sub(/ @ .*/, ""))

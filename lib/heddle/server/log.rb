@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # The server's log: a line for each request, notices, and errors. The format's class makes the lines; those of
-    # requests are made in ext/heddle/http/access_log_*.c.
+    # The server's log: a line for each request, and one for each of {Events}. The format's class makes the lines; those
+    # of requests are made in ext/heddle/http/log.
     class Log
       autoload :ClfEvents, "heddle/server/log/clf_events"
       autoload :File, "heddle/server/log/file"
@@ -18,10 +18,17 @@ module Heddle
       # shareable_constant_value: none
 
       MINUTE = 60
-      private_constant :MINUTE
+      # Lines of an application's backtrace.
+      LINES = 30
+      # Below this line of a backtrace is only the server.
+      BOTTOM = %w[handler thread_handler].map { |name| "#{::File.expand_path("../rack", __dir__)}/#{name}.rb:".freeze }
+                                         .freeze
+      # Bytes of a request's target beside an error.
+      TARGET = 200
+      private_constant :MINUTE, :LINES, :BOTTOM, :TARGET
 
       # @param configuration [Configuration]
-      # @param output [#write] for requests and notices, where the configuration names no file
+      # @param output [#write] for requests and events, where the configuration names no file
       # @return [Log] as the options say
       # @raise [BootError] when the file can't be written
       def self.of(configuration, output: $stdout)
@@ -30,10 +37,10 @@ module Heddle
       end
 
       # @param configuration [Configuration]
-      # @return [Hash{Symbol => Object}] what the options say, for {#initialize}. A journal or a container's log knows
-      #   when a line came; a file of the log's own does not.
+      # @return [Hash{Symbol => Object}] what the options say, for {#initialize}
       def self.settings(configuration)
-        { access: configuration.access_log, format: configuration.log_format, dated: !configuration.log_file.nil? }
+        { access: configuration.access_log, format: configuration.log_format, level: configuration.log_level,
+          file: !configuration.log_file.nil? }
       end
 
       # @return [Integer] clients that left before they had their answer
@@ -41,20 +48,24 @@ module Heddle
       # @return [ErrorStream] `rack.errors` of every request
       attr_reader :errors
 
-      # @param output [#write] for requests and notices
-      # @param errors [#write]
+      # @param output [#write] for requests and events
+      # @param errors [#write] for errors
       # @param access [Boolean] whether requests are logged
       # @param format [Symbol] one of {FORMATS}
-      # @param dated [Boolean] whether lines in the format text have the date, and not only the time
-      def initialize(output: $stdout, errors: $stderr, access: true, format: :text, dated: false)
+      # @param level [Symbol] one of {Events::LEVELS}: less important events are not logged
+      # @param file [Boolean] whether the output is a file of the log's own. It gets errors, too, and lines in the
+      #   format text have the date: a journal or a container's log knows when a line came, a file does not.
+      def initialize(output: $stdout, errors: $stderr, access: true, format: :text, level: :info, file: false)
         name, kind = FORMATS.fetch(format)
         arguments = kind ? [HTTP::AccessLog.const_get(kind)] : []
-        @format = Log.const_get(name).new(*arguments, **(format == :text ? { dated: } : {}))
-        @stream = output
-        @output = LineBuffer.new(output)
-        @errors = ErrorStream.new(errors)
-        @access = access
+        @format = Log.const_get(name).new(*arguments, **(format == :text ? { dated: file } : {}))
+        @output = LineBuffer.new(output) { |*loss| report_loss(*loss) }
+        @errors = ErrorStream.new(errors) { |*loss| loss_line(*loss) }
+        @level = Events::LEVELS.index(level)
+        @access = access && logged?(:info)
+        @file = file
         @gone = 0
+        reset_counts
       end
 
       # Lines are written together from now on, as long as the loop runs.
@@ -77,31 +88,37 @@ module Heddle
       # A WebSocket has ended.
       # @param account [Rack::SocketCallbacks::Account]
       def web_socket(account)
-        line = @format.web_socket(account)
-        @output.write(line) if line
+        values = account.to_h
+        event(:websocket, **values.except(:seconds), duration: values[:seconds].round(6)) unless @format.only_requests?
       end
 
-      # A client sent what is no request, or one that the server has no room for. The latter is said once a minute where
-      # requests have no lines.
+      # A client sent what is not a request, or one that the server has no room for. The latter is said once a minute
+      # where requests have no lines.
       # @param address [String] the client's
       # @param status [Integer] of the answer
       # @param reason [String]
       # @param by_admission [Boolean] whether {Admission} reports it, together with others
       def rejected(address, status, reason, by_admission)
         if @access then @output.write(@format.rejected(address, status, reason))
-        elsif status == 503 && !by_admission then notice_shortage(reason)
+        elsif status == 503 && !by_admission then report_shortage(reason)
         end
       end
 
       # The application raised.
       # @param exchange [HTTP::Exchange]
       # @param error [Exception]
-      def failure(exchange, error) = write_error(@format.failure(exchange, error))
+      def failure(exchange, error)
+        cause = error.cause
+        cause &&= "#{ErrorText.summary(cause, indent: "")} (#{cause.backtrace&.first})"
+        event(:request_failed, **request_of(exchange), class: ErrorText.class_name(error),
+                                                       error: ErrorText.message(error), backtrace: backtrace(error),
+                                                       cause:)
+      end
 
       # The application promised something about its answer and did not keep it.
       # @param exchange [HTTP::Exchange]
       # @param text [String]
-      def violation(exchange, text) = write_error(@format.violation(exchange, text))
+      def violation(exchange, text) = event(:response_violation, **request_of(exchange), violation: text)
 
       # Clients leave; that is theirs to do, and no error.
       # @param _exchange [HTTP::Exchange]
@@ -116,33 +133,77 @@ module Heddle
       # @param number [Integer] clients that left
       def count_gone(number) = @gone += number
 
-      # Something about the server itself.
-      # @param text [String]
-      def notice(text) = say(@format.notice(text))
+      # Logs an event, and counts it if it is an error or a warning.
+      # @param name [Symbol] a key of {Events::TABLE}
+      # @param fields [Hash{Symbol => Object}] those with nil are left out
+      # @return [void]
+      def event(name, **fields)
+        event = Events::TABLE.fetch(name)
+        count(name) unless event.level == :info
+        return unless logged?(event.level)
 
-      # The same, and the last that is heard of it.
-      # @param text [String]
-      def alarm(text) = write_error(@format.notice(text))
+        line = @format.event(event, fields.compact)
+        event.level == :error ? write_error(line) : say(line)
+      end
 
-      # The lines at boot.
-      # @param text [String]
-      def banner(text) = say(@format.banner(text))
+      # @return [Hash{Symbol => Integer}] how often each error and each warning has happened in this process
+      def counts = @counting == Process.pid ? @counts.dup : {}
 
       private
 
-      def notice_shortage(reason)
-        now = MonotonicClock.now
-        return if @shortage_noticed && now - @shortage_noticed < MINUTE
+      def logged?(level) = Events::LEVELS.index(level) >= @level
 
-        @shortage_noticed = now
-        notice("requests are answered with 503: #{reason}")
+      # A child process counts its own.
+      def count(name)
+        reset_counts unless @counting == Process.pid
+        @counts[name] += 1
+      end
+
+      def reset_counts
+        @counts = Hash.new(0)
+        @counting = Process.pid
+      end
+
+      def request_of(exchange)
+        { method: exchange.method, target: exchange.target.byteslice(0, TARGET), request_id: exchange.request_id }
+      end
+
+      # Where in the application it was raised.
+      def backtrace(error) = (error.backtrace || []).take_while { |line| !line.start_with?(*BOTTOM) }.take(LINES)
+
+      def report_shortage(reason)
+        now = MonotonicClock.now
+        return if @shortage_reported && now - @shortage_reported < MINUTE
+
+        @shortage_reported = now
+        event(:requests_refused, reason:)
       end
 
       # In a format that knows nothing but requests, any other line would be malformed.
-      def say(line) = @format.only_requests? ? write_error(line) : @output.write(line)
+      def say(line) = @format.only_requests? ? @errors.write(line) : @output.write(line)
 
       # Errors are rare, and may be the last words: they don't wait.
-      def write_error(text) = @errors.write(text)
+      def write_error(line)
+        if @file && !@format.only_requests?
+          @output.write(line)
+          @output.flush
+        end
+        @errors.write(line)
+      end
+
+      # @return [String] what stands for lost lines of the output
+      def report_loss(...)
+        line = loss_line(...)
+        return line unless @format.only_requests?
+
+        @errors.write(line)
+        ""
+      end
+
+      def loss_line(lines, reason)
+        count(:log_lines_lost)
+        @format.event(Events::TABLE.fetch(:log_lines_lost), { lines:, reason: })
+      end
     end
   end
 end

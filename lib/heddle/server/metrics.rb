@@ -44,6 +44,7 @@ module Heddle
         callbacks
         messaging
         protection
+        events
         master if @master
         @out
       end
@@ -238,6 +239,13 @@ module Heddle
         family(name, "counter", help)
         each_with(:stalls) do |one, stalls|
           stalls[:by_cause].each { |cause, count| sample(name, count[key], worker: one[:index], cause:) }
+        end
+      end
+
+      def events
+        family("events_total", "counter", "Warnings and errors, by the event's name.")
+        [*@workers, { index: "master", **@master.to_h }].each do |one|
+          one[:events]&.each { |event, count| sample("events_total", count, worker: one[:index], event:) }
         end
       end
 

@@ -10,7 +10,7 @@ module Heddle
     class RequestTimeout
       # @param app [#call]
       # @param seconds [Numeric]
-      # @param log [#notice]
+      # @param log [#event]
       def initialize(app, seconds, log)
         @app = app
         @seconds = seconds
@@ -41,8 +41,7 @@ module Heddle
 
       def give_up(env, cancelled)
         place = cancelled&.backtrace&.find { |line| !line.start_with?("<internal:", LIBRARY) }
-        @log.notice("#{env["REQUEST_METHOD"]} #{env["PATH_INFO"]} was given up after #{@seconds} s" \
-                    "#{", in #{place}" if place}")
+        @log.event(:request_timed_out, method: env["REQUEST_METHOD"], path: env["PATH_INFO"], timeout: @seconds, place:)
         [503, { "content-type" => "text/plain; charset=utf-8" }, ["The request took longer than #{@seconds} s.\n"]]
       end
 

@@ -17,7 +17,7 @@ module Heddle
         @access = log.access?
         proxies = configuration.trusted_networks
         @engine = HTTP::Engine.new(configuration.http, on_rejection: log.method(:rejected), proxies:,
-                                                       on_notice: log.method(:notice),
+                                                       on_event: log.method(:event),
                                                        body_folder: configuration.body_folder,
                                                        stream_bodies: configuration.streamed,
                                                        health_paths: health_paths(configuration),

@@ -215,14 +215,10 @@ module Heddle
         transfers = sockets.transit
         listed = RunningRequests.describe(sockets.running_requests)
         sockets.end_queue
-        @log.notice("stopping with #{unanswered} #{unanswered == 1 ? "request" : "requests"} unanswered" \
-                    "#{" after #{@configuration.stop_timeout} s" unless @stopping == :now}" \
-                    "#{describe_transfers(transfers) if transfers > 0}#{": #{listed}" if listed}")
+        @log.event(:requests_cut_off, requests: unanswered, running: listed,
+                                      timeout: (@configuration.stop_timeout unless @stopping == :now),
+                                      transfers: (transfers if transfers > 0))
         running.each { |fiber| @scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
-      end
-
-      def describe_transfers(count)
-        ", and #{count} #{count == 1 ? "upload or download" : "uploads or downloads"} cut off"
       end
     end
   end

@@ -16,6 +16,9 @@ module Heddle
       FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze
       private_constant :MASTERS, :STOPPING, :YIELDING, :FREE
 
+      # For the person whose Ctrl-C has sent INT.
+      HINT = "Ctrl-C again stops at once"
+
       # @param server [Server]
       # @param log [Log]
       # @param last_resort [LastResort] set at the first signal that stops
@@ -60,7 +63,7 @@ module Heddle
 
           heard += 1 if name == "INT"
           again = heard > 1
-          @log.notice(again ? "stopping at once" : "stopping when running requests are answered#{hint(name)}")
+          report_stop(name, again)
           @server.stop(now: again)
           configuration = @server.configuration
           @last_resort.within(again ? 0 : configuration.drain_delay + configuration.stop_timeout)
@@ -68,12 +71,14 @@ module Heddle
       end
 
       def refuse(name)
-        @log.notice("#{name} is left alone: this server is one process without a master, " \
-                    "which can't #{MASTERS.fetch(name)}; start it with --workers 2")
+        @log.event(:signal_ignored, signal: name, command: MASTERS.fetch(name))
       end
 
-      def hint(name)
-        "#{@server.configuration.drain_hint}#{"; Ctrl-C again stops at once" if name == "INT"}"
+      def report_stop(name, again)
+        return @log.event(:stop_now_requested, source: "SIG#{name}") if again
+
+        @log.event(:stop_requested, source: "SIG#{name}", hint: (HINT if name == "INT"),
+                                    drain_delay: @server.configuration.drain_time)
       end
     end
   end

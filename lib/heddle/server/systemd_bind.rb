@@ -21,22 +21,22 @@ module Heddle
       # @return [String] the same for the same sockets in another process
       def key = "systemd:#{name}"
 
-      # @param notice [#call, nil] called with a notice for the log
+      # @param report [#call, nil] called with events
       # @param open [Array<TCPServer, UNIXServer>] those that another process was handed
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(notice: nil, open: [])
+      def open(report: nil, open: [])
         open = Inherited.take { |inherited| name.nil? || inherited.name == name }.map(&:io) if open.empty?
         raise BootError, nothing if open.empty?
 
-        acceptor = acceptor(notice)
+        acceptor = acceptor(report)
         open.map { |io| adopt(io, acceptor) }
       end
 
-      # @param notice [#call, nil] called with a notice for the log
+      # @param report [#call, nil] called with events
       # @return [Net::TLS, nil] the TLS acceptor for clients of this address
       # @raise [BootError]
-      def acceptor(notice) = tls&.acceptor(nil, notice)
+      def acceptor(report) = tls&.acceptor(nil, report)
 
       # @return [String, nil] what is wrong, found without listening
       def problem = tls&.problem

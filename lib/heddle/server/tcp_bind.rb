@@ -45,21 +45,21 @@ module Heddle
       # @return [String] the same for the same address in another process
       def key = "tcp:#{host}:#{port}"
 
-      # @param notice [#call, nil] called with a notice for the log
+      # @param report [#call, nil] called with events
       # @param open [Array<TCPServer>] those that another process has opened for this address
       # @return [Array<Listener>]
       # @raise [BootError]
-      def open(notice: nil, open: [])
-        acceptor = acceptor(notice)
+      def open(report: nil, open: [])
+        acceptor = acceptor(report)
         open = take_inherited.map(&:io) if open.empty?
         open = sockets if open.empty?
         open.map { |socket| adopt(socket, acceptor) }
       end
 
-      # @param notice [#call, nil] called with a notice for the log
+      # @param report [#call, nil] called with events
       # @return [Net::TLS, nil] the TLS acceptor for clients of this address
       # @raise [BootError]
-      def acceptor(notice) = tls&.acceptor(host, notice)
+      def acceptor(report) = tls&.acceptor(host, report)
 
       # @return [String, nil] what is wrong, found without listening
       def problem

@@ -27,7 +27,7 @@ module Heddle
       MOST_PLACES = 100
       private_constant :Ending, :ENDING, :MOST_PLACES
 
-      # @param log [#notice]
+      # @param log [#event]
       # @param pass [#call, nil] whether what is raised now has one request that is meant: then it is raised
       # @yield stops the server in order; from any thread
       def initialize(log, pass: nil, &stop)
@@ -61,20 +61,14 @@ module Heddle
 
       # @api private
       def report_raise(error, message, place)
-        report(place) do
-          text = error.is_a?(Exception) ? "#{error.class} (#{error.message})" : error.inspect
-          text = "#{text} (#{message})" if message.is_a?(String)
-          "#{place || "a thread"} raised #{text} in the thread of a loop that serves. It was dropped: all requests " \
-            "of that loop share the thread, and any of them may be running. Heddle.timeout, or Task#cancel, ends one " \
-            "of them"
-        end
+        text = error.is_a?(Exception) ? "#{error.class} (#{error.message})" : error.inspect
+        text = "#{text} (#{message})" if message.is_a?(String)
+        report_once(:exception_dropped, place, error: text)
       end
 
       # @api private
       def stop_for(place)
-        report(place) do
-          "#{place || "a thread"} killed the thread of a loop that serves: stopping when running requests are answered"
-        end
+        report_once(:thread_kill_refused, place)
         @stop.call
       end
 
@@ -110,12 +104,12 @@ module Heddle
         end
       end
 
-      def report(place)
+      def report_once(event, place, **fields)
         key = place.to_s
         return if @places.key?(key) || @places.size >= MOST_PLACES
 
         @places[key] = true
-        @log.notice(yield)
+        @log.event(event, place: place || "a thread", **fields)
       end
     end
   end

@@ -62,14 +62,14 @@ module Heddle
       end
 
       # @param name [String] of the host, for a certificate of our own making
-      # @param notice [#call, nil] called with a notice for the log, one sentence
+      # @param report [#call, nil] called with events
       # @return [Net::TLS]
       # @raise [BootError]
-      def acceptor(name, notice)
+      def acceptor(name, report)
         check_files
-        found = certificates(name, notice)
-        tell(found, notice) if notice
-        failure = notice && ->(error) { notice.call("a TLS handshake failed here: #{error.class}: #{error.message}") }
+        found = certificates(name, report)
+        check(found, report) if report
+        failure = report && ->(error) { report.call(:tls_handshake_failed, error: "#{error.class}: #{error.message}") }
         Net::TLS.new(found, on_failure: failure)
       rescue Net::TLS::Error => e
         raise BootError, e.message
@@ -87,20 +87,18 @@ module Heddle
         raise BootError, "a tls bind needs Ruby's openssl, which can't be loaded: #{e.message}"
       end
 
-      def certificates(name, notice)
+      def certificates(name, report)
         sources = files.map { |certificate, key| Net::TLS::KeyFiles.new(certificate, key) }
         sources = [Net::TLS::SelfSigned.new(name)] if sources.empty?
         clients = Net::TLS::ClientCheck.new(verify, ca)
         protocols = http2 ? Net::TLS::Certificates::PROTOCOLS : Net::TLS::Certificates::PROTOCOLS - ["h2"]
-        Net::TLS::Certificates.new(sources, minimum:, protocols:, clients:, on_notice: notice)
+        Net::TLS::Certificates.new(sources, minimum:, protocols:, clients:, on_event: report)
       rescue Net::TLS::Error => e
         raise BootError, e.message
       end
 
-      def tell(found, notice)
-        if files.empty?
-          notice.call("no certificate is configured: development uses a self-signed one, of which browsers warn")
-        end
+      def check(found, report)
+        report.call(:certificate_self_signed) if files.empty?
         found.report_expiry
       end
     end

@@ -57,7 +57,7 @@ module Heddle
           memory: Memory.used, pss: Memory.proportional, cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),
           gc:, threads: Thread.list.size, protection: Protection.enabled, unprotected: @server.unprotected,
           offload:, stalls:, slowest:, loops:, callbacks:, pools: Databases::Pools.all,
-          pubsub_published: PubSub::History.published, http_clients:
+          pubsub_published: PubSub::History.published, http_clients:, events: @log.counts
         }
       end
 

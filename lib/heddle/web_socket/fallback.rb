@@ -131,7 +131,7 @@ module Heddle
         Heddle.shield { @handler.on_message(self, String.new(message.data, encoding: Encoding::UTF_8)) }
       rescue ApplicationFailure => e
         close
-        warn("heddle: #{@handler.class}#on_message failed: #{ErrorText.full(e)}")
+        Events.report(:websocket_failed, callback: "#{@handler.class}#on_message", error: ErrorText.full(e))
       end
 
       def next_event(_subscription, patience)

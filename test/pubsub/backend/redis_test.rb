@@ -132,7 +132,7 @@ class PubSubRedisTest < Minitest::Test
     notices = Thread::Queue.new
     Heddle::PubSub::History.open(1 << 20, 100, 300)
     backend = Heddle::PubSub::Backend.new(url)
-    assert backend.follow(60, notice: ->(text) { notices << text })
+    assert backend.follow(60, report: ->(name, **fields) { notices << Heddle::Events::TABLE.fetch(name).text(fields) })
     positions = Array.new(3) do |i|
       redis.call("XADD", STREAM, "#{i}-1", "foo", "bar")
       backend.publish("room", "x")
@@ -178,7 +178,7 @@ class PubSubRedisTest < Minitest::Test
     gone = Array.new(2) { backend.publish("room", "x") }.last
     redis.call("XDEL", STREAM, "#{offset(gone)}-0")
 
-    assert backend.follow(20, notice: ->(_text) {})
+    assert backend.follow(20, report: ->(*, **) {})
     assert_equal gone, Heddle::PubSub::History.position("room"), "the history begins behind the message that is gone"
     last = backend.publish("room", "y")
     Thread.pass until Heddle::PubSub::History.position("room") == last
@@ -188,7 +188,7 @@ class PubSubRedisTest < Minitest::Test
   def test_a_forked_process_does_not_wait_for_the_backend
     backend = Heddle::PubSub::Backend.new("redis://127.0.0.1:1/0")
 
-    refute backend.follow(0, notice: ->(_text) {})
+    refute backend.follow(0, report: ->(*, **) {})
     child = fork { exit!(backend.follow_here ? 0 : 1) }
     _, status = Process.wait2(child)
 

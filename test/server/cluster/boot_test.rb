@@ -37,14 +37,14 @@ class ClusterBootTest < Minitest::Test
     lines = served.output.lines.grep(/while it was loaded/)
 
     assert_equal 1, lines.size, served.output
-    assert_match(/workers don't have the 2 threads .*: metrics \(\S+config\.ru:1\), \S+config\.ru:2\. Start/, lines[0])
+    assert_match(/workers don't have 2 threads .*: metrics \(\S+config\.ru:1\), \S+config\.ru:2\. Start/, lines[0])
   end
 
   def test_an_application_that_can_not_be_loaded_is_reported_once_and_ends_the_server
     { "run ->(env) {" => /\Aheddle: config\.ru can't be loaded, it has a syntax error:/,
       "raise 'no key'" => /\Aheddle: config\.ru can't be loaded:\n  RuntimeError: no key\n/,
       "exit 3" => /\Aheddle: the application ended the process while it was loaded, with status 3 \(config\.ru:1\)\n\z/,
-      "Process.kill 'KILL', $$" => /\Aheddle: the process that was to load the application was ended by SIGKILL/ }
+      "Process.kill 'KILL', $$" => /\Aheddle: the process that was to load the application has ended: SIGKILL/ }
       .each do |code, message|
         write("config.ru", code)
         output, status = boot
@@ -67,7 +67,7 @@ class ClusterBootTest < Minitest::Test
 
     assert_equal 1, status.exitstatus
     assert_match(/worker \d failed: RuntimeError: no database for \d$/, output)
-    assert_match(/^heddle: no worker can serve: worker \d \(pid \d+\) ended with status 1$/, output)
+    assert_match(/^heddle: no worker can serve: worker \d \(pid \d+\) has ended: exit status 1$/, output)
   end
 
   # As under `ulimit -u` or a container's pids.max.

@@ -55,16 +55,16 @@ class ClusterCertificatesTest < Minitest::Test
     serve_tls
     first = shown_by_workers.keys
     write_site("b.example")
-    wait_for("read anew")
+    wait_for("reloaded the certificates")
     write("site.pem", "junk")
-    wait_for("stay as they were")
+    wait_for("keeping the old certificates")
     first.each { |pid| Process.kill("KILL", pid) }
     wait_until { first.none? { |pid| alive?(pid) } }
     later = shown_by_workers
 
     assert_empty first & later.keys
     assert_equal ["/CN=b.example"], later.values.flatten.uniq
-    assert_equal 1, said("read anew")
+    assert_equal 1, said("reloaded the certificates")
     error = assert_raises(Heddle::Server::Control::Client::DeclinedError) do
       client.complete("reload")
     end
@@ -78,12 +78,12 @@ class ClusterCertificatesTest < Minitest::Test
 
     assert show(CLIENTS[:first])
     write("ca.pem", TRUSTED[:second].first.to_pem)
-    wait_for("read anew")
+    wait_for("reloaded the certificates")
     write("ca.pem", "junk")
-    wait_for("stay as they were")
+    wait_for("keeping the old certificates")
     _, pid = wait_until_shown(CLIENTS[:second])
     Process.kill("KILL", pid)
-    wait_for("a new one starts now")
+    wait_for("starting another now")
     new = nil
     wait_until { (new = show(CLIENTS[:second])) && new.last != pid }
     wait_until("the first authority is trusted") { Array.new(8) { show(CLIENTS[:first]) }.none? }
@@ -99,10 +99,10 @@ class ClusterCertificatesTest < Minitest::Test
     write_config("a.example")
     serve_tls("", "--config", path("config/heddle.rb"))
     before = shown_by_workers.keys
-    write_config("b.example", minimum: "1.3")
+    write_config("b.example")
     write("config.ru", "raise 'no application'")
     signal("HUP")
-    wait_for("not reloaded")
+    wait_for("reload failed")
     before.each { |pid| Process.kill("KILL", pid) }
     wait_until { before.none? { |pid| alive?(pid) } }
 
@@ -111,12 +111,11 @@ class ClusterCertificatesTest < Minitest::Test
     wait_until { show.first == "/CN=c.example" }
   end
 
-  def write_config(name, minimum: "1.2")
+  def write_config(name)
     paths = TestCertificates.write(@folder, name, TestCertificates.make(name))
     write("config/heddle.rb", <<~RUBY)
       tls_cert #{paths.first.inspect}
       tls_key #{paths.last.inspect}
-      tls_min #{minimum.inspect}
     RUBY
   end
 

@@ -27,7 +27,7 @@ class ClusterContainerMemoryTest < Minitest::Test
         assert_match(/ 1 worker \(auto: as many as fit into 450 MiB; \d+ processors?\), one loop/, served.output)
         assert_equal LIMIT * 9 / 10, client.status[:master][:memory_limit]
         grown = served.get("/grow")["x-worker"].to_i
-        wait_for(/worker 0 \(pid #{grown}\) uses \d+ MiB of memory, all processes together \d+ of 450 MiB: it is/)
+        wait_for(/replacing worker 0 \(pid #{grown}\): it uses \d+ MiB of memory, and all processes .* of 450 MiB/)
         wait_until("it does not end") { !alive?(grown) }
 
         refute_equal grown, worker

@@ -12,7 +12,7 @@ class ClusterFleetTest < Minitest::Test
     @notices = []
   end
 
-  def notice(text) = @notices << text
+  def event(name, **fields) = @notices << Heddle::Events::TABLE.fetch(name).text(fields)
 
   def test_resize_beyond_the_scoreboard_is_limited_and_logged
     @fleet.resize(3)

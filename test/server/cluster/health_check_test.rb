@@ -35,7 +35,7 @@ class ClusterHealthCheckTest < Minitest::Test
     @lines = []
   end
 
-  def notice(text) = @lines << text
+  def event(name, **fields) = @lines << Heddle::Events::TABLE.fetch(name).text(fields)
 
   def watch(**options)
     configuration = Heddle::Server::Configuration.new(**options)
@@ -71,7 +71,7 @@ class ClusterHealthCheckTest < Minitest::Test
     silent, other = @fleet.workers
 
     assert_empty silent.signals
-    assert_equal ["worker 0 (pid 1000) has sent no heartbeat for 61 s: it is killed"], @lines
+    assert_equal ["killing worker 0 (pid 1000): no heartbeat for 61 s"], @lines
     silent.resolve_query(1, "GET /6 for 6.0 s")
 
     assert_equal "worker 0 (pid 1000) was serving GET /6 for 6.0 s", @lines.last
@@ -88,7 +88,7 @@ class ClusterHealthCheckTest < Minitest::Test
     assert_empty @lines
     look(watched, 61.0)
 
-    assert_equal ["worker 0 (pid 1000) has not become ready for 61 s: it is killed"], @lines
+    assert_equal ["killing worker 0 (pid 1000): not ready after 61 s"], @lines
   end
 
   def test_a_stuck_worker_that_reports_no_requests_is_killed
@@ -108,6 +108,6 @@ class ClusterHealthCheckTest < Minitest::Test
     look(watched, 6.0)
 
     assert_equal ["KILL"], worker.signals
-    assert_equal ["worker 0 (pid 1000) has not ended in time: it is killed"], @lines
+    assert_equal ["killing worker 0 (pid 1000): it has not ended in time"], @lines
   end
 end

@@ -15,7 +15,7 @@ class ClusterJobsHandleTest < Minitest::Test
 
   def mold = Mold.new(Heddle::Server::Configuration.new(solid_queue: true), [])
 
-  def notice(*) = nil
+  def event(*, **) = nil
 
   def test_jobs_are_forked_by_the_next_mold_when_one_ends_before_it_has_forked_them
     jobs = Heddle::Server::Cluster::JobsHandle.new(self)

@@ -26,12 +26,12 @@ class ClusterMalformedTest < Minitest::Test
     serve("--control", "unix:control.sock", workers: 1)
     pid = worker
     MESSAGES.each { |text| served.get("/stray?#{URI.encode_www_form_component(text)}") }
-    wait_for(/worker 0 \(pid #{pid}\) sends 7 bytes that are no message: "no json"; it is ignored$/)
+    wait_for(/ignoring a malformed message of worker 0 \(pid #{pid}\): 7 bytes of "no json"$/)
     signal("KILL", pid)
-    wait_for(/a new one starts now$/)
+    wait_for(/starting another now$/)
 
     assert_equal served.pid, master
-    assert_equal 1, said("it is ignored")
+    assert_equal 1, said("ignoring a malformed message")
     refute_equal pid, worker
   end
 end

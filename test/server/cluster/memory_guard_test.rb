@@ -9,6 +9,8 @@ class ClusterMemoryGuardTest < Minitest::Test
   MIB = 1 << 20
   MASTER = 1
   Worker = Data.define(:index, :pid, :mold, :state) do
+    def fields = { role: "worker", worker: index }
+
     def serving? = state.first == :serving
     def name = "worker #{index}"
   end
@@ -39,7 +41,7 @@ class ClusterMemoryGuardTest < Minitest::Test
     @published = []
   end
 
-  def notice(text) = @lines << text
+  def event(name, **fields) = @lines << Heddle::Events::TABLE.fetch(name).text(fields)
 
   # => [guard, fleet, readings] of a master and two workers of 100 MiB
   def guard(budget: nil, sizes: { MASTER => 20, 10 => 100, 11 => 100 }, random: Random.new(1), **options)
@@ -84,7 +86,7 @@ class ClusterMemoryGuardTest < Minitest::Test
     check(guard, 0)
 
     assert_equal [[0, fleet.workers.first]], fleet.started
-    assert_equal ["worker 0 uses 900 MiB of memory, worker_memory_limit is 600 MiB: it is replaced"], @lines
+    assert_equal ["replacing worker 0: it uses 900 MiB of memory, worker_memory_limit is 600 MiB"], @lines
     fleet.workers.first.state[0] = :starting
     check(guard, 10)
 
@@ -120,7 +122,8 @@ class ClusterMemoryGuardTest < Minitest::Test
     check(guard, 2)
 
     assert_equal [[0, fleet.workers.first]], fleet.started
-    assert_equal ["worker 0 uses 160 MiB of memory, all processes together 320 of 300 MiB: it is replaced"], @lines
+    assert_equal ["replacing worker 0: it uses 160 MiB of memory, and all processes together 320 MiB of 300 MiB"],
+                 @lines
   end
 
   def test_workers_that_have_not_grown_stay_and_the_log_says_once_that_memory_is_short
@@ -129,7 +132,7 @@ class ClusterMemoryGuardTest < Minitest::Test
 
     assert_empty fleet.started
     assert_equal 1, @lines.size
-    assert_match(/\Amemory is short: all processes together use 220 of 200 MiB, and no worker has grown/, @lines.first)
+    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory, and no worker has grown/, @lines.first)
   end
 
   def test_a_large_worker_stays_while_all_together_fit

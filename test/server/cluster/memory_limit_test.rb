@@ -23,13 +23,13 @@ class ClusterMemoryLimitTest < Minitest::Test
     wait_until { workers }
     load = self.load(kept: 1, fresh: 1)
     grown = served.get("/grow")["x-worker"].to_i
-    wait_for(/worker \d \(pid #{grown}\) uses \d+ MiB of memory, worker_memory_limit is 150 MiB: it is replaced$/)
+    wait_for(/replacing worker \d \(pid #{grown}\): it uses \d+ MiB of memory, worker_memory_limit is 150 MiB$/)
     wait_until("it does not end") { !alive?(grown) }
     load.stop
 
     assert_empty load.failures
     assert_operator served.output[/uses (\d+) MiB/, 1].to_i, :>, 150
-    assert_equal 1, said("it is replaced")
+    assert_equal 1, said("replacing worker")
     refute_includes workers, grown
   end
 end

@@ -9,7 +9,7 @@ class ClusterMoldSupervisorTest < Minitest::Test
 
   Configuration = Struct.new(:name) do
     def reload = self
-    def needing_restart(_) = nil
+    def needing_restart(_) = []
     def check_selector = nil
     def check_body_folder = nil
     def web_socket_origins = nil
@@ -46,7 +46,7 @@ class ClusterMoldSupervisorTest < Minitest::Test
     end
   end
 
-  def notice(text) = @lines << text
+  def event(name, **fields) = @lines << Heddle::Events::TABLE.fetch(name).text(fields)
 
   def test_a_failed_fork_of_the_first_mold_raises_a_boot_error
     error = assert_raises(Heddle::Server::BootError) { @mold_supervisor.load_first }
@@ -57,7 +57,7 @@ class ClusterMoldSupervisorTest < Minitest::Test
   def test_a_failed_fork_at_a_reload_is_logged_and_reported_to_systemd
     @mold_supervisor.reload
 
-    assert_match(/\Anot reloaded: .*fork\(2\); the workers go on as they are\z/, @lines.first)
+    assert_match(/\Areload failed: .*fork\(2\); keeping the current workers\z/, @lines.first)
     assert_equal :reloading, @systemd.heard.first
     assert_match(/fork\(2\)\z/, @systemd.heard.last)
   end
@@ -70,7 +70,7 @@ class ClusterMoldSupervisorTest < Minitest::Test
     @mold_supervisor.advance
 
     assert_equal 1, @tries
-    assert_match(/ can't be loaded again: .*fork\(2\); that is tried once more in 0\.5 s\z/, @lines.last)
+    assert_match(/ can't be loaded again: .*fork\(2\); trying again in 0\.5 s\z/, @lines.last)
     refute_nil @mold_supervisor.next_attempt_at
   end
 end

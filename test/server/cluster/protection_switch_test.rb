@@ -24,7 +24,7 @@ class ClusterProtectionSwitchTest < Minitest::Test
     @switch = Switch.new(self, -> { @now })
   end
 
-  def notice(text) = @notices << text
+  def event(name, **fields) = @notices << Heddle::Events::TABLE.fetch(name).text(fields)
 
   def configuration(**) = Heddle::Server::Configuration.new(workers: 4, environment: "production", **)
 
@@ -153,7 +153,7 @@ class ClusterProtectionSwitchedTest < Minitest::Test
     wait_for_protections(ALL, ALL)
 
     refute_match(/without protection/, heddle("status"))
-    assert_match(/switching the protections of all workers on \(heddle protect on\)/, served.output)
+    assert_match(/protections switched on \(heddle protect on\)/, served.output)
   end
 
   def test_server_that_starts_unprotected_gets_protections_when_they_are_switched_on
@@ -192,7 +192,7 @@ class ClusterProtectionSwitchedTest < Minitest::Test
     serve
     first, second = workers
     signal("ILL", first)
-    wait_for("was ended by SIGILL")
+    wait_for("has ended: SIGILL")
     wait_for_protections(ALL, ALL)
     signal("BUS", (workers - [second]).first)
     wait_for("new workers start without protections")

@@ -68,10 +68,10 @@ class ClusterReleaseLinkTest < Minitest::Test
     write("two/config.ru", "raise 'broken'")
     link("two")
     signal("HUP")
-    wait_for("not reloaded: config.ru can't be loaded: RuntimeError: broken")
+    wait_for("reload failed: config.ru can't be loaded: RuntimeError: broken")
     mold = children_of(served.pid).find { |pid| File.read("/proc/#{pid}/cmdline").start_with?("heddle: mold") }
     signal("KILL", mold)
-    wait_for("it is loaded again")
+    wait_for("loading the application again")
     former = workers.each { |pid| signal("TERM", pid) }
     wait_until { !workers.intersect?(former) }
 

@@ -126,9 +126,9 @@ class ClusterReloadTest < Minitest::Test
     before = workers
     write("config.ru", "run ->(env) {")
     signal("HUP")
-    wait_for("not reloaded")
+    wait_for("reload failed")
 
-    assert_match(/^[\d:]+ not reloaded: config\.ru can't be loaded.*; the workers go on as they are$/, served.output)
+    assert_match(/^[\d:]+ reload failed: config\.ru can't be loaded.*; keeping the current workers$/, served.output)
     assert_empty workers - before
     write("config.ru", APP.sub("code 1", "code 2"))
     signal("HUP")
@@ -142,9 +142,9 @@ class ClusterReloadTest < Minitest::Test
     serve
     write("config/heddle.rb", "stop_timeot 5\n")
     signal("HUP")
-    wait_for("not reloaded")
+    wait_for("reload failed")
 
-    assert_match(%r{not reloaded: config/heddle\.rb:1: .*stop_timeot}, served.output)
+    assert_match(%r{reload failed: config/heddle\.rb:1: .*stop_timeot}, served.output)
     assert_equal "200", served.get("/").code
   end
 
@@ -155,7 +155,7 @@ class ClusterReloadTest < Minitest::Test
     signal("HUP")
     wait_for("reloaded: 2")
 
-    assert_match(/pubsub_history changed: that takes a new master: heddle restart, or USR2$/, served.output)
+    assert_match(/pubsub_history changed: run heddle restart, or send USR2, to apply that$/, served.output)
   end
 
   def test_the_log_line_of_a_syntax_error_says_what_is_missing
@@ -163,9 +163,9 @@ class ClusterReloadTest < Minitest::Test
     write("config.ru", "require './page'\nrun Page\n")
     write("page.rb", "class Page\n  def call(env)\n    [200, {}, []]\n")
     signal("HUP")
-    wait_for("the workers go on as they are")
+    wait_for("keeping the current workers")
 
-    assert_match(/not reloaded: .*syntax error.*page\.rb:\d.* expect(ed an|ing) `end/, served.output)
+    assert_match(/reload failed: .*syntax error.*page\.rb:\d.* expect(ed an|ing) `end/, served.output)
   end
 
   def test_workers_that_can_not_boot_do_not_replace_the_old_ones
@@ -174,7 +174,7 @@ class ClusterReloadTest < Minitest::Test
     before = workers
     write("config/heddle.rb", "worker_boot { raise 'no database' }\n")
     signal("HUP")
-    wait_for("the one that it was to replace goes on")
+    wait_for("keeping the worker that it was to replace")
 
     assert_match(%r{worker 0 failed: RuntimeError: no database\n    from .*config/heddle\.rb:1}, served.output)
     refute_match(%r{^    from .*lib/heddle/}, served.output)
@@ -193,12 +193,12 @@ class ClusterReloadTest < Minitest::Test
     # The master knows that the new one serves.
     wait_until { client.status[:workers].any? { |one| one[:state] == "ending" } }
     signal("KILL", first)
-    wait_for(/worker 0 \(pid #{first}\) was ended by SIGKILL.*; a new one starts now/)
+    wait_for(/worker 0 \(pid #{first}\) has ended: SIGKILL.*; starting another now/)
 
     refute_equal first, worker_of("code 2", first)
     write("go", "")
     wait_for("reloaded: 1 worker serves the new code")
-    refute_includes served.output, "the one that it was to replace"
+    refute_includes served.output, "it was to replace"
   ensure
     held&.close
   end
@@ -234,7 +234,7 @@ class ClusterReloadTest < Minitest::Test
     wait_for("reloaded")
     wait_until { (killed = worker) != before } # the old one may not have heard yet that it is to leave
     signal("KILL", killed)
-    wait_for("was ended by SIGKILL", 2) # the mold, and now the worker
+    wait_for("has ended: SIGKILL", 2) # the mold, and now the worker
 
     refute_equal killed, worker
     wait_until("there are more molds than one") { molds.one? { |pid| alive?(pid) } }

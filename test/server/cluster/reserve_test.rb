@@ -150,7 +150,7 @@ class ClusterReserveTest < Minitest::Test
     serve_app
     first = reserve_pid
     signal("KILL", first)
-    wait_for("reserve worker 2 (pid #{first}) was ended by SIGKILL")
+    wait_for("reserve worker 2 (pid #{first}) has ended: SIGKILL")
     wait_until("there is no other") { states.include?("reserve") && reserve_pid != first }
     second = reserve_pid
     signal("HUP")

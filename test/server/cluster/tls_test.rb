@@ -101,7 +101,7 @@ class ClusterTLSTest < Minitest::Test
     assert_equal "/CN=first.example", subject
     configure(path("missing.pem"), other.last)
     signal("HUP")
-    wait_for("not reloaded: the certificate #{path("missing.pem")} does not exist; the workers go on as they are")
+    wait_for("reload failed: the certificate #{path("missing.pem")} does not exist; keeping the current workers")
 
     assert_equal "/CN=first.example", subject
     configure(*other)

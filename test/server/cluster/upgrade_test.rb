@@ -63,7 +63,7 @@ class ClusterUpgradeTest < Minitest::Test
     serve("--pidfile", "server.pid")
     write("config.ru", "raise 'broken'")
     signal("USR2")
-    wait_for("the new master could not start; this one goes on")
+    wait_for(/restart failed: the new master could not start.*; keeping this master/)
 
     assert_equal served.pid, File.read(path("server.pid")).to_i
     assert_equal "code 1", served.get("/").body
@@ -77,7 +77,7 @@ class ClusterUpgradeTest < Minitest::Test
     write("config/heddle.rb", "mode :single\n")
     signal("USR2")
     wait_for("the server is one process, which can't replace a master and workers: stop it, and start it again")
-    wait_for("the new master could not start; this one goes on")
+    wait_for(/restart failed: the new master could not start.*; keeping this master/)
 
     assert_equal "code 1", served.get("/").body
   end

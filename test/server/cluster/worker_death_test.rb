@@ -15,7 +15,7 @@ class ClusterWorkerDeathTest < Minitest::Test
     killed = Array.new(KILLS) do |number|
       pid = worker
       signal("KILL", pid)
-      wait_for(/worker \d \(pid \d+\) was ended by SIGKILL/, number + 1)
+      wait_for(/worker \d \(pid \d+\) has ended: SIGKILL/, number + 1)
       load.wait_for(100)
       pid
     end
@@ -24,7 +24,7 @@ class ClusterWorkerDeathTest < Minitest::Test
 
     assert_empty others, "requests on workers that nobody has killed"
     assert_operator load.failures.size, :<=, KILLS * 8, "one a client that the worker was serving"
-    assert_match(/was ended by SIGKILL, which nothing here has sent.*a new one starts now$/, served.output)
+    assert_match(/has ended: SIGKILL, which Heddle has not sent.*starting another now$/, served.output)
   end
 
   def test_a_worker_that_gets_term_drains_and_ends
@@ -52,7 +52,7 @@ class ClusterWorkerDeathTest < Minitest::Test
     signal("HUP") # the master's reload, after which another death would have been told, too
     wait_until { !workers.intersect?(before) }
 
-    refute_includes served.output, "was ended by"
+    refute_includes served.output, "has ended"
   end
 
   def test_a_worker_that_dies_repeatedly_is_restarted_with_backoff
@@ -64,7 +64,7 @@ class ClusterWorkerDeathTest < Minitest::Test
       assert_equal "200", served.get("/").code
     end
 
-    assert_equal ["now", "in 0.5 s", "in 1.0 s"], served.output.scan(/a new one starts (.*)$/).flatten
+    assert_equal ["now", "in 0.5 s", "in 1.0 s"], served.output.scan(/starting another (.*)$/).flatten
   end
 
   def test_a_worker_without_a_heartbeat_is_killed_and_replaced
@@ -73,8 +73,8 @@ class ClusterWorkerDeathTest < Minitest::Test
     signal("STOP", stuck)
     wait_until { !alive?(stuck) }
 
-    assert_match(/worker \d \(pid #{stuck}\) has sent no heartbeat for \d+ s: it is killed$/, served.output)
-    wait_for("and was killed; a new one starts now")
+    assert_match(/killing worker \d \(pid #{stuck}\): no heartbeat for \d+ s$/, served.output)
+    wait_for(/has ended: no heartbeat for \d+ s; starting another now/)
   end
 
   def test_requests_of_a_stuck_worker_are_logged_before_it_is_killed
@@ -84,6 +84,6 @@ class ClusterWorkerDeathTest < Minitest::Test
     wait_for("was serving")
 
     assert_match(%r{worker 0 \(pid \d+\) was serving GET /slow\?a=b for \d+\.\d s$}, served.output)
-    wait_for("and was killed; a new one starts now")
+    wait_for(/has ended: no heartbeat for \d+ s; starting another now/)
   end
 end

@@ -85,9 +85,9 @@ class LogFileTest < Minitest::Test
 
   def test_the_option_names_it
     configuration = Heddle::Server::Configuration.new(log_file: @path)
-    Heddle::Server::Log.of(configuration).notice("hello")
+    Heddle::Server::Log.of(configuration).event(:restart_started)
 
-    assert_match(/ hello\n/, File.read(@path))
+    assert_match(/ starting a new master\n/, File.read(@path))
   end
 
   # Nothing else says of which day it is; an error on the standard error can then be found in the file, too.
@@ -108,9 +108,11 @@ class LogFileTest < Minitest::Test
 
     assert_match(%r{\A#{time} 200 GET / 5 bytes in }, File.read(@path))
     assert_match(%r{^#{time} error in GET /fail: }, errors)
-    Heddle::Server::Log.of(Heddle::Server::Configuration.new(log_file: @path, log_format: :json)).notice("hello")
+    assert_match(%r{^#{time} error in GET /fail: }, File.read(@path))
+    Heddle::Server::Log.of(Heddle::Server::Configuration.new(log_file: @path, log_format: :json))
+                       .event(:restart_started)
 
-    assert_match(/\A{"time":"[^"]+Z","level":"info","event":"notice","message":"hello"}\n\z/,
+    assert_match(/\A{"time":"[^"]+Z","level":"info","event":"restart_started","message":"starting a new master"}\n\z/,
                  File.readlines(@path).last, "as ever")
   end
 end

@@ -73,23 +73,26 @@ class LogFormatsTest < Minitest::Test
     refute_includes line, "\u009B", "a terminal would obey it"
   end
 
-  def test_json_tells_of_rejections_failures_and_notices
+  def test_json_has_fields_for_rejections_failures_and_events
     app = ->(_env) { raise ArgumentError, "b\xFFad \"thing\"" }
     lines = lines_of(:json, "nonsense\r\n\r\n", request("/broken"), app:, request_id: true)
     lines.map! { |line| JSON.parse(line) }
 
-    assert_equal(["rejected", 400], lines[0].values_at("event", "status"))
+    assert_equal(["request_rejected", 400], lines[0].values_at("event", "status"))
     assert_equal(["request", 500], lines[1].values_at("event", "status"))
     failure = JSON.parse(errors.string.lines.first)
 
-    assert_equal ["error", "failure", "ArgumentError", "b\uFFFDad \"thing\"", "/broken"],
-                 failure.values_at("level", "event", "class", "message", "target")
+    assert_equal ["error", "request_failed", "ArgumentError", "b\uFFFDad \"thing\"", "/broken"],
+                 failure.values_at("level", "event", "class", "error", "target")
     assert_match(/formats_test\.rb/, failure["backtrace"].first)
     assert_equal lines[1]["request_id"], failure["request_id"]
     log = Heddle::Server::Log.new(output: out = StringIO.new, format: :json)
-    log.notice("stopping\n")
+    log.event(:worker_killed, role: "worker", worker: 0, pid: 7, reason: "no heartbeat for 60 s")
 
-    assert_equal "stopping\n", JSON.parse(out.string)["message"]
+    assert_equal({ "level" => "warn", "event" => "worker_killed", "role" => "worker", "worker" => 0, "pid" => 7,
+                   "reason" => "no heartbeat for 60 s",
+                   "message" => "killing worker 0 (pid 7): no heartbeat for 60 s" },
+                 JSON.parse(out.string).except("time"))
   end
 
   FORGED = "x\n17:00:00 200 GET /admin 12 bytes in 0.3 ms for 10.0.0.1\r\n\e]0;owned\a\u009B31m\xFF"
@@ -148,9 +151,9 @@ class LogFormatsTest < Minitest::Test
     end
   end
 
-  def test_notices_and_violations_are_one_entry_each
+  def test_events_and_violations_are_one_entry_each
     log = Heddle::Server::Log.new(output: out = StringIO.new)
-    log.notice("worker 0 was serving #{FORGED}")
+    log.event(:worker_requests, role: "worker", worker: 0, running: FORGED)
     log.rejected("10.0.0.1", 400, FORGED, false)
 
     out.string.lines.each { |line| assert_match(/\A(?:\d\d:\d\d:\d\d (?:worker|400)|    )/, line) }
@@ -158,8 +161,20 @@ class LogFormatsTest < Minitest::Test
     refute_match(/[^[:print:]\n]/, out.string)
   end
 
+  def test_less_important_events_than_the_level_are_counted_and_not_logged
+    log = Heddle::Server::Log.new(output: out = StringIO.new, errors: errors = StringIO.new, level: :error)
+    log.event(:restart_started)
+    log.event(:garbage_collection_off)
+    log.event(:reload_failed, reason: "no room")
+
+    refute_predicate log, :access?
+    assert_empty out.string
+    assert_match(/\A\S+ reload failed: no room; keeping the current workers\n\z/, errors.string)
+    assert_equal({ garbage_collection_off: 1, reload_failed: 1 }, log.counts)
+  end
+
   # Applications that log their requests themselves serve without lines for requests.
-  def test_without_lines_for_requests_a_shortage_is_noticed_unless_admission_reports_it
+  def test_without_lines_for_requests_a_shortage_is_logged_unless_admission_reports_it
     log = Heddle::Server::Log.new(output: out = StringIO.new, access: false)
     log.rejected("10.0.0.1", 503, "no room", true)
     log.rejected("10.0.0.1", 400, "no request", false)
@@ -167,7 +182,7 @@ class LogFormatsTest < Minitest::Test
     assert_empty out.string
     2.times { log.rejected("10.0.0.1", 503, "the server is busy with its disk", false) }
 
-    assert_match(/\A\S+ requests are answered with 503: the server is busy with its disk\n\z/, out.string)
+    assert_match(/\A\S+ rejecting requests with 503: the server is busy with its disk\n\z/, out.string)
   end
 
   def test_json_has_no_byte_that_a_terminal_obeys
@@ -175,7 +190,7 @@ class LogFormatsTest < Minitest::Test
 
     assert_equal 1, errors.string.lines.size
     refute_match(/[^[:print:]\n]/, errors.string.dup.force_encoding(Encoding::UTF_8))
-    assert_includes JSON.parse(errors.string)["message"], "\u009B31m"
+    assert_includes JSON.parse(errors.string)["error"], "\u009B31m"
   end
 
   def test_json_of_an_answer_that_is_not_complete_says_so
@@ -223,10 +238,10 @@ class LogFormatsTest < Minitest::Test
   end
 
   def test_apaches_formats_hold_nothing_but_requests
-    serving(text, log_format: :clf) { @log.notice("busy") }
+    serving(text, log_format: :clf) { @log.event(:garbage_collection_off) }
 
     assert_empty output.string
-    assert_match(/ busy\n/, errors.string)
+    assert_match(/ full garbage collections are off /, errors.string)
   end
 
   def test_long_targets_are_cut

@@ -95,7 +95,9 @@ class RactorSharingTest < Minitest::Test
   def test_mutable_class_state_is_logged_and_does_not_prevent_sharing
     told = []
     log = Object.new
-    log.define_singleton_method(:notice) { |text| told << text }
+    log.define_singleton_method(:event) do |name, **fields|
+      told << Heddle::Events::TABLE.fetch(name).text(fields)
+    end
 
     assert_same Doubtful, Sharing.new(Doubtful).share(log)
     assert_equal %w[@@all @setting LIST], told.map { |line| line[/@@all|@setting|LIST/] }.sort

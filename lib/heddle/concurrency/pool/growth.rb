@@ -98,8 +98,8 @@ module Heddle
       return if @warned || (own = slots.find { |slot| waiter.blocks?(slot) }).nil?
 
       @warned = true
-      warn("#{name}: a task waits at #{Nesting.place(waiter.place)} while a task around it holds one, checked out at " \
-           "#{Nesting.place(own.place)}. As many of them as the pool has would wait forever")
+      Events.report(:pool_nested_checkout, pool: name, place: Nesting.place(waiter.place),
+                                           checked_out: Nesting.place(own.place))
       nil
     end
 
@@ -273,7 +273,7 @@ module Heddle
       elsif resource.respond_to?(:close) then resource.close
       end
     rescue StandardError => e
-      warn("#{name} could not close #{resource.inspect}: #{Visible.lines(e.message)} (#{e.class})")
+      Events.report(:pool_close_failed, pool: name, resource: resource.inspect, error: "#{e.message} (#{e.class})")
     end
   end
 end

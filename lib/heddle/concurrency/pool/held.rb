@@ -53,8 +53,8 @@ module Heddle
 
           places.shift if places.size >= MOST_PLACES
           places[[checked_out, waits]] = true
-          warn(Visible.lines("#{name}: a connection is held for #{seconds.round(1)} s by a fiber that waits for " \
-                             "something else. Checked out at #{checked_out}; waits at #{waits}. #{advice}"))
+          Events.report(:pool_connection_held, pool: name, duration: seconds.round(1), checked_out:, place: waits,
+                                               advice:)
         end
 
         # @param fiber [Fiber]

@@ -208,7 +208,7 @@ module Heddle
         end
 
         def report(error, query)
-          warn("#{query.question} failed:\n#{Visible.lines(ErrorText.full(error))}")
+          Events.report(:dns_query_failed, question: query.question, error: ErrorText.full(error))
         end
       end
     end

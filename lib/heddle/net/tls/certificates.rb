@@ -46,13 +46,13 @@ module Heddle
         # @param minimum [String] the least version of TLS, "1.2" or "1.3"
         # @param protocols [Array<String>] by their registered names
         # @param clients [ClientCheck] what clients are asked for
-        # @param on_notice [#call, nil] called with a sentence: the certificates were read again, or why not
+        # @param on_event [#call, nil] called with an event: the certificates were read again, or why not
         # @raise [Error]
-        def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, clients: ClientCheck.none, on_notice: nil)
+        def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, clients: ClientCheck.none, on_event: nil)
           @sources = sources
           @clients = clients
           @settings = { minimum: MINIMA.fetch(minimum), protocols:, clients: }
-          @on_notice = on_notice
+          @on_event = on_event
           @looked = now
           @reported = -Float::INFINITY
           @loaded = load
@@ -111,7 +111,7 @@ module Heddle
           publish(loaded) if @shared
           @loaded = loaded
           @tried = loaded.stamp
-          @on_notice&.call("the certificates were read anew: #{sources.join(", ")}")
+          @on_event&.call(:certificates_reloaded, certificates: sources)
           @reported = -Float::INFINITY
           report_expiry
         end
@@ -126,8 +126,9 @@ module Heddle
 
           @reported = now
           sources.zip(pairs) do |source, pair|
-            expiry = pair.expiry(EXPIRY_NOTICE)
-            @on_notice&.call("the certificate #{source} #{expiry}") if expiry
+            time = pair.expiry(EXPIRY_NOTICE) or next
+            event = time < Time.now ? :certificate_expired : :certificate_expiring
+            @on_event&.call(event, certificate: source, expires: time.strftime("%F %R UTC"))
           end
         end
 
@@ -171,7 +172,7 @@ module Heddle
           report_failure(e)
         end
 
-        def report_failure(error) = @on_notice&.call("the certificates stay as they were: #{error.message}")
+        def report_failure(error) = @on_event&.call(:certificates_not_reloaded, reason: error.message)
       end
     end
   end

@@ -19,12 +19,9 @@ module Heddle
         end
 
         # @param within [Numeric] seconds
-        # @return [String, nil] when the certificate expires, for a person; nil: later than that
+        # @return [Time, nil] when the certificate expires, or has expired; nil: later than that
         def expiry(within)
-          left = certificate.not_after - Time.now
-          return if left > within
-
-          left.negative? ? "has expired" : "expires at #{certificate.not_after.utc.strftime("%F %R")} UTC"
+          certificate.not_after.utc if certificate.not_after - Time.now <= within
         end
 
         private

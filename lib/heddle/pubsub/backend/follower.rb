@@ -29,10 +29,10 @@ module Heddle
         attr_reader :pid
 
         # @param backend [Backend]
-        # @param notice [#call]
-        def initialize(backend, notice)
+        # @param report [#call] is called with events
+        def initialize(backend, report)
           @backend = backend
-          @notice = notice
+          @report = report
           @pause = PAUSE
           @most = 1
           @pid = Process.pid
@@ -61,7 +61,7 @@ module Heddle
             follow
           rescue StandardError => e
             # After any error the messages have to go on.
-            @notice.call("pub/sub can't read #{@backend}: #{e.message.strip}; it tries again") unless @reported
+            @report.call(:pubsub_unreachable, backend: @backend, reason: e.message.strip) unless @reported
             @reported = true
             sleep(@pause * rand(0.5..1.0))
             @pause = [@pause * 2, LONGEST_PAUSE].min
@@ -71,7 +71,7 @@ module Heddle
         def follow
           connection = @backend.connect
           begin_at(connection.open)
-          @notice.call("pub/sub reads #{@backend} again") if @reported
+          @report.call(:pubsub_recovered, backend: @backend) if @reported
           @reported = false
           @pause = PAUSE
           loop { read(connection) }
@@ -146,8 +146,7 @@ module Heddle
           return if @skipped
 
           @skipped = true
-          @notice.call("pub/sub skips #{foreign}, in #{@backend}: Heddle did not write it. More are skipped without " \
-                       "a word; let other programs use another `?name=` in the address")
+          @report.call(:pubsub_foreign_entry, entry: foreign, backend: @backend)
         end
 
         def be_ready

@@ -13,15 +13,13 @@ module Heddle
         # Before the application is loaded.
         def initialize = @before = Thread.list
 
-        # @param log [#notice]
+        # @param log [#event]
         # @return [void]
         def report(log)
           found = (Thread.list - @before).reject { |thread| renewed?(thread) }
           return if found.empty?
 
-          log.notice("workers don't have #{found.size == 1 ? "the thread" : "the #{found.size} threads"} that the " \
-                     "application has started while it was loaded: #{found.map { |one| describe(one) }.join(", ")}. " \
-                     "Start such threads in worker_boot (docs/threads.md)")
+          log.event(:threads_not_forked, threads: found.size, places: found.map { |one| describe(one) })
         end
 
         private

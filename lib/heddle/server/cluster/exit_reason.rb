@@ -9,17 +9,17 @@ module Heddle
         CRASHES = %w[SEGV BUS ABRT ILL FPE].freeze
 
         # @param status [Process::Status]
-        # @return [String] the text after the name of the process
+        # @return [String]
         def self.describe(status)
-          return "ended with status #{status.exitstatus}" unless status.signaled?
+          return "exit status #{status.exitstatus}" unless status.signaled?
 
           name = Signal.signame(status.termsig)
           hint = case name
-                 when "KILL" then ", which nothing here has sent: the system may be out of memory (see dmesg)"
+                 when "KILL" then ", which Heddle has not sent: the system may be out of memory (see dmesg)"
                  when *CRASHES then ": native code has crashed, its report is above"
                  else ""
                  end
-          "was ended by SIG#{name}#{hint}"
+          "SIG#{name}#{hint}"
         end
       end
     end

@@ -25,7 +25,7 @@ module Heddle
 
         # @param size [Integer]
         # @param scoreboard [Net::Scoreboard]
-        # @param log [#notice]
+        # @param log [#event]
         # @param clock [#call] seconds
         # @param protection [ProtectionSwitch] whether new workers are protected
         def initialize(size, scoreboard, log, clock, protection: ProtectionSwitch.new(log, clock))
@@ -65,7 +65,7 @@ module Heddle
         # @return [void]
         def resize(number, reserves = @reserves)
           most = [(@scoreboard.slots / 2) - reserves, 1].max
-          @log.notice("#{most} workers instead of #{number}: restart the server (USR2) for more") if number > most
+          @log.event(:workers_limited, workers: most, wanted: number) if number > most
           @size = number.clamp(1, most)
           @reserves = reserves
           serving.each { |worker| retire(worker, "leave") unless role_kept?(worker) }
@@ -105,7 +105,7 @@ module Heddle
           mold.channel.send_message("spawn", index:, rank:, slot:, protect: worker.protect, io: theirs.io)
           worker
         rescue SystemCallError => e
-          @log.notice("worker #{index} can't be started now: #{e.message}")
+          @log.event(:worker_not_started, worker: index, reason: e.message)
           nil
         ensure
           theirs&.close
@@ -135,7 +135,7 @@ module Heddle
         # @return [void]
         def record_failed_spawn(slot, message)
           worker = @workers.find { |one| one.slot == slot && one.pid.nil? } or return
-          handle_loss(worker, "could not be forked: #{message}")
+          handle_loss(worker, "it could not be forked: #{message}")
         end
 
         # The worker has closed its end of the channel. If its process is known, {#handle_exit} follows.
@@ -143,7 +143,7 @@ module Heddle
         # @return [void]
         def handle_closed_channel(worker)
           worker.channel_closed = true
-          handle_loss(worker, "has vanished with its mold") if worker.pid.nil?
+          handle_loss(worker, "its mold has ended") if worker.pid.nil?
         end
 
         # Records that a worker accepts requests.
@@ -204,22 +204,23 @@ module Heddle
 
           now = @clock.call
           delay = @backoffs[worker.index].record_failure(now, now - worker.started_at)
-          again = delay == 0 ? "now" : "in #{delay} s"
-          @log.notice("#{worker.name} #{how}; a new one starts #{again}")
+          @log.event(:worker_ended, **worker.fields, reason: how, delay:)
         end
 
         def report_failed_replacement(worker, how)
-          reason = "#{worker.name} #{how} before it could serve"
-          @log.notice("#{reason}; the one that it was to replace goes on")
+          @log.event(:worker_replacement_failed, **worker.fields, reason: how)
+          reason = "#{worker.name} has ended before it could serve: #{how}"
           self.failed_replacement = FailedReplacement.new(worker:, reason:)
         end
 
         def report_boot_failure(worker, how)
           @boot_failures += 1
-          return @failure = "no worker can serve: #{worker.name} #{how}" if @boot_failures >= MAX_BOOT_FAILURES
+          if @boot_failures >= MAX_BOOT_FAILURES
+            return @failure = "no worker can serve: #{worker.name} has ended: #{how}"
+          end
 
           delay = @backoffs[worker.index].record_failure(@clock.call, 0)
-          @log.notice("#{worker.name} #{how} before it could serve; a new one starts in #{delay} s")
+          @log.event(:worker_boot_failed, **worker.fields, reason: how, delay:)
         end
 
         def remove(worker)

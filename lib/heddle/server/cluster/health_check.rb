@@ -14,7 +14,7 @@ module Heddle
         private_constant :PING_INTERVAL, :BOOT_TIMEOUT, :REPORT_TIMEOUT
 
         # @param fleet [Fleet]
-        # @param log [#notice]
+        # @param log [#event]
         # @param clock [#call] seconds
         def initialize(fleet, log, clock)
           @fleet = fleet
@@ -43,17 +43,16 @@ module Heddle
 
         def kill_late(worker)
           worker.deadline = nil
-          @log.notice("#{worker.name} has not ended in time: it is killed") unless worker.reason
+          @log.event(:worker_killed, **worker.fields, reason: "it has not ended in time") unless worker.reason
           worker.kill("KILL")
         end
 
         def kill_stuck(worker, silent)
-          doing = worker.serving? ? "has sent no heartbeat" : "has not become ready"
-          worker.reason = "#{doing} for #{silent.round} s and was killed"
-          @log.notice("#{worker.name} #{doing} for #{silent.round} s: it is killed")
+          worker.reason = "#{worker.serving? ? "no heartbeat for" : "not ready after"} #{silent.round} s"
+          @log.event(:worker_killed, **worker.fields, reason: worker.reason)
           worker.deadline = @clock.call + REPORT_TIMEOUT
           worker.query("running_requests") do |running|
-            @log.notice("#{worker.name} was serving #{running}") if running
+            @log.event(:worker_requests, **worker.fields, running:) if running
             worker.kill("KILL")
           end
         end

@@ -14,7 +14,7 @@ module Heddle
         RETRY_INTERVAL = 5
         private_constant :KILL_DELAY, :RETRY_INTERVAL
 
-        # @param log [#notice]
+        # @param log [#event]
         def initialize(log)
           @log = log
           @state = :none
@@ -54,7 +54,7 @@ module Heddle
         # @param problem [String] why the mold could not fork the process
         # @return [void]
         def record_failed_spawn(problem)
-          @log.notice("Solid Queue can't be started now: #{problem}")
+          @log.event(:solid_queue_not_started, reason: problem)
           @retry_at = now + RETRY_INTERVAL
           reset
         end
@@ -65,7 +65,7 @@ module Heddle
           return unless pid == @pid
 
           unexpected = @state == :running
-          @log.notice("Solid Queue (pid #{pid}) has ended: the server stops") if unexpected
+          @log.event(:solid_queue_ended, pid:) if unexpected
           reset
           unexpected
         end

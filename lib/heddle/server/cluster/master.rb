@@ -98,12 +98,10 @@ module Heddle
           @restarted = done
           @mold_supervisor.abandon("a new master takes over")
           configuration.hooks.try(:on_restart, @log)
-          @log.notice("a new master is started")
+          @log.event(:restart_started)
           @upgrade = Upgrade.new(resources, @inheritance.command, folder)
         rescue SystemCallError => e
-          problem = "no new master could be started: #{e.message}"
-          @log.notice(problem)
-          report_restart(problem)
+          fail_restart("no new master could be started: #{e.message}")
         end
 
         # Switches the protections of all workers, and of those that are started from now on.
@@ -117,7 +115,7 @@ module Heddle
           return if @stopping || size < 1
 
           fleet.resize(size)
-          @log.notice("#{fleet.size} #{fleet.size == 1 ? "worker" : "workers"} from now on")
+          @log.event(:workers_resized, workers: fleet.size)
         end
 
         # @param now [Boolean] whether requests that run are cut off
@@ -216,7 +214,7 @@ module Heddle
           end
           fleet.handle_closed_channel(worker) if message.nil?
         rescue MessageSocket::MalformedError => e
-          worker.report_malformed { @log.notice("#{worker.name} sends #{e.message}; it is ignored") }
+          worker.report_malformed { @log.event(:malformed_message, process: worker.name, reason: e.message) }
           retry
         end
 
@@ -236,15 +234,14 @@ module Heddle
         def check_upgrade
           case @upgrade.poll
           when :ready
-            @log.notice("the new master (pid #{@upgrade.pid}) serves: this one ends")
+            @log.event(:restarted, pid: @upgrade.pid)
             report_restart(nil)
             stop(replaced: true)
           when :failed
             problem = ["the new master could not start", @upgrade.problem].compact.join(": ")
-            @log.notice("the new master could not start; this one goes on") unless @stopping
             @upgrade.close
             @upgrade = nil
-            report_restart(problem)
+            fail_restart(problem)
           end
         end
 
@@ -253,6 +250,11 @@ module Heddle
           return "the server stops" if @stopping
 
           "a new master is being started" if @upgrade
+        end
+
+        def fail_restart(problem)
+          @log.event(:restart_failed, reason: problem) unless @stopping
+          report_restart(problem)
         end
 
         def report_restart(problem)

@@ -19,7 +19,7 @@ module Heddle
         private_constant :INTERVAL, :NEAR, :JITTER, :GROWN
 
         # @param fleet [Fleet]
-        # @param log [#notice]
+        # @param log [#event]
         # @param clock [#call] seconds
         # @param budget [#call] bytes of all processes, or nil
         # @param others [#call] the ids of the processes that are no workers
@@ -81,11 +81,11 @@ module Heddle
 
         # One at a time, so that they don't all come back cold.
         def replace_one(now)
-          worker, limit = oversized || over_budget
+          worker, event, fields = oversized || over_budget
           return unless worker && @fleet.start(worker.index, replaces: worker) # later, when one can be started
 
           @replaced_at = now
-          @log.notice("#{worker.name} uses #{mebibytes(@sizes[worker])} MiB of memory, #{limit}: it is replaced")
+          @log.event(event, **worker.fields, memory: @sizes[worker], **fields)
         end
 
         def oversized
@@ -93,7 +93,7 @@ module Heddle
             limit = worker.mold.configuration.worker_memory_limit
             next unless limit > 0 && @sizes[worker] > limit * (@limits[worker] ||= 1 - (@random.rand * JITTER))
 
-            return [worker, "worker_memory_limit is #{mebibytes(limit)} MiB"]
+            return [worker, :worker_memory_exceeded, { limit: }]
           end
           nil
         end
@@ -105,7 +105,7 @@ module Heddle
 
           grown = @fleet.workers.select { |worker| unlimited?(worker) && @sizes[worker] > @first[worker] * GROWN }
           worker = grown.max_by { |one| @sizes[one] } or return tell_shortage(limit)
-          [worker, "all processes together #{mebibytes(@used)} of #{mebibytes(limit)} MiB"]
+          [worker, :memory_budget_exceeded, { used: @used, limit: }]
         end
 
         def unlimited?(worker) = worker.mold.configuration.worker_memory_limit == 0
@@ -114,12 +114,9 @@ module Heddle
           return if @told
 
           @told = true
-          @log.notice("memory is short: all processes together use #{mebibytes(@used)} of #{mebibytes(limit)} MiB, " \
-                      "and no worker has grown. Fewer workers would fit (option workers), or a larger container")
+          @log.event(:memory_short, used: @used, limit:)
           nil
         end
-
-        def mebibytes(bytes) = (bytes / 1_048_576.0).round
       end
     end
   end

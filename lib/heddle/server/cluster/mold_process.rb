@@ -37,7 +37,7 @@ module Heddle
           exit_process(0)
         rescue Exception => e
           reason = ProcessLimit.explain(e) || e.full_message(highlight: false)
-          @setting.log.errors.write("the mold failed: #{reason.chomp}\n")
+          @setting.log.event(:mold_failed, error: reason.chomp)
           exit_process(1)
         end
 

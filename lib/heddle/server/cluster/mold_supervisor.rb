@@ -24,7 +24,7 @@ module Heddle
         # @param mold_spawner [MoldSpawner]
         # @param systemd [Systemd]
         # @param configuration [Configuration]
-        # @param log [#notice]
+        # @param log [#event]
         # @yieldparam configuration [Configuration]
         # @yieldreturn [MoldHandle] one that loads the application
         def initialize(master, mold_spawner, systemd, configuration, log, &start)
@@ -61,14 +61,15 @@ module Heddle
           newer.check_selector
           newer.check_body_folder
           newer.web_socket_origins
-          configuration.needing_restart(newer) { |text| @log.notice(text) }
+          fixed = configuration.needing_restart(newer)
+          @log.event(:options_need_restart, options: fixed) if fixed.any?
           resources.renew_tls(newer, @log)
           mold = @start.call(newer)
           @reload = Reload.new(fleet, mold, @log) { |former, problem| finish_reload(former, problem) }
         rescue ConfigurationError, BootError, SystemCallError => e
           [folder, resources].each(&:roll_back)
           problem = one_line(e.message)
-          @log.notice("not reloaded: #{problem}; the workers go on as they are")
+          @log.event(:reload_failed, reason: problem)
           report_reload(problem)
         end
 
@@ -81,12 +82,10 @@ module Heddle
           worker.mold.warm = true # once is enough, also if it fails
           mold = @mold_spawner.promote_worker(worker)
           mold.warm = true
-          @reload = Reload.new(fleet, mold, @log, name: "reforked", result: "with the memory of a warm one") do |former|
-            finish_reload(former)
-          end
+          @reload = Reload.new(fleet, mold, @log, name: :refork) { |former| finish_reload(former) }
           fleet.start(worker.index, replaces: worker) or @reload.abandon("no worker can be started now")
         rescue SystemCallError => e
-          @log.notice("not reforked: #{one_line(e.message)}; the workers go on as they are")
+          @log.event(:refork_failed, reason: one_line(e.message))
         end
 
         # Ends a running reload.
@@ -143,7 +142,9 @@ module Heddle
           end
           handle_closed_channel(mold) if message.nil?
         rescue MessageSocket::MalformedError => e
-          mold.report_malformed { @log.notice("the mold (pid #{mold.pid}) sends #{e.message}; it is ignored") }
+          mold.report_malformed do
+            @log.event(:malformed_message, process: "the mold (pid #{mold.pid})", reason: e.message)
+          end
           retry
         end
 
@@ -197,31 +198,31 @@ module Heddle
 
         # The mold has ended before it had loaded the application.
         def handle_failed_load(mold, status)
-          reason = mold.failure || "the process that was to load the application #{ExitReason.describe(status)}"
+          reason = mold.failure || "the process that was to load the application has ended: " \
+                                   "#{ExitReason.describe(status)}"
           if @reload&.mold.equal?(mold)
             @reload.abandon(one_line(reason))
           elsif fleet.empty?
             @failure = reason
           else
-            load_later(mold, "the application can't be loaded any more: #{one_line(reason)}")
+            load_later(mold, :load_failed, reason: one_line(reason))
           end
         end
 
         def handle_death(mold, status)
-          @reload&.abandon("its mold #{ExitReason.describe(status)}") if @reload&.mold.equal?(mold)
-          load_later(mold, "the mold (pid #{mold.pid}) #{ExitReason.describe(status)}")
+          reason = ExitReason.describe(status)
+          @reload.abandon("the mold has ended: #{reason}") if @reload&.mold.equal?(mold)
+          load_later(mold, :mold_ended, pid: mold.pid, reason:)
         end
 
-        def load_later(mold, what)
-          return if fleet.mold
-
-          delay_load(now - mold.started_at) { |at| "#{what}; it is loaded again #{at}" }
+        def load_later(mold, event, **fields)
+          delay_load(now - mold.started_at, event, **fields) unless fleet.mold
         end
 
         # @param seconds [Numeric] how long the former mold has lasted
-        def delay_load(seconds)
+        def delay_load(seconds, event, **fields)
           delay = @backoff.record_failure(now, seconds)
-          @log.notice(yield(delay == 0 ? "now" : "in #{delay} s"))
+          @log.event(event, **fields, delay:)
           @next_attempt_at = now + delay
         end
 
@@ -229,7 +230,7 @@ module Heddle
           @next_attempt_at = nil
           @start.call(configuration) unless fleet.mold
         rescue SystemCallError => e
-          delay_load(0) { |at| "the application can't be loaded again: #{e.message}; that is tried once more #{at}" }
+          delay_load(0, :load_failed, reason: e.message)
         end
 
         def start_pending_reload

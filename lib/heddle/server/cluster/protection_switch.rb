@@ -15,7 +15,7 @@ module Heddle
         CANARY = "canary_unprotected"
         OPERATOR = "heddle protect off"
 
-        # @param log [#notice]
+        # @param log [#event]
         # @param clock [#call] seconds
         def initialize(log, clock)
           @log = log
@@ -79,8 +79,7 @@ module Heddle
           @order = "#{@crashes.size} workers ended by #{@crashes.map(&:last).uniq.join(" and ")} within " \
                    "#{PERIOD / 60} minutes"
           @crashes.clear
-          @log.notice("#{@order}: new workers start without protections until `heddle protect on` or a restart " \
-                      "(docs/stalls.md#crashes-switch-them-off)")
+          @log.event(:protections_tripped, reason: @order)
         end
       end
     end

@@ -7,17 +7,15 @@ module Heddle
       class Reload
         # @param fleet [Fleet]
         # @param mold [MoldHandle] that is loading
-        # @param log [#notice]
-        # @param name [String] what the log calls it
-        # @param result [String] what the new workers do then, for the log
+        # @param log [#event]
+        # @param name [Symbol] :reload or :refork
         # @param done [#call] called at the end with two arguments: the mold that is needed no more, or nil; and why
         #   the workers are the old ones, or nil
-        def initialize(fleet, mold, log, name: "reloaded", result: "the new code", &done)
+        def initialize(fleet, mold, log, name: :reload, &done)
           @fleet = fleet
           @mold = mold
           @log = log
           @name = name
-          @result = result
           @done = done
           @activated = false
           @former = nil
@@ -42,14 +40,14 @@ module Heddle
           return replace(old) if old
           return if @fleet.workers.any? { |worker| worker.state == :starting || former?(worker) }
 
-          @log.notice("#{@name}: #{@replaced} #{@replaced == 1 ? "worker serves" : "workers serve"} #{@result}")
+          @log.event(:"#{@name}ed", workers: @replaced)
           @done.call(@former, nil)
         end
 
         # @param reason [String, nil] nil: on request
         # @return [void]
         def abandon(reason)
-          @log.notice("not #{@name}: #{reason}; the workers go on as they are") if reason
+          @log.event(:"#{@name}_failed", reason:) if reason
           roll_back(reason)
         end
 

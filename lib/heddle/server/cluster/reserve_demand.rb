@@ -18,7 +18,7 @@ module Heddle
 
         # @param fleet [Fleet]
         # @param scoreboard [Net::Scoreboard]
-        # @param log [#notice]
+        # @param log [#event]
         # @param clock [#call] seconds
         # @param memory [#short?]
         def initialize(fleet, scoreboard, log, clock, memory:)
@@ -84,13 +84,13 @@ module Heddle
           @standby = true
           return unless @fleet.mold.configuration.reserve_count.positive?
 
-          @log.notice("a reserve worker is kept ready, as one would come too late on demand: #{reason}")
+          @log.event(:reserve_kept, reason:)
         end
 
         # No memory for another process is left, which might end one that serves.
         def refused?
           short = @memory.short?
-          @log.notice("no reserve worker is started: memory is short") if short && !@refused
+          @log.event(:reserve_refused) if short && !@refused
           @refused = short
         end
       end

@@ -36,16 +36,16 @@ module Heddle
           inheritance.adopt_ticket_keys
           Inherited.handed_on = inheritance.sockets?("systemd:")
           configuration.check_selector
-          configuration.check_body_folder(log.method(:notice))
+          configuration.check_body_folder(log.method(:event))
           configuration.web_socket_origins
           binds_by_key(configuration).each do |key, bind|
-            @listeners_by_key[key] = bind.open(notice: log.method(:notice), open: inheritance.sockets(key))
+            @listeners_by_key[key] = bind.open(report: log.method(:event), open: inheritance.sockets(key))
             @tls[key] = bind.tls
           end
           share(listeners.map(&:tls))
           inheritance.close_unused
           inheritance.adopt_pubsub
-          configuration.open_pubsub(log.method(:notice))
+          configuration.open_pubsub(log.method(:event))
           @scoreboard = open_scoreboard(inheritance, configuration.worker_count + configuration.reserve_count)
           @alarm = @scoreboard.alarm_descriptor&.then { |fd| IO.for_fd(fd, autoclose: false).dup }
           @handoff_sender, @handoff_receiver = inheritance.handoff_sockets || UNIXSocket.pair(:SEQPACKET)
@@ -70,7 +70,7 @@ module Heddle
           binds = binds_by_key(configuration).select { |key, bind| @tls[key] && bind.tls }
           changed, kept = binds.partition { |key, bind| bind.tls != @tls[key] }.map(&:to_h)
           loaded = read_again(listeners_by_key.values_at(*kept.keys).flatten)
-          acceptors = changed.transform_values { |bind| bind.acceptor(log.method(:notice)) }
+          acceptors = changed.transform_values { |bind| bind.acceptor(log.method(:event)) }
           share(acceptors.values)
           loaded.each { |certificates, files| certificates.use(files) }
           replace_tls(acceptors, changed.transform_values(&:tls))

@@ -10,7 +10,7 @@ module Heddle
         private_constant :NAMES
 
         # @param master [Master]
-        # @param log [#notice]
+        # @param log [#event]
         def initialize(master, log)
           @master = master
           @log = log
@@ -38,8 +38,8 @@ module Heddle
         def handle_signal(name)
           case name
           when "INT" then interrupt
-          when "TERM" then terminate("")
-          when "HUP", "USR1" then @master.reload
+          when "TERM" then terminate(name)
+          when "HUP", "USR1" then reload(name)
           when "USR2" then @master.restart
           when "TTIN" then @master.resize(@master.fleet.size + 1)
           when "TTOU" then @master.resize(@master.fleet.size - 1)
@@ -47,19 +47,24 @@ module Heddle
         end
 
         def interrupt
-          return terminate("; Ctrl-C again stops at once") unless @master.stopping? && @interrupted
+          return terminate("INT", Server::Signals::HINT) unless @master.stopping? && @interrupted
 
-          @log.notice("stopping at once")
+          @log.event(:stop_now_requested, source: "SIGINT")
           @master.stop(now: true)
         ensure
           @interrupted = true
         end
 
-        def terminate(hint)
+        def terminate(name, hint = nil)
           return if @master.stopping?
 
-          @log.notice("stopping when running requests are answered#{@master.configuration.drain_hint}#{hint}")
+          @log.event(:stop_requested, source: "SIG#{name}", hint:, drain_delay: @master.configuration.drain_time)
           @master.stop
+        end
+
+        def reload(name)
+          @log.event(:reload_requested, source: "SIG#{name}")
+          @master.reload
         end
       end
     end

@@ -64,7 +64,7 @@ module Heddle
         rescue SystemExit
           raise
         rescue Exception => e
-          @setting.log.errors.write("#{describe_failure(e)}\n")
+          report_failure(e)
           exit(1)
         end
 
@@ -98,7 +98,7 @@ module Heddle
             MoldProcess.new(@setting, @mold_channel).run_warm(app)
           end
         rescue SystemCallError => e
-          @setting.log.notice("#{e.message}: no mold could be forked")
+          @setting.log.event(:mold_not_forked, worker: index, reason: e.message)
         ensure
           @mold_channel.close
         end
@@ -150,7 +150,7 @@ module Heddle
         def answer_query(id:, what:, arguments:)
           @channel.send_message("reply", id:, value: @query_handlers[what]&.call(arguments))
         rescue StandardError => e
-          @setting.log.notice("the master's question #{what} can't be answered: #{e.class}: #{e.message}")
+          @setting.log.event(:query_failed, worker: index, question: what, error: "#{e.class}: #{e.message}")
         end
 
         def run_commands
@@ -203,11 +203,10 @@ module Heddle
         def hooks = @setting.configuration.hooks
 
         # The message of a BootError says what to do; its backtrace would add nothing.
-        def describe_failure(error)
+        def report_failure(error)
           reasons = [error, *error.cause].map { |one| explain(one) || "#{one.class}: #{one}" }
-          places = explain(error) ? [] : backtrace_lines(error).first(20)
-          ["#{Time.now.strftime("%H:%M:%S")} worker #{index} failed: #{reasons.join(", caused by ")}",
-           *places.map { |line| "    from #{line}" }].join("\n")
+          backtrace = backtrace_lines(error).first(20) unless explain(error)
+          @setting.log.event(:worker_failed, worker: index, error: reasons.join(", caused by "), backtrace:)
         end
 
         # The application's and the configuration's lines; Heddle's own only if there are no others.

@@ -78,6 +78,9 @@ module Heddle
         # @return [Boolean]
         def reserve? = rank.positive?
 
+        # @return [Hash{Symbol => Object}] what events say of it
+        def fields = { role: "#{"reserve " if reserve?}worker", worker: index, pid: }
+
         # @return [String]
         def name = "#{"reserve " if reserve?}worker #{index}#{" (pid #{pid})" if pid}"
 

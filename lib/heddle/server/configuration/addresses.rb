@@ -60,9 +60,8 @@ module Heddle
         end
 
         def bind_defaults
-          tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), minimum: tls_min.to_s,
-                                verify: tls_verify, ca: tls_ca, development: environment == "development",
-                                http2: http2 != :off)
+          tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), verify: tls_verify, ca: tls_ca,
+                                development: environment == "development", http2: http2 != :off)
           Bind::Defaults.new(port:, proxies: trusted_networks, tls:)
         end
 

@@ -53,12 +53,8 @@ module Heddle
           workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
         end
 
-        # @return [String] for the log line of a stop
-        def drain_hint
-          return "" if drain_delay.zero?
-
-          "; connections are accepted for another #{Options::Units.text(:seconds, drain_delay)} (drain_delay)"
-        end
+        # @return [Numeric, nil] seconds, for the log line of a stop
+        def drain_time = (drain_delay unless drain_delay.zero?)
 
         # @return [Array<Symbol>] the protections that it starts with
         def protections

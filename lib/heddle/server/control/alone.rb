@@ -48,11 +48,11 @@ module Heddle
         def command(name, **)
           case name
           when "stop"
-            @log.notice("stopping when running requests are answered (heddle stop)")
+            @log.event(:stop_requested, source: "heddle stop")
             @server.stop
             "stopping when running requests are answered"
           when "stop-now"
-            @log.notice("stopping at once (heddle stop --now)")
+            @log.event(:stop_now_requested, source: "heddle stop --now")
             @server.stop(now: true)
             "stopping at once"
           when "protect-on", "protect-off" then protect(name == "protect-on")
@@ -67,7 +67,7 @@ module Heddle
         def protect(on)
           word = on ? "on" : "off"
           @server.protect(on ? nil : "heddle protect off")
-          @log.notice("protections switched #{word} (heddle protect #{word})")
+          @log.event(:protections_switched, state: word)
           "protections switched #{word}; heddle status shows them"
         rescue SystemCallError => e
           raise RejectedError, "the protections can't be switched #{word}: #{e.message}"

@@ -60,7 +60,8 @@ module Heddle
           workers = handles
           { master: { pid: Process.pid, restarts: @master.fleet&.unexpected_exits, wanted: @master.fleet&.size,
                       pubsub_published: PubSub::History.published, protection: @master.protection.to_h,
-                      memory: @master.memory&.used, memory_limit: @master.memory&.budget },
+                      memory: @master.memory&.used, memory_limit: @master.memory&.budget,
+                      events: @log.counts },
             certificates: @master.resources&.certificates.to_a.flat_map(&:expiries).uniq,
             workers: ask_all(workers) { |one, client| with_worker(one, client.status[:workers].first) } }
         end
@@ -128,14 +129,20 @@ module Heddle
         end
 
         def follow(name, result)
-          flag = name == "stop-now" ? "stop --now" : name.tr("-", " ")
-          @log.notice("#{SAYS.fetch(name).sub(/;.*/, "")} (heddle #{flag})")
           case name
-          when "stop" then @master.stop
-          when "stop-now" then @master.stop(now: true)
-          when "reload" then @master.reload { |problem| result&.push([problem]) }
+          when "stop"
+            @log.event(:stop_requested, source: "heddle stop")
+            @master.stop
+          when "stop-now"
+            @log.event(:stop_now_requested, source: "heddle stop --now")
+            @master.stop(now: true)
+          when "reload"
+            @log.event(:reload_requested, source: "heddle reload")
+            @master.reload { |problem| result&.push([problem]) }
           when "restart" then @master.restart { |problem| result&.push([problem]) }
-          else @master.protect(name == "protect-on")
+          else
+            @log.event(:protections_switched, state: name.delete_prefix("protect-"))
+            @master.protect(name == "protect-on")
           end
         end
 

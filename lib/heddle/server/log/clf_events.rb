@@ -7,7 +7,7 @@ module Heddle
       #
       #     127.0.0.1 - - [22/Nov/2026:21:40:44 +0100] "GET /hello?a=b HTTP/1.1" 200 12
       #
-      # They know only requests. Notices go where errors go, as text.
+      # They know only requests. Events go where errors go, as text.
       class ClfEvents < TextEvents
         # @param kind [Integer] HTTP::AccessLog::COMMON or COMBINED
         def initialize(kind)
@@ -24,10 +24,6 @@ module Heddle
           HTTP::AccessLog.of_plain(@kind, stamp, exchange, nil) ||
             HTTP::AccessLog.line(@kind, stamp, exchange, nil, exchange.status, exchange.sent, nil)
         end
-
-        # Its request was logged when it began, and these formats know nothing else.
-        # @return [nil]
-        def web_socket(_account) = nil
 
         # A rejected message has no request line to show.
         # @return [String]

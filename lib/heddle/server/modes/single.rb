@@ -27,7 +27,7 @@ module Heddle
         rescue SignalException, SystemExit
           raise
         rescue Exception => e
-          @log.notice("#{e.class} was raised between two requests, and dropped: #{e.message}")
+          @log.event(:late_exception_dropped, error: "#{e.class} (#{e.message})")
           retry
         end
 

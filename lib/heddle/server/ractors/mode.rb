@@ -7,7 +7,7 @@ module Heddle
       # the log and the control socket, and replaces a Ractor that dies.
       class Mode
         # @param app [#call] is frozen, with all that it refers to
-        # @param log [Log, nil] gets a notice of what is shared
+        # @param log [Log, nil] gets an event for what may break a request
         # @return [#call]
         # @raise [BootError] when Ractors can't share the application
         def self.share(app, log) = Sharing.new(app).share(log)

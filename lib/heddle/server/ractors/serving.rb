@@ -54,8 +54,7 @@ module Heddle
             break if @stopping
             raise BootError, "mode ractor: a Ractor failed to start: #{@failure}" unless serving
 
-            @log.notice("#{name} died, and with it the requests that it served: #{@failure}; " \
-                        "another one takes its place")
+            @log.event(:ractor_died, ractor: name, reason: @failure)
             sleep(PAUSE)
           end
           @answered

@@ -17,14 +17,14 @@ module Heddle
           @doubts = []
         end
 
-        # @param log [#notice, nil] called with what may break a request
+        # @param log [#event, nil] called with what may break a request
         # @return [#call] the application, frozen with all that it refers to
         # @raise [BootError]
         def share(log)
           walk(@app, "the application")
           freeze_all if @culprits.empty?
           refuse if @culprits.any?
-          listed(@doubts).each { |line| log&.notice("mode ractor: #{line}") }
+          listed(@doubts).each { |line| log&.event(:ractor_unshareable, reason: line) }
           @app
         end
 

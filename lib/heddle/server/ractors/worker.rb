@@ -29,7 +29,9 @@ module Heddle
         def run
           @log = Log.new(output: @output, errors: $stderr, **Log.settings(@configuration))
           @serving = Server::Serving.new(@configuration, @log, loops: @configuration.threads)
-          Heddle.run(selector: selector, name: "ractor") { say(:ended, guarded_serve) }
+          Events.reporting_to(@log) do
+            Heddle.run(selector: selector, name: "ractor") { say(:ended, guarded_serve) }
+          end
         rescue Exception => e
           say(:failed, "#{e.class}: #{e.message} (#{e.backtrace&.first})")
         ensure

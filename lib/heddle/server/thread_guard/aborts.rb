@@ -33,7 +33,7 @@ module Heddle
         # @return [Boolean] what the program has set for all threads
         attr_accessor :all
 
-        # @param log [#notice]
+        # @param log [#event]
         def initialize(log)
           @log = log
           @process = Process.pid
@@ -82,8 +82,8 @@ module Heddle
         def report_failure(thread)
           thread.join
         rescue Exception => e
-          @log.notice("#{thread.inspect} ended with #{e.class}: #{e.message} (#{e.backtrace&.first}). It has " \
-                      "abort_on_exception, which would raise that amid a request here: the server goes on")
+          @log.event(:thread_failed, thread: thread.inspect, error: "#{e.class}: #{e.message}",
+                                     place: e.backtrace&.first)
         end
       end
     end

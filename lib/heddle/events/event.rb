@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Events
+    # One kind of event. A template has fields in braces, each perhaps with a unit (`{delay:delay}`; a noun makes a
+    # count of it: `{workers:worker}`), and parts in angle brackets, which are left out where a field in them is nil.
+    #
+    # @!attribute name [Symbol]
+    # @!attribute level [Symbol] one of {LEVELS}
+    # @!attribute template [String]
+    # @!attribute extra [Array<Symbol>] fields that the text does not have
+    Event = Data.define(:name, :level, :template, :extra) do
+      # @return [Array<Symbol>]
+      def fields = Event.fields_in(template) + extra
+
+      # @param values [Hash{Symbol => Object}]
+      # @return [String] UTF-8; may have several lines
+      def text(values)
+        chosen = template.gsub(Event::OPTIONAL) do |part|
+          part[1..-2] if values.values_at(*Event.fields_in(part)).none?(&:nil?)
+        end
+        chosen.gsub(Event::FIELD) { Event.show(values[Regexp.last_match[1].to_sym], Regexp.last_match[2]) }
+      end
+    end
+
+    # Templates and units.
+    class Event
+      OPTIONAL = /<[^>]*>/
+      FIELD = /\{(\w+)(?::([^}]+))?\}/
+
+      class << self
+        # @return [Array<Symbol>]
+        def fields_in(template) = template.scan(FIELD).map { |name, _| name.to_sym }.uniq
+
+        # @param unit [String, nil]
+        # @return [String]
+        def show(value, unit)
+          case unit
+          when nil then value.is_a?(Array) ? value.map { |one| Visible.utf8(one) }.join(", ") : Visible.utf8(value)
+          when "s" then format("%.2f s", value)
+          when "ms" then "#{(value * 1_000).round} ms"
+          when "bytes" then size(value)
+          when "MiB" then "#{(value / 1_048_576.0).round} MiB"
+          when "delay" then value == 0 ? "now" : "in #{value} s"
+          else
+            one, many = unit.split("|")
+            "#{value} #{value == 1 ? one : many || "#{one}s"}"
+          end
+        end
+
+        private
+
+        # As in the lines of requests.
+        def size(bytes)
+          return "#{bytes} bytes" if bytes < 10_000
+
+          bytes < 10_000_000 ? "#{bytes / 1_000} kB" : "#{bytes / 1_000_000} MB"
+        end
+      end
+    end
+  end
+end

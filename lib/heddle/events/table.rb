@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+module Heddle
+  # The table.
+  module Events
+    # The texts by level and name.
+    TEXTS = {
+      error: {
+        certificate_expired: "the certificate {certificate} has expired ({expires})",
+        certificates_not_reloaded: "keeping the old certificates: {reason}",
+        control_socket_failed: "the control socket has failed: {error}< ({place})>",
+        dns_query_failed: "{question} failed:\n{error}",
+        fiber_failed: "{fiber} terminated with exception:\n{error}",
+        handoff_version_unknown: "closing {connection}: it was handed off by a worker with another version of Heddle",
+        hook_failed: "the hook {hook} failed: {error}< ({place})>",
+        live_page_failed: "a page of Heddle::Live has failed: {error}",
+        load_failed: "the application can't be loaded again: {reason}; trying again {delay:delay}",
+        mold_ended: "the mold (pid {pid}) has ended: {reason}; loading the application again {delay:delay}",
+        mold_failed: "the mold failed: {error}",
+        pool_close_failed: "{pool} could not close {resource}: {error}",
+        protections_tripped: "{reason}: new workers start without protections until `heddle protect on` or a restart " \
+                             "(docs/stalls.md#crashes-switch-them-off)",
+        pubsub_unreachable: "pub/sub can't read {backend}: {reason}; trying again",
+        ractor_died: "{ractor} died, and with it the requests that it served: {reason}; starting another",
+        reload_failed: "reload failed: {reason}; keeping the current workers",
+        request_failed: "error in {method} {target}< [{request_id}]>: {class}: {error}",
+        response_violation: "error in {method} {target}< [{request_id}]>: {violation}",
+        restart_failed: "restart failed: {reason}; keeping this master",
+        solid_queue_ended: "Solid Queue (pid {pid}) has ended; stopping the server",
+        solid_queue_failed: "Solid Queue failed: {error}",
+        stop_timed_out: "killing the server: it has not ended {timeout} s after it should have stopped",
+        task_failed: "{task} failed, and no fiber waits for it:\n{error}",
+        thread_failed: "{thread} ended with {error}< ({place})>. It has abort_on_exception, which would raise that " \
+                       "amid a request here; the server continues",
+        websocket_failed: "closing a WebSocket because {callback} failed: {error}",
+        websocket_not_moved: "closing a WebSocket because it can't be moved: {callback} {reason}",
+        worker_boot_failed: "{role} {worker}< (pid {pid})> has ended before it could serve: {reason}; " \
+                            "starting another {delay:delay}",
+        worker_failed: "worker {worker} failed: {error}",
+        worker_replacement_failed: "{role} {worker}< (pid {pid})> has ended before it could serve: {reason}; " \
+                                   "keeping the worker that it was to replace"
+      },
+      warn: {
+        action_cable_not_closed: "Action Cable can't be closed in order: {error}",
+        address_limited: "busy: {connections:connection was|connections were} closed at once, because one address " \
+                         "may have a quarter of max_connections; proxies belong to trusted_proxies",
+        adaptation_untried: "{reason}",
+        blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
+        callback_switch: "another fiber runs during a callback of {library}, {caller} has called, at {place}: should " \
+                         "it enter the library, the library's state by thread is mixed up<; {advice}>",
+        certificate_expiring: "the certificate {certificate} expires at {expires}",
+        certificate_self_signed: "no certificate is configured: development uses a self-signed one, of which " \
+                                 "browsers warn",
+        connections_exhausted: "busy: {limit:connection is|connections are} open, as many as max_connections allows; " \
+                               "new ones wait in the system's queue until one of them ends or is idle for a second",
+        control_socket_missing: "no control socket: {reason}",
+        database_connections_exceeded: "{budget}, but the server has {limit}: make the pool smaller, or let the " \
+                                       "server have more",
+        database_connections_unknown: "the database connections can't be counted: {error}",
+        exception_dropped: "{place} raised {error} in the thread of a loop that serves. It was dropped: all requests " \
+                           "of that loop share the thread, and any of them may be running. Heddle.timeout, or " \
+                           "Task#cancel, ends one of them",
+        garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
+                                "starts them",
+        handoff_failed: "closing idle connections, which can't be handed off: {reason}",
+        hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
+                           "has no connection of its own. With the option http2 off clients come over HTTP/1.1 " \
+                           "(logged once)",
+        late_exception_dropped: "{error} was raised between two requests, and dropped",
+        log_lines_lost: "lost {lines:line} of the log: {reason}",
+        malformed_message: "ignoring a malformed message of {process}: {reason}",
+        memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
+                                "processes together {used:MiB} of {limit:MiB}",
+        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and no worker has grown. " \
+                      "Fewer workers would fit (option workers), or a larger container",
+        mold_not_forked: "worker {worker} can't be forked to make a mold: {reason}",
+        offload_threads_exhausted: "all {limit} offload threads are at work: native calls queue until others end " \
+                                   "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)",
+        options_need_restart: "{options} changed: run heddle restart, or send USR2, to apply that",
+        pool_connection_held: "{pool}: a connection is held for {duration} s by a fiber that waits for something " \
+                              "else. Checked out at {checked_out}; waits at {place}. {advice}",
+        pool_nested_checkout: "{pool}: a task waits at {place} while a task around it holds one, checked out at " \
+                              "{checked_out}. As many of them as the pool has would wait forever",
+        proxies_trusted_by_default: "clients in private networks that reach {address} can set their address and " \
+                                    "scheme with X-Forwarded-*: trusted_proxies trusts private networks by default. " \
+                                    "Name the proxies, or \"loopback\", \"private\", \"unix\" to keep it so without " \
+                                    "this line",
+        pubsub_foreign_entry: "pub/sub skips {entry}, in {backend}: Heddle did not write it. More are skipped " \
+                              "without a line; let other programs use another `?name=` in the address",
+        pubsub_waiting: "pub/sub has no answer of {backend} yet; trying again",
+        query_failed: "worker {worker} can't answer the master's question {question}: {error}",
+        queue_rejected: "busy: {requests:request was|requests were} answered with 503 (so far {full} because the " \
+                        "queue was full, {late} because they had waited for too long)",
+        ractor_unshareable: "mode ractor: {reason}",
+        refork_failed: "refork failed: {reason}; keeping the current workers",
+        request_timed_out: "{method} {path} exceeded request_timeout ({timeout} s)<, in {place}>",
+        requests_cut_off: "stopping with {requests:request} unanswered< after {timeout} s>" \
+                          "<, and {transfers:upload or download|uploads or downloads} cut off><: {running}>",
+        requests_queued: "busy: {limit:request runs|requests run} at once ({reason}), and {waiting} wait",
+        requests_refused: "rejecting requests with 503: {reason}",
+        reserve_refused: "no reserve worker is started: memory is short",
+        selector_fallback: "using {selector}: {best} can't run here: {reason}",
+        signal_ignored: "ignoring {signal}: this server is one process without a master, which can't {command}; " \
+                        "start it with --workers 2",
+        solid_queue_not_started: "Solid Queue can't be started now: {reason}",
+        stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
+               "< ({unreported} more of {endpoint} since the last line)><; {advice}>",
+        stop_now_requested: "stopping at once ({source})",
+        temporary_folder_missing: "no folder for temporary files can be written to: request bodies that don't fit " \
+                                  "into memory get 503. Name a folder with --body-folder or TMPDIR",
+        thread_kill_refused: "{place} killed the thread of a loop that serves: stopping when running requests are " \
+                             "answered",
+        thread_variable_shared: "the thread variable {variable} was written by one request, at {written}\n" \
+                                "and is read by another, at {read}.\n" \
+                                "Requests share it, since they run in one thread. If it belongs to a request, add it " \
+                                "to the option isolate: --isolate {variable}",
+        threads_not_forked: "workers don't have {threads:thread} that the application has started while it was " \
+                            "loaded: {places}. Start such threads in worker_boot (docs/threads.md)",
+        tls_handshake_failed: "a TLS handshake failed in this server: {error}",
+        transaction_not_shared: "the task at {place} takes a database connection of its own while the task around it " \
+                                "is in a transaction. It does not see what that has changed, and is not rolled back " \
+                                "with it",
+        worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}; starting another {delay:delay}",
+        worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}",
+        worker_memory_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, " \
+                                "worker_memory_limit is {limit:MiB}",
+        worker_not_started: "worker {worker} can't be started now: {reason}",
+        worker_requests: "{role} {worker}< (pid {pid})> was serving {running}",
+        workers_limited: "{workers:worker} instead of {wanted}: restart the server (USR2) for more"
+      },
+      info: {
+        certificates_reloaded: "reloaded the certificates: {certificates}",
+        database_connections: "{budget}< of the server's {limit}>",
+        protections_switched: "protections switched {state} (heddle protect {state})",
+        pubsub_recovered: "pub/sub reads {backend} again",
+        reforked: "reforked: {workers:worker serves|workers serve} with the memory of a warm one",
+        reload_requested: "replacing the workers one by one ({source})",
+        reloaded: "reloaded: {workers:worker serves|workers serve} the new code",
+        request_rejected: "{status} rejected: {reason}< for {remote}>",
+        reserve_kept: "keeping a reserve worker ready, as one would come too late on demand: {reason}",
+        restart_started: "starting a new master",
+        restarted: "the new master (pid {pid}) serves; this one ends",
+        server_started: "Heddle {version} (Ruby {ruby}, {selector}) serves {application} on {urls}\nMode {mode}: " \
+                        "{processes}.\n<{ruby_notice}.\n><Adapted: {adapted}.\n>Protection: {protection}.",
+        stop_requested: "stopping when running requests are answered ({source})" \
+                        "<; connections are accepted for another {drain_delay} s (drain_delay)><; {hint}>",
+        websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
+                   "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
+        workers_resized: "{workers:worker} from now on"
+      }
+    }.freeze
+
+    # Fields that are not in the texts.
+    BUDGET = %i[database pool_size workers reserves].freeze
+    EXTRA = {
+      request_failed: %i[backtrace cause], worker_failed: %i[backtrace], stall: %i[cause library], websocket: %i[proxy],
+      database_connections: BUDGET, database_connections_exceeded: BUDGET
+    }.freeze
+    private_constant :TEXTS, :BUDGET, :EXTRA
+
+    # The types of fields in JSON; all others are strings.
+    TYPES = {
+      integer: %i[code connections full late limit lines memory pid pool_size received received_bytes requests reserves
+                  sent sent_bytes status threads transfers unreported used waiting wanted worker workers],
+      number: %i[delay drain_delay duration timeout],
+      array: %i[backtrace certificates options places urls]
+    }.freeze
+
+    TABLE = Ractor.make_shareable(TEXTS.flat_map do |level, texts|
+      texts.map { |name, text| [name, Event.new(name:, level:, template: text, extra: EXTRA.fetch(name, []))] }
+    end.to_h)
+  end
+end
