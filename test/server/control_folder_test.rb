@@ -74,7 +74,7 @@ class ControlFolderTest < Minitest::Test
 
   def test_a_full_disk_is_reported_with_a_remedy
     full = ->(*) { raise Errno::ENOSPC }
-    error = assert_raises(Heddle::Server::BootError) { Dir.stub(:mktmpdir, full) { Folder.new(@parent) } }
+    error = assert_raises(Heddle::Server::BootError) { Dir.stub(:mkdir, full) { Folder.new(@parent) } }
 
     assert_equal "can't make a folder for the workers' sockets in #{@parent}: No space left on device. " \
                  "Name another folder with TMPDIR.", error.message

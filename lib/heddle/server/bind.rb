@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "uri"
-
 module Heddle
   class Server
     # Where to listen, as a person writes it: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`, and
@@ -69,6 +67,9 @@ module Heddle
         end
 
         def parameters_of(address, query)
+          return {} if query.empty?
+
+          require "uri" # here, so that most masters do without
           URI.decode_www_form(query).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
         rescue ArgumentError
           raise ConfigurationError, "--bind #{address}: the parameters after the ? can't be read. Write them as in a " \

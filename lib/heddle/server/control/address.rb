@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "digest"
-require "fileutils"
 require "socket"
 
 module Heddle
@@ -89,7 +88,7 @@ module Heddle
           return [Listener.new(UNIXServer.new(path), to_s, nil, own_user: true)] if abstract?
 
           make_own_folder if File.dirname(path) == self.class.own_folder
-          succeeding ? FileUtils.rm_f(path) : remove_stale
+          succeeding ? remove_socket : remove_stale
           [Listener.new(private_socket, "unix:#{path}", nil, path)]
         rescue SystemCallError, ArgumentError => e
           raise BootError, "can't listen for commands on #{self}: #{e.message.sub(/ (?:-|@) .*/, "")}. " \
@@ -134,6 +133,13 @@ module Heddle
           raise BootError, "another server answers at #{self}: stop it, or name another path with --control"
         rescue Errno::ECONNREFUSED
           File.unlink(path)
+        end
+
+        # The other server may end meanwhile, and take it along.
+        def remove_socket
+          File.unlink(path)
+        rescue Errno::ENOENT
+          nil
         end
 
         # From its first moment on this user's alone.

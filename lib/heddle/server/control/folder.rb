@@ -1,22 +1,23 @@
 # frozen_string_literal: true
 
 require "etc"
-require "fileutils"
-require "securerandom"
-require "tmpdir"
 
 module Heddle
   class Server
     class Control
       # A folder for workers' sockets, this user's alone, that goes with the processes which use it: they hold a lock on
       # it, so that one whose server was killed is known by its lock being free, and the next server removes it.
+      #
+      # tmpdir and fileutils would cost every master 0.6 MB.
       class Folder
         PREFIX = "heddle-workers-"
-        # Bytes of a path in it, at most: of the folder (Dir.mktmpdir), and of a worker's socket.
-        LONGEST = "#{PREFIX}20261231-4194304-abcdef/4194304.sock".bytesize
+        # Bytes of the random part of its name.
+        RANDOM = 8
+        # Bytes of a path in it, at most: of the folder, and of a worker's socket.
+        LONGEST = PREFIX.bytesize + (RANDOM * 2) + "/4194304.sock".bytesize
         # Bytes of a Unix socket's path, at most.
         SOCKET_PATH = 107
-        private_constant :PREFIX, :LONGEST, :SOCKET_PATH
+        private_constant :PREFIX, :RANDOM, :LONGEST, :SOCKET_PATH
 
         # @return [String, nil] the folder for temporary files, or the system's own where TMPDIR is too long for the
         #   path of a socket; nil: there is none
@@ -31,7 +32,7 @@ module Heddle
         # @param parent [String, nil] the folder that it is made in
         # @raise [BootError]
         def initialize(parent = self.class.parent)
-          parent ? make_anew(parent) : @path = "\0#{PREFIX}#{SecureRandom.hex(8)}"
+          parent ? make_anew(parent) : @path = "\0#{name}"
         rescue SystemCallError => e
           raise BootError, "can't make a folder for the workers' sockets in #{parent}: " \
                            "#{e.message.sub(/ @ .*/, "")}. Name another folder with TMPDIR."
@@ -41,11 +42,21 @@ module Heddle
         def remove
           return unless @lock
 
-          FileUtils.remove_entry(@path, true)
+          remove_folder(@path)
           @lock.close
+        rescue SystemCallError
+          nil # it has gone already
         end
 
         private
+
+        def name = "#{PREFIX}#{Random.urandom(RANDOM).unpack1("H*")}"
+
+        # There are sockets in it, and no folders.
+        def remove_folder(path)
+          Dir.each_child(path) { |name| File.unlink(File.join(path, name)) }
+          Dir.rmdir(path)
+        end
 
         def make_anew(parent)
           clean(parent)
@@ -55,7 +66,8 @@ module Heddle
 
         def make(parent)
           @lock&.close
-          @path = Dir.mktmpdir(PREFIX, parent)
+          @path = File.join(parent, name)
+          Dir.mkdir(@path, 0o700)
           @lock = File.open(@path)
           @lock.flock(File::LOCK_EX)
         rescue Errno::ENOENT
@@ -74,7 +86,7 @@ module Heddle
           stat = File.lstat(path)
           return unless stat.directory? && stat.owned?
 
-          File.open(path) { |lock| FileUtils.remove_entry(path, true) if lock.flock(File::LOCK_EX | File::LOCK_NB) }
+          File.open(path) { |lock| remove_folder(path) if lock.flock(File::LOCK_EX | File::LOCK_NB) }
         rescue SystemCallError
           nil # it has gone meanwhile
         end
