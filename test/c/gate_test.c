@@ -34,7 +34,7 @@ static void apply_event(const tick *one)
         begun++;
         return;
     case SLICE:
-        heddle_quantum_use_slice(quantum, 7);
+        heddle_quantum_use_slice(quantum, 7, one->milliseconds * 1000000);
         return;
     case WAIT:
         *ready = false;
@@ -90,17 +90,17 @@ static void the_next_request_begins_when_all_begun_ones_wait(void)
 
 static void a_request_that_computes_delays_the_next_one_by_its_quantum(void)
 {
-    RUN_TICKS({"it begins", 10, BEGIN, 0, false}, {"slice 1", 9, SLICE, 0, false}, {"slice 2", 9, SLICE, 0, false},
-              {"slice 3", 9, SLICE, 0, false}, {"slice 4", 9, SLICE, 0, false}, {"slice 5", 9, SLICE, 0, false},
-              {"slice 6", 9, SLICE, 0, false}, {"slice 7", 9, SLICE, 0, false}, {"slice 8", 9, SLICE, 0, false},
-              {"slice 9", 9, SLICE, 0, false}, {"slice 10", 0, SLICE, 0, true});
+    RUN_TICKS({"it begins", 10, BEGIN, 0, false}, {"slice 1", 10, SLICE, 0, false}, {"slice 2", 10, SLICE, 0, false},
+              {"slice 3", 10, SLICE, 0, false}, {"slice 4", 10, SLICE, 0, false}, {"slice 5", 10, SLICE, 0, false},
+              {"slice 6", 10, SLICE, 0, false}, {"slice 7", 10, SLICE, 0, false}, {"slice 8", 10, SLICE, 0, false},
+              {"slice 9", 10, SLICE, 0, false}, {"a short one", 9, SLICE, 0, false}, {"slice 11", 15, SLICE, 0, true});
 }
 
 /* Whatever is beyond its quantum delays nobody, however many there are. */
 static void requests_beyond_their_quantum_delay_no_request(void)
 {
     for (int request = 0; request < 5; request++)
-        requests[request].quantum = (heddle_quantum){.request = 7, .slices = HEDDLE_QUANTUM_SLICES, .counts = true};
+        requests[request].quantum = (heddle_quantum){.request = 7, .used = HEDDLE_QUANTUM, .counts = true};
     begun = 5;
     bool held = false;
     for (int request = 0; request < 5; request++)
@@ -112,9 +112,9 @@ static void requests_beyond_their_quantum_delay_no_request(void)
 static void slices_add_up_until_the_request_ends(void)
 {
     heddle_quantum quantum = {.request = 7, .counts = true};
-    for (int slice = 0; slice < HEDDLE_QUANTUM_SLICES; slice++) {
+    for (int slice = 0; slice < HEDDLE_QUANTUM / HEDDLE_QUANTUM_SLICE; slice++) {
         CHECK(heddle_quantum_is_left(&quantum, 7));
-        heddle_quantum_use_slice(&quantum, 7);
+        heddle_quantum_use_slice(&quantum, 7, HEDDLE_QUANTUM_SLICE);
     }
     CHECK(!heddle_quantum_is_left(&quantum, 7));
 }
@@ -123,8 +123,8 @@ static void fibers_that_outlive_their_request_count_for_none(void)
 {
     heddle_quantum quantum = {.request = 8, .counts = true};
     CHECK(!heddle_quantum_is_left(&quantum, 7));
-    for (int slice = 0; slice < HEDDLE_QUANTUM_SLICES; slice++)
-        heddle_quantum_use_slice(&quantum, 7);
+    for (int slice = 0; slice < HEDDLE_QUANTUM / HEDDLE_QUANTUM_SLICE; slice++)
+        heddle_quantum_use_slice(&quantum, 7, HEDDLE_QUANTUM_SLICE);
     CHECK(heddle_quantum_is_left(&quantum, 8));
     CHECK(!heddle_quantum_is_left(NULL, 0));
 }
@@ -133,10 +133,10 @@ static void fibers_that_outlive_their_request_count_for_none(void)
 static void requests_that_wait_often_delay_the_next_one_for_a_limited_time(void)
 {
     RUN_TICKS({"the first begins", 5, BEGIN, 0, false}, {"it waits", 5, WAIT, 0, true},
-              {"the second begins", 5, BEGIN, 1, false}, {"the first is ready", 40, READY, 0, false},
-              {"the second waits", 40, WAIT, 1, false}, {"it is ready", 19, READY, 1, false},
-              {"100 ms are over", 1, WAIT, 0, true}, {"the third begins", 1, BEGIN, 2, false},
-              {"it waits", 98, WAIT, 2, false});
+              {"the second begins", 5, BEGIN, 1, false}, {"the first is ready", 90, READY, 0, false},
+              {"the second waits", 90, WAIT, 1, false}, {"it is ready", 19, READY, 1, false},
+              {"200 ms are over", 1, WAIT, 0, true}, {"the third begins", 1, BEGIN, 2, false},
+              {"it waits", 198, WAIT, 2, false});
 }
 
 static void a_judgement_holds_for_one_tick(void)

@@ -8,7 +8,7 @@
  * - at the end of a tick, after the loop has polled, no fiber of a begun request within its quantum is ready: the
  *   begun requests wait for something, or have computed for longer than most requests do, or
  * - the gate was closed while the loop has computed for HEDDLE_GATE_PATIENCE: begun requests that wait often and
- *   briefly use up no slice, and one of them may be ready whenever the loop looks.
+ *   briefly use up no slice, and one of them may be ready whenever the loop polls.
  *
  * The loop judges the gate once a tick, while requests wait. What it says holds for the next tick, in which requests
  * that don't wait are served one after another. Uses no Ruby.
@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ns of the thread's CPU time, so that it lasts longer on a busy machine; as long as a quantum (scheduler/quantum.h) */
-#define HEDDLE_GATE_PATIENCE INT64_C(100000000)
+/* ns of the thread's CPU time, so that it lasts longer on a busy machine; two quanta (scheduler/quantum.h) */
+#define HEDDLE_GATE_PATIENCE INT64_C(200000000)
 
 typedef struct {
     bool closed;   /* the last judgement */

@@ -193,6 +193,7 @@ typedef struct {
 typedef struct {
     VALUE switched_to; /* the Fiber that the last switch on this thread led to, while `hooked` */
     bool hooked;
+    int64_t slice_ended; /* CPU time of the thread when a fiber last had used up its slice, ns */
     bool killed; /* the thread was killed while a preempted fiber ran, where the kill can't be raised */
 } heddle_loop_preempt;
 

@@ -2,37 +2,37 @@
 #define HEDDLE_QUANTUM_H
 
 /*
- * How much a request has computed, in time slices of preemption. A switch of fibers reads no clock for it. The fiber
- * that serves the request and the fibers that this one starts share one record. Uses no Ruby.
+ * How much a request has computed. It is counted where a fiber has used up its time slice, so that a switch of fibers
+ * reads no clock for it. The fiber that serves the request and the fibers that this one starts share one record. Uses
+ * no Ruby.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/*
- * How many slices of 10 ms a request may compute before the next one begins: 0.1 s, as long as Ruby lets a thread run
- * while others wait.
- */
-enum {
-    HEDDLE_QUANTUM_SLICES = 10,
-};
+/* ns that a request may compute before the next one begins: as long as Ruby lets a thread run while others wait. */
+#define HEDDLE_QUANTUM INT64_C(100000000)
+/* The most that counts of one slice, ns. */
+#define HEDDLE_QUANTUM_SLICE INT64_C(10000000)
 
 typedef struct {
     unsigned request; /* the number of the current request */
-    unsigned slices;  /* how many it has used up */
     bool counts;      /* it has begun and not ended, and its kind waits at the gate (net/gate.h) */
+    int64_t used;     /* CPU time, ns */
 } heddle_quantum;
 
 /* Of the fibers with this record, those of an earlier request count for none: they have outlived it. */
 static inline bool heddle_quantum_is_left(const heddle_quantum *quantum, unsigned request)
 {
-    return quantum && quantum->counts && quantum->request == request && quantum->slices < HEDDLE_QUANTUM_SLICES;
+    return quantum && quantum->counts && quantum->request == request && quantum->used < HEDDLE_QUANTUM;
 }
 
-static inline void heddle_quantum_use_slice(heddle_quantum *quantum, unsigned request)
+/* A slice has ended; `cpu`: what the thread has computed since the last one ended, in all fibers, ns. */
+static inline void heddle_quantum_use_slice(heddle_quantum *quantum, unsigned request, int64_t cpu)
 {
-    if (quantum && quantum->request == request && quantum->slices < HEDDLE_QUANTUM_SLICES)
-        quantum->slices++;
+    if (quantum && quantum->request == request)
+        quantum->used += cpu < HEDDLE_QUANTUM_SLICE ? cpu : HEDDLE_QUANTUM_SLICE;
 }
 
 #endif
