@@ -10,11 +10,16 @@ module Bench
     class Application
       # So many of them make a page of one millisecond.
       RECORDS = 18
+      # Objects that live as long as the process, as many as a Rails application has: each full collection visits them.
+      KEPT = 250_000
+      # A request that computes for long does so page by page, and keeps none.
+      HOG_PAGE = 25
       COLUMNS = %w[id title author body tags created_at updated_at state].freeze
 
       # @param database [#query, nil] for /queries
       def initialize(database = nil)
         @database = database
+        @kept = Array.new(KEPT / 2) { |number| [number.to_s] }
         @lock = Mutex.new
         @hits = Hash.new(0)
       end
@@ -25,15 +30,19 @@ module Bench
         _, kind, milliseconds = env["PATH_INFO"].split("/")
         count = milliseconds.to_i
         body = case kind
-               when "page" then page(Array.new(count) { |number| records(number) })
+               when "page" then new_page(count)
                when "queries" then page(queries(count))
                when "half" then wait(count)
+               when "hog" then (count / HOG_PAGE).times.map { new_page(HOG_PAGE).bytesize }.sum.to_s
+               when "hello" then "Hello, world!\n" # by which the benchmark sees that the server runs
                else return [404, { "content-type" => "text/plain" }, ["not found\n"]]
                end
         [200, { "content-type" => "text/html" }, [body]]
       end
 
       private
+
+      def new_page(count) = page(Array.new(count) { |number| records(number) })
 
       def records(number)
         Array.new(RECORDS) do |index|
@@ -61,9 +70,9 @@ module Bench
       end
 
       def wait(count)
-        body = page(Array.new(count / 2) { |number| records(number) })
+        body = new_page(count / 2)
         sleep(count / 1_000.0)
-        body + page(Array.new(count - (count / 2)) { |number| records(number) })
+        body + new_page(count - (count / 2))
       end
     end
   end

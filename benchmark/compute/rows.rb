@@ -10,10 +10,10 @@ module Bench
     module Rows
       PUMA = "puma-3"
       PAGE = %r{\A<!doctype html>.*</html>\z}m
-      # CPU time of a request, requests a second, and latencies, beside Puma with as many threads as Rails gives it.
-      GOALS = [Goal.new(of: :cpu_us, at_most: 1.02, than: PUMA), Goal.new(at_least: 1.0, than: PUMA),
-               Goal.new(of: :mean_ms, at_most: 1.0, than: PUMA), Goal.new(of: :p99_ms, at_most: 1.0, than: PUMA),
-               Goal.new(of: :p50_ms, at_most: 1.15, than: PUMA)].freeze
+      # Requests a second, CPU time of a request, and latencies, beside Puma with as many threads as Rails gives it.
+      GOALS = [Goal.new(at_least: 1.0, than: PUMA), Goal.new(of: :cpu_us, at_most: 1.02, than: PUMA),
+               Goal.new(of: :mean_ms, at_most: 1.0, than: PUMA), Goal.new(of: :p50_ms, at_most: 1.15, than: PUMA),
+               Goal.new(of: :p99_ms, at_most: 1.0, than: PUMA)].freeze
 
       # As many pages as so many clients get, each of which asks again when it has its answer.
       class Pages < HTTP::Rows::Load
@@ -25,6 +25,11 @@ module Bench
         def measure(server, size)
           super.then { |sample| sample.merge(mean_ms: connections * 1_000 / sample[:value]) }
         end
+
+        private
+
+        # Pages that clients have asked for and not waited for would be made while the others are measured.
+        def warm_up_connections = 2
       end
 
       # Pages at a steady rate, whether the ones before are answered or not; beside others that compute for long.
@@ -81,7 +86,7 @@ module Bench
 
         # One of 10 s and more, so that it computes for as long as the others are measured.
         def start_hog(port)
-          TCPSocket.new("127.0.0.1", port).tap { |socket| socket.write("GET /page/15000 HTTP/1.1\r\nhost: a\r\n\r\n") }
+          TCPSocket.new("127.0.0.1", port).tap { |socket| socket.write("GET /hog/15000 HTTP/1.1\r\nhost: a\r\n\r\n") }
         end
 
         def sample(server, answers, before)

@@ -47,7 +47,7 @@ module Bench
         # @return [Hash] the sample
         def measure(server, size)
           server.check(@path, body: @body, expected: @expected)
-          load(server, [connections, WARM_UP_CONNECTIONS].min, WARM_UP)
+          load(server, [connections, warm_up_connections].min, WARM_UP)
           before = server.tree.cpu_seconds
           run = load(server, connections, size[:seconds])
           after = server.tree.cpu_seconds
@@ -61,6 +61,8 @@ module Bench
         end
 
         private
+
+        def warm_up_connections = WARM_UP_CONNECTIONS
 
         # Server and load share the cores, as the system sees fit.
         def load(server, connections, seconds)

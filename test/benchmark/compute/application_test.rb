@@ -25,6 +25,10 @@ class ComputeBenchmarkApplicationTest < Minitest::Test
     assert_includes body("/queries/1"), "&lt;a&gt; &amp; b"
   end
 
+  def test_a_request_that_computes_for_long_answers_with_a_number
+    assert_match(/\A\d+\z/, body("/hog/50"))
+  end
+
   def test_unknown_paths
     assert_equal 404, @application.call("PATH_INFO" => "/none").first
   end
