@@ -26,7 +26,7 @@ static size_t discard_input(heddle_websocket *socket, char *bytes, size_t size)
     return size;
 }
 
-/* Bytes that a String holds are read as UTF-8. */
+/* A BINARY String is taken for UTF-8. */
 static VALUE prepare_event(VALUE data)
 {
     if (rb_enc_get_index(data) == rb_ascii8bit_encindex())
@@ -45,10 +45,15 @@ static bool send_event(heddle_websocket *socket, heddle_websocket_opcode opcode,
 static bool send_text(heddle_websocket *socket, const char *text, size_t size)
 {
     char head[HEDDLE_EVENTS_TEXT];
-    size_t used = socket->chunked && size ? heddle_chunk_head(head, size) : 0, end = used ? 2 : 0;
-    socket->written += used + size + end;
+    if (size == 0)
+        return true;
+    socket->written += size;
+    if (!socket->chunked)
+        return socket->carrier->write(socket, text, size, 0);
+    size_t used = heddle_chunk_head(head, size);
+    socket->written += used + 2;
     return socket->carrier->write(socket, head, used, 0) && socket->carrier->write(socket, text, size, 0) &&
-           socket->carrier->write(socket, "\r\n", end, 0);
+           socket->carrier->write(socket, "\r\n", 2, 0);
 }
 
 /* A comment, which is no event. */
@@ -142,10 +147,9 @@ static void retire_if_draining(heddle_websocket *socket)
 
 static void begin_events(heddle_websocket *socket, heddle_fanout *fanout, const heddle_events_wish *wish)
 {
-    VALUE lines = socket->chunked ? heddle_event_chunk(wish->lines) : wish->lines;
     heddle_websocket_topic topic = {
         .name = RSTRING_PTR(wish->topic), .size = (size_t)RSTRING_LEN(wish->topic), .policy = wish->policy,
-        .lines = RSTRING_PTR(lines), .lines_size = (size_t)RSTRING_LEN(lines),
+        .lines = RSTRING_PTR(wish->lines), .lines_size = (size_t)RSTRING_LEN(wish->lines),
     };
     heddle_position since = {0};
     if (!NIL_P(wish->since))
@@ -160,7 +164,6 @@ static void begin_events(heddle_websocket *socket, heddle_fanout *fanout, const 
     if (!sent)
         heddle_websocket_reset_carrier(socket);
     retire_if_draining(socket);
-    RB_GC_GUARD(lines);
 }
 
 /*
@@ -179,10 +182,13 @@ static VALUE stream_events(int count, VALUE *arguments, VALUE self)
     const heddle_websocket_carrier *carrier = heddle_websocket_carrier_of(exchange);
     if (!carrier->is_free(exchange))
         return Qfalse;
+    bool chunked = exchange->chunking;
+    if (chunked)
+        wish.lines = heddle_event_chunk(wish.lines);
     heddle_websocket *socket = heddle_websocket_new(exchange->engine, carrier, &heddle_push_events);
     if (!socket)
         rb_memerror();
-    socket->chunked = exchange->chunking;
+    socket->chunked = chunked;
     socket->stays = wish.stays;
     heddle_websocket_hold(socket);
     carrier->begin(socket, exchange, status, Qnil);
