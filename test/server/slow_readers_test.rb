@@ -14,8 +14,9 @@ class SlowReadersTest < Minitest::Test
   COUNT = 3
   GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
   APP = lambda do |env|
-    large = env["PATH_INFO"] == "/"
-    [200, { "content-type" => "text/plain" }, [large ? Random.bytes(SIZE) : "small"]]
+    parts = Enumerator.new { |body| 100.times { body << ("x" * 65_536) } } if env["REQUEST_METHOD"] == "POST"
+    parts ||= [env["PATH_INFO"] == "/" ? Random.bytes(SIZE) : "small"]
+    [200, { "content-type" => "text/plain" }, parts]
   end
   # The server waits in #close until the client has taken all of it.
   CLOSED = ->(env) { APP.call(env).tap { |answer| answer[2] = Body.new(answer[2]) } }
@@ -61,6 +62,23 @@ class SlowReadersTest < Minitest::Test
     end
   end
 
+  # Each connection has a megabyte at most, and its fibers wait.
+  def test_slowest_http2_client_of_streamed_responses_is_cut_off
+    serving(APP, memory_limit: MEMORY, access_log: false, lint: false) do
+      clients = Array.new(8) do
+        H2Client.new(connect).tap do |client|
+          client.send_preface
+          client.send_frame("SETTINGS - 0 4:0")
+          [1, 3, 5, 7].each { |stream| client.send_frame("HEADERS es+eh #{stream} post") }
+        end
+      end
+
+      assert_cut_off(connections: 8)
+    ensure
+      clients&.each(&:close)
+    end
+  end
+
   def test_client_that_reads_gets_all_of_its_response_while_others_are_cut_off
     serving(APP, memory_limit: MEMORY, access_log: false, lint: false) do
       slow = Array.new(COUNT) { connect.tap { |socket| socket.write(GET) } }
@@ -75,10 +93,10 @@ class SlowReadersTest < Minitest::Test
 
   private
 
-  def assert_cut_off
+  def assert_cut_off(connections: COUNT)
     until_statistics { output.string.match?(/busy: \d clients? (was|were) cut off/) }
 
-    assert_operator server.statistics[:connections], :<, COUNT
+    assert_operator server.statistics[:connections], :<, connections
     refute_match(/Error/, output.string)
     assert_equal "small", get("/small").body
   end

@@ -49,6 +49,7 @@ struct heddle_engine {
     bool h2_over_tls, h2_over_plain; /* may a connection use HTTP/2? */
     struct heddle_h2_shared *h2; /* see http/h2/server/server.h; NULL before set_up */
     heddle_websockets websockets;
+    heddle_link receiving; /* WebSockets with an unfinished message, in the order in which the messages began */
     heddle_buffer out; /* the buffer in which responses are put together; see http/response_head_ruby.h */
     char date[40]; /* the field line of the current second */
     int64_t date_second;

@@ -68,7 +68,7 @@ struct heddle_sockets {
     size_t scheduled_flushes; /* how many of them send in the next tick */
 
     uint32_t look;            /* the number of the last look at slow readers */
-    size_t lenders;           /* connections that may have waiting responses without unsent output */
+    size_t lenders;           /* of responses that may wait although their connection has no unsent output */
 
     heddle_listener *listeners;
     heddle_handshakes handshake_queue;

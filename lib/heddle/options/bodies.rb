@@ -35,7 +35,8 @@ module Heddle
       Option.limit(:body_rate, :rate, 240, 0,
                    text: "lowest rate of a request body, after 10 s; a slower one gets 408; 0 for any rate",
                    reason: "Raise it when slow uploads occupy connections; lower it for very slow networks",
-                   details: "A client that sends nothing for 60 s gets 408 at any rate.")
+                   details: "A client that sends nothing for 60 s gets 408 at any rate. A WebSocket message that has " \
+                            "begun has the same limits.")
     ].freeze
   end
 end

@@ -173,6 +173,11 @@ bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream,
     return true;
 }
 
+size_t heddle_h2_queued(const heddle_h2_session *session)
+{
+    return session->queued;
+}
+
 size_t heddle_h2_unsent(const heddle_h2_stream *stream)
 {
     return stream->queued;

@@ -199,6 +199,8 @@ void heddle_h2_begin_tunnel(heddle_h2_stream *stream);
  */
 bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                            const char *more, size_t more_size);
+/* Bytes of all streams' content that were not pulled yet, lent ones included. */
+size_t heddle_h2_queued(const heddle_h2_session *session);
 /* The bytes of the body that were not pulled yet. */
 size_t heddle_h2_unsent(const heddle_h2_stream *stream);
 /*

@@ -1,5 +1,6 @@
 /* The framing of WebSockets: the client's frames, and ours (RFC 6455). */
 
+#include "http/body_rules.h"
 #include "http/push/session.h"
 #include "http/push/subscriptions.h"
 
@@ -28,6 +29,68 @@ static void handle_ping(heddle_websocket *socket)
     if (socket->state == HEDDLE_WEBSOCKET_OPEN &&
         !heddle_websocket_answer_ping(socket, socket->reader->control, socket->reader->control_size))
         heddle_websocket_stop_carrier(socket);
+}
+
+/* -- unfinished messages ------------------------------------------------------------------------------------------- */
+
+static void forget_message(heddle_websocket *socket)
+{
+    socket->engine->websockets.unfinished -= socket->unfinished;
+    socket->unfinished = socket->message_size = 0;
+    socket->message_deadline = 0;
+    heddle_link_remove(&socket->receiving_link);
+}
+
+static void release_reader(heddle_websocket *socket)
+{
+    forget_message(socket);
+    heddle_websocket_reader_end(socket->reader);
+}
+
+static void end_unfinished(heddle_websocket *socket, const char *reason)
+{
+    socket->engine->websockets.failures++;
+    heddle_websocket_hold(socket);
+    heddle_websocket_fail_session(socket, HEDDLE_WEBSOCKET_POLICY, reason);
+    release_reader(socket); /* its input is discarded from here on */
+    heddle_websocket_release_hold(socket);
+}
+
+/* Ends the oldest ones while all together have too many bytes. */
+static void check_budget(heddle_websocket *socket)
+{
+    heddle_websockets *all = &socket->engine->websockets;
+    heddle_link *link;
+    while (all->unfinished > all->unfinished_limit && (link = heddle_link_first(&socket->engine->receiving))) {
+        heddle_websocket *oldest = HEDDLE_CONTAINER_OF(link, heddle_websocket, receiving_link);
+        if (oldest == socket)
+            break; /* it alone keeps to the limit of a message */
+        end_unfinished(oldest, "too many messages are unfinished");
+    }
+}
+
+/* Called when all bytes were read that are here: gives an unfinished message its time limit, as a request's body. */
+static void track_message(heddle_websocket *socket)
+{
+    heddle_websocket_reader *reader = socket->reader;
+    heddle_websockets *all = &socket->engine->websockets;
+    if (!reader->in_message || !reader->message || socket->state != HEDDLE_WEBSOCKET_OPEN) {
+        if (socket->message_deadline)
+            forget_message(socket);
+        return;
+    }
+    all->unfinished += reader->room - socket->unfinished;
+    socket->unfinished = reader->room;
+    size_t came = reader->message->size - socket->message_size;
+    socket->message_size = reader->message->size;
+    if (socket->message_deadline) {
+        socket->message_deadline = heddle_body_next_deadline(socket->engine, socket->message_deadline, came);
+    } else {
+        socket->message_deadline = heddle_body_first_deadline(socket->engine, socket->heard);
+        heddle_link_push_last(&socket->engine->receiving, &socket->receiving_link);
+        heddle_websocket_set_deadline(socket);
+    }
+    check_budget(socket);
 }
 
 /* Queues the close frame. */
@@ -68,8 +131,11 @@ static size_t read_frames(heddle_websocket *socket, char *bytes, size_t size)
                                              &socket->engine->websockets.limits);
         switch (event) {
         case HEDDLE_WEBSOCKET_NO_EVENT:
+            track_message(socket);
             return used;
         case HEDDLE_WEBSOCKET_HAS_MESSAGE:
+            if (socket->message_deadline)
+                forget_message(socket);
             handle_message(socket);
             break;
         case HEDDLE_WEBSOCKET_HAS_PING:
@@ -170,9 +236,12 @@ static void end_slow(heddle_websocket *socket)
 static int64_t find_next_ping(const heddle_websocket *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
+    int64_t deadline = -1, message = socket->message_deadline;
     if (socket->pinged)
-        return heddle_add_duration(socket->pinged_at, all->timeout);
-    return all->ping > 0 ? heddle_add_duration(socket->heard, all->ping) : -1;
+        deadline = heddle_add_duration(socket->pinged_at, all->timeout);
+    else if (all->ping > 0)
+        deadline = heddle_add_duration(socket->heard, all->ping);
+    return message && (deadline < 0 || message < deadline) ? message : deadline;
 }
 
 static void send_ping(heddle_websocket *socket, bool full)
@@ -187,6 +256,13 @@ static void send_ping(heddle_websocket *socket, bool full)
 static void check_client(heddle_websocket *socket, int64_t now)
 {
     heddle_websockets *all = &socket->engine->websockets;
+    if (socket->message_deadline && socket->message_deadline <= now) {
+        if (!socket->paused) {
+            end_unfinished(socket, "the message came too slowly");
+            return;
+        }
+        socket->message_deadline = heddle_body_first_deadline(socket->engine, now);
+    }
     size_t pending = heddle_websocket_pending(socket);
     bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
     bool moved = heddle_websocket_has_output_moved(socket, pending) && (full || socket->stalls);
@@ -210,5 +286,6 @@ const heddle_push_framing heddle_push_frames = {
     .send_close = send_close,
     .next_check = find_next_ping,
     .check = check_client,
+    .release = release_reader,
     .end_slow = end_slow,
 };

@@ -28,8 +28,8 @@ heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_webso
 void heddle_websocket_free(heddle_websocket *socket)
 {
     heddle_websocket_drop_messages(socket);
-    if (socket->framing->reads_frames)
-        heddle_websocket_reader_end(socket->reader);
+    if (socket->framing->release)
+        socket->framing->release(socket);
     free(socket->pong);
     free(socket);
 }

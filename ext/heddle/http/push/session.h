@@ -88,6 +88,8 @@ typedef struct {
     int64_t (*next_check)(const heddle_websocket *session);
     /* That time has come, or another time limit has passed. */
     void (*check)(heddle_websocket *session, int64_t now);
+    /* The session is about to be freed. NULL: nothing is to be done. */
+    void (*release)(heddle_websocket *session);
     /* Ends a session whose client reads too slowly. */
     void (*end_slow)(heddle_websocket *session);
 } heddle_push_framing;
@@ -148,6 +150,10 @@ struct heddle_websocket {
     int64_t heard;
     int64_t pinged_at, retires_at; /* of an event stream, `pinged_at` is the time of the last comment */
     uint64_t lingered;          /* discarded bytes */
+    heddle_link receiving_link; /* in the list of sockets with an unfinished message */
+    int64_t message_deadline;   /* when the unfinished message must go on: see heddle_body_next_deadline; 0: none */
+    size_t message_size;        /* bytes that came of it … */
+    size_t unfinished;          /* … and the memory that is counted for it */
     heddle_websocket_reader reader[]; /* one if the client sends frames */
 };
 

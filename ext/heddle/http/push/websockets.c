@@ -5,6 +5,8 @@
 enum {
     FRAGMENTS = 1000,         /* frames of a message at least that a client may send; browsers send one */
     BYTES_A_FRAGMENT = 1024,  /* of websocket_message_limit, for each further frame */
+    UNFINISHED_BYTES = 16777216, /* of all messages at least that have begun, and not ended … */
+    UNFINISHED = 4,           /* … or so many of the longest ones */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)
@@ -16,6 +18,9 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
     sockets->output_limit = NUM2ULL(heddle_engine_option(configuration, "websocket_output_limit"));
     sockets->ping = heddle_parse_duration(heddle_engine_option(configuration, "websocket_ping"));
     sockets->timeout = heddle_parse_duration(heddle_engine_option(configuration, "websocket_timeout"));
+    uint64_t messages = sockets->limits.message * UNFINISHED;
+    sockets->unfinished_limit = messages > UNFINISHED_BYTES ? messages : UNFINISHED_BYTES;
+    heddle_link_init_head(&engine->receiving);
     sockets->retire_code = HEDDLE_WEBSOCKET_GOING_AWAY;
 }
 

@@ -16,6 +16,8 @@ typedef struct {
     heddle_websocket_limits limits;
     uint64_t output_limit; /* bytes that may wait for a client that reads slowly */
     int64_t ping;          /* ns without input before a ping is sent; 0: none is sent */
+    uint64_t unfinished_limit; /* bytes of all messages whose end has not come … */
+    uint64_t unfinished;   /* … which have so many */
     int64_t timeout;       /* ns for the client to answer a ping or a close frame */
     heddle_deflater *deflater; /* of all sockets that have negotiated it; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */

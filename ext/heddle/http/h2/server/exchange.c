@@ -35,6 +35,7 @@ static VALUE wait_in_park(VALUE data)
 {
     heddle_h2_wait *wait = (heddle_h2_wait *)data;
     wait->carrier->waits[wait->direction] = wait;
+    wait->sockets->lenders += wait->direction == HEDDLE_WRITING; /* the client's window may be closed */
     heddle_park_set_deadline(&wait->park, wait->deadline);
     heddle_park_wait(&wait->park);
     return Qnil;
@@ -45,6 +46,7 @@ static VALUE leave_park(VALUE data)
     heddle_h2_wait *wait = (heddle_h2_wait *)data;
     if (wait->carrier && wait->carrier->waits[wait->direction] == wait)
         wait->carrier->waits[wait->direction] = NULL;
+    wait->sockets->lenders -= wait->direction == HEDDLE_WRITING;
     heddle_park_leave(&wait->park);
     return Qnil;
 }
@@ -52,11 +54,12 @@ static VALUE leave_park(VALUE data)
 /* False: the deadline has passed. The carrier may be freed. */
 static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int64_t deadline)
 {
-    heddle_h2_wait wait = {.carrier = carrier, .direction = direction, .deadline = deadline};
+    heddle_sockets *sockets = carrier->server->connection->sockets;
+    heddle_h2_wait wait = {.carrier = carrier, .sockets = sockets, .direction = direction, .deadline = deadline};
     if (carrier->waits[direction])
         rb_raise(rb_eIOError, "another fiber is %s already",
                  direction == HEDDLE_READING ? "reading this request's body" : "writing this answer");
-    heddle_park_enter(carrier->server->connection->sockets->loop, &wait.park);
+    heddle_park_enter(sockets->loop, &wait.park);
     rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
     return !wait.park.timed_out;
 }

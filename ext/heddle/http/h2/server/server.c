@@ -410,10 +410,9 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
-/* What the session copies has limits of its own. */
 static size_t count_waiting(const heddle_connection *connection)
 {
-    return connection->output.size + heddle_h2_server_of(connection)->lent;
+    return connection->output.size + heddle_h2_queued(heddle_h2_server_of(connection)->session);
 }
 
 static int64_t idle_since(const heddle_connection *connection)

@@ -20,6 +20,7 @@ typedef struct heddle_h2_carrier heddle_h2_carrier;
 typedef struct {
     heddle_park park;
     heddle_h2_carrier *carrier; /* NULL: the stream has ended */
+    heddle_sockets *sockets;
     heddle_direction direction;
     int64_t deadline;
 } heddle_h2_wait;
