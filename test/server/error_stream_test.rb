@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "logger"
+require "stringio"
+
+# `rack.errors` is used as the stream that other servers give.
+class ErrorStreamTest < Minitest::Test
+  def test_a_logger_writes_to_it_and_does_not_close_it
+    output = StringIO.new
+    stream = Heddle::Server::ErrorStream.new(output)
+    logger = Logger.new(stream)
+    logger.warn("planted")
+    logger.close
+    stream.puts("after")
+    stream.stop
+
+    assert_match(/WARN -- : planted\nafter\n\z/, output.string)
+  end
+end
