@@ -21,6 +21,14 @@ module Heddle
       # @return [Boolean] whether a Rails application is loaded
       def application? = defined?(::Rails.application) && !::Rails.application.nil?
 
+      # @return [Boolean] whether this process is to serve the application that it loads: as `heddle serve`, as `rails
+      #   server`, or as the server of system tests
+      def serving?
+        return true if (defined?(CLI) && !Heddle.autoload?(:CLI)) || defined?(::Rails::Server)
+
+        ::Rails.env.test? && Gem.loaded_specs.key?("capybara")
+      end
+
       # @return [Array<String>] the path of health checks, which Rails leaves out of its log
       def silenced_paths
         return [] unless application? && ::Rails.application.config.respond_to?(:silence_healthcheck_path)

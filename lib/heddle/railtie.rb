@@ -5,11 +5,13 @@ require "active_support/railtie"
 require "heddle/rails"
 
 module Heddle
-  # Says to Rails that requests are fibers. Loaded by `require "heddle"` where Rails is; {Rails.start} sees to the rest
-  # when a server starts.
+  # Says to Rails that requests are fibers, where this process is to serve: in a console, in Rake, Sidekiq and bin/jobs
+  # Rails is as it is without the gem. Loaded by `require "heddle"` where Rails is; {Rails.start} sees to the rest when
+  # a server starts.
   class Railtie < ::Rails::Railtie
-    # Rails' state of a request is kept by fiber; under a server that gives each request a thread it is the same.
-    config.active_support.isolation_level = :fiber
+    # Rails' state of a request is kept by fiber; under a server that gives each request a thread it is the same. Before
+    # the application is loaded: a connection that an initializer leases would else stay with its thread.
+    config.active_support.isolation_level = :fiber if Rails.serving?
 
     config.heddle = ActiveSupport::OrderedOptions.new
 

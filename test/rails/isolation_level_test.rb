@@ -38,12 +38,23 @@ class RailsIsolationLevelTest < Minitest::Test
     served&.stop
   end
 
-  def test_the_gem_in_the_gemfile_is_enough
-    program = 'require "rails"; require "heddle"; print Rails::Railtie::Configuration.new.active_support.isolation_level'
-    output, status = ruby(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", program)
+  LEVEL = "print Rails::Railtie::Configuration.new.active_support.isolation_level.inspect"
+
+  def level(*files)
+    code = [*files, "heddle"].map { |file| "require #{file.dump}; " }.join + LEVEL
+    output, status = ruby(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", code)
 
     assert_predicate status, :success?, output
-    assert_equal "fiber", output
+    output
+  end
+
+  def test_the_gem_in_the_gemfile_isolates_by_fiber_in_a_process_that_serves
+    assert_equal ":fiber", level("heddle/cli", "rails")
+    assert_equal ":fiber", level("rails", "rails/command", "rails/commands/server/server_command")
+  end
+
+  def test_the_gem_in_the_gemfile_leaves_the_level_of_other_processes
+    assert_equal "nil", level("rails")
   end
 
   def test_sentry_isolates_by_fiber_unless_the_application_configures_it

@@ -109,6 +109,27 @@ module Heddle
         ensure
           super
         end
+
+        private
+
+        # Since Rails 7.2.
+        def connection_lease
+          Databases::ActiveRecord.check_isolation if Fiber.current_scheduler.is_a?(Scheduler)
+          super
+        end
+      end
+
+      SHARED = "Active Record isolates by thread here, so all tasks of a loop share one connection, and their " \
+               "queries can mix. Set config.active_support.isolation_level = :fiber in config/application.rb (logged once)"
+      private_constant :SHARED
+
+      # In a program outside of the server.
+      # @return [void]
+      def self.check_isolation
+        return if @shared || ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber
+
+        @shared = true
+        warn "heddle: #{SHARED}"
       end
 
       # @return [void]

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# test: once
+
+require "test_helper"
+require "examples/served_example"
+require "json"
+require "open3"
+
+# In processes that don't serve, a Rails application is with the gem as it is without it.
+class OutsideOfServingTest < Minitest::Test
+  PROGRAM = File.expand_path("outside_program.rb", __dir__)
+  FOLDERS = %w[../../lib ..].map { |folder| File.expand_path(folder, __dir__) }
+
+  def test_loading_the_gem_changes_nothing_in_a_runner_a_console_sidekiq_and_jobs
+    skip "needs the gems of examples/rails_postgresql: bin/setup" unless ServedExample.gems?("rails_postgresql")
+    environment = ServedExample.bundle("rails_postgresql").merge("RAILS_ENV" => "production", "LD_BIND_NOW" => "1",
+                                                                 "SECRET_KEY_BASE" => "0" * 64,
+                                                                 "DATABASE_URL" => "postgresql://127.0.0.1:1/none")
+    command = [RbConfig.ruby, *FOLDERS.map { |folder| "-I#{folder}" }, PROGRAM]
+    output, errors, status = Open3.capture3(environment, *command)
+
+    assert_predicate status, :success?, errors
+    states = output.lines.to_h { |line| JSON.parse(line) }
+    without = states.delete("without")
+
+    assert_equal %w[runner console Sidekiq jobs], states.keys
+    states.each { |kind, state| assert_equal without, state, kind }
+  end
+end
