@@ -16,9 +16,9 @@ module Bench
       HOG_PAGE = 25
       COLUMNS = %w[id title author body tags created_at updated_at state].freeze
 
-      # @param database [#query, nil] for /queries
-      def initialize(database = nil)
-        @database = database
+      # @param databases [#new] makes the database for /queries, in each process at its first query
+      def initialize(databases = nil)
+        @databases = databases
         @kept = Array.new(KEPT / 2) { |number| [number.to_s] }
         @lock = Mutex.new
         @hits = Hash.new(0)
@@ -64,15 +64,15 @@ module Bench
       # A query for each millisecond, and one line of a log that all requests write.
       def queries(count)
         Array.new(count) do |number|
-          @lock.synchronize { @hits[number] += 1 }
-          @database.query(number, RECORDS)
+          database = @lock.synchronize { (@hits[number] += 1) && (@database ||= @databases.new) }
+          database.query(number, RECORDS)
         end
       end
 
       def wait(count)
-        body = new_page(count / 2)
+        before = new_page(count / 2)
         sleep(count / 1_000.0)
-        body + new_page(count - (count / 2))
+        "<!doctype html>#{before.bytesize + new_page(count - (count / 2)).bytesize}</html>" # what the load has room for
       end
     end
   end

@@ -5,4 +5,4 @@
 require_relative "application"
 require_relative "database"
 
-run Bench::Compute::Application.new(Bench::Compute::Database.new)
+run Bench::Compute::Application.new(Bench::Compute::Database)

@@ -109,9 +109,9 @@ module Bench
 
       def pages(kind, milliseconds, clients)
         what = kind == "page" ? "pages" : "pages with a query a millisecond"
+        title = "#{what} of #{milliseconds} ms, #{clients} #{clients == 1 ? "client" : "clients"}"
         Pages.new(key: "#{kind}-#{milliseconds}-#{clients}", connections: clients, path: "/#{kind}/#{milliseconds}",
-                  expected: PAGE, goals: GOALS, seconds: 10, title: "#{what} of #{milliseconds} ms, #{clients} " \
-                                                                           "#{clients == 1 ? "client" : "clients"}")
+                  expected: PAGE, goals: GOALS, seconds: 10, title:)
       end
 
       def hogs
