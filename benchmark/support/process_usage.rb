@@ -31,6 +31,9 @@ module Bench
     # @return [Float, nil] the same, with what it shares divided among those that share it
     def pss_megabytes_of(pid) = field_in("/proc/#{pid}/smaps_rollup", "Pss:")
 
+    # @return [Float, nil] memory of another process that it has written to and shares with none, in MB
+    def private_megabytes_of(pid) = field_in("/proc/#{pid}/smaps_rollup", "Private_Dirty:")
+
     def field_in(path, field)
       line = File.foreach(path).find { |text| text.start_with?(field) }
       line && (line[/\d+/].to_i / 1024.0)
