@@ -139,7 +139,7 @@ static heddle_websocket_form form_named(VALUE name)
     return (heddle_websocket_form)form;
 }
 
-static heddle_slow_policy policy_named(VALUE name)
+heddle_slow_policy heddle_websocket_policy_named(VALUE name)
 {
     for (unsigned i = 0; SYMBOL_P(name) && i < 3; i++) {
         if (SYM2ID(name) == slow_ids[i])
@@ -171,7 +171,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     heddle_position position = {NULL, 0};
     StringValue(topic);
     heddle_websocket_form form = form_named(as);
-    heddle_slow_policy policy = policy_named(slow);
+    heddle_slow_policy policy = heddle_websocket_policy_named(slow);
     check_envelope(envelope, form);
     if (!NIL_P(since)) {
         StringValue(since);

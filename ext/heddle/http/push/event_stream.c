@@ -84,33 +84,3 @@ size_t heddle_events_farewell(char *text, size_t room)
     int size = snprintf(text, room, "retry: %" PRIu64 "\n\n", (state >> 33) % HEDDLE_EVENTS_RETRY);
     return size > 0 && (size_t)size < room ? (size_t)size : 0;
 }
-
-static heddle_slow_policy policy_of(VALUE name)
-{
-    static const char *const names[] = {"close", "coalesce", "drop"};
-    static const heddle_slow_policy policies[] = {HEDDLE_SLOW_CLOSE, HEDDLE_SLOW_COALESCE, HEDDLE_SLOW_DROP};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (SYMBOL_P(name) && rb_sym2id(name) == rb_intern(names[i]))
-            return policies[i];
-    }
-    rb_raise(rb_eArgError, "slow must be :close, :coalesce or :drop, but is %+" PRIsVALUE, name);
-}
-
-heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments)
-{
-    rb_check_arity(count, 6, 6);
-    heddle_events_wish wish = {
-        .topic = arguments[0], .since = arguments[1], .lines = arguments[2], .beginning = arguments[3],
-        .policy = policy_of(arguments[4]), .stays = !RTEST(arguments[5]),
-    };
-    Check_Type(wish.topic, T_STRING);
-    Check_Type(wish.lines, T_STRING);
-    Check_Type(wish.beginning, T_STRING);
-    if (!NIL_P(wish.since))
-        Check_Type(wish.since, T_STRING);
-    if (RSTRING_LEN(wish.topic) > HEDDLE_TOPIC_LIMIT)
-        rb_raise(rb_eArgError, "the topic has %ld bytes, but may have %d", RSTRING_LEN(wish.topic), HEDDLE_TOPIC_LIMIT);
-    if (RSTRING_LEN(wish.lines) > HEDDLE_EVENTS_LINES)
-        rb_raise(rb_eArgError, "the name of the events is too long: %ld bytes", RSTRING_LEN(wish.lines));
-    return wish;
-}

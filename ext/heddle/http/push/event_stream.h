@@ -3,8 +3,8 @@
 
 /*
  * Server-sent events (HTML standard, section 9.2) of a topic, without a fiber: when the response's head is sent, the
- * exchange ends, and the topic's messages are sent until the client leaves. This is the text of the events, and what an
- * application may say of a stream; events.c has the streams.
+ * exchange ends, and the topic's messages are sent until the client leaves. This is the text of the events; events.c
+ * has the streams.
  */
 
 #include "http/protocols.h"
@@ -20,19 +20,6 @@ enum {
     HEDDLE_EVENTS_TEXT = 64,   /* bytes of the server's own short texts */
     HEDDLE_EVENTS_RETRY = 3000, /* ms: when the server stops, clients reconnect within this time */
 };
-
-/* The application's settings of a stream. */
-typedef struct {
-    VALUE topic, since; /* `since`: nil: only new messages */
-    VALUE lines;        /* added before each event, such as "event: price\n"; a String */
-    VALUE beginning;    /* sent first, such as "retry: 1000\n\n"; a String */
-    heddle_slow_policy policy;
-    /* when this process is replaced, the client reconnects; otherwise the stream is handed off to the next process */
-    bool stays;
-} heddle_events_wish;
-
-/* Reads the arguments [topic, since, lines, beginning, policy, handoff]; raises. */
-heddle_events_wish heddle_events_wish_of(int count, const VALUE *arguments);
 
 /* Of streams over HTTP/1.1, which another process can continue. */
 extern const heddle_http_protocol heddle_events_http_protocol;

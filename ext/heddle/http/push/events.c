@@ -145,21 +145,19 @@ static void retire_if_draining(heddle_websocket *socket)
         heddle_websocket_retire(socket);
 }
 
-static void begin_events(heddle_websocket *socket, heddle_fanout *fanout, const heddle_events_wish *wish)
+/* Held. */
+static void begin_events(heddle_websocket *socket, heddle_fanout *fanout, heddle_websocket_topic *topic, VALUE since,
+                         VALUE beginning)
 {
-    heddle_websocket_topic topic = {
-        .name = RSTRING_PTR(wish->topic), .size = (size_t)RSTRING_LEN(wish->topic), .policy = wish->policy,
-        .lines = RSTRING_PTR(wish->lines), .lines_size = (size_t)RSTRING_LEN(wish->lines),
-    };
-    heddle_position since = {0};
-    if (!NIL_P(wish->since))
-        since = (heddle_position){RSTRING_PTR(wish->since), (size_t)RSTRING_LEN(wish->since)};
+    heddle_position position = {0};
+    if (!NIL_P(since))
+        position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
     bool sent = socket->state != HEDDLE_WEBSOCKET_OPEN ||
-                send_text(socket, RSTRING_PTR(wish->beginning), (size_t)RSTRING_LEN(wish->beginning));
-    subscribe(socket, fanout, &topic, since);
+                send_text(socket, RSTRING_PTR(beginning), (size_t)RSTRING_LEN(beginning));
+    subscribe(socket, fanout, topic, position);
     const heddle_websocket_subscription *subscription = subscription_of(socket);
     char id[HEDDLE_EVENTS_TEXT];
-    if (sent && subscription && !since.text)
+    if (sent && subscription && !position.text)
         sent = send_text(socket, id, heddle_events_first_id(&subscription->subscriber, id, sizeof(id)));
     if (!sent)
         heddle_websocket_reset_carrier(socket);
@@ -170,34 +168,49 @@ static void begin_events(heddle_websocket *socket, heddle_fanout *fanout, const 
  * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
  *
  * Called when the head was written: sends the events of the topic until the client leaves. This object can't be used
- * afterwards. false: nothing has changed, because a part of the request was not read.
+ * afterwards. `since`: nil: only new messages. `lines` are added before each event, such as "event: price\n";
+ * `beginning` is sent first, such as "retry: 1000\n\n". Without `handoff` the client reconnects when this process is
+ * replaced; otherwise the next one continues the stream. false: nothing has changed, because a part of the request was
+ * not read.
  */
 static VALUE stream_events(int count, VALUE *arguments, VALUE self)
 {
     rb_check_arity(count, 7, 7);
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
-    heddle_events_wish wish = heddle_events_wish_of(count - 1, arguments + 1);
     int status = NUM2INT(arguments[0]);
+    VALUE name = arguments[1], since = arguments[2], lines = arguments[3], beginning = arguments[4];
+    heddle_slow_policy policy = heddle_websocket_policy_named(arguments[5]);
+    Check_Type(name, T_STRING);
+    Check_Type(lines, T_STRING);
+    Check_Type(beginning, T_STRING);
+    if (!NIL_P(since))
+        Check_Type(since, T_STRING);
+    if (RSTRING_LEN(name) > HEDDLE_TOPIC_LIMIT || RSTRING_LEN(lines) > HEDDLE_EVENTS_LINES)
+        rb_raise(rb_eArgError, "the topic or the name of the events is too long");
     heddle_fanout *fanout = heddle_fanout_of(heddle_exchange_writable_connection(exchange)->sockets->loop);
     const heddle_websocket_carrier *carrier = heddle_websocket_carrier_of(exchange);
     if (!carrier->is_free(exchange))
         return Qfalse;
     bool chunked = exchange->chunking;
     if (chunked)
-        wish.lines = heddle_event_chunk(wish.lines);
+        lines = heddle_event_chunk(lines);
     heddle_websocket *socket = heddle_websocket_new(exchange->engine, carrier, &heddle_push_events);
     if (!socket)
         rb_memerror();
     socket->chunked = chunked;
-    socket->stays = wish.stays;
+    socket->stays = !RTEST(arguments[6]);
+    heddle_websocket_topic topic = {
+        .name = RSTRING_PTR(name), .size = (size_t)RSTRING_LEN(name), .policy = policy,
+        .lines = RSTRING_PTR(lines), .lines_size = (size_t)RSTRING_LEN(lines),
+    };
     heddle_websocket_hold(socket);
     carrier->begin(socket, exchange, status, Qnil);
-    begin_events(socket, fanout, &wish);
+    begin_events(socket, fanout, &topic, since, beginning);
     heddle_websocket_release_hold(socket);
-    RB_GC_GUARD(wish.topic);
-    RB_GC_GUARD(wish.since);
-    RB_GC_GUARD(wish.lines);
-    RB_GC_GUARD(wish.beginning);
+    RB_GC_GUARD(name);
+    RB_GC_GUARD(since);
+    RB_GC_GUARD(lines);
+    RB_GC_GUARD(beginning);
     RB_GC_GUARD(self);
     return Qtrue;
 }

@@ -72,6 +72,8 @@ heddle_websocket_subscription *heddle_websocket_find_subscription(const heddle_w
 /* Replaces an earlier subscription of this topic with this envelope. */
 heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, heddle_fanout *fanout,
                                                    const heddle_websocket_topic *topic, heddle_position since);
+/* :close, :coalesce or :drop; raises ArgumentError. */
+heddle_slow_policy heddle_websocket_policy_named(VALUE name);
 /* False: there was no such subscription. */
 bool heddle_websocket_unsubscribe(heddle_websocket *socket, const char *name, size_t size, VALUE envelope);
 
