@@ -9,6 +9,7 @@ module Heddle
   # @api private
   module Cable
     autoload :ChannelStreams, "heddle/cable/channel_streams"
+    autoload :Commands, "heddle/cable/commands"
     autoload :ConnectionTopics, "heddle/cable/connection_topics"
     autoload :Executor, "heddle/cable/executor"
     autoload :Heartbeat, "heddle/cable/heartbeat"

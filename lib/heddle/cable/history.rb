@@ -9,8 +9,10 @@ module Heddle
       private_constant :NUMBERS
 
       # @param wish [Hash] `streams`: positions by stream; `since`: seconds of the Unix clock, for the other ones
+      # @param refused [Boolean] whether the client gets none, because it has asked too often
       # @yieldparam type [String] of the answer
-      def initialize(wish, &answer)
+      def initialize(wish, refused: false, &answer)
+        @refused = refused
         @positions = wish["streams"].is_a?(Hash) ? wish["streams"] : {}
         @since = wish["since"] if wish["since"].is_a?(Integer) && NUMBERS.cover?(wish["since"])
         @answer = answer
@@ -38,6 +40,8 @@ module Heddle
       end
 
       def position_of(held)
+        return if @refused
+
         known = @positions[held.stream.topic]
         return position_in(known) if known
         return held.position unless @since

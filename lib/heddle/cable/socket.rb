@@ -103,11 +103,11 @@ module Heddle
       end
 
       # @api private
-      def on_message(_client, message)
-        run do
-          command = ActiveSupport::JSON.decode(message)
-          handle(command) unless extended? && handle_extension(command)
-        end
+      def on_message(client, message)
+        return reject(client, 1008, "there were too many commands") unless commands.take?
+
+        command = Commands.read(message) or return reject(client, 1007, "a message must be an object in JSON")
+        run { obey(command) }
       end
 
       # @api private
@@ -127,7 +127,7 @@ module Heddle
       def on_close(_client)
         server.remove_socket(self)
         server.remove_connection(@connection)
-        channels = @connection.subscriptions.__send__(:subscriptions)
+        channels = subscriptions
         channels.each_value { |channel| leave(channel) }
         channels.clear
         run { @connection.handle_close }
@@ -195,10 +195,34 @@ module Heddle
         end
       end
 
+      def commands = @commands ||= Commands.new
+
+      def reject(client, code, reason)
+        logger.warn("The connection of a client is closed: #{reason}")
+        client.close(code, reason)
+      end
+
+      # A client's mistake is one line of the log, and no error.
+      def obey(command)
+        handle(command) unless extended? && handle_extension(command)
+      rescue StandardError => e
+        mistake = Commands.mistake(command, e) or raise
+        logger.warn("A client's command is ignored: #{mistake}")
+      end
+
       def handle(command)
-        return @connection.handle_incoming(command) unless topics && command["command"] == "subscribe"
+        return @connection.handle_incoming(command) unless command["command"] == "subscribe"
+        return reject_subscription(command) if subscriptions.size >= Commands::SUBSCRIPTIONS
+        return @connection.handle_incoming(command) unless topics
 
         topics.hold(history_of(command)) { @connection.handle_incoming(command) }
+      end
+
+      def subscriptions = @connection.subscriptions.__send__(:subscriptions)
+
+      def reject_subscription(command)
+        logger.warn("A client's subscription is rejected: it has #{Commands::SUBSCRIPTIONS}")
+        transmit({ type: ::ActionCable::INTERNAL[:message_types][:rejection], identifier: command["identifier"] })
       end
 
       # @return [Boolean] whether it was one of AnyCable's
@@ -219,7 +243,7 @@ module Heddle
         return unless wish.is_a?(Hash)
 
         identifier = command["identifier"]
-        History.new(wish) do |type|
+        History.new(wish, refused: !commands.take_replay?) do |type|
           transmit({ type:, identifier: }) if @connection.subscriptions.identifiers.include?(identifier)
         end
       end

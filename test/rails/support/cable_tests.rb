@@ -165,6 +165,50 @@ module CableTests
     wait_for_output("reported a channel fails badly false application.action_cable")
   end
 
+  def test_a_clients_mistakes_are_one_line_each_without_a_backtrace
+    one = client
+    before = served.output.size
+    one.command("x")
+    one.command("message", "unknown", data: "{}")
+    [[1], "{", CableSocket.identifier("Kernel")].each { |identifier| one.command("subscribe", identifier) }
+
+    assert_equal "confirm_subscription", one.subscribe(ROOM)["type"]
+    one.command("message", ROOM, data: "{")
+    one.command("message", ROOM, data: "[1]")
+    one.socket.write("x")
+
+    assert_nil one.read
+    assert_equal 1007, one.socket.close_code
+    wait_for_output("closed: a message must be an object in JSON")
+    lines = served.output[before..]
+
+    assert_equal 7, lines.scan("A client's command is ignored").size
+    refute_includes lines, "There was an exception"
+  end
+
+  def test_commands_and_subscriptions_have_limits
+    one = client
+    rooms = Array.new(500) { |i| CableSocket.identifier("RoomChannel", room: i + 100) }
+    rooms.each { |room| one.command("subscribe", room) }
+
+    assert_equal ["confirm_subscription"], rooms.map { one.read["type"] }.uniq
+    assert_equal "reject_subscription", one.subscribe(ROOM)["type"]
+    ignored = CableSocket.identifier("none")
+    Thread.new { 50_000.times { one.command("unsubscribe", ignored) } }.report_on_exception = false
+    nil while one.read
+
+    assert_equal 1008, one.socket.close_code
+  end
+
+  def test_a_client_that_asks_for_histories_too_often_gets_none
+    room = CableSocket.identifier("RoomChannel", room: rand(1_000_000_000))
+    one = subscribed(room, extended: true)
+    300.times { one.command("history", room, history: { since: Time.now.to_i }) }
+    answers = Array.new(300) { one.read["type"] }
+
+    assert_equal %w[confirm_history reject_history], [answers.first, answers.last]
+  end
+
   def test_connections_are_ended_by_their_identifiers
     one = client(name: "eve")
     Net::HTTP.start(served.uri.host, served.uri.port) { |http| http.delete("/connections/eve") }

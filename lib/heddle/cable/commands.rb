@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Cable
+    # What one client may send: how many commands and replays, and in which form.
+    class Commands
+      # Commands a second, and at once, as a page sends them that has many streams.
+      RATE = 50
+      BURST = 1_000
+      # The same of commands that ask for a history: an answer may be a thousand times as long.
+      REPLAY_RATE = 5
+      REPLAY_BURST = 100
+      # Subscriptions of one connection.
+      SUBSCRIPTIONS = 500
+      # Characters of a mistake in the log.
+      SHOWN = 200
+      ERRORS = [(::ActionCable::Connection::Subscriptions::Error if
+        ::ActionCable::Connection::Subscriptions.const_defined?(:Error))].compact.freeze
+      private_constant :RATE, :BURST, :REPLAY_RATE, :REPLAY_BURST, :SHOWN, :ERRORS
+
+      class << self
+        # @param message [String] from a client
+        # @return [Hash, nil] nil: it is no command
+        def read(message)
+          command = ActiveSupport::JSON.decode(message)
+          command if command.is_a?(Hash)
+        rescue ActiveSupport::JSON.parse_error, EncodingError
+          nil
+        end
+
+        # Looked at when something has failed, so that no command is decoded twice without need.
+        # @param command [Hash]
+        # @param error [StandardError] that it has raised
+        # @return [String, nil] the client's mistake, for the log; nil: it is the application's
+        def mistake(command, error)
+          found = error.message if ERRORS.any? { |known| error.is_a?(known) }
+          found ||= "the identifier must be an object in JSON" unless object?(command["identifier"])
+          found ||= "the data must be an object in JSON" if command["command"] == "message" && !object?(command["data"])
+          found && Visible.line(found[0, SHOWN])
+        end
+
+        private
+
+        def object?(text) = text.is_a?(String) && !read(text).nil?
+      end
+
+      # @return [Boolean] whether another command may come; then it is counted
+      def take? = (@bucket ||= WebSocket::TokenBucket.new(RATE, BURST)).take?
+
+      # @return [Boolean] whether another history may be sent; then it is counted
+      def take_replay? = (@replays ||= WebSocket::TokenBucket.new(REPLAY_RATE, REPLAY_BURST)).take?
+    end
+  end
+end
