@@ -32,7 +32,7 @@ module Trials
     # pg's suite starts its server itself; PostgreSQL's programs refuse to be root's.
     def self.with_postgresql_programs
       real = Dir["/usr/lib/postgresql/*/bin"].find { |path| File.executable?(File.join(path, "psql")) }
-      raise Sources::Missing, "needs Debian's packages postgresql and postgresql-client" unless real
+      raise Sources::Missing, "pg: needs Debian's packages postgresql and postgresql-client" unless real
 
       Dir.mktmpdir do |folder|
         programs = File.join(folder, "programs")
