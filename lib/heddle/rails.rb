@@ -58,10 +58,11 @@ module Heddle
       # @param log [#event]
       # @param workers [Integer]
       # @param reserves [Integer]
+      # @param reloads [Boolean] see {ConnectionBudget}
       # @return [void]
-      def tell_connections(log, workers, reserves)
+      def tell_connections(log, workers, reserves, reloads:)
         Heddle.async(name: "database connections", background: true) do
-          ConnectionBudget.all(workers, reserves).each { |budget| budget.report(log) }
+          ConnectionBudget.all(workers, reserves, reloads:).each { |budget| budget.report(log) }
         rescue StandardError => e
           log.event(:database_connections_unknown, error: "#{e.message} (#{e.class})")
         end

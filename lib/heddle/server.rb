@@ -283,7 +283,7 @@ module Heddle
       if defined?(::ActiveRecord::Base)
         # `rails server` and rackup serve with one process, even if the configuration sets a number of workers.
         processes = @scoreboard_slot ? [@configuration.worker_count, @configuration.reserve_count] : [1, 0]
-        Rails.tell_connections(@log, *processes)
+        Rails.tell_connections(@log, *processes, reloads: !@scoreboard_slot.nil?)
       end
       tell_trust
       tell_garbage

@@ -394,7 +394,7 @@ class InitFromPumaTest < Minitest::Test
 
       assert_equal [1, 0, 3], settings_in("development"), environment
       assert_equal [1, 0, 3], settings_in("test"), environment
-      assert_equal [4, 1, 30], settings_in("production"), environment
+      assert_equal [4, 1, 25], settings_in("production"), environment
       production = configuration({ "RAILS_ENV" => "production" })
 
       assert_equal [75, 20], [configuration, production].map { |one| one.http.idle_timeout }
@@ -414,6 +414,18 @@ class InitFromPumaTest < Minitest::Test
     assert_equal [1, 3], left(report).keys
     assert_equal ["stop_timeout 4 if defined?(Shop)", "head_timeout 9"], code.grep(/workers|timeout/)
     %w[development test production].each { |name| configuration({ "RAILS_ENV" => name }) }
+  end
+
+  def test_a_required_file_answers_conditions_here_and_in_the_new_file
+    FileUtils.mkdir_p("lib")
+    File.write("lib/shop.rb", "module InitShop\n  def self.large? = true\nend\n")
+    status, output, errors = init("workers 3 if InitShop.large?\n", "--require", "lib/shop.rb")
+
+    assert_equal 0, status, output + errors
+    assert_includes File.read("config/heddle.rb"), %(require "./lib/shop.rb"\n)
+    assert_equal 3, configuration({ "RAILS_ENV" => "production" }).workers
+  ensure
+    Object.send(:remove_const, :InitShop) if defined?(InitShop)
   end
 
   # Nothing would ever fulfil it in Heddle's file.

@@ -20,16 +20,18 @@ module Heddle
       autoload :Template, "heddle/cli/init/template"
 
       DEFAULT = "config/heddle.rb"
-      FLAGS = %w[--from --force --help -h].freeze
+      FLAGS = %w[--from --require --force --help -h].freeze
       HELP = <<~TEXT
         init: write a configuration file
 
-          heddle init [config/heddle.rb] [--from config/puma.rb] [--force]
+          heddle init [config/heddle.rb] [--from config/puma.rb] [--require FILE] [--force]
 
           --from FILE    carry over what Puma's configuration says, and list what could not be
+          --require FILE load this file first, here and in the new file; may be repeated
           --force        overwrite a file that is there; write one though lines of Puma's file can't be run
 
         Puma's file is run in the environment that is there, without Puma and without the application.
+        Where it asks the application something (workers 3 if Shop.large?), require the file that answers.
       TEXT
       private_constant :DEFAULT, :FLAGS
 
@@ -46,7 +48,8 @@ module Heddle
       def initialize(arguments, output)
         @output = output
         @rest = []
-        words = arguments.flat_map { |word| word.start_with?("--from=") ? word.split("=", 2) : word }
+        @required = []
+        words = arguments.flat_map { |word| word.start_with?("--from=", "--require=") ? word.split("=", 2) : word }
         take(words.shift, words) until words.empty?
         raise UsageError, "init writes one file, but got #{@rest.join(", ")}" if @rest.size > 1
       end
@@ -59,9 +62,10 @@ module Heddle
           return DONE
         end
         path = @rest.first || DEFAULT
+        @required.each { |file| require_file(file) }
         translation = PumaTranslation.of(PumaFile.new(@from)) if @from
         refuse_incomplete(path, translation.failures) if translation && !@force
-        write(path, translation ? translation.text : Template.text)
+        write(path, requires + (translation ? translation.text : Template.text))
         @output.puts("#{path} written.", *translation&.report,
                      "`heddle check` prints each option's value and its source.")
         return DONE unless translation&.failures&.any?
@@ -83,12 +87,25 @@ module Heddle
       def take(word, words)
         case word
         when "--from" then @from = words.shift or raise UsageError, "the flag --from needs a file"
+        when "--require" then @required << (words.shift or raise UsageError, "the flag --require needs a file")
         when "--force" then @force = true
         when "--help", "-h" then @help = true
         when /\A-/
           raise UsageError, "there is no flag #{word}#{Nearest.hint(word, FLAGS)} `heddle help init` lists them."
         else @rest << word
         end
+      end
+
+      def require_file(file)
+        require File.expand_path(file)
+      rescue LoadError => e
+        raise UsageError, "#{file} can't be required: #{e.message}"
+      end
+
+      # Conditions of Puma's file stay conditions, and need the same.
+      def requires
+        lines = @required.map { |file| "require #{"./#{InitCommand.relative(File.expand_path(file))}".dump}\n" }
+        lines.empty? ? "" : "#{lines.join}\n"
       end
 
       def write(path, text)

@@ -54,8 +54,8 @@ module Heddle
         connections_exhausted: "busy: {limit:connection is|connections are} open, as many as max_connections allows; " \
                                "new ones wait in the system's queue until one of them ends or is idle for a second",
         control_socket_missing: "no control socket: {reason}",
-        database_connections_exceeded: "{budget}, but the server has {limit}: make the pool smaller, or let the " \
-                                       "server have more",
+        database_connections_exceeded: "{budget}: that is more than 80 % of the server's {limit}, and each further " \
+                                       "machine needs as many. Make the pool smaller, or see docs/databases.md for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
         exception_dropped: "{place} raised {error} in the thread of a loop that serves. It was dropped: all requests " \
                            "of that loop share the thread, and any of them may be running. Heddle.timeout, or " \
@@ -130,7 +130,7 @@ module Heddle
       },
       info: {
         certificates_reloaded: "reloaded the certificates: {certificates}",
-        database_connections: "{budget}< of the server's {limit}>",
+        database_connections: "{budget}<, of the server's {limit}; each further machine needs as many>",
         protections_switched: "protections switched {state} (heddle protect {state})",
         pubsub_recovered: "pub/sub reads {backend} again",
         reforked: "reforked: {workers:worker serves|workers serve} with the memory of a warm one",

@@ -13,14 +13,16 @@ module Heddle
     # @!attribute pool [Integer] connections a worker
     # @!attribute workers [Integer]
     # @!attribute reserves [Integer] reserve workers
+    # @!attribute reloads [Boolean] whether a reload replaces the workers, so that old and new ones run for a while
     # @!attribute most [Integer, nil] connections of the database server; nil: not known
-    ConnectionBudget = Data.define(:name, :pool, :workers, :reserves, :most) do
+    ConnectionBudget = Data.define(:name, :pool, :workers, :reserves, :reloads, :most) do
       # Asks the databases. In a loop, or it blocks.
       #
       # @param workers [Integer]
       # @param reserves [Integer]
+      # @param reloads [Boolean]
       # @return [Array<ConnectionBudget>] one for each database server that counts connections
-      def self.all(workers, reserves = 0)
+      def self.all(workers, reserves = 0, reloads: false)
         return [] unless defined?(::ActiveRecord::Base)
 
         pools = ::ActiveRecord::Base.connection_handler.connection_pool_list(:writing)
@@ -29,23 +31,28 @@ module Heddle
           next if question.nil? || pool.size.nil?
 
           new(name: (pool.db_config.name if pools.size > 1), pool: pool.size, workers:, reserves:,
-              most: ask(pool, question))
+              reloads:, most: ask(pool, question))
         end
       end
 
-      def initialize(reserves: 0, **rest) = super
+      def initialize(reserves: 0, reloads: false, **rest) = super
 
-      # @return [Integer] how many connections the application may open
+      # @return [Integer] how many connections the workers may open
       def all = pool * (workers + reserves)
 
-      # @return [Boolean] whether the server has too few
-      def short? = !most.nil? && all > most
+      # @return [Integer] the same while a reload replaces them, which is the most
+      def peak = reloads ? all * 2 : all
+
+      # @return [Boolean] whether the application may need more than four fifths of the server's connections: consoles,
+      #   jobs and migrations need some, and the server keeps a few for itself
+      def short? = !most.nil? && peak * 5 > most * 4
 
       # @param log [#event]
       # @return [Object] the log's
       def report(log)
         processes = "workers #{workers}#{", reserves #{reserves}" if reserves.positive?}"
-        budget = "#{"#{name}: " if name}pool #{pool}, #{processes} → at most #{all} connections"
+        budget = "#{"#{name}: " if name}pool #{pool}, #{processes} → at most #{all} connections" \
+                 "#{", #{peak} during a reload" if reloads}"
         log.event(short? ? :database_connections_exceeded : :database_connections,
                   budget:, database: name, pool_size: pool, workers:, reserves:, limit: most)
       end
