@@ -119,17 +119,13 @@ module Heddle
         end
       end
 
-      SHARED = "Active Record isolates by thread here, so all tasks of a loop share one connection, and their " \
-               "queries can mix. Set config.active_support.isolation_level = :fiber in config/application.rb (logged once)"
-      private_constant :SHARED
-
       # In a program outside of the server.
       # @return [void]
       def self.check_isolation
         return if @shared || ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber
 
         @shared = true
-        warn "heddle: #{SHARED}"
+        Events.report(:connection_shared)
       end
 
       # @return [void]

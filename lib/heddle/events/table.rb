@@ -51,11 +51,15 @@ module Heddle
         certificate_expiring: "the certificate {certificate} expires at {expires}",
         certificate_self_signed: "no certificate is configured: development uses a self-signed one, of which " \
                                  "browsers warn",
+        connection_shared: "Active Record isolates by thread here, so all tasks of a loop share one connection, and " \
+                           "their queries can mix. Set config.active_support.isolation_level = :fiber in " \
+                           "config/application.rb (logged once)",
         connections_exhausted: "busy: {limit:connection is|connections are} open, as many as max_connections allows; " \
                                "new ones wait in the system's queue until one of them ends or is idle for a second",
         control_socket_missing: "no control socket: {reason}",
         database_connections_exceeded: "{budget}: that is more than 80 % of the server's {limit}, and each further " \
-                                       "machine needs as many. Make the pool smaller, or see docs/databases.md for PgBouncer",
+                                       "machine needs as many. Make the pool smaller, or see docs/databases.md " \
+                                       "for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
         exception_dropped: "{place} raised {error} in the thread of a loop that serves. It was dropped: all requests " \
                            "of that loop share the thread, and any of them may be running. Heddle.timeout, or " \
