@@ -37,10 +37,13 @@ static inline bool heddle_is_control(char character)
     return ((uint8_t)character < 0x20 && character != '\t') || character == 0x7F;
 }
 
-/* The characters of a request target: visible ASCII without `#`, which starts a fragment. */
+/*
+ * The characters of a request target: visible ASCII without `#`, which starts a fragment, and bytes above ASCII, which
+ * clients send unescaped though RFC 9112 does not allow them. Puma and nginx serve them, too.
+ */
 static inline bool heddle_is_target(char character)
 {
-    return (uint8_t)character > 0x20 && (uint8_t)character < 0x7F && character != '#';
+    return (uint8_t)character > 0x20 && character != 0x7F && character != '#';
 }
 
 /* -- eight bytes at a time, where there is no SSE2 or no room for it ---------------------------------------------- */
@@ -107,17 +110,16 @@ static inline const char *heddle_find_target_end(const char *at, const char *end
     for (; end - at >= 16; at += 16) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)at);
         __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x20)), bytes);
-        __m128i high = _mm_cmpeq_epi8(_mm_max_epu8(bytes, _mm_set1_epi8(0x7F)), bytes);
+        __m128i delete = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7F));
         __m128i hash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('#'));
-        int found = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(low, high), hash));
+        int found = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(low, delete), hash));
         if (found)
             return at + __builtin_ctz((unsigned)found);
     }
 #endif
     while (end - at >= 8) {
         uint64_t bytes = heddle_eight(at);
-        uint64_t high = bytes & heddle_repeat(0x80);
-        if (high | heddle_any_less(bytes, 0x21) | heddle_any_equal(bytes, '#') | heddle_any_equal(bytes, 0x7F))
+        if (heddle_any_less(bytes, 0x21) | heddle_any_equal(bytes, '#') | heddle_any_equal(bytes, 0x7F))
             break;
         at += 8;
     }

@@ -38,7 +38,7 @@ class HeadParserTest < Minitest::Test
     "GET /" => /not `method/, "GET" => /not `method/, "" => /not `method/, "GET  / HTTP/1.1" => /not `method/,
     "GET / HTTP/1.1 " => /not `method/, "GET / HTTP/1.1 x" => /not `method/, "GET /a b HTTP/1.1" => /not `method/,
     "GET\t/\tHTTP/1.1" => nil, " GET / HTTP/1.1" => nil, "G(T / HTTP/1.1" => /token/, "GÉT / HTTP/1.1" => nil,
-    "GET /a#b HTTP/1.1" => /fragment/, "GET /\xC3\xA4 HTTP/1.1" => nil, "GET /a\0b HTTP/1.1" => /control/,
+    "GET /a#b HTTP/1.1" => /fragment/, "GET http://\xC3\xA4/ HTTP/1.1" => /host/, "GET /a\0b HTTP/1.1" => /control/,
     "GET /a\x01 HTTP/1.1" => /control/, "GET /\x7F HTTP/1.1" => /control/, "GET /a\tb HTTP/1.1" => nil,
     "GET / http/1.1" => /version/, "GET / HTTP/1" => /version/, "GET / HTTP/1.10" => /version/,
     "GET / HTTP/01.1" => /version/, "GET / HTTP/1.1a" => /version/, "GET / HTTPS/1.1" => /version/,

@@ -59,6 +59,9 @@ class RequestLineConformanceTest < Minitest::Test
     assert_equal 501, client.answer("CONNECT").status
   end
 
+  # As Puma and nginx do, though RFC 9112 asks for percent-encoding.
+  accepts "bytes above ASCII in a target", request(line: "GET /caf\xC3\xA9/\xFF?\xE2\x80\x9C HTTP/1.1"),
+          env: { "PATH_INFO" => "/caf\xC3\xA9/\xFF".b, "QUERY_STRING" => "\xE2\x80\x9C".b }
   accepts "an empty line before the request", "\r\n#{request}"
   accepts "a later minor version as 1.1", request(line: "GET / HTTP/1.2"), env: { "SERVER_PROTOCOL" => "HTTP/1.1" }
   accepts "a request line of eight thousand bytes", request(line: "GET /#{"a" * 7_980} HTTP/1.1")
@@ -93,7 +96,7 @@ class RequestLineConformanceTest < Minitest::Test
     "CONNECT without a port" => "CONNECT a HTTP/1.1", "CONNECT with an empty port" => "CONNECT a: HTTP/1.1",
     "CONNECT with a URL" => "CONNECT http://a:1/ HTTP/1.1", "CONNECT with a path behind" => "CONNECT a:1/ HTTP/1.1",
     "a status line" => "HTTP/1.1 200 OK", "the start of a shell" => "rm -rf / HTTP/1.1",
-    "a method with a colon" => "GET: / HTTP/1.1", "a quoted target" => "GET /\xE2\x80\x9C HTTP/1.1"
+    "a method with a colon" => "GET: / HTTP/1.1"
   }.each { |name, line| refuses name, 400, request(line:) }
 
   %w[HTTP/0.9 HTTP/2.0 HTTP/3.0 HTTP/9.9 HTTP/0.0].each do |version|
@@ -116,9 +119,11 @@ class RequestLineConformanceTest < Minitest::Test
     refuses "#{named(byte)} in a method", 400, request(line: "G#{byte.chr}T / HTTP/1.1".b)
   end
 
-  [*0..31, 127, *128.step(255, 8), 255].each do |byte|
+  [*0..31, 127].each do |byte|
     refuses "#{named(byte)} in a path", 400, request(line: "GET /a#{byte.chr}b HTTP/1.1".b)
     refuses "#{named(byte)} in a query", 400, request(line: "GET /?a#{byte.chr}b HTTP/1.1".b)
+  end
+  [*0..31, 127, *128.step(255, 8), 255].each do |byte|
     refuses "#{named(byte)} in an absolute target", 400, request(line: "GET http://a#{byte.chr}b/ HTTP/1.1".b)
   end
 end

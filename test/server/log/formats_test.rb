@@ -5,6 +5,8 @@
 
 require "test_helper"
 require "json"
+require "open3"
+require "support/h2_client"
 require_relative "../server_helpers"
 
 # The same requests in each format of the log.
@@ -242,6 +244,35 @@ class LogFormatsTest < Minitest::Test
 
     assert_empty output.string
     assert_match(/ full garbage collections are off /, errors.string)
+  end
+
+  # Clients send UTF-8 unescaped. A terminal obeys C1 controls.
+  def test_raw_bytes_in_a_target_are_served_and_visible_in_the_log
+    raw = "/caf\u00E9\u009B".b << "\xFF".b
+    app = ->(env) { [200, {}, [env["PATH_INFO"]]] }
+    serving(app, lint: false, protect: []) do
+      assert_operator exchange("GET #{raw} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".b).b, :end_with?, raw
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("HEADERS es+eh 1 :method=GET :scheme=http :authority=localhost :path=#{raw}".b)
+      frame = client.read_frame until frame&.type == "DATA"
+
+      assert_equal raw, frame.payload.b
+    end
+
+    assert_equal 2, output.string.scan(" 200 GET /caf\u00E9\\xC2\\x9B\\xFF 9 bytes in ").size, output.string
+  end
+
+  def test_the_servers_own_response_to_a_failure_is_logged_with_its_size
+    %w[--http1.1 --http2-prior-knowledge].each do |version|
+      answer = nil
+      serving(->(_env) { raise "no" }, lint: false, protect: []) do
+        answer, = Open3.capture2("curl", "-s", version, "http://127.0.0.1:#{port}/")
+      end
+
+      assert_operator answer.bytesize, :>, 10
+      assert_includes output.string, " 500 GET / #{answer.bytesize} bytes in ", version
+    end
   end
 
   def test_long_targets_are_cut

@@ -165,8 +165,10 @@ static VALUE ruby_reject(VALUE self, VALUE status, VALUE reason)
     if (!exchange->work.connection)
         return Qfalse;
     heddle_connection *connection = heddle_exchange_open_connection(handle);
+    bool content = exchange->head.method_id != HEDDLE_HEAD;
     handle->status = rejection.status;
-    if (!heddle_h1_add_rejection(connection, &rejection, exchange->head.method_id != HEDDLE_HEAD, NULL)) {
+    handle->sent = content ? heddle_rejection_text(&rejection, (char[HEDDLE_REJECTION_ROOM]){0}) : 0;
+    if (!heddle_h1_add_rejection(connection, &rejection, content, NULL)) {
         heddle_sockets_close_connection(connection);
         return Qfalse;
     }

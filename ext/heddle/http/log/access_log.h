@@ -53,6 +53,8 @@ static inline uint32_t heddle_log_cut_size(uint32_t size, uint32_t most)
     return size < most ? size : most;
 }
 
+/* The size of the well-formed UTF-8 sequence at this place (RFC 3629, 4); 0: there is none. */
+size_t heddle_log_measure_utf8(const uint8_t *at, size_t left);
 /* The request's field, or NULL. */
 const heddle_field *heddle_log_find_field(const heddle_exchange *exchange, heddle_field_id id);
 size_t heddle_log_field_size(const heddle_exchange *exchange, heddle_field_id id);

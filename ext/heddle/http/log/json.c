@@ -4,40 +4,6 @@
 
 #include <time.h>
 
-/* The size of the well-formed UTF-8 sequence at this place (RFC 3629, 4); 0: there is none. */
-static size_t measure_utf8(const uint8_t *at, size_t left)
-{
-    uint8_t first = at[0], least = 0x80, most = 0xbf;
-    size_t size;
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xc2 && first <= 0xdf)
-        size = 2;
-    else if (first >= 0xe0 && first <= 0xef)
-        size = 3;
-    else if (first >= 0xf0 && first <= 0xf4)
-        size = 4;
-    else
-        return 0;
-    if (left < size)
-        return 0;
-    if (first == 0xe0)
-        least = 0xa0; /* overlong */
-    else if (first == 0xed)
-        most = 0x9f; /* surrogates */
-    else if (first == 0xf0)
-        least = 0x90;
-    else if (first == 0xf4)
-        most = 0x8f; /* above U+10FFFF */
-    if (at[1] < least || at[1] > most)
-        return 0;
-    for (size_t i = 2; i < size; i++) {
-        if (at[i] < 0x80 || at[i] > 0xbf)
-            return 0;
-    }
-    return size;
-}
-
 enum { JSON_GROWTH = 6 }; /* \u00XX */
 
 /* Each byte that is not part of UTF-8 becomes U+FFFD; control characters are escaped. */
@@ -46,7 +12,7 @@ static void put_json(heddle_log_line *line, const char *bytes, size_t size)
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
     heddle_log_put_text(line, "\"");
     while (at < end) {
-        size_t length = measure_utf8(at, (size_t)(end - at));
+        size_t length = heddle_log_measure_utf8(at, (size_t)(end - at));
         if (length == 0) {
             heddle_log_put_bytes(line, "\xef\xbf\xbd", 3);
             at++;

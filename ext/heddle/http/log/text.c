@@ -35,20 +35,51 @@ static void put_protocol(heddle_log_line *line, const heddle_log_entry *entry)
         heddle_log_put_text(line, " over %s", protocol);
 }
 
+static bool is_ascii(const char *bytes, size_t size)
+{
+    uint8_t all = 0;
+    for (size_t i = 0; i < size; i++)
+        all |= (uint8_t)bytes[i];
+    return all < 0x80;
+}
+
+enum { TEXT_GROWTH = 4 }; /* \xNN */
+
+/* UTF-8 is shown as it is, but for C1 controls, which a terminal obeys. */
+static void put_visible(heddle_log_line *line, const char *bytes, size_t size)
+{
+    const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
+    while (at < end) {
+        size_t length = heddle_log_measure_utf8(at, (size_t)(end - at));
+        if (length == 0 || (length == 2 && at[0] == 0xc2 && at[1] < 0xa0)) {
+            heddle_log_put_text(line, "\\x%02X", *at++);
+        } else {
+            heddle_log_put_bytes(line, (const char *)at, length);
+            at += length;
+        }
+    }
+}
+
 /* 21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1 over HTTP/2, TLSv1.3 */
 VALUE heddle_log_make_text(const heddle_log_entry *entry)
 {
     const heddle_exchange *exchange = entry->exchange;
     heddle_slice method = exchange->head.method, target = exchange->head.target;
-    heddle_log_line line = heddle_log_start_line(TEXT_TARGET + HEDDLE_LOG_METHOD + HEDDLE_LOG_REQUEST_ID +
-                                                HEDDLE_LOG_FIXED);
+    const char *shown = exchange->bytes + target.start;
+    uint32_t shown_size = heddle_log_cut_size(target.size, TEXT_TARGET);
+    bool plain = is_ascii(shown, shown_size);
+    heddle_log_line line = heddle_log_start_line((plain ? TEXT_TARGET : TEXT_TARGET * TEXT_GROWTH) +
+                                                 HEDDLE_LOG_METHOD + HEDDLE_LOG_REQUEST_ID + HEDDLE_LOG_FIXED);
     char code[16] = "---";
     if (entry->status)
         snprintf(code, sizeof(code), "%d", entry->status);
     heddle_log_put_text(&line, "%.32s %s ", entry->time, code);
     heddle_log_put_bytes(&line, exchange->bytes + method.start, heddle_log_cut_size(method.size, HEDDLE_LOG_METHOD));
     heddle_log_put_text(&line, " ");
-    heddle_log_put_bytes(&line, exchange->bytes + target.start, heddle_log_cut_size(target.size, TEXT_TARGET));
+    if (plain)
+        heddle_log_put_bytes(&line, shown, shown_size);
+    else
+        put_visible(&line, shown, shown_size);
     heddle_log_put_text(&line, "%s ", target.size > TEXT_TARGET ? "..." : "");
     put_size(&line, entry->sent);
     heddle_log_put_text(&line, " in ");

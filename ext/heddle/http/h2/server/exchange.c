@@ -272,9 +272,10 @@ static VALUE ruby_reject(VALUE self, VALUE status, VALUE reason)
     if (!exchange->work.connection || heddle_h2_carrier_of(exchange)->gone)
         return Qfalse;
     heddle_h2_carrier *carrier = carrier_of(handle);
+    bool content = exchange->head.method_id != HEDDLE_HEAD;
     handle->status = rejection.status;
-    heddle_h2_send_rejection(carrier->server, carrier->stream, &rejection, exchange->head.method_id != HEDDLE_HEAD,
-                             NULL);
+    handle->sent = content ? heddle_rejection_text(&rejection, (char[HEDDLE_REJECTION_ROOM]){0}) : 0;
+    heddle_h2_send_rejection(carrier->server, carrier->stream, &rejection, content, NULL);
     complete_exchange(handle, carrier, rejection.status);
     return Qtrue;
 }
