@@ -22,8 +22,8 @@ module Heddle
       `heddle check` validates the options, the addresses and the application's file. It prints the values in effect and where
       each was set. `--load` loads the application, too, and `--json` is for programs. The exit status is 1 when something
       is wrong. `heddle help stop_timeout` prints what this page says of an option. `heddle serve` takes every flag.
-      `rackup -s heddle` and `rails server -u heddle` read the same variables and the same file, and take an option by
-      `-O stop_timeout=20`. They serve with one process, because they load the application before a worker starts.
+      `rackup -s heddle` and `rails server` read the same variables and the same file. `rackup` takes an option by
+      `-O stop_timeout=20`. It serves with one process, because it loads the application before a worker starts.
 
       ## The configuration file
 

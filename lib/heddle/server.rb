@@ -6,8 +6,8 @@ require "heddle/options"
 require "heddle/rack"
 
 module Heddle
-  # Serves a Rack application over HTTP/1.1, in one process: in one loop, each request in a fiber of its own, or as the
-  # option `mode` says ({Modes}).
+  # Serves a Rack application over HTTP/1.1 and HTTP/2, in one process: in one loop, each request in a fiber of its own,
+  # or as the option `mode` says ({Modes}).
   #
   #     Heddle::Server.new.run(->(env) { [200, {}, ["hello"]] })
   #
@@ -243,7 +243,7 @@ module Heddle
       Databases.start(fibers: @configuration.mode == :fiber)
       JIT.enable
       Adaptations.load_async if defined?(::Async::Task) # the application uses the async gem
-      DescriptorLimit.lift(programs: !@unprotected)
+      DescriptorLimit.lift(ConnectionLimit.descriptors(@configuration), programs: !@unprotected)
       Server.load_everything
       name_libraries if @configuration.possible_protections.include?(:offload)
     end

@@ -103,7 +103,7 @@ class ServeTest < Minitest::Test
     @served = nil
   end
 
-  { "TERM" => "term", "HUP" => "a_terminal_that_closes" }.each do |signal, cause|
+  { "TERM" => "term", "QUIT" => "quit", "HUP" => "a_terminal_that_closes" }.each do |signal, cause|
     define_method("test_#{cause}_lets_running_requests_finish") do
       serve("serve")
       socket = waiting_request

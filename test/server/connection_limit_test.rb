@@ -26,6 +26,20 @@ class ConnectionLimitTest < Minitest::Test
     assert_equal (GIB - 1_000_000) / 180_224, limit(workers: 0, http2_memory: 1_000_000)
   end
 
+  def test_the_descriptors_of_a_process_are_those_that_its_connections_can_use
+    descriptors = lambda do |**options|
+      Heddle::Server::ConnectionLimit.descriptors(Constants.configuration(**options), memory: GIB)
+    end
+
+    [{ max_connections: 1_000 }, { workers: 0 }].each do |options|
+      number = descriptors.call(**options)
+
+      assert_equal limit(**options), limit(descriptors: number, **options)
+    end
+    assert_equal 1_419, descriptors.call(max_connections: 1_000)
+    assert_nil Heddle::Server::ConnectionLimit.descriptors(Constants.configuration, memory: nil)
+  end
+
   def test_the_default_leaves_descriptors_to_the_application_and_to_bodies_in_files
     assert_equal 704, limit(descriptors: 1_024)
     assert_equal 704, limit(descriptors: 1_024, memory: nil)

@@ -40,7 +40,8 @@ class DescriptorLimitTest < Minitest::Test
     soft, hard = 300, [400, Process.getrlimit(Process::RLIMIT_NOFILE).last].min
     Process.setrlimit(Process::RLIMIT_NOFILE, soft, hard)
     require "heddle/server"
-    configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"])
+    configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"],
+                                                      max_connections: ENV["HEDDLE_MAX_CONNECTIONS"].to_i)
     server = Heddle::Server.new(configuration, log: Heddle::Server::Log.new(output: $stderr))
     server.run(nil) do
       puts Process.getrlimit(Process::RLIMIT_NOFILE).first
@@ -48,11 +49,14 @@ class DescriptorLimitTest < Minitest::Test
     end
   RUBY
 
-  def test_server_raises_the_soft_limit_to_the_hard_one
+  def test_server_raises_the_soft_limit_to_what_its_connections_can_use_at_most_to_the_hard_one
     lib = File.expand_path("../../lib", __dir__)
-    output, errors, = Open3.capture3({ "RUBYOPT" => nil }, RbConfig.ruby, "-I#{lib}", "-e", LIMITS)
+    { "0" => "400", "200" => "352" }.each do |connections, expected|
+      output, errors, = Open3.capture3({ "RUBYOPT" => nil, "HEDDLE_MAX_CONNECTIONS" => connections }, RbConfig.ruby,
+                                       "-I#{lib}", "-e", LIMITS)
 
-    assert_equal "400", output[/\d+/], errors
+      assert_equal expected, output[/\d+/], errors
+    end
   end
 
   # As the application starts them; the server's own children, which are no other programs, keep the limit.

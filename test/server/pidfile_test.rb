@@ -30,6 +30,26 @@ class PidfileTest < Minitest::Test
     assert_path_exists path
   end
 
+  def test_a_pidfile_of_a_server_that_still_runs_is_that_servers_again_afterwards
+    File.write(path, "#{Process.ppid}\n")
+    pidfile = Pidfile.new(path)
+    pidfile.write
+
+    assert_equal "#{Process.pid}\n", File.read(path)
+    pidfile.remove
+
+    assert_equal "#{Process.ppid}\n", File.read(path)
+  end
+
+  def test_a_pidfile_of_a_process_that_has_ended_is_removed
+    File.write(path, "#{Process.spawn("true").tap { |pid| Process.wait(pid) }}\n")
+    pidfile = Pidfile.new(path)
+    pidfile.write
+    pidfile.remove
+
+    refute_path_exists path
+  end
+
   def test_a_named_pipe_is_refused
     File.mkfifo(path)
     error = assert_raises(Heddle::Server::BootError) { Pidfile.new(path).write }

@@ -13,7 +13,9 @@ module Heddle
       RESERVE = 64
       # However little there is.
       LEAST = 16
-      private_constant :BYTES, :RESERVE, :LEAST
+      # A quarter of all descriptors is for bodies in files.
+      BODIES = 4 / 3r
+      private_constant :BYTES, :RESERVE, :LEAST, :BODIES
 
       class << self
         # @param configuration [Configuration]
@@ -26,6 +28,16 @@ module Heddle
 
           by_descriptors = descriptors - RESERVE - HTTP::Engine.body_files(descriptors)
           [[by_descriptors, by_memory(configuration, memory)].compact.min, LEAST].max
+        end
+
+        # @param configuration [Configuration]
+        # @param memory [Integer, nil] as above
+        # @return [Integer, nil] descriptors that so many connections, and as many bodies in files as they may have, can
+        #   use; nil: not known
+        def descriptors(configuration, memory: configuration.memory_budget)
+          most = configuration.max_connections
+          most = by_memory(configuration, memory) if most == 0
+          most && (([most, LEAST].max + RESERVE) * BODIES).ceil
         end
 
         private

@@ -6,14 +6,17 @@ module Heddle
     module DescriptorLimit
       # The usual soft limit of 1,024 is meant for programs that use `select`: an fd_set has no room for more. So
       # programs that the application starts get the former limit back, where Ruby's calls can be changed.
+      # @param usable [Integer, nil] as many as the process can use; nil: any number. Programs that close all that there
+      #   may be take long where the hard limit is a billion.
       # @param programs [Boolean] whether Ruby's calls may be changed for that
       # @return [void]
-      def self.lift(programs: true)
+      def self.lift(usable = nil, programs: true)
         soft, hard = Process.getrlimit(Process::RLIMIT_NOFILE)
-        return unless soft < hard
+        raised = [hard, *usable].min
+        return unless soft < raised
 
-        Process.setrlimit(Process::RLIMIT_NOFILE, hard, hard)
-        Native::Processes.exec_with_limit(soft, hard) if programs
+        Process.setrlimit(Process::RLIMIT_NOFILE, raised, hard)
+        Native::Processes.exec_with_limit(soft, raised) if programs
       rescue SystemCallError
         # Then it is what it is.
       end

@@ -23,7 +23,7 @@ module Heddle
         # @yield waits until the server has ended
         def run
           Process.setproctitle("heddle: jobs")
-          %w[INT TERM HUP USR1 USR2 CHLD].each { |name| trap(name, "DEFAULT") }
+          %w[INT TERM QUIT HUP USR1 USR2 CHLD].each { |name| trap(name, "DEFAULT") }
           Thread.new do
             yield
             Process.kill(SIGNAL, Process.pid)

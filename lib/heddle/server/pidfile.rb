@@ -26,19 +26,40 @@ module Heddle
         raise BootError, "the pidfile #{path} is a named pipe. Name another one with --pidfile." if File.pipe?(path)
 
         FileUtils.mkdir_p(File.dirname(path))
+        @former = running
         File.write(path, "#{Process.pid}\n")
       rescue SystemCallError => e
         raise BootError, "can't write the pidfile #{path}: #{e.message.sub(/ @ .*/, "")}. Name another one with " \
                          "--pidfile."
       end
 
-      # Removes the file, unless it is another process's by now.
+      # Removes the file, unless it is another process's by now. A server that had it before, and still runs, has it
+      # again.
       # @return [void]
       def remove
-        # Devices may be read without an end, and pipes wait.
-        File.unlink(path) if File.file?(path) && File.read(path, SIZE).to_i == Process.pid
+        return unless named == Process.pid
+
+        @former && running?(@former) ? File.write(path, "#{@former}\n") : File.unlink(path)
       rescue SystemCallError
         # It is gone, or was never there.
+      end
+
+      private
+
+      # Devices may be read without an end, and pipes wait.
+      def named = (File.read(path, SIZE).to_i if File.file?(path))
+
+      def running
+        pid = named.to_i
+        pid if pid.positive? && pid != Process.pid && running?(pid)
+      end
+
+      def running?(pid)
+        Process.kill(0, pid) == 1
+      rescue Errno::EPERM
+        true
+      rescue SystemCallError, RangeError
+        false
       end
     end
   end

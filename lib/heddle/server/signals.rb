@@ -2,14 +2,14 @@
 
 module Heddle
   class Server
-    # Stops a server of one process on INT, TERM and HUP, and answers those signals of a master that such a server can't
-    # follow: left to themselves they would end it amid its requests. A trap may do next to nothing, so it writes to a
-    # pipe that a task reads.
+    # Stops a server of one process on INT, TERM, QUIT and HUP, and answers those signals of a master that such a server
+    # can't follow: left to themselves they would end it amid its requests. A trap may do next to nothing, so it writes
+    # to a pipe that a task reads.
     class Signals
       # Commands by signal of which only a master is capable.
       MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start a worker more",
                   "TTOU" => "end a worker" }.freeze
-      STOPPING = %w[INT TERM].freeze
+      STOPPING = %w[INT TERM QUIT].freeze
       # Signals whose existing handler stays: the application's own, and those that nohup(1) ignores.
       YIELDING = ["HUP", *MASTERS.keys].freeze
       # The results of trap for a signal without a handler.

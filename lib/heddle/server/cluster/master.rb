@@ -137,7 +137,7 @@ module Heddle
 
         def open
           FileSizeLimit.make_writes_fail
-          DescriptorLimit.lift(programs: configuration.protect.any?)
+          DescriptorLimit.lift(ConnectionLimit.descriptors(configuration), programs: configuration.protect.any?)
           adopting = Native::Processes.adopt_orphans
           raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
 

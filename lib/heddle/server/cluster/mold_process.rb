@@ -27,7 +27,7 @@ module Heddle
         def run_fork_loop
           Process.setproctitle("heddle: mold")
           # Ctrl-C, and a closing terminal, signal all processes; the master decides what happens.
-          %w[INT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
+          %w[INT QUIT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
           trap("TERM", "DEFAULT")
           @app = yield
           @channel.send_message("ready", pid: Process.pid, workers: @setting.configuration.worker_count)

@@ -6,7 +6,7 @@ module Heddle
       # The master's command for each signal.
       class Signals
         # CHLD asks for nothing, it ends a wait.
-        NAMES = %w[INT TERM HUP USR1 USR2 TTIN TTOU CHLD].freeze
+        NAMES = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU CHLD].freeze
         private_constant :NAMES
 
         # @param master [Master]
@@ -38,7 +38,7 @@ module Heddle
         def handle_signal(name)
           case name
           when "INT" then interrupt
-          when "TERM" then terminate(name)
+          when "TERM", "QUIT" then terminate(name)
           when "HUP", "USR1" then reload(name)
           when "USR2" then @master.restart
           when "TTIN" then @master.resize(@master.fleet.size + 1)

@@ -56,7 +56,7 @@ module Heddle
         # @param app [#call]
         def run(app)
           Process.setproctitle("heddle: #{"reserve " if @reserve.positive?}worker #{index}")
-          %w[INT HUP].each { |name| OwnTrap.set(name) {} } # rubocop:disable Lint/EmptyBlock
+          %w[INT QUIT HUP].each { |name| OwnTrap.set(name) {} } # rubocop:disable Lint/EmptyBlock
           OwnTrap.set("TERM") { @channel.send_message("stop_request") }
           Pool::Registry.sharing = Net::PoolShares.new(resources.scoreboard, @slot)
           hooks.run(:worker_boot, index)
