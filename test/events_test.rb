@@ -90,7 +90,7 @@ class EventsTest < Minitest::Test
                  database_connections database_connections_exceeded exception_dropped thread_kill_refused
                  certificate_expired certificate_expiring memory_budget_exceeded worker_memory_exceeded mold_ended
                  load_failed requests_queued queue_rejected
-                 connections_exhausted address_limited]
+                 connections_exhausted address_limited slow_readers_cut]
 
     assert_empty Heddle::Events::TABLE.keys - seen - dynamic - %i[request_rejected log_lines_lost]
   end

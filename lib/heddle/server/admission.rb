@@ -160,10 +160,7 @@ module Heddle
       def tell_of_slow_readers(time)
         return if @cut == 0
 
-        say(:slow, time) do
-          "busy: #{@cut} #{@cut == 1 ? "client was" : "clients were"} cut off: they read slowly, or were the slowest " \
-            "ones while responses of more than #{@responses / 1_048_576} MiB waited"
-        end && (@cut = 0)
+        @cut = 0 if say(:slow_readers_cut, time, clients: @cut, responses: @responses)
       end
 
       # Bytes of the responses of one loop.
