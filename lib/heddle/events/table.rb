@@ -106,8 +106,8 @@ module Heddle
         selector_fallback: "using {selector}: {best} can't run here: {reason}",
         signal_ignored: "ignoring {signal}: this server is one process without a master, which can't {command}; " \
                         "start it with --workers 2",
-        slow_readers_cut: "busy: {clients:client was|clients were} cut off: they read slowly, or were the slowest ones " \
-                          "while responses of more than {responses:MiB} waited",
+        slow_readers_cut: "busy: {clients:client was|clients were} cut off: they read slowly, or were the slowest " \
+                          "ones while responses of more than {responses:MiB} waited",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
                "< ({unreported} more of {endpoint} since the last line)><; {advice}>",
