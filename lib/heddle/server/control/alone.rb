@@ -48,7 +48,7 @@ module Heddle
         def command(name, **)
           case name
           when "stop"
-            @log.event(:stop_requested, source: "heddle stop")
+            @log.event(:stop_requested, source: "heddle stop", drain_delay: @server.configuration.drain_time)
             @server.stop
             "stopping when running requests are answered"
           when "stop-now"

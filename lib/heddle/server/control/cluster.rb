@@ -131,7 +131,7 @@ module Heddle
         def follow(name, result)
           case name
           when "stop"
-            @log.event(:stop_requested, source: "heddle stop")
+            @log.event(:stop_requested, source: "heddle stop", drain_delay: @master.configuration.drain_time)
             @master.stop
           when "stop-now"
             @log.event(:stop_now_requested, source: "heddle stop --now")
