@@ -58,10 +58,11 @@ module ConnectionTests
 
   def test_two_fibers_can_neither_read_nor_write_at_once
     errors = []
+    large = "x" * LARGE # making it takes longer than a slice
     handler = lambda do |connection|
       connection.readpartial(1)
       waiting = [Fiber.schedule { error_of(IOError) { connection.readpartial(1) } },
-                 Fiber.schedule { error_of(IOError) { connection.write("x" * LARGE) } }]
+                 Fiber.schedule { error_of(IOError) { connection.write(large) } }]
       errors << error_of(IOError) { connection.readpartial(1) } << error_of(IOError) { connection.write("y") }
       connection.close
       until_true { waiting.none?(&:alive?) }
@@ -76,10 +77,11 @@ module ConnectionTests
 
   def test_closing_raises_in_waiting_fibers
     errors = []
+    large = "x" * LARGE
     handler = lambda do |connection|
       connection.readpartial(1)
       fibers = [Fiber.schedule { errors << error_of(IOError) { connection.readpartial(1) } },
-                Fiber.schedule { errors << error_of(IOError) { connection.write("x" * LARGE) } }]
+                Fiber.schedule { errors << error_of(IOError) { connection.write(large) } }]
       2.times { connection.close }
       until_true { fibers.none?(&:alive?) }
     end

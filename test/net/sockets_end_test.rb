@@ -180,10 +180,11 @@ module SocketsEndTests
   end
 
   def waiting_as_told(told, errors)
+    large = "x" * 50_000_000 # making it takes longer than a slice
     lambda do |connection|
       case told.push(connection.readpartial(10)).last
       when "read" then errors << error_of(IOError) { connection.readpartial(1) }
-      when "write" then errors << error_of(IOError) { connection.write("x" * 50_000_000) }
+      when "write" then errors << error_of(IOError) { connection.write(large) }
       when "wait" then errors << error_of(IOError) { sleep 0.01 until connection.closed? }
       when "idle" then connection.idle!
       end
