@@ -8,6 +8,7 @@ class ClusterMemoryGuardTest < Minitest::Test
   Guard = Heddle::Server::Cluster::MemoryGuard
   MIB = 1 << 20
   MASTER = 1
+  MOLD = 2
   Worker = Data.define(:index, :pid, :mold, :state) do
     def fields = { role: "worker", worker: index }
 
@@ -44,8 +45,8 @@ class ClusterMemoryGuardTest < Minitest::Test
   def event(name, **fields) = @lines << Heddle::Events::TABLE.fetch(name).text(fields)
 
   # => [guard, fleet, readings] of a master and two workers of 100 MiB
-  def guard(budget: nil, sizes: { MASTER => 20, 10 => 100, 11 => 100 }, random: Random.new(1), **options)
-    mold = Struct.new(:configuration).new(Heddle::Server::Configuration.new(**options))
+  def guard(budget: nil, sizes: { MASTER => 20, MOLD => 100, 10 => 100, 11 => 100 }, random: Random.new(1), **options)
+    mold = Struct.new(:pid, :configuration).new(MOLD, Heddle::Server::Configuration.new(**options))
     workers = [10, 11].map.with_index { |pid, index| Worker.new(index:, pid:, mold:, state: [:serving]) }
     readings = Readings.new(sizes.transform_values { |size| size * MIB })
     fleet = Fleet.new(workers, [])

@@ -121,7 +121,7 @@ class ClusterReserveTest < Minitest::Test
   # On a busy machine a start takes too long, and one is kept ready.
   def test_a_reserve_is_started_when_workers_are_stuck
     serve_on_demand
-    kept_ready = served.output.include?("a reserve worker is kept ready")
+    kept_ready = served.output.include?("keeping a reserve worker ready")
 
     assert_match(/2 workers, each with one loop, and 1 in reserve(?: on demand)?\.$/, served.output)
     assert_equal 2, states.size unless kept_ready
@@ -176,7 +176,7 @@ class ClusterReserveTest < Minitest::Test
   def test_boot_line_and_metrics_name_the_reserve
     serve_app
 
-    wait_for("a reserve worker is kept ready, as one would come too late on demand: the last worker took ")
+    wait_for("keeping a reserve worker ready, as one would come too late on demand: the last worker took ")
 
     assert_match(/2 workers, each with one loop, and 1 in reserve(?: on demand)?\.$/, served.output)
     assert_equal({ { "worker" => "2" } => 0 }, metrics["heddle_reserve_serving"])

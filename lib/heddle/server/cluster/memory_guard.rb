@@ -13,8 +13,8 @@ module Heddle
         NEAR = 0.75
         # The limit of each worker is up to this share lower, so that not all of them reach it at once.
         JITTER = 0.1
-        # A worker is replaced for the budget's sake only when it has become this many times as large as it began:
-        # the next one would be no smaller otherwise.
+        # A worker is replaced for the budget's sake only when it is this many times as large as its mold: the next
+        # one would be no smaller otherwise.
         GROWN = 1.25
         private_constant :INTERVAL, :NEAR, :JITTER, :GROWN
 
@@ -36,7 +36,6 @@ module Heddle
           @memory = memory
           @publish = publish
           @limits = {}.compare_by_identity
-          @first = {}.compare_by_identity
           @measured_at = @replaced_at = -Float::INFINITY
           @told = false
         end
@@ -72,9 +71,8 @@ module Heddle
 
         def measure(others)
           workers = @fleet.workers
-          [@limits, @first].each { |known| known.keep_if { |worker, _| workers.include?(worker) } }
+          @limits.keep_if { |worker, _| workers.include?(worker) }
           @sizes = workers.to_h { |worker| [worker, (worker.pid && @memory.proportional(worker.pid)) || 0] }
-          @sizes.each { |worker, bytes| @first[worker] ||= bytes if worker.serving? }
           @used = @sizes.values.sum + others.sum { |pid| @memory.proportional(pid) || 0 }
           @publish&.call(@used)
         end
@@ -103,9 +101,14 @@ module Heddle
           limit = budget
           return unless limit && @used > limit
 
-          grown = @fleet.workers.select { |worker| unlimited?(worker) && @sizes[worker] > @first[worker] * GROWN }
+          grown = @fleet.workers.select { |worker| unlimited?(worker) && grown?(worker) }
           worker = grown.max_by { |one| @sizes[one] } or return tell_shortage(limit)
           [worker, :memory_budget_exceeded, { used: @used, limit: }]
+        end
+
+        def grown?(worker)
+          mold = worker.mold.pid && @memory.proportional(worker.mold.pid)
+          !mold.nil? && @sizes[worker] > mold * GROWN
         end
 
         def unlimited?(worker) = worker.mold.configuration.worker_memory_limit == 0
