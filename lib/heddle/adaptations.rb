@@ -11,6 +11,7 @@ module Heddle
     autoload :ConcurrentRuby, "heddle/adaptations/concurrent_ruby"
     autoload :NewRelic, "heddle/adaptations/new_relic"
     autoload :RackTimeout, "heddle/adaptations/rack_timeout"
+    autoload :RequestFiber, "heddle/adaptations/request_fiber"
 
     # A row of the table.
     #

@@ -52,7 +52,7 @@ module Heddle
       # @return [void]
       def start(fibers:)
         install
-        ::Sequel.extension(:fiber_concurrency) if fibers && defined?(::Sequel::Database)
+        Sequel.isolate if fibers && defined?(::Sequel::Database)
       end
 
       # @return [Boolean, nil] may a fiber still have a permanent lease of Active Record when its work has ended?

@@ -2,4 +2,8 @@
 
 require "sequel"
 
-run(->(_env) { [200, {}, [Sequel.current.class.name]] })
+run(lambda do |env|
+  other = Enumerator.new { |values| values << Sequel.current }.next
+  text = env["PATH_INFO"] == "/enumerator" ? other.equal?(Sequel.current).to_s : Sequel.current.class.name
+  [200, {}, [text]]
+end)

@@ -22,6 +22,7 @@ class SequelBootTest < Minitest::Test
       served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", APPLICATION, "--port", "0", "--mode", mode])
 
       assert_equal owner, served.get("/").body
+      assert_equal "true", served.get("/enumerator").body, "an Enumerator's block has the request's connection"
     ensure
       served&.stop
     end

@@ -7,21 +7,11 @@ module Heddle
     # leased would stay with that fiber. In a loop the fiber that counts is the one that runs the request or the task,
     # as a thread is where Rails isolates by threads.
     module ActiveSupport
-      # Stands for the class Fiber.
-      module Owner
-        # @return [Fiber]
-        def self.current
-          scheduler = Fiber.current_scheduler
-          (scheduler.current_fiber if scheduler.is_a?(Scheduler)) || Fiber.current
-        end
-      end
-      private_constant :Owner
-
       # Does nothing where the state is isolated by thread.
       # @return [void]
       def self.install
         state = ::ActiveSupport::IsolatedExecutionState
-        state.instance_variable_set(:@scope, Owner) if state.scope.equal?(Fiber)
+        state.instance_variable_set(:@scope, RequestFiber) if state.scope.equal?(Fiber)
       end
     end
   end

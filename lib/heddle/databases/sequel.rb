@@ -187,7 +187,21 @@ module Heddle
         def sync = Fiber.blocking { super }
       end
 
+      # Extends Sequel, over its extension fiber_concurrency: an Enumerator's block has the connection and the
+      # transaction of its request, as with Active Record.
+      module RequestConcurrency
+        # @return [Fiber] that connections belong to
+        def current = Adaptations::RequestFiber.current
+      end
+
       class << self
+        # Connections belong to requests and tasks from now on. Does nothing twice.
+        # @return [void]
+        def isolate
+          ::Sequel.extension(:fiber_concurrency)
+          ::Sequel.extend(RequestConcurrency)
+        end
+
         # @return [void]
         def install
           ::Sequel.singleton_class.prepend(DataMutex)
