@@ -6,11 +6,12 @@ require_relative "cluster_case"
 class ClusterStopTest < Minitest::Test
   include ClusterCase
 
-  def test_a_stop_under_load_answers_all_that_was_asked
+  # A terminal sends QUIT (Ctrl-\) to all processes, and only the master may follow it.
+  def test_a_stop_by_quit_under_load_answers_all_that_was_asked
     serve
     load = self.load(fresh: 0, kept: 8)
     load.wait_for(200)
-    signal("TERM")
+    [*workers, served.pid].each { |pid| Process.kill("QUIT", pid.to_i) }
     status = served.wait
     load.stop
 
