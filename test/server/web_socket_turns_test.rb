@@ -55,6 +55,29 @@ class WebSocketTurnsTest < Minitest::Test
     end
   end
 
+  # They wait for the gate, and the message of a WebSocket doesn't.
+  def test_a_message_is_served_while_requests_fill_the_queue
+    release = false
+    upgrade = upgrading(Echo.new)
+    app = lambda do |env|
+      next upgrade.call(env) if env["PATH_INFO"] == "/"
+
+      Fiber.scheduler.yield until release
+      [200, {}, []]
+    end
+    serving(app, lint: false, queue_limit: 1) do
+      client = dial
+      2.times { connect.write("GET /computing HTTP/1.1\r\nHost: a\r\n\r\n") }
+      until_statistics { |found| found[:waiting] == 1 }
+      client.text("hello")
+
+      assert_equal "hello", client.message
+      assert_equal 0, server.statistics[:rejected_full]
+    ensure
+      release = true
+    end
+  end
+
   def test_lost_messages_of_an_unsubscribed_topic_are_not_reported
     handler = Class.new(Echo) do
       def on_open(client)

@@ -1,6 +1,13 @@
 #include "net/sockets.h"
 #include "net/work_sharing.h"
 
+/* Can't the item begin now? With room, only requests wait, for the gate. */
+static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
+{
+    return !heddle_admission_has_room(sockets) ||
+           (sockets->gate.closed && heddle_rounds_list_of(sockets, work) == &sockets->ready);
+}
+
 /* Is the queue so full that no connections are accepted? From half of its limit on, until it is down to a quarter. */
 static bool is_filling(const heddle_sockets *sockets)
 {
@@ -11,8 +18,7 @@ static bool is_filling(const heddle_sockets *sockets)
 heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_admission *admission = &sockets->admission;
-    bool waits = sockets->gate.closed || !heddle_admission_has_room(sockets);
-    if (work->list || (work->probe ? !sockets->leaving : !waits))
+    if (work->list || (work->probe ? !sockets->leaving : !has_to_wait(sockets, work)))
         return HEDDLE_ALIVE;
     if (work->probe) {
         work->operations->reject(work, HEDDLE_QUEUE_ENDS);
