@@ -10,8 +10,8 @@ module Bench
     # @param of [Symbol] :value, or a detail of the row
     # @param at_least [Numeric, nil]
     # @param at_most [Numeric, nil]
-    # @param than [String, nil] the goal is a ratio to this contestant, or to the best of the peers (BEST): how many times
-    #   as good the value is, or the quotient of a detail
+    # @param than [String, nil] the goal is a ratio to this contestant, or to the best of the peers (BEST): how many
+    #   times as good the value is, or the quotient of a detail
     # @param unit [String] of a figure that is compared with no one
     # @param whose [String, nil] the contestant that has the goal; nil: the best of Heddle's
     def initialize(of: "value", at_least: nil, at_most: nil, than: nil, unit: nil, whose: nil)

@@ -16,8 +16,10 @@ module Heddle
       autoload :Publisher, "heddle/server/control/publisher"
       autoload :RejectedError, "heddle/server/control/rejected_error"
 
-      # Limits of the requests to it: how many at once, and their time.
+      # Limits of the requests to it: how many at once, from any address, and their time. Clients that say nothing don't
+      # keep others from looking: at the limit those that have been silent longest are closed.
       CONNECTIONS = 64
+      EVERYWHERE = %w[0.0.0.0/0 ::/0].freeze
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
       # Bytes of a message to be published, from a client that may give commands.
       MESSAGE = 256 << 20
@@ -26,10 +28,9 @@ module Heddle
       LAST_WORDS = 1
       # A ring's memory would be too much for a request now and then.
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
-      # Seconds between two attempts to take over what another server still has, and between two checks whether the
-      # connections are as many as there may be. Then those that have been silent for as long are closed.
+      # Seconds between two attempts to take over what another server still has.
       POLL_INTERVAL = 0.5
-      private_constant :CONNECTIONS, :LIMITS, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR, :POLL_INTERVAL
+      private_constant :CONNECTIONS, :EVERYWHERE, :LIMITS, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR, :POLL_INTERVAL
 
       # Opens the sockets that the configuration names.
       #
@@ -58,11 +59,9 @@ module Heddle
       # @param source [Alone]
       # @param log [Log]
       # @param later [Array<Address>] that another server still has
-      # @param makes_room [Boolean] whether silent connections are closed where there are as many as there may be
-      def initialize(listeners, source, log, later: [], makes_room: true)
+      def initialize(listeners, source, log, later: [])
         @listeners = listeners
         @later = later
-        @makes_room = makes_room
         @source = source
         @log = log
         @stopping = false
@@ -111,7 +110,6 @@ module Heddle
           @main = Fiber.current
           sockets = open_sockets(scheduler)
           succeed(scheduler, sockets) unless @later.empty?
-          make_room(sockets) if @makes_room
           ready << true
           scheduler.park until @stopping
           answer_rest(scheduler, sockets)
@@ -156,17 +154,6 @@ module Heddle
         []
       end
 
-      # Clients that say nothing must not keep others from looking: those of TCP are not authenticated, and on the unix
-      # socket a program of the operator's own may hang.
-      def make_room(group)
-        Heddle.async(name: "room", background: true) do
-          loop do
-            sleep(POLL_INTERVAL)
-            group.sockets.each { |sockets| sockets.shutdown_idle(POLL_INTERVAL) if sockets.connections >= CONNECTIONS }
-          end
-        end
-      end
-
       # TCP clients are not authenticated; the mode of the unix socket decides who may open it.
       def open_sockets(scheduler)
         Group.new(@listeners.map { |listener| sockets_for(scheduler, [listener], app_of(listener)) })
@@ -178,7 +165,8 @@ module Heddle
         limits = listeners.all? { |listener| listener.port.nil? } ? { **LIMITS, body_limit: MESSAGE } : LIMITS
         engine = HTTP::Engine.new(HTTP::Limits.new(**limits))
         handler = Rack::Handler.new(app, Rack::EnvBuilder.new(errors: @log.errors), @log)
-        sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine) do |exchange|
+        proxies = Net::Networks.new(EVERYWHERE)
+        sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine, proxies:) do |exchange|
           handler.call(exchange)
         end
         listeners.each { |listener| sockets.listen(listener.io, own_user: listener.own_user) }

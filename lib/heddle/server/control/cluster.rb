@@ -30,7 +30,7 @@ module Heddle
         # @return [Control]
         def self.of_worker(folder, server, log)
           listeners = Address.new(path: socket(folder, Process.pid)).open
-          Control.new(listeners, Alone.new(server, log), log, makes_room: false) # the master alone asks there
+          Control.new(listeners, Alone.new(server, log), log)
         end
 
         # @return [String]
