@@ -30,7 +30,8 @@ module Heddle
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
       # Seconds between two attempts to take over what another server still has.
       POLL_INTERVAL = 0.5
-      private_constant :CONNECTIONS, :EVERYWHERE, :LIMITS, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR, :POLL_INTERVAL
+      private_constant :CONNECTIONS, :EVERYWHERE, :LIMITS, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR,
+                       :POLL_INTERVAL
 
       # Opens the sockets that the configuration names.
       #
