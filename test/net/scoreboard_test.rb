@@ -3,6 +3,7 @@
 # test: sanitize
 
 require "tempfile"
+require "heddle/http"
 require_relative "support/sockets_case"
 
 # What workers tell each other of how busy they are.
@@ -70,6 +71,64 @@ class BoardTest < Minitest::Test
     copy = IO.for_fd(descriptor, autoclose: false).dup
     copy.autoclose = false
     copy.fileno
+  end
+
+  # As those of one process are, in mode fiber with several threads.
+  def test_several_loops_with_one_slot_show_their_requests_together
+    scoreboard = Scoreboard.new(1)
+    slot = scoreboard.claim(1, 0)
+    held = Thread::Queue.new
+    hold = ->(connection) { connection.readpartial(10) && held.pop }
+    serve(hold) do |server|
+      listener = TCPServer.new("127.0.0.1", 0)
+      other = Heddle::Net::Sockets.new(server.scheduler, &hold)
+      other.listen(listener)
+      [server.sockets, other].each { |sockets| sockets.join(scoreboard, slot) }
+      clients = [server.connect, TCPSocket.new("127.0.0.1", listener.local_address.ip_port)]
+      clients.each { |client| client.write("x") }
+      until_true { held.num_waiting == 2 }
+
+      assert_equal 2, scoreboard.read(slot)[:in_flight]
+      2.times do |done|
+        held << true
+        until_true { server.sockets.busy + other.busy == 1 - done }
+
+        assert_equal 1 - done, scoreboard.read(slot)[:in_flight]
+      end
+    ensure
+      held.close
+      other&.close
+      listener&.close
+    end
+  end
+
+  # They are rejected in the tick in which the one before them ends.
+  def test_requests_that_have_waited_too_long_are_no_longer_shown
+    scoreboard = Scoreboard.new(1)
+    slot = scoreboard.claim(1, 0)
+    release = Thread::Queue.new
+    handler = lambda do |exchange|
+      release.pop
+      computing = Heddle::MonotonicClock.now + 0.5
+      nil while Heddle::MonotonicClock.now < computing
+      exchange.reject(500, "it has computed")
+    end
+    service = Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new)
+    serve(handler, service:) do |server|
+      sockets = server.sockets
+      sockets.join(scoreboard, slot)
+      sockets.limit = 1
+      sockets.queue(10, 0.1)
+      Array.new(3) { server.connect.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+      until_true { sockets.waiting == 2 }
+      release << true
+      until_true { sockets.busy + sockets.waiting == 0 }
+
+      assert_equal 2, sockets.rejected_late
+      assert_equal 0, scoreboard.read(slot)[:in_flight]
+    ensure
+      release.close
+    end
   end
 
   def test_a_server_shows_what_it_does

@@ -100,8 +100,12 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
     heddle_sockets *sockets = HEDDLE_CONTAINER_OF(attachment, heddle_sockets, attachment);
     size_t waiting = heddle_rounds_count_waiting(sockets);
     bool room = heddle_admission_has_room(sockets), probe = heddle_admission_has_probe(sockets);
-    if (!waiting || sockets->closed)
+    if (sockets->closed)
         return;
+    if (!waiting) {
+        heddle_runners_publish_load(sockets); /* those that waited are gone, such as with their clients */
+        return;
+    }
     bool held = heddle_loop_has_ready(sockets->loop, heddle_fiber_has_quantum_left);
     bool open = heddle_gate_judge(&sockets->gate, held, held ? heddle_clock_read(CLOCK_THREAD_CPUTIME_ID) : 0,
                                   sockets->loop->statistics.ticks + 1);

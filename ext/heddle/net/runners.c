@@ -137,11 +137,14 @@ void heddle_runners_init(heddle_sockets *sockets, bool pooled)
 
 /* -- serving runners ---------------------------------------------------------------------------------------------- */
 
-void heddle_runners_publish_load(const heddle_sockets *sockets)
+void heddle_runners_publish_load(heddle_sockets *sockets)
 {
-    if (sockets->balance.slot)
-        HEDDLE_SCOREBOARD_SET(sockets->balance.slot->in_flight,
-                              (uint32_t)(sockets->runners.serving_count + heddle_rounds_count_waiting(sockets)));
+    heddle_balance *balance = &sockets->balance;
+    uint32_t load = (uint32_t)(sockets->runners.serving_count + heddle_rounds_count_waiting(sockets));
+    if (!balance->slot)
+        return;
+    HEDDLE_SCOREBOARD_ADD(balance->slot->in_flight, load - balance->load);
+    balance->load = load;
 }
 
 void heddle_runners_start_serving(heddle_runner *runner)

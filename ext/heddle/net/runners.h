@@ -44,7 +44,7 @@ void heddle_runners_init(heddle_sockets *sockets, bool pooled);
 /* Summons a runner unless one is coming. Never raises. */
 void heddle_runners_summon(heddle_sockets *sockets);
 /* Tells other workers how much there is to do: requests that wait count like those that have begun. */
-void heddle_runners_publish_load(const heddle_sockets *sockets);
+void heddle_runners_publish_load(heddle_sockets *sockets);
 /* The fibers of the serving runners, an Array. */
 VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
 /* Of those whose request is described by its protocol: pairs of the fiber and the description. */
