@@ -65,7 +65,7 @@ module Heddle
         @required.each { |file| require_file(file) }
         translation = PumaTranslation.of(PumaFile.new(@from)) if @from
         refuse_incomplete(path, translation.failures) if translation && !@force
-        write(path, requires + (translation ? translation.text : Template.text))
+        write(path, add_requires(translation ? translation.text : Template.text))
         @output.puts("#{path} written.", *translation&.report,
                      "`heddle check` prints each option's value and its source.")
         return DONE unless translation&.failures&.any?
@@ -96,16 +96,24 @@ module Heddle
         end
       end
 
+      # It may be any code.
       def require_file(file)
         require File.expand_path(file)
-      rescue LoadError => e
-        raise UsageError, "#{file} can't be required: #{e.message}"
+      rescue StandardError, ScriptError => e
+        message = e.is_a?(SyntaxError) ? "a syntax error; ruby -c #{file} shows it" : e.message.lines.first.to_s.chomp
+        raise UsageError, "#{file} can't be required: #{message}"
       end
 
-      # Conditions of Puma's file stay conditions, and need the same.
-      def requires
-        lines = @required.map { |file| "require #{"./#{InitCommand.relative(File.expand_path(file))}".dump}\n" }
-        lines.empty? ? "" : "#{lines.join}\n"
+      # Conditions of Puma's file stay conditions, and need the same. Ruby reads its magic comment before any code only.
+      def add_requires(text)
+        lines = @required.map { |file| "require #{required_path(file).dump}\n" }
+        lines.empty? ? text : text.sub("\n\n") { "\n\n#{lines.join}\n" }
+      end
+
+      # As the file names it: the server starts in this folder.
+      def required_path(file)
+        path = InitCommand.relative(File.expand_path(file))
+        path.start_with?("/") ? path : "./#{path}"
       end
 
       def write(path, text)
