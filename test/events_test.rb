@@ -16,6 +16,9 @@ class EventsTest < Minitest::Test
 
     assert_equal "12 kB 2 MiB 250 ms a, b now 1 worker serves",
                  all.text({ bytes: 12_345, memory: 2 << 20, duration: 0.25, urls: %w[a b], delay: 0, workers: 1 })
+    assert_equal "20 s, 2.5 s, in 1 s",
+                 event("{timeout:seconds}, {drain_delay:seconds}, {delay:delay}")
+                   .text({ timeout: 20.0, drain_delay: 2.5, delay: 1.0 })
     assert_equal "in 0.5 s, 2 workers", event("{delay:delay}, {workers:worker}").text({ delay: 0.5, workers: 2 })
   end
 
@@ -48,6 +51,12 @@ class EventsTest < Minitest::Test
 
     assert_empty(names.select { |name| names.count(name) > 1 })
     assert_empty names - Heddle::Events::TABLE.values.flat_map(&:fields)
+  end
+
+  def test_what_has_a_unit_is_a_number
+    with_units = Heddle::Events::TABLE.values.flat_map { |event| event.template.scan(/\{(\w+):/).flatten }
+
+    assert_empty with_units.uniq.map(&:to_sym) - Heddle::Events::TYPES.fetch_values(:integer, :number).flatten
   end
 
   # Calls that report an event: the receiver's last name and the method.

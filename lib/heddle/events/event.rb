@@ -37,11 +37,12 @@ module Heddle
         def show(value, unit)
           case unit
           when nil then value.is_a?(Array) ? value.map { |one| Visible.utf8(one) }.join(", ") : Visible.utf8(value)
+          when "seconds" then seconds(value)
           when "s" then format("%.2f s", value)
           when "ms" then "#{(value * 1_000).round} ms"
           when "bytes" then size(value)
           when "MiB" then "#{(value / 1_048_576.0).round} MiB"
-          when "delay" then value == 0 ? "now" : "in #{value} s"
+          when "delay" then value == 0 ? "now" : "in #{seconds(value)}"
           else
             one, many = unit.split("|")
             "#{value} #{value == 1 ? one : many || "#{one}s"}"
@@ -49,6 +50,9 @@ module Heddle
         end
 
         private
+
+        # Options that a flag has set are Floats.
+        def seconds(value) = "#{value.to_s.delete_suffix(".0")} s"
 
         # As in the lines of requests.
         def size(bytes)

@@ -28,7 +28,7 @@ module Heddle
         restart_failed: "restart failed: {reason}; keeping this master",
         solid_queue_ended: "Solid Queue (pid {pid}) has ended; stopping the server",
         solid_queue_failed: "Solid Queue failed: {error}",
-        stop_timed_out: "killing the server: it has not ended {timeout} s after it should have stopped",
+        stop_timed_out: "killing the server: it has not ended {timeout:seconds} after it should have stopped",
         task_failed: "{task} failed, and no fiber waits for it:\n{error}",
         thread_failed: "{thread} ended with {error}< ({place})>. It has abort_on_exception, which would raise that " \
                        "amid a request here; the server continues",
@@ -75,8 +75,8 @@ module Heddle
         malformed_message: "ignoring a malformed message of {process}: {reason}",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together {used:MiB} of {limit:MiB}",
-        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and no worker has grown. " \
-                      "Fewer workers would fit (option workers), or a larger container",
+        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and no worker is large " \
+                      "enough to be replaced. Fewer workers would fit (option workers), or a larger container",
         mold_not_forked: "worker {worker} can't be forked to make a mold: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are at work: native calls queue until others end " \
                                    "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)",
@@ -97,8 +97,8 @@ module Heddle
                         "queue was full, {late} because they had waited for too long)",
         ractor_unshareable: "mode ractor: {reason}",
         refork_failed: "refork failed: {reason}; keeping the current workers",
-        request_timed_out: "{method} {path} exceeded request_timeout ({timeout} s)<, in {place}>",
-        requests_cut_off: "stopping with {requests:request} unanswered< after {timeout} s>" \
+        request_timed_out: "{method} {path} exceeded request_timeout ({timeout:seconds})<, in {place}>",
+        requests_cut_off: "stopping with {requests:request} unanswered< after {timeout:seconds}>" \
                           "<, and {transfers:upload or download|uploads or downloads} cut off><: {running}>",
         requests_queued: "busy: {limit:request runs|requests run} at once ({reason}), and {waiting} wait",
         requests_refused: "rejecting requests with 503: {reason}",
@@ -149,7 +149,7 @@ module Heddle
         server_started: "Heddle {version} (Ruby {ruby}, {selector}) serves {application} on {urls}\nMode {mode}: " \
                         "{processes}.\n<{ruby_notice}.\n><Adapted: {adapted}.\n>Protection: {protection}.",
         stop_requested: "stopping when running requests are answered ({source})" \
-                        "<; connections are accepted for another {drain_delay} s (drain_delay)><; {hint}>",
+                        "<; connections are accepted for another {drain_delay:seconds} (drain_delay)><; {hint}>",
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
         workers_resized: "{workers:worker} from now on"
@@ -166,8 +166,9 @@ module Heddle
 
     # The types of fields in JSON; all others are strings.
     TYPES = {
-      integer: %i[code connections full late limit lines memory pid pool_size received received_bytes requests reserves
-                  sent sent_bytes status threads transfers unreported used waiting wanted worker workers],
+      integer: %i[clients code connections full late limit lines memory pid pool_size received received_bytes requests
+                  reserves responses sent sent_bytes status threads transfers unreported used waiting wanted worker
+                  workers],
       number: %i[delay drain_delay duration timeout],
       array: %i[backtrace certificates options places urls]
     }.freeze
