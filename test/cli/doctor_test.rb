@@ -178,6 +178,14 @@ class DoctorTest < Minitest::Test
     assert_match(/application: there is no config\.ru here\n +run it in the application's folder/, output)
   end
 
+  def test_the_memory_is_that_of_the_configuration
+    File.write(File.join(@folder, "heddle.rb"), "memory_limit '200m'\n")
+    output, = doctor
+
+    assert_match(/^ok +system: .*, 200 MiB for the server, /, output)
+    assert_match(/^! +memory: 200 MiB for all processes of the server\n +a larger container, or memory_limit$/, output)
+  end
+
   def test_an_application_is_loaded_and_its_gems_are_checked
     File.write(File.join(@folder, "config.ru"), "run ->(_env) { [200, {}, []] }\n")
     findings = JSON.parse(doctor("--json").first)

@@ -44,8 +44,9 @@ module Heddle
 
         def kernel
           system = Etc.uname
-          ok("system", "#{system[:sysname]} #{system[:release]}, #{Server::Memory.limit.to_i / 1_048_576} MB for the " \
-                       "server, #{Etc.nprocessors} processors")
+          ok("system", "#{system[:sysname]} #{system[:release]}, " \
+                       "#{@configuration.memory_budget.to_i / 1_048_576} MiB for the server, " \
+                       "#{Etc.nprocessors} processors")
         end
 
         def selector
@@ -85,11 +86,11 @@ module Heddle
         end
 
         def memory
-          limit = Server::Memory.limit or return
+          limit = @configuration.memory_budget or return
           return unless limit < 256 << 20
 
-          warning("memory", "#{limit / 1_048_576} MB for everything",
-                  "--memory-limit, or a larger container")
+          larger = "a larger container#{", or memory_limit" unless @configuration.memory_limit.zero?}"
+          warning("memory", "#{limit / 1_048_576} MiB for all processes of the server", larger)
         end
 
         # Those that the configuration wants are tried: the same table as at boot.
