@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "support/public_api"
+require "open3"
 require "tmpdir"
 require_relative "../../bin/support/package"
 
@@ -36,6 +37,16 @@ class PackageTest < Minitest::Test
         Package.new(folder, rubies: []).run(twice: true)
       end
       assert_equal 2, File.readlines(File.join(folder, "SHA256SUMS")).size
+    end
+  end
+
+  def test_mistakes_in_the_command_line_are_one_line_before_anything_is_built
+    { %w[--soruce] => %r{\Abin/package: there is no flag --soruce; .*\n\z},
+      %w[one two] => %r{\Abin/package: it writes into one folder, but got 2\n\z} }.each do |arguments, message|
+      output, errors, status = Open3.capture3(File.join(ROOT, "bin/package"), *arguments)
+
+      assert_equal ["", 2], [output, status.exitstatus]
+      assert_match(message, errors)
     end
   end
 
