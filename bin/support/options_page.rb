@@ -34,7 +34,7 @@ module Heddle
       ```ruby
       # config/heddle.rb
       bind "0.0.0.0:3000", "unix:tmp/heddle.sock"
-      stop_timeout environment == "production" ? 30 : 1
+      stop_timeout environment == "production" ? 20 : 1
       body_limit "20m"
       ```
 

@@ -7,7 +7,7 @@ module Heddle
       #
       #     workers 4
       #     bind "0.0.0.0:3000", "unix:tmp/heddle.sock"
-      #     stop_timeout environment == "production" ? 60 : 1
+      #     stop_timeout environment == "production" ? 20 : 1
       #
       # All mistakes are found in one go, each with its line.
       class File
