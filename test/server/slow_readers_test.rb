@@ -3,12 +3,15 @@
 require "test_helper"
 require_relative "server_helpers"
 require "support/h2_client"
+require "support/scheduled"
 
 # Clients that take large responses slowly: all of these responses together have a budget.
 class SlowReadersTest < Minitest::Test
   include ServerHelpers
+  include Scheduled
 
-  SIZE = 4_000_000
+  # Much more than the kernel takes of each.
+  SIZE = 16_000_000
   # A quarter of it is for responses: for one, and not for two.
   MEMORY = SIZE * 6
   COUNT = 3
@@ -64,7 +67,7 @@ class SlowReadersTest < Minitest::Test
 
   # Each connection has a megabyte at most, and its fibers wait.
   def test_slowest_http2_client_of_streamed_responses_is_cut_off
-    serving(APP, memory_limit: MEMORY, access_log: false, lint: false) do
+    serving(APP, memory_limit: 24_000_000, access_log: false, lint: false) do
       clients = Array.new(8) do
         H2Client.new(connect).tap do |client|
           client.send_preface
@@ -88,6 +91,31 @@ class SlowReadersTest < Minitest::Test
       assert_equal SIZE, get("/").body.bytesize
     ensure
       slow&.each(&:close)
+    end
+  end
+
+  # Also at the first look of the server, and while the kernel sends what it took of the response at once.
+  def test_client_that_reads_slowly_but_steadily_is_not_cut_off
+    cut = 0
+    app = ->(_) { [200, { "content-type" => "text/plain" }, ["x" * SIZE]] }
+    scheduled do |scheduler|
+      handler = Heddle::Rack::Handler.new(app, Heddle::Rack::EnvBuilder.new(errors: $stderr), nil)
+      listener = TCPServer.new("127.0.0.1", 0)
+      sockets = Heddle::Net::Sockets.new(scheduler, service: Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new),
+                                         &handler.method(:call))
+      sockets.listen(listener)
+      client = TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
+      client.setsockopt(:SOCKET, :RCVBUF, 32_768)
+      client.write(GET)
+      80.times do
+        assert client.readpartial(4_096)
+        sleep 0.02
+        cut += sockets.cut_slow_readers(2**60, 1_000, 0.5)
+      end
+
+      assert_equal 0, cut
+    ensure
+      [client, sockets, listener].each { |one| one&.close }
     end
   end
 

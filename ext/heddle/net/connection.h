@@ -55,7 +55,7 @@ struct heddle_connection {
     char *input;                /* from malloc: unused input, beginning at input_start */
     uint32_t input_start, input_end, input_capacity;
     int64_t watched_since;   /* slow_readers.c: since when each look has found a waiting response … */
-    uint64_t watched_taken;  /* … how many bytes the client had taken then … */
+    int64_t watched_taken;   /* … how many bytes the client had taken then … */
     uint32_t watched_look;   /* … and the last look */
     int error;               /* errno of the first failure, because the kernel reports it only once */
     heddle_address remote, local;

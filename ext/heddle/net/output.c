@@ -138,8 +138,10 @@ static void send_all(output *output, struct iovec *pieces, int most, int64_t tim
         /* before the call, so that events noted during it are kept */
         heddle_transport_forget(transport, HEDDLE_HAS_ROOM);
         ssize_t sent = check_result(connection, transport->operations->send(transport, pieces, count));
-        if (sent > 0)
+        if (sent > 0) {
+            connection->output.sent += (uint64_t)sent;
             advance_output(output, (size_t)sent);
+        }
         if (sent >= 0 && (size_t)sent == sum_sizes(pieces, count))
             continue;
         retain_pieces(output);
@@ -243,10 +245,12 @@ void heddle_output_sendfile(heddle_connection *const *place, VALUE file, off_t o
         if (sent == 0)
             rb_raise(rb_eEOFError, "the file ended early: %zu bytes are missing",
                      output.left);
-        if (sent > 0)
+        if (sent > 0) {
+            connection->output.sent += (uint64_t)sent;
             output.left -= (size_t)sent;
-        else
+        } else {
             wait_for_room(place, timeout);
+        }
     }
     RB_GC_GUARD(file);
 }

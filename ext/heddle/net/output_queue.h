@@ -23,7 +23,7 @@ typedef struct {
     heddle_piece *pieces;
     unsigned first, count, piece_room;
     size_t size; /* of all pieces */
-    uint64_t sent; /* bytes that were ever sent of the queue */
+    uint64_t sent; /* bytes that were ever sent, of the queue and past it */
 } heddle_output;
 
 enum {

@@ -47,6 +47,7 @@ ssize_t heddle_connection_send_now(heddle_connection *connection, const char *by
     ssize_t sent = transport->operations->send(transport, &piece, 1);
     if (sent < 0 && sent != -EAGAIN)
         note_broken(connection, (int)-sent);
+    connection->output.sent += sent > 0 ? (uint64_t)sent : 0;
     return sent == -EAGAIN ? 0 : sent;
 }
 

@@ -20,14 +20,14 @@ enum {
 static const int64_t LEAST_WATCH = 500000000;
 
 /* Bytes that the client has acknowledged: the kernel takes many at once, whatever the client reads. */
-static uint64_t count_taken(const heddle_connection *connection)
+static int64_t count_taken(const heddle_connection *connection)
 {
     int kernel = 0;
 #ifdef SIOCOUTQ
     if (ioctl(connection->transport.fd, SIOCOUTQ, &kernel) != 0)
         kernel = 0;
 #endif
-    return connection->output.sent > (uint64_t)kernel ? connection->output.sent - (uint64_t)kernel : 0;
+    return (int64_t)connection->output.sent - kernel; /* over TLS the kernel has more bytes than were sent */
 }
 
 static size_t count_waiting(const heddle_connection *connection)
@@ -62,8 +62,8 @@ static heddle_connection *find_next(passage *pass)
 /* Bytes a second since the watch began. */
 static double find_rate(const heddle_connection *connection, int64_t now)
 {
-    uint64_t taken = count_taken(connection), before = connection->watched_taken;
-    return taken < before ? 0 : (double)(taken - before) * 1e9 / (double)(now - connection->watched_since);
+    int64_t taken = count_taken(connection) - connection->watched_taken;
+    return (double)taken * 1e9 / (double)(now - connection->watched_since);
 }
 
 static bool is_watched(const heddle_connection *connection, int64_t now, int64_t least)
@@ -86,7 +86,7 @@ static void cut_off(heddle_sockets *sockets, uint64_t identity)
 static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
 {
     uint32_t look = connection->sockets->look;
-    bool begins = connection->watched_look != look - 1;
+    bool begins = !connection->watched_look || connection->watched_look != look - 1;
     bool ends = !begins && now - connection->watched_since >= span;
     bool slow = ends && find_rate(connection, now) < rate;
     connection->watched_look = look;
@@ -121,7 +121,8 @@ size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget,
     uint64_t waiting = 0, slow[MOST_CUTS];
     size_t cuts = 0;
     passage pass = {.sockets = sockets};
-    sockets->look++;
+    if (++sockets->look == 0)
+        sockets->look = 1; /* 0: a connection was never watched */
     for (heddle_connection *connection; (connection = find_next(&pass));) {
         size_t bytes = count_waiting(connection);
         if (bytes && watch_connection(connection, now, rate, span) && cuts < MOST_CUTS)

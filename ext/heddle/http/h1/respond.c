@@ -62,6 +62,7 @@ static void send_answer(heddle_exchange_handle *handle, const char *head, size_t
     /* The responses to pipelined requests are sent together. */
     if (!connection->output.size && !heddle_connection_buffered(connection)) {
         sent = send_now(connection, head, head_size, body);
+        connection->output.sent += sent > 0 ? (uint64_t)sent : 0;
         if (sent == (ssize_t)total)
             return;
         if (sent < 0 && sent != -EAGAIN) {
