@@ -77,7 +77,7 @@ class TLSSettingsTest < Minitest::Test
       [[@certificate], [nothing]] => /#{nothing} holds no key: it must have one in PEM/,
       [[@certificate], []] => /#{@certificate} holds no key: .*name its file with key=/,
       [[nothing], [@key]] => /#{nothing} holds no certificate: it must have one in PEM/,
-      [[@folder], [@key]] => /the certificate #{@folder} can't be read: Is a directory/,
+      [[@folder], [@key]] => "the certificate #{@folder} can't be read: Is a directory",
       [[], [@key]] => /the TLS key #{@key} has no certificate/,
       [[@certificate, @certificate], [@key]] => "there are 2 certificates and 1 keys: give as many keys as " \
                                                 "certificates, in their order"

@@ -32,7 +32,7 @@ module Heddle
         rescue Errno::EACCES
           raise Error, "the #{what} #{path} may not be read by this user"
         rescue SystemCallError => e
-          raise Error, "the #{what} #{path} can't be read: #{e.message}"
+          raise Error, "the #{what} #{path} can't be read: #{e.message.sub(/ @ .*/, "")}"
         end
 
         # @param certificate_path [String] the certificate, followed by those between it and the one that clients know
