@@ -70,7 +70,7 @@ static void check_meaning(const outcome *out, const char *bytes, size_t size, co
     PROMISE(head->method.start == start && fuzz_is_token(bytes + start, head->method.size));
     PROMISE(head->target.start == start + head->method.size + 1 && head->target.size > 0);
     for (uint32_t i = 0; i < head->target.size; i++)
-        PROMISE(bytes[head->target.start + i] > ' ' && bytes[head->target.start + i] < 0x7F);
+        PROMISE((uint8_t)bytes[head->target.start + i] > ' ' && bytes[head->target.start + i] != 0x7F);
     const char *version = bytes + head->target.start + head->target.size;
     PROMISE(memcmp(version, " HTTP/1.", 8) == 0 && memcmp(version + 9, "\r\n", 2) == 0);
     PROMISE(head->minor == (version[8] != '0'));

@@ -19,7 +19,6 @@ module Heddle
       # Limits of the requests to it: how many at once, from any address, and their time. Clients that say nothing don't
       # keep others from looking: at the limit those that have been silent longest are closed.
       CONNECTIONS = 64
-      EVERYWHERE = %w[0.0.0.0/0 ::/0].freeze
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
       # Bytes of a message to be published, from a client that may give commands.
       MESSAGE = 256 << 20
@@ -30,8 +29,7 @@ module Heddle
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
       # Seconds between two attempts to take over what another server still has.
       POLL_INTERVAL = 0.5
-      private_constant :CONNECTIONS, :EVERYWHERE, :LIMITS, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR,
-                       :POLL_INTERVAL
+      private_constant :CONNECTIONS, :LIMITS, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR, :POLL_INTERVAL
 
       # Opens the sockets that the configuration names.
       #
@@ -166,7 +164,7 @@ module Heddle
         limits = listeners.all? { |listener| listener.port.nil? } ? { **LIMITS, body_limit: MESSAGE } : LIMITS
         engine = HTTP::Engine.new(HTTP::Limits.new(**limits))
         handler = Rack::Handler.new(app, Rack::EnvBuilder.new(errors: @log.errors), @log)
-        proxies = Net::Networks.new(EVERYWHERE)
+        proxies = Net::Networks.new(["all"])
         sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine, proxies:) do |exchange|
           handler.call(exchange)
         end

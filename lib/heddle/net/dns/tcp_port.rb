@@ -20,9 +20,10 @@ module Heddle
           @per_client = per_client
           @clients = Hash.new(0)
           @listener = TCPServer.new(address.ip_address, address.ip_port)
-          # At once: a client's connections count from the beginning, also those from which nothing comes.
-          @sockets = Sockets.new(Fiber.scheduler, idle_timeout: idle, max_connections: connections,
-                                                  at_once: true) { |connection| serve(connection) }
+          # At once: a client's connections count from the beginning, also those from which nothing comes. They are
+          # counted here, so the sockets' own limit by address is off.
+          @sockets = Sockets.new(Fiber.scheduler, idle_timeout: idle, max_connections: connections, at_once: true,
+                                                  proxies: Networks.new(["all"])) { |connection| serve(connection) }
         end
 
         # @return [Integer]
