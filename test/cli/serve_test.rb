@@ -149,6 +149,21 @@ class ServeTest < Minitest::Test
     @served = nil
   end
 
+  # Each one would postpone the end of what does not stop.
+  def test_a_second_sigterm_changes_nothing
+    File.write(file("config.ru"), "run ->(_env) { File.write('arrived', ''); loop {} }")
+    serve("serve", "--stop-timeout", "1")
+    waiting_request("/for/ever")
+    Process.kill("TERM", @served.pid)
+    wait_until { @served.output.include?("stopping when") }
+    Process.kill("TERM", @served.pid)
+
+    assert_equal 1, @served.stop.exitstatus
+    assert_equal 1, @served.output.scan("stopping when running requests are answered").size
+    assert_match(/it has not ended 6 s after/, @served.output)
+    @served = nil
+  end
+
   def test_a_second_ctrl_c_stops_at_once
     serve("serve", "--stop-timeout", "600")
     socket = waiting_request

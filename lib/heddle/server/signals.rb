@@ -58,11 +58,15 @@ module Heddle
 
       def follow(reader)
         heard = 0
+        stopping = false
         while (name = reader.gets(chomp: true))
           next refuse(name) if MASTERS.key?(name)
 
           heard += 1 if name == "INT"
           again = heard > 1
+          next if stopping && !again # or each one would postpone the last resort
+
+          stopping = true
           report_stop(name, again)
           @server.stop(now: again)
           configuration = @server.configuration
