@@ -449,8 +449,14 @@ static bool has_unread_input(const heddle_connection *connection)
 
 static void close_for_others(heddle_sockets *sockets, heddle_connection *connection)
 {
-    if (!heddle_connection_acquire(connection) || has_unread_input(connection))
+    bool was_at_rest = heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST;
+    if (!heddle_connection_acquire(connection))
         return;
+    if (has_unread_input(connection)) {
+        if (was_at_rest)
+            heddle_connection_release(connection);
+        return;
+    }
     sockets->closed_for_others++;
     if (connection->protocol && connection->protocol->yield_room)
         connection->protocol->yield_room(connection);

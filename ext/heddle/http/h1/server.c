@@ -210,7 +210,8 @@ static size_t count_waiting(const heddle_connection *connection)
 
 static int64_t idle_since(const heddle_connection *connection)
 {
-    return connection->due.at - heddle_h1_idle_timeout(connection);
+    int64_t timeout = heddle_h1_idle_timeout(connection);
+    return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
 }
 
 static bool is_in_transit(const heddle_connection *connection)
