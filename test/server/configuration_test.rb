@@ -65,14 +65,13 @@ class ConfigurationTest < Minitest::Test
     assert_equal "KUBERNETES_SERVICE_HOST", load({}, POD).source(:drain_delay).to_s
   end
 
-  def test_drain_delay_and_stop_timeout_of_30_seconds_together_are_rejected_unless_both_are_set
-    error = assert_raises(Wrong) { load({ stop_timeout: "25" }, POD) }
+  def test_drain_delay_of_30_seconds_is_rejected_unless_stop_timeout_is_set
+    error = assert_raises(Wrong) { load({ drain_delay: "40" }, POD) }
 
-    assert_equal "drain_delay (KUBERNETES_SERVICE_HOST) and stop_timeout (--stop-timeout) are 30 s together, but " \
-                 "Kubernetes kills a pod after 30 s. Lower them, or set both and terminationGracePeriodSeconds above " \
-                 "their sum", error.message
-    assert_raises(Wrong) { load({ drain_delay: "40" }) }
-    assert_equal [10, 60], stop_times({ drain_delay: "10", stop_timeout: "60" }, POD)
+    assert_equal "drain_delay (--drain-delay) is 40 s, but Kubernetes kills a pod after 30 s. Lower it, or set " \
+                 "stop_timeout, too, and terminationGracePeriodSeconds above the sum of both", error.message
+    assert_equal [40, 60], stop_times({ drain_delay: "40", stop_timeout: "60" }, POD)
+    assert_equal [5, 40], stop_times({ stop_timeout: "40" }, POD), "as Puma's file said"
   end
 
   def test_health_paths_are_paths

@@ -200,16 +200,14 @@ module Heddle
       GRACE_PERIOD = 30
       private_constant :GRACE_PERIOD
 
-      # Who has set both knows another grace period.
+      # Who has set stop_timeout, too, knows another grace period.
       def check_stop
-        together = drain_delay + stop_timeout
-        return if drain_delay.zero? || together < GRACE_PERIOD
-        return if %i[drain_delay stop_timeout].none? { |name| %i[default platform].include?(source(name).kind) }
+        return if drain_delay < GRACE_PERIOD || source(:stop_timeout).kind != :default
 
-        raise ConfigurationError, "drain_delay (#{source(:drain_delay)}) and stop_timeout (#{source(:stop_timeout)}) " \
-                                  "are #{Options::Units.text(:seconds, together)} together, but Kubernetes kills a " \
-                                  "pod after #{GRACE_PERIOD} s. Lower them, or set both and " \
-                                  "terminationGracePeriodSeconds above their sum"
+        raise ConfigurationError, "drain_delay (#{source(:drain_delay)}) is " \
+                                  "#{Options::Units.text(:seconds, drain_delay)}, but Kubernetes kills a pod after " \
+                                  "#{GRACE_PERIOD} s. Lower it, or set stop_timeout, too, and " \
+                                  "terminationGracePeriodSeconds above the sum of both"
       end
 
       def take(option, values)
