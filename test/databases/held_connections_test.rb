@@ -19,7 +19,7 @@ class HeldConnectionsTest < Minitest::Test
         own, leased = reports.partition { |report| report.include?("; waits at #{PROGRAM}:#{seen["lines"]["waits"]}") }
 
         assert_equal 1, own.size, reports.join
-        assert_match(/\A#{pool}: a connection is held for \d\.\d s by a fiber that waits for something else\. /,
+        assert_match(/\Aheddle: #{pool}: a connection is held for \d\.\d s by a fiber that waits for something else\. /,
                      own.first)
         assert_match(/Checked out at \S+access\.rb:\d+; waits at \S+\. Give it back before such a wait/, own.first)
         assert_equal library == "active_record" ? 1 : 0, leased.size, leased.join
