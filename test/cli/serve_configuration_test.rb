@@ -63,10 +63,10 @@ class ServeConfigurationTest < Minitest::Test
   end
 
   def test_an_unknown_environment_variable_is_reported_and_the_server_starts
-    serve("serve", "-p", "0", "HEDDLE_BAKLOG" => "1")
+    serve("serve", "-p", "0", "HEDDLE_PIDFIL" => "1")
 
     assert_equal "200", @served.get("/").code
-    assert_match(/^heddle: the environment variable HEDDLE_BAKLOG means nothing. Did you mean HEDDLE_BACKLOG\?$/,
+    assert_match(/^heddle: the environment variable HEDDLE_PIDFIL means nothing. Did you mean HEDDLE_PIDFILE\?$/,
                  @served.output)
   end
 

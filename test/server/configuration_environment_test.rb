@@ -68,10 +68,10 @@ class ConfigurationEnvironmentTest < Minitest::Test
   end
 
   def test_only_what_means_nothing_is_warned_of
-    configuration = load(HEDDLE_BACKLOG: "5", HEDDLE_TEST_ANYTHING: "1", HEDDLE_RUBY: "ruby", HEDDLE_BAKLOG: "5",
+    configuration = load(HEDDLE_PIDFILE: "5", HEDDLE_TEST_ANYTHING: "1", HEDDLE_RUBY: "ruby", HEDDLE_PIDFIL: "5",
                          HEDDLE: "x", OTHER: "y")
 
-    assert_equal ["the environment variable HEDDLE_BAKLOG means nothing. Did you mean HEDDLE_BACKLOG?"],
+    assert_equal ["the environment variable HEDDLE_PIDFIL means nothing. Did you mean HEDDLE_PIDFILE?"],
                  configuration.warnings
   end
 end
