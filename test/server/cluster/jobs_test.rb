@@ -65,7 +65,7 @@ class JobsTest < Minitest::Test
       signal("KILL", pid)
       served.wait
 
-      assert_match(/Solid Queue \(pid #{pid}\) has ended: the server stops/, served.output)
+      assert_match(/Solid Queue \(pid #{pid}\) has ended; stopping the server/, served.output)
     end
 
     define_method("test_jobs_beside_#{kind}_end_when_the_server_is_killed") do
