@@ -64,7 +64,7 @@ class ClusterWorkerDeathTest < Minitest::Test
       assert_equal "200", served.get("/").code
     end
 
-    assert_equal ["now", "in 0.5 s", "in 1.0 s"], served.output.scan(/starting another (.*)$/).flatten
+    assert_equal ["now", "in 0.5 s", "in 1 s"], served.output.scan(/starting another (.*)$/).flatten
   end
 
   def test_a_worker_without_a_heartbeat_is_killed_and_replaced
