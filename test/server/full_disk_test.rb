@@ -61,7 +61,7 @@ class FullDiskTest < Minitest::Test
         assert_equal ["200"], statuses.uniq
         File.truncate(@log, 0)
         @served.get("/late")
-        File.read(@log).match?(/^\n\d.* GET .*^\S+ lost \d+ lines? of the log: File too large\n/m)
+        File.read(@log).match?(/^\n\d.* GET .*^\S+ \S+ lost \d+ lines? of the log: File too large\n/m)
       end
     end
 
