@@ -109,7 +109,7 @@ class IsolationTest < Minitest::Test
     answers { |id| id }
     source = File.readlines(File.expand_path("isolation/plain.ru", __dir__))
     line = source.index { |text| text.include?("variable_set(:tenant") } + 1
-    words = @served.output[/heddle: the thread variable tenant.*?--isolate \S+/m]
+    words = @served.output[/the thread variable tenant.*?--isolate \S+/m]
 
     refute_nil words, @served.output
     assert_match(/was written by one request, at \S+plain\.ru:#{line}:/, words)

@@ -19,7 +19,7 @@ class ClusterUpgradeTest < Minitest::Test
     load.wait_for(50)
     write("config.ru", APP.sub("code 1", "code 2"))
     signal("USR2")
-    wait_for("serves: this one ends")
+    wait_for("serves; this one ends")
     wait_until { File.read(path("server.pid")).to_i != old }
     @master = File.read(path("server.pid")).to_i
     wait_until { !alive?(old) }
@@ -63,7 +63,7 @@ class ClusterUpgradeTest < Minitest::Test
     serve("--pidfile", "server.pid")
     write("config.ru", "raise 'broken'")
     signal("USR2")
-    wait_for(/restart failed: the new master could not start.*; keeping this master/)
+    wait_for(/restart failed: the new master could not start.*; keeping this master/m)
 
     assert_equal served.pid, File.read(path("server.pid")).to_i
     assert_equal "code 1", served.get("/").body
@@ -77,7 +77,7 @@ class ClusterUpgradeTest < Minitest::Test
     write("config/heddle.rb", "mode :single\n")
     signal("USR2")
     wait_for("the server is one process, which can't replace a master and workers: stop it, and start it again")
-    wait_for(/restart failed: the new master could not start.*; keeping this master/)
+    wait_for(/restart failed: the new master could not start.*; keeping this master/m)
 
     assert_equal "code 1", served.get("/").body
   end
