@@ -12,6 +12,7 @@ class SanitizedContent
   # The sanitized Ruby tests that a folder of ext/heddle concerns, by the beginning of their paths. The nightly runs
   # them all for every change.
   CONCERNED = {
+    "cable" => %w[test/server/web_socket],
     "concurrency" => %w[test/concurrency/],
     "http" => %w[test/http/ test/server/ test/rack/],
     "net" => %w[test/net/ test/http/ test/server/ test/rack/],
