@@ -29,7 +29,7 @@ class ClusterTLSTest < Minitest::Test
     wait_until { (first |= [get["x-worker"]]).size == 2 }
     TestCertificates.write(@folder, "site", TestCertificates.make("new.example", "127.0.0.1"))
     signal("HUP")
-    wait_for("reloaded")
+    wait_for("reloaded: 2 workers")
     second = []
     wait_until { (second |= [get["x-worker"]]).size == 2 } # which believes in the new certificate only
 
