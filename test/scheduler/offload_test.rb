@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/feeding"
 require "offload/support/native_calls"
+require "open3"
 require "support/scheduled"
 require "socket"
 require "tempfile"
@@ -28,6 +29,31 @@ class OffloadTest < Minitest::Test
       error = assert_raises(IndexError) { scheduler.offload_threads.run { raise IndexError, "inside" } }
 
       assert_equal "inside", error.message
+    end
+  end
+
+  # Ruby then starts no thread, and ends the idle ones.
+  def test_work_of_another_threads_loop_runs_while_the_process_ends
+    program = <<~RUBY
+      require "heddle"
+      ready = Thread::Queue.new
+      Thread.new do
+        Heddle.run do
+          threads = Fiber.scheduler.offload_threads
+          threads.run { nil } if ARGV == ["idle"]
+          ready << true
+          sleep
+        ensure
+          threads.run { $stdout.write("worked") }
+        end
+      end
+      ready.pop
+    RUBY
+    [[], ["idle"]].each do |arguments|
+      command = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", program, *arguments]
+      output, status = Timeout.timeout(60) { Open3.capture2e(*command) }
+
+      assert_equal ["worked", true], [output, status.success?], arguments.inspect
     end
   end
 

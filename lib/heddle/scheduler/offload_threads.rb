@@ -26,7 +26,8 @@ module Heddle
       # @return [Boolean]
       def of_this_process? = @process == Process.pid
 
-      # Runs the block on another thread; the calling fiber waits.
+      # Runs the block on another thread; the calling fiber waits. Where Ruby starts no thread, as while the process
+      # ends, the block runs in place.
       #
       # An exception in the fiber meanwhile (a timeout, a cancellation) is raised in the block, too, where it waits in a
       # system call. This method raises it when the block has ended: that may use the fiber's own stack.
@@ -35,13 +36,12 @@ module Heddle
       # @raise what the block raises, or what was raised in the fiber
       def run(&work)
         job = Job.new(work)
-        @lock.synchronize do
+        queued = @lock.synchronize do
           raise ThreadError, "these offload threads are closed" if @queue.closed?
 
-          @queue << job
-          start if @queue.size > @idle
+          @queue << job if @queue.size < @idle || start
         end
-        job.value
+        queued ? job.value : yield
       end
 
       # @return [Integer] threads alive now
@@ -65,10 +65,14 @@ module Heddle
 
       private
 
+      # @return [Boolean] false: Ruby starts no thread
       def start
         thread = Thread.new { serve }
         thread.name = "heddle offload"
         @threads << thread
+        true
+      rescue ThreadError
+        false
       end
 
       def serve
@@ -78,6 +82,14 @@ module Heddle
         end
       ensure
         @lock.synchronize { @threads.delete(Thread.current) }
+        run_rest
+      end
+
+      # Work that was queued for this thread when it was ended with the process: no other thread is started for it then.
+      def run_rest
+        @queue.pop(true).run until @queue.empty?
+      rescue ThreadError # another thread has taken it
+        nil
       end
 
       def take
