@@ -22,21 +22,12 @@ static struct {
 
 static bool load_functions(void)
 {
-    const struct {
-        const char *name;
-        void *place;
-    } functions[] = {
+    const heddle_tls_entry functions[] = {
         {"SSL_CTX_set_client_hello_cb", &library.set_callback},
         {"SSL_client_hello_get0_ext", &library.get_extension},
         {"SSL_set_SSL_CTX", &library.set_context},
     };
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-        void *function = heddle_tls_function(functions[i].name);
-        if (!function)
-            return false; /* LibreSSL */
-        memcpy(functions[i].place, &function, sizeof(function));
-    }
-    return true;
+    return !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions)); /* false: LibreSSL */
 }
 
 typedef struct {

@@ -39,10 +39,7 @@ static struct {
 
 static bool load_functions(void)
 {
-    const struct {
-        const char *name;
-        void *place;
-    } functions[] = {
+    const heddle_tls_entry functions[] = {
         {"SSL_CTX_set_tlsext_ticket_key_evp_cb", &library.set_callback},
         {"RAND_bytes", &library.random},
         {"EVP_aes_256_cbc", &library.aes_256_cbc},
@@ -51,15 +48,8 @@ static bool load_functions(void)
         {"EVP_MAC_CTX_set_params", &library.set_mac},
     };
     static int found = -1;
-    if (found < 0) {
-        found = 1;
-        for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-            void *function = heddle_tls_function(functions[i].name);
-            if (!function)
-                found = 0; /* before OpenSSL 3, or another library: each context has its own keys */
-            memcpy(functions[i].place, &function, sizeof(function));
-        }
-    }
+    if (found < 0) /* 0: before OpenSSL 3, or another library: each context has its own keys */
+        found = !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions));
     return found == 1;
 }
 

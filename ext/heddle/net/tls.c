@@ -40,12 +40,20 @@ void *heddle_tls_function(const char *name)
     return dlsym(handle ? handle : RTLD_DEFAULT, name);
 }
 
+const char *heddle_tls_find_functions(const heddle_tls_entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *function = heddle_tls_function(entries[i].name);
+        if (!function)
+            return entries[i].name;
+        memcpy(entries[i].place, &function, sizeof(function));
+    }
+    return NULL;
+}
+
 const char *heddle_tls_load(const char *path)
 {
-    const struct {
-        const char *name;
-        void *place;
-    } functions[] = {
+    const heddle_tls_entry functions[] = {
         {"SSL_read", &library.read},
         {"SSL_peek", &library.peek},
         {"SSL_write", &library.write},
@@ -63,14 +71,9 @@ const char *heddle_tls_load(const char *path)
     /* A library that is linked into Ruby's own program has no path. */
     if (path && !handle)
         handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-        void *function = heddle_tls_function(functions[i].name);
-        if (!function)
-            return functions[i].name;
-        memcpy(functions[i].place, &function, sizeof(function));
-    }
-    loaded = true;
-    return NULL;
+    const char *missing = heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions));
+    loaded = !missing;
+    return missing;
 }
 
 /* -- records ----------------------------------------------------------------------------------------------------- */

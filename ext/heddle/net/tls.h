@@ -39,6 +39,14 @@ const char *heddle_tls_load(const char *path);
 /* A function that not every version has; NULL: this one does not. After heddle_tls_load. */
 void *heddle_tls_function(const char *name);
 
+/* The pointer at `place` is set to the function of this name. */
+typedef struct {
+    const char *name;
+    void *place;
+} heddle_tls_entry;
+/* Sets all of them. NULL, or the name of the first that is missing; those behind it are not set. */
+const char *heddle_tls_find_functions(const heddle_tls_entry *entries, size_t count);
+
 /* Makes a record, for a handshake that has not begun, and adds it to the list; NULL: no memory. */
 heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);
 /* Removes it from the list and frees it. */
