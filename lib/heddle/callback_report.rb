@@ -22,7 +22,7 @@ module Heddle
       # @return [Symbol] the name of its event (docs/events.md)
       def event = :callback_switch
 
-      # @return [Hash{Symbol => Object}] those of the event
+      # @return [Hash{Symbol => Object}] the fields of the event
       def fields = { library: File.basename(library), caller: called, place: }
 
       # @return [String] a line for a log

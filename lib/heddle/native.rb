@@ -36,7 +36,7 @@ module Heddle
         File.join(__dir__, "native", key(variant), "heddle.#{RbConfig::CONFIG["DLEXT"]}")
       end
 
-      # Loads the extension: the checkout's build for this Ruby, else that of the installed gem.
+      # Loads the extension: the checkout's build for this Ruby, else the installed gem's.
       # @raise [LoadError] if there is neither, or it does not fit this Ruby
       def load
         built = path

@@ -60,7 +60,7 @@ module Heddle
     # @return [Symbol] the name of its event (docs/events.md)
     def event = :stall
 
-    # @return [Hash{Symbol => Object}] those of the event
+    # @return [Hash{Symbol => Object}] the fields of the event
     def fields
       { duration: seconds, cause:, description: what, request:, place:, library:,
         unreported: (unreported if unreported > 0), endpoint: request ? endpoint : ("these" if unreported > 0) }

@@ -12,7 +12,7 @@ typedef struct {
     char reason[112];
 } heddle_rejection;
 
-/* Of CONNECT without an upgrade: this server is no proxy. */
+/* Of CONNECT without an upgrade: this server is not a proxy. */
 void heddle_reject_connect(heddle_rejection *rejection);
 /* A rejection that is not admission's. Returns -1, so that a parser can `return heddle_reject(…)`. */
 int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...)

@@ -270,7 +270,7 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
     heddle_scoreboard_notify(sockets->balance.scoreboard); /* the workers that deferred to this one accept again */
 }
 
-/* A garbage collection ends by itself: it is no reason for another process. */
+/* A garbage collection ends by itself: it does not call for another process. */
 static void alarm_master(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;

@@ -20,7 +20,7 @@ module Heddle
 
       class << self
         # @param message [String] from a client
-        # @return [Hash, nil] nil: it is no command
+        # @return [Hash, nil] nil: it is not a command
         def read(message)
           command = ActiveSupport::JSON.decode(message)
           command if command.is_a?(Hash)

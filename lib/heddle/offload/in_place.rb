@@ -12,7 +12,7 @@ module Heddle
       # @return [Symbol] the name of its event (docs/events.md)
       def event = :blocking_call
 
-      # @return [Hash{Symbol => Object}] those of the event
+      # @return [Hash{Symbol => Object}] the fields of the event
       def fields = { function: name, duration: seconds, reason: function[:reason] || "its library is denied" }
 
       # @return [String] a line for a log

@@ -46,7 +46,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *co
 
 static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size);
 
-/* Has the client chosen HTTP/2 by ALPN? Then its session rejects whatever is no preface (RFC 9113, 3.4). */
+/* Has the client chosen HTTP/2 by ALPN? Then its session rejects everything but its preface (RFC 9113, 3.4). */
 static bool chose_h2(const heddle_connection *connection)
 {
     return connection->transport.tls && connection->transport.tls->chose_h2;

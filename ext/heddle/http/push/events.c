@@ -56,7 +56,7 @@ static bool send_text(heddle_websocket *socket, const char *text, size_t size)
            socket->carrier->write(socket, "\r\n", 2, 0);
 }
 
-/* A comment, which is no event. */
+/* A comment, which is not an event. */
 static bool send_comment(heddle_websocket *socket)
 {
     return send_text(socket, ":\n\n", 3);
