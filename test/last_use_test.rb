@@ -13,7 +13,7 @@ class LastUseTest < Minitest::Test
   MARKED = /^ *(static )?(?:inline )?HEDDLE_LAST_USE void (?:\(\*)?(\w+)\)?\(([^)]*)\)/
   DEFINED = /^(static )?(?:inline )?(?:HEDDLE_LAST_USE )?void (\w+)\(([^)]*)\)\n(\{\n.*?^\})/m
   # Records that live on: held until the caller lets go, or part of the Ruby object whose method runs.
-  HELD = /\bheddle_websocket_hold\((\w+)\)|(\w+)->working = true|\*(\w+) = \w+_of\(self\)/
+  HELD = /\bheddle_push_hold\((\w+)\)|(\w+)->working = true|\*(\w+) = \w+_of\(self\)/
 
   def test_no_caller_uses_a_record_after_its_last_use
     found = SOURCES.flat_map do |file|

@@ -16,7 +16,7 @@ class StructureTest < Minitest::Test
     "http/h2/session_state.h" => /HEDDLE_ASSERT\(allowed\[session->stage\]/,
     "http/h2/streams.c" => /heddle_h2_transitions\[stream->state\]\[event\];\n *HEDDLE_ASSERT/,
     "http/h2/client/client.h" => /HEDDLE_ASSERT\(heddle_h2_client_may_enter\(/,
-    "http/push/session.c" => /HEDDLE_ASSERT\(heddle_websocket_may_enter\(/,
+    "http/push/session.c" => /HEDDLE_ASSERT\(heddle_push_may_enter\(/,
     "http/h1/response_reader.c" => /HEDDLE_ASSERT\(transitions\[/,
     "scheduler/loop.h" => /HEDDLE_ASSERT\(heddle_loop_may_enter\(/
   }.freeze

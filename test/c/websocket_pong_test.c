@@ -12,7 +12,7 @@ enum {
     FRAME = 100, /* bytes of a pong here */
 };
 
-static heddle_websocket *session;
+static heddle_push_session *session;
 static char sent[256]; /* the first bytes of the pongs that were written */
 static size_t count, pending;
 static bool works;
@@ -21,13 +21,13 @@ static bool works;
 
 /* -- what pong.c calls --------------------------------------------------------------------------------------------- */
 
-size_t heddle_websocket_pending(const heddle_websocket *socket)
+size_t heddle_push_pending(const heddle_push_session *socket)
 {
     return pending;
 }
 
-bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
-                                   size_t size)
+bool heddle_push_send_control(heddle_push_session *socket, heddle_websocket_opcode opcode, const char *payload,
+                              size_t size)
 {
     CHECK_EQUAL(HEDDLE_WEBSOCKET_PONG, opcode);
     if (!works)
@@ -39,9 +39,9 @@ bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_op
     return true;
 }
 
-void heddle_websocket_stop_carrier(heddle_websocket *socket)
+void heddle_push_stop_carrier(heddle_push_session *socket)
 {
-    socket->state = HEDDLE_WEBSOCKET_OVER;
+    socket->state = HEDDLE_PUSH_OVER;
 }
 
 /* -- helpers ------------------------------------------------------------------------------------------------------- */
@@ -49,20 +49,20 @@ void heddle_websocket_stop_carrier(heddle_websocket *socket)
 static void open_socket(size_t waiting)
 {
     session = calloc(1, sizeof(*session));
-    session->state = HEDDLE_WEBSOCKET_OPEN;
+    session->state = HEDDLE_PUSH_OPEN;
     session->written = pending = waiting;
     works = true;
 }
 
 static void take_ping(char payload)
 {
-    CHECK(heddle_websocket_answer_ping(session, &payload, 1));
+    CHECK(heddle_push_answer_ping(session, &payload, 1));
 }
 
 static void let_leave(size_t size)
 {
     pending -= size;
-    heddle_websocket_update_pong(session);
+    heddle_push_update_pong(session);
 }
 
 static void expect_pongs(const char *payloads)
@@ -84,7 +84,7 @@ static void each_ping_is_answered_while_little_waits(void)
     open_socket(LITTLE - 3 * FRAME);
     take_ping('a');
     take_ping('b');
-    CHECK(heddle_websocket_answer_ping(session, "", 0));
+    CHECK(heddle_push_answer_ping(session, "", 0));
     expect_pongs("ab-");
     CHECK(!session->pong);
     end_socket();
@@ -152,7 +152,7 @@ static void a_socket_that_closes_answers_no_more(void)
     open_socket(MUCH);
     take_ping('a');
     take_ping('b');
-    session->state = HEDDLE_WEBSOCKET_CLOSING;
+    session->state = HEDDLE_PUSH_CLOSING;
     let_leave(MUCH + FRAME);
     expect_pongs("a");
     end_socket();
@@ -165,11 +165,11 @@ static void without_memory_the_socket_is_broken_off(void)
     take_ping('b');
     works = false;
     let_leave(MUCH + FRAME);
-    CHECK_EQUAL(HEDDLE_WEBSOCKET_OVER, session->state);
+    CHECK_EQUAL(HEDDLE_PUSH_OVER, session->state);
     end_socket();
     open_socket(0);
     works = false;
-    CHECK(!heddle_websocket_answer_ping(session, "a", 1));
+    CHECK(!heddle_push_answer_ping(session, "a", 1));
     end_socket();
 }
 

@@ -14,7 +14,7 @@ static const char ENVELOPE_END[] = ",\"message\":";
 static void add_position(VALUE json, const heddle_message *message)
 {
     rb_str_cat_cstr(json, ",\"stream_id\":");
-    heddle_websocket_add_json(json, message->topic, message->topic_size);
+    heddle_push_add_json(json, message->topic, message->topic_size);
     rb_str_catf(json, ",\"epoch\":\"%.12s\",\"offset\":%" PRIu64, message->epoch, message->offset);
 }
 
@@ -28,7 +28,7 @@ static VALUE make_frame(const heddle_message *message, VALUE envelope, bool exte
         rb_str_cat_cstr(json, ",\"type\":\"reject_history\"");
     } else {
         rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope));
-        if (heddle_websocket_is_utf8(bytes, size)) /* otherwise it is not JSON */
+        if (heddle_push_is_utf8(bytes, size)) /* otherwise it is not JSON */
             rb_str_cat(json, bytes, (long)size);
         else
             rb_str_cat_cstr(json, "null");
@@ -36,7 +36,7 @@ static VALUE make_frame(const heddle_message *message, VALUE envelope, bool exte
             add_position(json, message);
     }
     rb_str_cat_cstr(json, "}");
-    return heddle_websocket_text_frame(json, deflater);
+    return heddle_push_text_frame(json, deflater);
 }
 
 static VALUE encode_plain(heddle_message *message, VALUE envelope, void *context)
@@ -59,7 +59,7 @@ static VALUE deflate_extended(heddle_message *message, VALUE envelope, void *con
     return make_frame(message, envelope, true, context);
 }
 
-static const heddle_websocket_form_definition
+static const heddle_push_form_definition
     plain = {
         .name = "cable",
         .least_envelope = sizeof(ENVELOPE_END) - 1,
@@ -77,6 +77,6 @@ static const heddle_websocket_form_definition
 
 void Init_heddle_cable(void)
 {
-    heddle_websocket_register_form(&plain);
-    heddle_websocket_register_form(&extended);
+    heddle_push_register_form(&plain);
+    heddle_push_register_form(&extended);
 }

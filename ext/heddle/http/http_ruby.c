@@ -29,7 +29,7 @@ void Init_heddle_http(VALUE heddle)
 {
     heddle_http_register(HEDDLE_HTTP_1, &heddle_h1_http_protocol);
     heddle_http_register(HEDDLE_HTTP_2, &heddle_h2_http_protocol);
-    heddle_http_register(HEDDLE_WEBSOCKETS, &heddle_websocket_http_protocol);
+    heddle_http_register(HEDDLE_WEBSOCKETS, &heddle_push_http_protocol);
     heddle_http_register(HEDDLE_EVENT_STREAMS, &heddle_events_http_protocol);
     VALUE http = rb_define_module_under(heddle, "HTTP");
     VALUE h1 = rb_define_module_under(http, "H1");
@@ -44,7 +44,7 @@ void Init_heddle_http(VALUE heddle)
     Init_heddle_h2_exchange(h2);
     Init_heddle_events();
     Init_heddle_h2_client(h2);
-    Init_heddle_websocket(http);
+    Init_heddle_push(http);
     Init_heddle_spooled_body(http);
     Init_heddle_access_log(http);
     rb_define_singleton_method(rb_define_module_under(heddle, "Native"), "request_label", request_label, 1);

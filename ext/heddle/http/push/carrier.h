@@ -4,7 +4,7 @@
 /*
  * The carrier of a push session: the connection of an HTTP/1.1 request after its response's head (h1_carrier.c), or a
  * stream of HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations, with the GVL and while it is held;
- * only is_free and wait_for_room raise. The carrier calls the framing's `feed`, and heddle_websocket_handle_drained,
+ * only is_free and wait_for_room raise. The carrier calls the framing's `feed`, and heddle_push_handle_drained,
  * _handle_deadline and _stop_carrier.
  */
 
@@ -15,56 +15,56 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct heddle_websocket heddle_websocket;
+typedef struct heddle_push_session heddle_push_session;
 
 typedef struct {
     const heddle_exchange_operations *exchanges; /* those that it continues */
     /* Was the whole request read, and does no fiber write? Raises ClientGoneError when the client has left. */
     bool (*is_free)(const heddle_exchange_handle *exchange);
     /* Allocates what the carrier needs in the session. False: no memory. NULL: nothing. */
-    bool (*prepare)(heddle_websocket *socket);
+    bool (*prepare)(heddle_push_session *socket);
     /*
      * Ends the exchange and begins the session. `status` is the response's; `early`: frames that came with the request
      * over HTTP/2, a String or nil.
      */
-    void (*begin)(heddle_websocket *socket, heddle_exchange_handle *exchange, int status, VALUE early);
+    void (*begin)(heddle_push_session *socket, heddle_exchange_handle *exchange, int status, VALUE early);
     /*
      * Queues bytes, and a String after them unless that is 0; a long String must be frozen. They are sent in the loop's
      * next tick at the latest. False: no memory, and the output ends within a frame. On any thread.
      */
-    bool (*write)(heddle_websocket *socket, const char *bytes, size_t size, VALUE string);
+    bool (*write)(heddle_push_session *socket, const char *bytes, size_t size, VALUE string);
     /* Sends as much of a frame as possible at once, and queues the rest. False: broken, or no memory. In the loop. */
-    bool (*send)(heddle_websocket *socket, VALUE frame);
+    bool (*send)(heddle_push_session *socket, VALUE frame);
     /* The number of queued bytes. On any thread. */
-    size_t (*pending)(const heddle_websocket *socket);
+    size_t (*pending)(const heddle_push_session *socket);
     /* Is that more than `limit`, or than the carrier allows? On any thread. */
-    bool (*is_full)(const heddle_websocket *socket, uint64_t limit);
+    bool (*is_full)(const heddle_push_session *socket, uint64_t limit);
     /* Sends as much as possible now. 0: nothing is queued any more; -EAGAIN: some is; others: the carrier is broken. */
-    int (*flush)(heddle_websocket *socket);
+    int (*flush)(heddle_push_session *socket);
     /*
-     * Reads until there is no input, the session is no longer open, or heddle_websocket_must_pause: then it is paused.
+     * Reads until there is no input, the session is no longer open, or heddle_push_must_pause: then it is paused.
      */
-    void (*read)(heddle_websocket *socket);
+    void (*read)(heddle_push_session *socket);
     /*
      * Called when the last frame is queued: sends the rest, ends the output, and discards input until the client has
      * ended.
      */
-    void (*end)(heddle_websocket *socket);
+    void (*end)(heddle_push_session *socket);
     /* Ends sending and reading; `abrupt`: in a way that shows the client that frames are missing. */
-    void (*stop)(heddle_websocket *socket, bool abrupt);
-    /* Ends the carrier, which calls heddle_websocket_drop_carrier. */
-    void (*close)(heddle_websocket *socket);
-    /* Calls heddle_websocket_handle_deadline at this time, ns; < 0: never. */
-    void (*set_deadline)(heddle_websocket *socket, int64_t at);
+    void (*stop)(heddle_push_session *socket, bool abrupt);
+    /* Ends the carrier, which calls heddle_push_drop_carrier. */
+    void (*close)(heddle_push_session *socket);
+    /* Calls heddle_push_handle_deadline at this time, ns; < 0: never. */
+    void (*set_deadline)(heddle_push_session *socket, int64_t at);
     /* Lets the calling fiber wait until some output was sent. False: the carrier is gone. Raises interrupts. */
-    bool (*wait_for_room)(heddle_websocket *socket);
+    bool (*wait_for_room)(heddle_push_session *socket);
     /* Wakes that fiber. */
-    void (*wake_writer)(heddle_websocket *socket);
-} heddle_websocket_carrier;
+    void (*wake_writer)(heddle_push_session *socket);
+} heddle_push_carrier;
 
-extern const heddle_websocket_carrier heddle_websocket_h1_carrier, heddle_websocket_h2_carrier;
+extern const heddle_push_carrier heddle_push_h1_carrier, heddle_push_h2_carrier;
 
 /* The one that continues this exchange, which is open. */
-const heddle_websocket_carrier *heddle_websocket_carrier_of(const heddle_exchange_handle *exchange);
+const heddle_push_carrier *heddle_push_carrier_of(const heddle_exchange_handle *exchange);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 static ID id_socket_class, id_call, id_ended, id_request_id;
-static ID callback_ids[HEDDLE_WEBSOCKET_CALLBACKS]; /* index: the number of the callback's bit */
+static ID callback_ids[HEDDLE_PUSH_CALLBACKS]; /* index: the number of the callback's bit */
 
 static const uint32_t NO_SLOT = UINT32_MAX;
 
@@ -21,19 +21,19 @@ static unsigned number_of(uint8_t callback)
 
 static void handle_mark(void *data)
 {
-    heddle_websocket_handle *handle = data;
+    heddle_push_handle *handle = data;
     rb_gc_mark_movable(handle->handler);
     rb_gc_mark_movable(handle->caller);
     rb_gc_mark_movable(handle->reason);
     rb_gc_mark_movable(handle->label);
     rb_gc_mark_movable(handle->farewell);
     if (handle->session)
-        heddle_websocket_mark_subscriptions(handle->session);
+        heddle_push_mark_subscriptions(handle->session);
 }
 
 static void handle_compact(void *data)
 {
-    heddle_websocket_handle *handle = data;
+    heddle_push_handle *handle = data;
     handle->handler = rb_gc_location(handle->handler);
     handle->caller = rb_gc_location(handle->caller);
     handle->reason = rb_gc_location(handle->reason);
@@ -43,7 +43,7 @@ static void handle_compact(void *data)
 
 static void handle_free(void *data)
 {
-    heddle_websocket_handle *handle = data;
+    heddle_push_handle *handle = data;
     if (handle->session)
         handle->session->handle = NULL;
     xfree(handle);
@@ -51,7 +51,7 @@ static void handle_free(void *data)
 
 static size_t handle_size(const void *data)
 {
-    return sizeof(heddle_websocket_handle);
+    return sizeof(heddle_push_handle);
 }
 
 static const rb_data_type_t client_type = {
@@ -60,10 +60,10 @@ static const rb_data_type_t client_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-heddle_websocket_handle *heddle_websocket_handle_of(VALUE self)
+heddle_push_handle *heddle_push_handle_of(VALUE self)
 {
-    heddle_websocket_handle *handle;
-    TypedData_Get_Struct(self, heddle_websocket_handle, &client_type, handle);
+    heddle_push_handle *handle;
+    TypedData_Get_Struct(self, heddle_push_handle, &client_type, handle);
     return handle;
 }
 
@@ -91,26 +91,26 @@ static void unlist_client(heddle_websockets *all, uint32_t slot)
     all->free_slot = slot;
 }
 
-VALUE heddle_websocket_client(const heddle_websocket *socket)
+VALUE heddle_push_client(const heddle_push_session *socket)
 {
     return RARRAY_AREF(socket->engine->websockets.clients, socket->slot);
 }
 
-void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned)
+void heddle_push_drop_client(heddle_push_session *socket, bool abandoned)
 {
     if (socket->handle)
         socket->handle->session = NULL;
     socket->handle = NULL;
-    bool listed = heddle_websocket_has_client(socket) && socket->engine->marked;
+    bool listed = heddle_push_has_client(socket) && socket->engine->marked;
     if (listed && !abandoned) /* else the list is gone, or its process is */
         unlist_client(&socket->engine->websockets, socket->slot);
 }
 
 /* -- callbacks ----------------------------------------------------------------------------------------------------- */
 
-void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client)
+void heddle_push_keep_end(heddle_push_session *socket, VALUE client)
 {
-    heddle_websocket_handle *handle = socket->handle;
+    heddle_push_handle *handle = socket->handle;
     if (!handle || handle->code)
         return;
     handle->code = socket->code;
@@ -124,25 +124,25 @@ void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client)
 }
 
 /* [label, seconds, code, messages received, their bytes, messages sent, their bytes] */
-static VALUE summarize_socket(const heddle_websocket *socket, const heddle_websocket_handle *handle)
+static VALUE summarize_socket(const heddle_push_session *socket, const heddle_push_handle *handle)
 {
-    const heddle_websocket_traffic *traffic = &socket->traffic;
+    const heddle_push_traffic *traffic = &socket->traffic;
     double seconds = (double)(heddle_clock_coarse() - traffic->since) / 1e9;
     return rb_ary_new_from_args(7, handle->label, DBL2NUM(seconds < 0 ? 0 : seconds), UINT2NUM(handle->code),
                                 ULL2NUM(traffic->received), ULL2NUM(traffic->received_bytes), ULL2NUM(traffic->sent),
                                 ULL2NUM(traffic->sent_bytes));
 }
 
-VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback, heddle_websocket_message *message)
+VALUE heddle_push_call(heddle_push_session *socket, VALUE client, uint8_t callback, heddle_websocket_message *message)
 {
-    heddle_websocket_handle *handle = heddle_websocket_handle_of(client);
+    heddle_push_handle *handle = heddle_push_handle_of(client);
     VALUE data = message ? heddle_websocket_message_string(message) : Qnil;
-    if (callback == HEDDLE_WEBSOCKET_ON_RESET)
-        data = heddle_websocket_take_reset(socket);
-    if (callback == HEDDLE_WEBSOCKET_ON_RESET && NIL_P(data)) /* the subscription is gone by now */
+    if (callback == HEDDLE_PUSH_ON_RESET)
+        data = heddle_push_take_reset(socket);
+    if (callback == HEDDLE_PUSH_ON_RESET && NIL_P(data)) /* the subscription is gone by now */
         return Qnil;
-    if (callback == HEDDLE_WEBSOCKET_ON_CLOSE) {
-        heddle_websocket_keep_end(socket, client);
+    if (callback == HEDDLE_PUSH_ON_CLOSE) {
+        heddle_push_keep_end(socket, client);
         if (!NIL_P(handle->label))
             rb_funcall(handle->caller, id_ended, 1, summarize_socket(socket, handle));
         if (!(socket->wanted & callback))
@@ -157,7 +157,7 @@ VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t call
 static uint8_t callbacks_of(VALUE handler)
 {
     uint8_t callbacks = 0;
-    for (unsigned number = 0; number < HEDDLE_WEBSOCKET_CALLBACKS; number++) {
+    for (unsigned number = 0; number < HEDDLE_PUSH_CALLBACKS; number++) {
         if (rb_respond_to(handler, callback_ids[number]))
             callbacks |= (uint8_t)(1 << number);
     }
@@ -194,18 +194,18 @@ static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
     return rb_str_freeze(rb_str_resize(label, RSTRING_LEN(label)));
 }
 
-VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier,
-                                  const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
-                                  heddle_websocket **session)
+VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *carrier,
+                             const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
+                             heddle_push_session **session)
 {
     uint8_t wanted = callbacks_of(handler);
-    heddle_websocket_handle *handle;
-    VALUE client = TypedData_Make_Struct(class_of_socket(handler), heddle_websocket_handle, &client_type, handle);
+    heddle_push_handle *handle;
+    VALUE client = TypedData_Make_Struct(class_of_socket(handler), heddle_push_handle, &client_type, handle);
     handle->handler = handle->caller = handle->reason = handle->label = handle->farewell = Qnil;
     RB_OBJ_WRITE(client, &handle->handler, handler);
     RB_OBJ_WRITE(client, &handle->caller, caller);
     RB_OBJ_WRITE(client, &handle->label, label);
-    heddle_websocket *socket = heddle_websocket_new(engine, carrier, framing);
+    heddle_push_session *socket = heddle_push_session_new(engine, carrier, framing);
     *session = socket;
     if (!socket)
         return Qnil;
@@ -216,10 +216,10 @@ VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_
     return client;
 }
 
-const heddle_websocket_carrier *heddle_websocket_carrier_of(const heddle_exchange_handle *exchange)
+const heddle_push_carrier *heddle_push_carrier_of(const heddle_exchange_handle *exchange)
 {
-    return exchange->exchange->operations == heddle_websocket_h1_carrier.exchanges ? &heddle_websocket_h1_carrier
-                                                                                   : &heddle_websocket_h2_carrier;
+    return exchange->exchange->operations == heddle_push_h1_carrier.exchanges ? &heddle_push_h1_carrier
+                                                                              : &heddle_push_h2_carrier;
 }
 
 /*
@@ -235,23 +235,23 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     heddle_exchange_writable_connection(exchange);
-    const heddle_websocket_carrier *carrier = heddle_websocket_carrier_of(exchange);
+    const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
     carrier->is_free(exchange); /* it raises where the client has left; more of its input may have come */
     const heddle_push_framing *framing = kind == ID2SYM(rb_intern("events")) ? &heddle_push_events
                                                                              : &heddle_push_frames;
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;
-    heddle_websocket *socket;
-    VALUE client = heddle_websocket_new_client(exchange->engine, carrier, framing, handler, caller, label, &socket);
+    heddle_push_session *socket;
+    VALUE client = heddle_push_new_client(exchange->engine, carrier, framing, handler, caller, label, &socket);
     if (!socket)
         rb_memerror();
     if (framing->reads_frames)
         socket->reader->allows_deflate = kind == ID2SYM(rb_intern("deflated"));
-    int status = framing->reads_frames && carrier == &heddle_websocket_h1_carrier ? 101 : 200;
+    int status = framing->reads_frames && carrier == &heddle_push_h1_carrier ? 101 : 200;
     carrier->begin(socket, exchange, status, early);
     return client;
 }
 
-void Init_heddle_websocket(VALUE http)
+void Init_heddle_push(VALUE http)
 {
     static const char *const names[] = {"on_open",  "on_message", "on_drained",     "on_shutdown",
                                         "on_close", "on_reset",   "on_publication", "on_wake"};
@@ -259,13 +259,13 @@ void Init_heddle_websocket(VALUE http)
     id_call = rb_intern("call");
     id_ended = rb_intern("ended");
     id_request_id = rb_intern("@request_id");
-    for (unsigned number = 0; number < HEDDLE_WEBSOCKET_CALLBACKS; number++)
+    for (unsigned number = 0; number < HEDDLE_PUSH_CALLBACKS; number++)
         callback_ids[number] = rb_intern(names[number]);
     id_socket_class = rb_intern("heddle_socket_class");
     VALUE session_class = rb_define_class_under(module, "Session", rb_cObject);
     rb_undef_alloc_func(session_class);
-    Init_heddle_websocket_methods(module, session_class);
-    Init_heddle_websocket_handoff(session_class);
+    Init_heddle_push_methods(module, session_class);
+    Init_heddle_push_handoff(session_class);
     Init_heddle_websocket_codec(module);
     rb_define_const(module, "DEFLATE", heddle_deflate_is_available() ? Qtrue : Qfalse); /* built with zlib? */
     rb_define_method(rb_path2class("Heddle::HTTP::Exchange"), "open_websocket", open_websocket, 5);

@@ -9,16 +9,16 @@
 static ID slow_ids[3]; /* index: heddle_slow_policy */
 
 /* NULL: it is closed, or this is a forked child. */
-static heddle_websocket *session_of(VALUE self)
+static heddle_push_session *session_of(VALUE self)
 {
-    return heddle_websocket_handle_of(self)->session;
+    return heddle_push_handle_of(self)->session;
 }
 
 /* NULL for a closed socket, and in a forked child, which must not write to its parent's sockets. */
-static heddle_websocket *open_session(VALUE self)
+static heddle_push_session *open_session(VALUE self)
 {
-    heddle_websocket *socket = session_of(self);
-    return socket && socket->state == HEDDLE_WEBSOCKET_OPEN ? socket : NULL;
+    heddle_push_session *socket = session_of(self);
+    return socket && socket->state == HEDDLE_PUSH_OPEN ? socket : NULL;
 }
 
 /*
@@ -32,16 +32,16 @@ static VALUE client_write(VALUE self, VALUE data)
 {
     StringValue(data);
     bool binary = rb_enc_get_index(data) == rb_ascii8bit_encindex();
-    heddle_websocket *socket = open_session(self);
+    heddle_push_session *socket = open_session(self);
     if (!socket)
         return Qfalse;
     data = socket->framing->prepare(data);
     socket = open_session(self); /* the conversions may have run other code */
     if (!socket)
         return Qfalse;
-    heddle_websocket_hold(socket);
-    bool sent = heddle_websocket_send(socket, binary ? HEDDLE_WEBSOCKET_BINARY : HEDDLE_WEBSOCKET_TEXT, data);
-    heddle_websocket_release_hold(socket);
+    heddle_push_hold(socket);
+    bool sent = heddle_push_send(socket, binary ? HEDDLE_WEBSOCKET_BINARY : HEDDLE_WEBSOCKET_TEXT, data);
+    heddle_push_release_hold(socket);
     RB_GC_GUARD(data);
     return sent ? Qtrue : Qfalse;
 }
@@ -59,19 +59,19 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
     unsigned code = argc > 0 ? NUM2UINT(argv[0]) : HEDDLE_WEBSOCKET_NORMAL;
     VALUE reason = argc > 1 ? argv[1] : rb_str_new(NULL, 0);
     StringValue(reason);
-    reason = heddle_websocket_text_of(reason);
+    reason = heddle_push_text_of(reason);
     if (!heddle_websocket_code_is_valid(code))
         rb_raise(rb_eArgError, "the close code is %u, but must be 1000 to 1003, 1007 to 1014 or 3000 to 4999", code);
     if (RSTRING_LEN(reason) > HEDDLE_WEBSOCKET_REASON)
         rb_raise(rb_eArgError, "the reason of a close frame has %ld bytes, at most %d are allowed", RSTRING_LEN(reason),
                  HEDDLE_WEBSOCKET_REASON);
-    heddle_websocket *socket = open_session(self);
+    heddle_push_session *socket = open_session(self);
     if (!socket)
         return Qnil;
-    heddle_websocket_hold(socket);
-    heddle_websocket_begin_close(socket, code, RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
-    heddle_websocket_wake_receiver(socket);
-    heddle_websocket_release_hold(socket);
+    heddle_push_hold(socket);
+    heddle_push_begin_close(socket, code, RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
+    heddle_push_wake_receiver(socket);
+    heddle_push_release_hold(socket);
     RB_GC_GUARD(reason);
     return Qnil;
 }
@@ -83,8 +83,8 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
  */
 static VALUE client_pending(VALUE self)
 {
-    const heddle_websocket *socket = session_of(self);
-    return socket ? SIZET2NUM(heddle_websocket_pending(socket)) : INT2FIX(0);
+    const heddle_push_session *socket = session_of(self);
+    return socket ? SIZET2NUM(heddle_push_pending(socket)) : INT2FIX(0);
 }
 
 /*
@@ -94,7 +94,7 @@ static VALUE client_pending(VALUE self)
  */
 static VALUE client_output_limit(VALUE self)
 {
-    const heddle_websocket *socket = session_of(self);
+    const heddle_push_session *socket = session_of(self);
     return socket ? ULL2NUM(socket->engine->websockets.output_limit) : INT2FIX(0);
 }
 
@@ -107,7 +107,7 @@ static VALUE client_open_p(VALUE self)
 /* The object to which the request was upgraded. */
 static VALUE client_handler(VALUE self)
 {
-    return heddle_websocket_handle_of(self)->handler;
+    return heddle_push_handle_of(self)->handler;
 }
 
 /*
@@ -118,28 +118,28 @@ static VALUE client_handler(VALUE self)
  */
 static VALUE client_close_code(VALUE self)
 {
-    unsigned code = heddle_websocket_handle_of(self)->code;
+    unsigned code = heddle_push_handle_of(self)->code;
     return code ? UINT2NUM(code) : Qnil;
 }
 
 /* call-seq: close_reason -> String or nil */
 static VALUE client_close_reason(VALUE self)
 {
-    return heddle_websocket_handle_of(self)->reason;
+    return heddle_push_handle_of(self)->reason;
 }
 
 /* -- topics -------------------------------------------------------------------------------------------------------- */
 
-static heddle_websocket_form form_named(VALUE name)
+static heddle_push_form form_named(VALUE name)
 {
     VALUE text = SYMBOL_P(name) ? rb_sym2str(name) : Qnil;
-    int form = NIL_P(text) ? -1 : heddle_websocket_find_form(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+    int form = NIL_P(text) ? -1 : heddle_push_find_form(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
     if (form < 0)
         rb_raise(rb_eArgError, "as is %+" PRIsVALUE ", but must be one of :text, :binary, :json", name);
-    return (heddle_websocket_form)form;
+    return (heddle_push_form)form;
 }
 
-heddle_slow_policy heddle_websocket_policy_named(VALUE name)
+heddle_slow_policy heddle_push_policy_named(VALUE name)
 {
     for (unsigned i = 0; SYMBOL_P(name) && i < 3; i++) {
         if (SYM2ID(name) == slow_ids[i])
@@ -152,9 +152,9 @@ heddle_slow_policy heddle_websocket_policy_named(VALUE name)
  * Raises unless it is an interned String. Interned Strings never move, and are one object for all sockets that send the
  * same bytes.
  */
-static void check_envelope(VALUE envelope, heddle_websocket_form form)
+static void check_envelope(VALUE envelope, heddle_push_form form)
 {
-    size_t least = heddle_websocket_form_of(form)->least_envelope;
+    size_t least = heddle_push_form_of(form)->least_envelope;
     if ((least > 0) != RB_TYPE_P(envelope, T_STRING) ||
         (least && (!OBJ_FROZEN(envelope) || (size_t)RSTRING_LEN(envelope) < least)))
         rb_raise(rb_eArgError, "the envelope is %+" PRIsVALUE, envelope);
@@ -170,31 +170,31 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
 {
     heddle_position position = {NULL, 0};
     StringValue(topic);
-    heddle_websocket_form form = form_named(as);
-    heddle_slow_policy policy = heddle_websocket_policy_named(slow);
+    heddle_push_form form = form_named(as);
+    heddle_slow_policy policy = heddle_push_policy_named(slow);
     check_envelope(envelope, form);
     if (!NIL_P(since)) {
         StringValue(since);
         position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
     }
-    heddle_websocket *socket = open_session(self);
+    heddle_push_session *socket = open_session(self);
     if (!socket)
         return Qnil;
     if (!socket->framing->reads_frames)
-        form = HEDDLE_WEBSOCKET_AS_EVENT;
+        form = HEDDLE_PUSH_AS_EVENT;
     heddle_fanout *fanout = heddle_fanout_of(socket->work.connection->sockets->loop);
     char text[HEDDLE_POSITION_SIZE];
     size_t size = 0;
-    heddle_websocket_hold(socket);
-    const heddle_websocket_topic subject = {.name = RSTRING_PTR(topic), .size = (size_t)RSTRING_LEN(topic),
+    heddle_push_hold(socket);
+    const heddle_push_topic subject = {.name = RSTRING_PTR(topic), .size = (size_t)RSTRING_LEN(topic),
                                             .envelope = envelope, .form = form, .policy = policy};
-    heddle_subscribe_result result = heddle_websocket_subscribe(socket, fanout, &subject, position);
-    const heddle_websocket_subscription *subscription =
-        heddle_websocket_find_subscription(socket, subject.name, subject.size, envelope);
+    heddle_subscribe_result result = heddle_push_subscribe(socket, fanout, &subject, position);
+    const heddle_push_subscription *subscription =
+        heddle_push_find_subscription(socket, subject.name, subject.size, envelope);
     bool was_reset = subscription && subscription->was_reset && envelope != Qnil;
     if (subscription && subscription->subscriber.topic)
         size = heddle_subscriber_position(&subscription->subscriber, text);
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
     RB_OBJ_WRITTEN(self, Qundef, envelope); /* until the subscription has it, the stack keeps it alive */
     RB_GC_GUARD(envelope);
     RB_GC_GUARD(since);
@@ -213,8 +213,8 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
 static VALUE client_unsubscribe_from(VALUE self, VALUE topic, VALUE envelope)
 {
     StringValue(topic);
-    heddle_websocket *socket = session_of(self);
-    return socket && heddle_websocket_unsubscribe(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), envelope)
+    heddle_push_session *socket = session_of(self);
+    return socket && heddle_push_unsubscribe(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), envelope)
                ? Qtrue
                : Qfalse;
 }
@@ -228,16 +228,16 @@ static VALUE client_write_frame(VALUE self, VALUE frame)
 {
     StringValue(frame);
     frame = rb_str_new_frozen(frame);
-    heddle_websocket *socket = open_session(self);
+    heddle_push_session *socket = open_session(self);
     if (!socket)
         return Qfalse;
-    heddle_websocket_hold(socket);
-    bool sent = heddle_websocket_check_pace(socket);
-    if (sent && !heddle_websocket_send_frame(socket, frame, false)) {
-        heddle_websocket_stop_carrier(socket);
+    heddle_push_hold(socket);
+    bool sent = heddle_push_check_pace(socket);
+    if (sent && !heddle_push_send_frame(socket, frame, false)) {
+        heddle_push_stop_carrier(socket);
         sent = false;
     }
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
     RB_GC_GUARD(frame);
     return sent ? Qtrue : Qfalse;
 }
@@ -250,7 +250,7 @@ static VALUE client_write_frame(VALUE self, VALUE frame)
  */
 static VALUE client_set_farewell(VALUE self, VALUE frame)
 {
-    heddle_websocket_handle *handle = heddle_websocket_handle_of(self);
+    heddle_push_handle *handle = heddle_push_handle_of(self);
     StringValue(frame);
     RB_OBJ_WRITE(self, &handle->farewell, rb_str_new_frozen(frame));
     return frame;
@@ -263,13 +263,13 @@ static VALUE client_set_farewell(VALUE self, VALUE frame)
  */
 static VALUE client_wake(VALUE self)
 {
-    heddle_websocket *socket = session_of(self);
+    heddle_push_session *socket = session_of(self);
     if (!socket)
         return Qnil;
     heddle_connection_check_thread(socket->work.connection);
-    heddle_websocket_hold(socket);
-    heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_WAKE);
-    heddle_websocket_release_hold(socket);
+    heddle_push_hold(socket);
+    heddle_push_queue_callback(socket, HEDDLE_PUSH_ON_WAKE);
+    heddle_push_release_hold(socket);
     return Qnil;
 }
 
@@ -288,7 +288,7 @@ static VALUE websocket_prepare(VALUE self, VALUE scheduler)
 
 static VALUE wait_in_park(VALUE data)
 {
-    heddle_websocket_wait *wait = (heddle_websocket_wait *)data;
+    heddle_push_wait *wait = (heddle_push_wait *)data;
     heddle_park_set_deadline(&wait->park, wait->deadline);
     wait->session->wait = wait;
     heddle_park_wait(&wait->park);
@@ -297,16 +297,16 @@ static VALUE wait_in_park(VALUE data)
 
 static VALUE leave_park(VALUE data)
 {
-    heddle_websocket_wait *wait = (heddle_websocket_wait *)data;
+    heddle_push_wait *wait = (heddle_push_wait *)data;
     if (wait->session && wait->session->wait == wait)
         wait->session->wait = NULL;
     heddle_park_leave(&wait->park);
     return Qnil;
 }
 
-static heddle_websocket *own_session(VALUE self)
+static heddle_push_session *own_session(VALUE self)
 {
-    heddle_websocket *socket = session_of(self);
+    heddle_push_session *socket = session_of(self);
     if (socket)
         heddle_connection_check_thread(socket->work.connection);
     return socket;
@@ -322,25 +322,25 @@ static VALUE client_receive(VALUE self, VALUE seconds)
     int64_t timeout = heddle_parse_duration(seconds);
     int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
     for (;;) {
-        heddle_websocket *socket = own_session(self);
+        heddle_push_session *socket = own_session(self);
         if (!socket)
             return Qnil;
-        heddle_websocket_message *message = heddle_websocket_pop_message(socket);
+        heddle_websocket_message *message = heddle_push_pop_message(socket);
         if (message) {
-            if (socket->paused && !heddle_websocket_is_full(socket)) {
-                heddle_websocket_hold(socket);
-                heddle_websocket_resume_reading(socket);
-                heddle_websocket_release_hold(socket);
+            if (socket->paused && !heddle_push_is_full(socket)) {
+                heddle_push_hold(socket);
+                heddle_push_resume_reading(socket);
+                heddle_push_release_hold(socket);
             }
             return heddle_websocket_message_string(message);
         }
-        if (socket->state != HEDDLE_WEBSOCKET_OPEN) {
-            heddle_websocket_keep_end(socket, self);
+        if (socket->state != HEDDLE_PUSH_OPEN) {
+            heddle_push_keep_end(socket, self);
             return Qnil;
         }
         if (socket->wait)
             rb_raise(rb_eIOError, "another fiber waits for this socket's messages already");
-        heddle_websocket_wait wait = {.session = socket, .deadline = deadline};
+        heddle_push_wait wait = {.session = socket, .deadline = deadline};
         heddle_park_enter(socket->work.connection->sockets->loop, &wait.park);
         rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
         if (wait.park.timed_out)
@@ -357,32 +357,32 @@ static VALUE client_drain(VALUE self, VALUE most)
 {
     size_t low = NUM2SIZET(most);
     for (;;) {
-        heddle_websocket *socket = own_session(self);
-        if (!socket || socket->state != HEDDLE_WEBSOCKET_OPEN)
+        heddle_push_session *socket = own_session(self);
+        if (!socket || socket->state != HEDDLE_PUSH_OPEN)
             return Qfalse;
-        if (heddle_websocket_pending(socket) <= low)
+        if (heddle_push_pending(socket) <= low)
             return Qtrue;
         int result = socket->carrier->flush(socket);
         if (result != 0 && result != -EAGAIN) {
-            heddle_websocket_hold(socket);
-            heddle_websocket_stop_carrier(socket);
-            heddle_websocket_release_hold(socket);
+            heddle_push_hold(socket);
+            heddle_push_stop_carrier(socket);
+            heddle_push_release_hold(socket);
             return Qfalse;
         }
         if (result == 0) { /* this flush replaces the scheduled one, which would have called on_drained */
-            heddle_websocket_hold(socket);
-            heddle_websocket_handle_drained(socket);
-            heddle_websocket_release_hold(socket);
+            heddle_push_hold(socket);
+            heddle_push_handle_drained(socket);
+            heddle_push_release_hold(socket);
             continue;
         }
-        if (heddle_websocket_pending(socket) <= low)
+        if (heddle_push_pending(socket) <= low)
             return Qtrue;
         if (!socket->carrier->wait_for_room(socket))
             return Qfalse;
     }
 }
 
-void Init_heddle_websocket_methods(VALUE module, VALUE session_class)
+void Init_heddle_push_methods(VALUE module, VALUE session_class)
 {
     static const char *const policies[] = {"close", "coalesce", "drop"};
     for (unsigned i = 0; i < 3; i++)

@@ -17,12 +17,12 @@ enum {
 
 /* -- the framing --------------------------------------------------------------------------------------------------- */
 
-static size_t discard_input(heddle_websocket *socket, char *bytes, size_t size)
+static size_t discard_input(heddle_push_session *socket, char *bytes, size_t size)
 {
     (void)bytes;
     socket->lingered += size;
     if (socket->lingered > DISCARDED)
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
     return size;
 }
 
@@ -31,10 +31,10 @@ static VALUE prepare_event(VALUE data)
 {
     if (rb_enc_get_index(data) == rb_ascii8bit_encindex())
         data = rb_enc_associate(rb_str_dup(data), rb_utf8_encoding());
-    return heddle_event_text(heddle_websocket_text_of(data));
+    return heddle_event_text(heddle_push_text_of(data));
 }
 
-static bool send_event(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE event)
+static bool send_event(heddle_push_session *socket, heddle_websocket_opcode opcode, VALUE event)
 {
     (void)opcode;
     socket->written += (uint64_t)RSTRING_LEN(event);
@@ -42,7 +42,7 @@ static bool send_event(heddle_websocket *socket, heddle_websocket_opcode opcode,
 }
 
 /* Queues a part of the content, as a chunk if need be. */
-static bool send_text(heddle_websocket *socket, const char *text, size_t size)
+static bool send_text(heddle_push_session *socket, const char *text, size_t size)
 {
     char head[HEDDLE_EVENTS_TEXT];
     if (size == 0)
@@ -57,7 +57,7 @@ static bool send_text(heddle_websocket *socket, const char *text, size_t size)
 }
 
 /* A comment, which is not an event. */
-static bool send_comment(heddle_websocket *socket)
+static bool send_comment(heddle_push_session *socket)
 {
     return send_text(socket, ":\n\n", 3);
 }
@@ -66,7 +66,7 @@ static bool send_comment(heddle_websocket *socket)
  * The end of the content says that it is the end. When the server stops, clients come back at random times. The comment
  * wakes the loop where another thread closes.
  */
-static bool send_farewell(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
+static bool send_farewell(heddle_push_session *socket, unsigned code, const char *reason, size_t size)
 {
     (void)code, (void)reason, (void)size;
     char text[HEDDLE_EVENTS_TEXT];
@@ -75,36 +75,36 @@ static bool send_farewell(heddle_websocket *socket, unsigned code, const char *r
     return !socket->chunked || socket->carrier->write(socket, "0\r\n\r\n", 5, 0);
 }
 
-static int64_t find_next_comment(const heddle_websocket *socket)
+static int64_t find_next_comment(const heddle_push_session *socket)
 {
     return heddle_add_duration(socket->pinged_at, HEDDLE_EVENTS_COMMENT);
 }
 
 /* Sends a comment, which keeps proxies from closing the stream. A client that takes nothing for too long is cut off. */
-static void keep_alive(heddle_websocket *socket, int64_t now)
+static void keep_alive(heddle_push_session *socket, int64_t now)
 {
     int64_t timeout = socket->engine->write_timeout;
-    size_t pending = heddle_websocket_pending(socket);
-    if (heddle_websocket_has_output_moved(socket, pending) || !pending) {
+    size_t pending = heddle_push_pending(socket);
+    if (heddle_push_has_output_moved(socket, pending) || !pending) {
         socket->heard = now;
     } else if (timeout >= 0 && heddle_add_duration(socket->heard, timeout) <= now) {
-        heddle_websocket_reset_carrier(socket);
+        heddle_push_reset_carrier(socket);
         return;
     }
     if (find_next_comment(socket) > now)
         return;
     socket->pinged_at = now;
     if (!pending && !send_comment(socket))
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
 }
 
 /* The client must see that it has missed events. */
-static void end_slow(heddle_websocket *socket)
+static void end_slow(heddle_push_session *socket)
 {
-    if (heddle_websocket_has_client(socket))
+    if (heddle_push_has_client(socket))
         socket->engine->websockets.too_slow++;
     socket->code = HEDDLE_WEBSOCKET_POLICY;
-    heddle_websocket_reset_carrier(socket);
+    heddle_push_reset_carrier(socket);
 }
 
 const heddle_push_framing heddle_push_events = {
@@ -120,47 +120,47 @@ const heddle_push_framing heddle_push_events = {
 /* -- streams without a handler ------------------------------------------------------------------------------------- */
 
 /* The only subscription; NULL: it has none. */
-static const heddle_websocket_subscription *subscription_of(const heddle_websocket *socket)
+static const heddle_push_subscription *subscription_of(const heddle_push_session *socket)
 {
     return socket->subscriptions && socket->subscriptions->subscriber.topic ? socket->subscriptions : NULL;
 }
 
 /* Subscribes to the topic, or ends the stream. Held. */
-static void subscribe(heddle_websocket *socket, heddle_fanout *fanout, heddle_websocket_topic *topic,
+static void subscribe(heddle_push_session *socket, heddle_fanout *fanout, heddle_push_topic *topic,
                       heddle_position since)
 {
     topic->envelope = Qnil;
-    topic->form = socket->chunked ? HEDDLE_WEBSOCKET_AS_EVENT_CHUNK : HEDDLE_WEBSOCKET_AS_EVENT;
-    if (socket->state == HEDDLE_WEBSOCKET_OPEN &&
-        heddle_websocket_subscribe(socket, fanout, topic, since) != HEDDLE_SUBSCRIBED)
-        heddle_websocket_reset_carrier(socket);
+    topic->form = socket->chunked ? HEDDLE_PUSH_AS_EVENT_CHUNK : HEDDLE_PUSH_AS_EVENT;
+    if (socket->state == HEDDLE_PUSH_OPEN &&
+        heddle_push_subscribe(socket, fanout, topic, since) != HEDDLE_SUBSCRIBED)
+        heddle_push_reset_carrier(socket);
 }
 
 /* A stream that begins after the server began to stop ends at once. Held. */
-static void retire_if_draining(heddle_websocket *socket)
+static void retire_if_draining(heddle_push_session *socket)
 {
     const heddle_connection *connection = socket->work.connection;
     if (connection && (connection->sockets->draining || socket->engine->draining) &&
-        heddle_websocket_has_to_retire(socket))
-        heddle_websocket_retire(socket);
+        heddle_push_has_to_retire(socket))
+        heddle_push_retire(socket);
 }
 
 /* Held. */
-static void begin_events(heddle_websocket *socket, heddle_fanout *fanout, heddle_websocket_topic *topic, VALUE since,
+static void begin_events(heddle_push_session *socket, heddle_fanout *fanout, heddle_push_topic *topic, VALUE since,
                          VALUE beginning)
 {
     heddle_position position = {0};
     if (!NIL_P(since))
         position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
-    bool sent = socket->state != HEDDLE_WEBSOCKET_OPEN ||
+    bool sent = socket->state != HEDDLE_PUSH_OPEN ||
                 send_text(socket, RSTRING_PTR(beginning), (size_t)RSTRING_LEN(beginning));
     subscribe(socket, fanout, topic, position);
-    const heddle_websocket_subscription *subscription = subscription_of(socket);
+    const heddle_push_subscription *subscription = subscription_of(socket);
     char id[HEDDLE_EVENTS_TEXT];
     if (sent && subscription && !position.text)
         sent = send_text(socket, id, heddle_events_first_id(&subscription->subscriber, id, sizeof(id)));
     if (!sent)
-        heddle_websocket_reset_carrier(socket);
+        heddle_push_reset_carrier(socket);
     retire_if_draining(socket);
 }
 
@@ -179,7 +179,7 @@ static VALUE stream_events(int count, VALUE *arguments, VALUE self)
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     int status = NUM2INT(arguments[0]);
     VALUE name = arguments[1], since = arguments[2], lines = arguments[3], beginning = arguments[4];
-    heddle_slow_policy policy = heddle_websocket_policy_named(arguments[5]);
+    heddle_slow_policy policy = heddle_push_policy_named(arguments[5]);
     Check_Type(name, T_STRING);
     Check_Type(lines, T_STRING);
     Check_Type(beginning, T_STRING);
@@ -188,25 +188,25 @@ static VALUE stream_events(int count, VALUE *arguments, VALUE self)
     if (RSTRING_LEN(name) > HEDDLE_TOPIC_LIMIT || RSTRING_LEN(lines) > HEDDLE_EVENTS_LINES)
         rb_raise(rb_eArgError, "the topic or the name of the events is too long");
     heddle_fanout *fanout = heddle_fanout_of(heddle_exchange_writable_connection(exchange)->sockets->loop);
-    const heddle_websocket_carrier *carrier = heddle_websocket_carrier_of(exchange);
+    const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
     if (!carrier->is_free(exchange))
         return Qfalse;
     bool chunked = exchange->chunking;
     if (chunked)
         lines = heddle_event_chunk(lines);
-    heddle_websocket *socket = heddle_websocket_new(exchange->engine, carrier, &heddle_push_events);
+    heddle_push_session *socket = heddle_push_session_new(exchange->engine, carrier, &heddle_push_events);
     if (!socket)
         rb_memerror();
     socket->chunked = chunked;
     socket->stays = !RTEST(arguments[6]);
-    heddle_websocket_topic topic = {
+    heddle_push_topic topic = {
         .name = RSTRING_PTR(name), .size = (size_t)RSTRING_LEN(name), .policy = policy,
         .lines = RSTRING_PTR(lines), .lines_size = (size_t)RSTRING_LEN(lines),
     };
-    heddle_websocket_hold(socket);
+    heddle_push_hold(socket);
     carrier->begin(socket, exchange, status, Qnil);
     begin_events(socket, fanout, &topic, since, beginning);
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
     RB_GC_GUARD(name);
     RB_GC_GUARD(since);
     RB_GC_GUARD(lines);
@@ -218,20 +218,20 @@ static VALUE stream_events(int count, VALUE *arguments, VALUE self)
 /* -- between processes --------------------------------------------------------------------------------------------- */
 
 /* Sends what waits. Held. */
-static void flush_output(heddle_websocket *socket)
+static void flush_output(heddle_push_session *socket)
 {
-    int result = heddle_websocket_pending(socket) ? socket->carrier->flush(socket) : -EAGAIN;
+    int result = heddle_push_pending(socket) ? socket->carrier->flush(socket) : -EAGAIN;
     if (result == 0)
-        heddle_websocket_handle_drained(socket);
+        heddle_push_handle_drained(socket);
     else if (result != -EAGAIN)
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
 }
 
-static ssize_t describe_stream(const heddle_websocket *socket, char *bytes)
+static ssize_t describe_stream(const heddle_push_session *socket, char *bytes)
 {
-    const heddle_websocket_subscription *subscription = subscription_of(socket);
-    if (socket->state != HEDDLE_WEBSOCKET_OPEN || socket->retires || socket->work.connection->error || !subscription ||
-        subscription->subscriber.behind || heddle_websocket_pending(socket))
+    const heddle_push_subscription *subscription = subscription_of(socket);
+    if (socket->state != HEDDLE_PUSH_OPEN || socket->retires || socket->work.connection->error || !subscription ||
+        subscription->subscriber.behind || heddle_push_pending(socket))
         return -1;
     char position[HEDDLE_POSITION_SIZE];
     heddle_words_writer words = heddle_words_begin(bytes, HEDDLE_SESSION_WORDS, HEDDLE_EVENT_STREAMS, VERSION);
@@ -245,13 +245,13 @@ static ssize_t describe_stream(const heddle_websocket *socket, char *bytes)
 
 ssize_t heddle_events_describe(heddle_connection *connection, char *bytes)
 {
-    heddle_websocket *socket = heddle_websocket_of(connection);
-    if (heddle_websocket_has_client(socket) || socket->stays)
+    heddle_push_session *socket = heddle_push_session_of(connection);
+    if (heddle_push_has_client(socket) || socket->stays)
         return -1;
-    heddle_websocket_hold(socket);
+    heddle_push_hold(socket);
     flush_output(socket);
     ssize_t size = describe_stream(socket, bytes);
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
     return size;
 }
 
@@ -262,7 +262,7 @@ static VALUE find_fanout(VALUE loop)
 
 typedef struct {
     bool chunked;
-    heddle_websocket_topic topic;
+    heddle_push_topic topic;
     heddle_position since;
 } stream_words;
 
@@ -274,7 +274,7 @@ static bool read_stream(VALUE description, stream_words *into)
     heddle_slow_policy policy = heddle_words_take_number(&words, HEDDLE_SLOW_DROP);
     heddle_words_field name = heddle_words_take(&words), lines = heddle_words_take(&words),
                        position = heddle_words_take(&words);
-    into->topic = (heddle_websocket_topic){
+    into->topic = (heddle_push_topic){
         .name = name.bytes, .size = name.size, .lines = lines.bytes, .lines_size = lines.size, .policy = policy,
     };
     into->since = (heddle_position){position.bytes, position.size};
@@ -288,21 +288,21 @@ static void resume_stream(heddle_connection *connection, VALUE description)
     heddle_fanout *fanout = (heddle_fanout *)rb_protect(find_fanout, (VALUE)connection->sockets->loop, &state);
     if (state)
         rb_set_errinfo(Qnil);
-    heddle_websocket *socket = NULL;
+    heddle_push_session *socket = NULL;
     if (!state && read_stream(description, &words))
-        socket = heddle_websocket_new(heddle_engine_of_connection(connection), &heddle_websocket_h1_carrier,
-                                      &heddle_push_events);
+        socket = heddle_push_session_new(heddle_engine_of_connection(connection), &heddle_push_h1_carrier,
+                                         &heddle_push_events);
     if (!socket) {
         heddle_transport_will_reset(&connection->transport);
         heddle_sockets_close_connection(connection);
         return;
     }
     socket->chunked = words.chunked;
-    heddle_websocket_hold(socket);
-    heddle_connection_start(connection, &heddle_websocket_protocol, socket);
+    heddle_push_hold(socket);
+    heddle_connection_start(connection, &heddle_push_protocol, socket);
     subscribe(socket, fanout, &words.topic, words.since);
     retire_if_draining(socket);
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
     RB_GC_GUARD(description);
 }
 

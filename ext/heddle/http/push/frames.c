@@ -10,30 +10,30 @@
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-static void handle_message(heddle_websocket *socket)
+static void handle_message(heddle_push_session *socket)
 {
     heddle_websocket_message *message = heddle_websocket_take_message(socket->reader);
-    if (socket->state == HEDDLE_WEBSOCKET_OPEN) {
+    if (socket->state == HEDDLE_PUSH_OPEN) {
         socket->engine->websockets.received++;
         socket->engine->websockets.received_bytes += message->size;
         socket->traffic.received++;
         socket->traffic.received_bytes += message->size;
-        heddle_websocket_deliver(socket, message);
+        heddle_push_deliver(socket, message);
     } else {
         free(message); /* the handler knows already that it is closed */
     }
 }
 
-static void handle_ping(heddle_websocket *socket)
+static void handle_ping(heddle_push_session *socket)
 {
-    if (socket->state == HEDDLE_WEBSOCKET_OPEN &&
-        !heddle_websocket_answer_ping(socket, socket->reader->control, socket->reader->control_size))
-        heddle_websocket_stop_carrier(socket);
+    if (socket->state == HEDDLE_PUSH_OPEN &&
+        !heddle_push_answer_ping(socket, socket->reader->control, socket->reader->control_size))
+        heddle_push_stop_carrier(socket);
 }
 
 /* -- unfinished messages ------------------------------------------------------------------------------------------- */
 
-static void forget_message(heddle_websocket *socket)
+static void forget_message(heddle_push_session *socket)
 {
     socket->engine->websockets.unfinished -= socket->unfinished;
     socket->unfinished = socket->message_size = 0;
@@ -41,28 +41,28 @@ static void forget_message(heddle_websocket *socket)
     heddle_link_remove(&socket->receiving_link);
 }
 
-static void release_reader(heddle_websocket *socket)
+static void release_reader(heddle_push_session *socket)
 {
     forget_message(socket);
     heddle_websocket_reader_end(socket->reader);
 }
 
-static void end_unfinished(heddle_websocket *socket, const char *reason)
+static void end_unfinished(heddle_push_session *socket, const char *reason)
 {
     socket->engine->websockets.failures++;
-    heddle_websocket_hold(socket);
-    heddle_websocket_fail_session(socket, HEDDLE_WEBSOCKET_POLICY, reason);
+    heddle_push_hold(socket);
+    heddle_push_fail_session(socket, HEDDLE_WEBSOCKET_POLICY, reason);
     release_reader(socket); /* its input is discarded from here on */
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
 }
 
 /* Ends the oldest ones while all together have too many bytes. */
-static void check_budget(heddle_websocket *socket)
+static void check_budget(heddle_push_session *socket)
 {
     heddle_websockets *all = &socket->engine->websockets;
     heddle_link *link;
     while (all->unfinished > all->unfinished_limit && (link = heddle_link_first(&socket->engine->receiving))) {
-        heddle_websocket *oldest = HEDDLE_CONTAINER_OF(link, heddle_websocket, receiving_link);
+        heddle_push_session *oldest = HEDDLE_CONTAINER_OF(link, heddle_push_session, receiving_link);
         if (oldest == socket)
             break; /* it alone keeps to the limit of a message */
         end_unfinished(oldest, "too many messages are unfinished");
@@ -70,11 +70,11 @@ static void check_budget(heddle_websocket *socket)
 }
 
 /* Called when all bytes were read that are here: gives an unfinished message its time limit, as a request's body. */
-static void track_message(heddle_websocket *socket)
+static void track_message(heddle_push_session *socket)
 {
     heddle_websocket_reader *reader = socket->reader;
     heddle_websockets *all = &socket->engine->websockets;
-    if (!reader->in_message || !reader->message || socket->state != HEDDLE_WEBSOCKET_OPEN) {
+    if (!reader->in_message || !reader->message || socket->state != HEDDLE_PUSH_OPEN) {
         if (socket->message_deadline)
             forget_message(socket);
         return;
@@ -88,45 +88,45 @@ static void track_message(heddle_websocket *socket)
     } else {
         socket->message_deadline = heddle_body_first_deadline(socket->engine, socket->heard);
         heddle_link_push_last(&socket->engine->receiving, &socket->receiving_link);
-        heddle_websocket_set_deadline(socket);
+        heddle_push_set_deadline(socket);
     }
     check_budget(socket);
 }
 
 /* Queues the close frame. */
-static bool send_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
+static bool send_close(heddle_push_session *socket, unsigned code, const char *reason, size_t size)
 {
     char payload[HEDDLE_WEBSOCKET_CONTROL];
     size_t used = heddle_websocket_write_close(payload, code, reason, size);
-    return heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_CLOSE, payload, used);
+    return heddle_push_send_control(socket, HEDDLE_WEBSOCKET_CLOSE, payload, used);
 }
 
 /* Answers the client's close frame with its own code (RFC 6455, section 5.5.1). */
-static void answer_close(heddle_websocket *socket)
+static void answer_close(heddle_push_session *socket)
 {
-    bool ours = socket->state == HEDDLE_WEBSOCKET_CLOSING;
+    bool ours = socket->state == HEDDLE_PUSH_CLOSING;
     unsigned code = socket->reader->code;
     socket->code = 0; /* the client's code is reported, even if we sent the first close frame */
     if (!ours && !send_close(socket, code, NULL, 0))
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
     else
-        heddle_websocket_finish_output(socket, code);
+        heddle_push_finish_output(socket, code);
 }
 
 /* Reads frames until the handler must catch up, or no more frames are read. */
-static size_t read_frames(heddle_websocket *socket, char *bytes, size_t size)
+static size_t read_frames(heddle_push_session *socket, char *bytes, size_t size)
 {
     size_t used = 0;
     heddle_websocket_reader *reader = socket->reader;
     socket->heard = heddle_clock_coarse();
-    while (socket->state <= HEDDLE_WEBSOCKET_CLOSING && !heddle_websocket_must_pause(socket)) {
+    while (socket->state <= HEDDLE_PUSH_CLOSING && !heddle_push_must_pause(socket)) {
         size_t step;
         heddle_websocket_event event =
             heddle_websocket_read(reader, &socket->engine->websockets.limits, bytes + used, size - used, &step);
         used += step;
         /* A socket that closes discards its messages. */
         if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader->message->compressed &&
-            socket->state == HEDDLE_WEBSOCKET_OPEN)
+            socket->state == HEDDLE_PUSH_OPEN)
             event = heddle_websocket_inflate(&socket->engine->websockets.deflater, reader,
                                              &socket->engine->websockets.limits);
         switch (event) {
@@ -148,10 +148,10 @@ static size_t read_frames(heddle_websocket *socket, char *bytes, size_t size)
             break;
         case HEDDLE_WEBSOCKET_FAILED:
             socket->engine->websockets.failures++;
-            heddle_websocket_fail_session(socket, reader->code, reader->failure);
+            heddle_push_fail_session(socket, reader->code, reader->failure);
             break;
         case HEDDLE_WEBSOCKET_NO_MEMORY:
-            heddle_websocket_stop_carrier(socket);
+            heddle_push_stop_carrier(socket);
             break;
         }
     }
@@ -160,8 +160,8 @@ static size_t read_frames(heddle_websocket *socket, char *bytes, size_t size)
 
 /* -- output -------------------------------------------------------------------------------------------------------- */
 
-bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
-                                   size_t size)
+bool heddle_push_send_control(heddle_push_session *socket, heddle_websocket_opcode opcode, const char *payload,
+                              size_t size)
 {
     char frame[HEDDLE_WEBSOCKET_HEAD + HEDDLE_WEBSOCKET_CONTROL];
     size_t used = heddle_websocket_write_head(frame, opcode, false, size, NULL);
@@ -171,7 +171,7 @@ bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_op
     return socket->carrier->write(socket, frame, used + size, 0);
 }
 
-VALUE heddle_websocket_text_of(VALUE string)
+VALUE heddle_push_text_of(VALUE string)
 {
     if (rb_enc_get_index(string) != rb_utf8_encindex() && rb_enc_str_coderange(string) != ENC_CODERANGE_7BIT)
         string = rb_str_encode(string, rb_enc_from_encoding(rb_utf8_encoding()), 0, Qnil);
@@ -183,16 +183,16 @@ VALUE heddle_websocket_text_of(VALUE string)
 static VALUE prepare_message(VALUE data)
 {
     if (rb_enc_get_index(data) != rb_ascii8bit_encindex())
-        data = heddle_websocket_text_of(data);
+        data = heddle_push_text_of(data);
     return RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED ? rb_str_new_frozen(data) : data;
 }
 
 /* Returns the frame, from malloc; NULL: the message is sent uncompressed. */
-static char *deflate_message(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE message, size_t *size)
+static char *deflate_message(heddle_push_session *socket, heddle_websocket_opcode opcode, VALUE message, size_t *size)
 {
     char head[HEDDLE_WEBSOCKET_HEAD];
     size_t plain = (size_t)RSTRING_LEN(message);
-    if (!heddle_websocket_deflates(socket) || plain < HEDDLE_DEFLATE_LEAST || plain > HEDDLE_DEFLATE_MOST)
+    if (!heddle_push_deflates(socket) || plain < HEDDLE_DEFLATE_LEAST || plain > HEDDLE_DEFLATE_MOST)
         return NULL;
     char *frame = malloc(HEDDLE_WEBSOCKET_HEAD + plain), *payload = frame + HEDDLE_WEBSOCKET_HEAD;
     size_t deflated = frame ? heddle_websocket_deflate(&socket->engine->websockets.deflater, RSTRING_PTR(message),
@@ -209,7 +209,7 @@ static char *deflate_message(heddle_websocket *socket, heddle_websocket_opcode o
     return frame;
 }
 
-static bool send_message(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE message)
+static bool send_message(heddle_push_session *socket, heddle_websocket_opcode opcode, VALUE message)
 {
     char head[HEDDLE_WEBSOCKET_HEAD];
     size_t size, used;
@@ -225,15 +225,15 @@ static bool send_message(heddle_websocket *socket, heddle_websocket_opcode opcod
     return socket->carrier->write(socket, head, used, message);
 }
 
-static void end_slow(heddle_websocket *socket)
+static void end_slow(heddle_push_session *socket)
 {
     socket->engine->websockets.too_slow++;
-    heddle_websocket_fail_session(socket, HEDDLE_WEBSOCKET_POLICY, "the client reads too slowly");
+    heddle_push_fail_session(socket, HEDDLE_WEBSOCKET_POLICY, "the client reads too slowly");
 }
 
 /* -- pings --------------------------------------------------------------------------------------------------------- */
 
-static int64_t find_next_ping(const heddle_websocket *socket)
+static int64_t find_next_ping(const heddle_push_session *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
     int64_t deadline = -1, message = socket->message_deadline;
@@ -244,16 +244,16 @@ static int64_t find_next_ping(const heddle_websocket *socket)
     return message && (deadline < 0 || message < deadline) ? message : deadline;
 }
 
-static void send_ping(heddle_websocket *socket, bool full)
+static void send_ping(heddle_push_session *socket, bool full)
 {
     socket->pinged = true;
     socket->pinged_at = heddle_clock_coarse();
     socket->stalls = full; /* a ping would be queued behind the output, so that has to move instead */
-    if (!full && !heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PING, NULL, 0))
-        heddle_websocket_stop_carrier(socket);
+    if (!full && !heddle_push_send_control(socket, HEDDLE_WEBSOCKET_PING, NULL, 0))
+        heddle_push_stop_carrier(socket);
 }
 
-static void check_client(heddle_websocket *socket, int64_t now)
+static void check_client(heddle_push_session *socket, int64_t now)
 {
     heddle_websockets *all = &socket->engine->websockets;
     if (socket->message_deadline && socket->message_deadline <= now) {
@@ -263,16 +263,16 @@ static void check_client(heddle_websocket *socket, int64_t now)
         }
         socket->message_deadline = heddle_body_first_deadline(socket->engine, now);
     }
-    size_t pending = heddle_websocket_pending(socket);
+    size_t pending = heddle_push_pending(socket);
     bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
-    bool moved = heddle_websocket_has_output_moved(socket, pending) && (full || socket->stalls);
+    bool moved = heddle_push_has_output_moved(socket, pending) && (full || socket->stalls);
     if (socket->paused || moved) /* paused: unread input says nothing about the client; moved: the client reads */
         socket->heard = now;
     if (socket->pinged && socket->heard >= socket->pinged_at)
         socket->pinged = socket->stalls = false;
     if (socket->pinged && heddle_add_duration(socket->pinged_at, all->timeout) <= now) {
         all->vanished++;
-        heddle_websocket_reset_carrier(socket);
+        heddle_push_reset_carrier(socket);
     } else if (!socket->pinged && all->ping > 0 && heddle_add_duration(socket->heard, all->ping) <= now) {
         send_ping(socket, full);
     }

@@ -13,35 +13,35 @@ enum {
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
 /* Feeds received bytes, and keeps those for which the handler's queue has no room. */
-static void feed_scratch(heddle_websocket *socket, char *bytes, size_t size)
+static void feed_scratch(heddle_push_session *socket, char *bytes, size_t size)
 {
     heddle_connection *connection = socket->work.connection;
     size_t used = socket->framing->feed(socket, bytes, size);
-    if (used == size || socket->state > HEDDLE_WEBSOCKET_CLOSING)
+    if (used == size || socket->state > HEDDLE_PUSH_CLOSING)
         return;
     char *room = heddle_connection_make_room(connection, size - used);
     if (!room) {
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
         return;
     }
     memcpy(room, bytes + used, size - used);
     connection->input_end += (uint32_t)(size - used);
 }
 
-static void feed_buffered(heddle_websocket *socket)
+static void feed_buffered(heddle_push_session *socket)
 {
     heddle_connection *connection = socket->work.connection;
     size_t used = socket->framing->feed(socket, connection->input + connection->input_start,
                                         heddle_connection_buffered(connection));
-    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING)
+    if (socket->state <= HEDDLE_PUSH_CLOSING)
         heddle_connection_use_input(connection, used);
 }
 
-static void read_input(heddle_websocket *socket)
+static void read_input(heddle_push_session *socket)
 {
     heddle_connection *connection = socket->work.connection;
-    for (unsigned reads = 0; socket->state <= HEDDLE_WEBSOCKET_CLOSING;) {
-        if (heddle_websocket_must_pause(socket)) {
+    for (unsigned reads = 0; socket->state <= HEDDLE_PUSH_CLOSING;) {
+        if (heddle_push_must_pause(socket)) {
             socket->paused = true;
             return;
         }
@@ -51,7 +51,7 @@ static void read_input(heddle_websocket *socket)
         }
         if (reads++ == READS) {
             socket->defers_reading = true;
-            heddle_websocket_set_time_limit(socket, 0);
+            heddle_push_set_time_limit(socket, 0);
             return;
         }
         char *scratch = heddle_sockets_scratch(connection->sockets);
@@ -61,7 +61,7 @@ static void read_input(heddle_websocket *socket)
             return;
         }
         if (bytes <= 0) { /* the end without a close frame is an error */
-            heddle_websocket_stop_carrier(socket);
+            heddle_push_stop_carrier(socket);
             return;
         }
         feed_scratch(socket, scratch, (size_t)bytes);
@@ -70,7 +70,7 @@ static void read_input(heddle_websocket *socket)
 
 /* -- output -------------------------------------------------------------------------------------------------------- */
 
-static bool write_output(heddle_websocket *socket, const char *bytes, size_t size, VALUE string)
+static bool write_output(heddle_push_session *socket, const char *bytes, size_t size, VALUE string)
 {
     heddle_connection *connection = socket->work.connection;
     heddle_output *output = &connection->output;
@@ -82,14 +82,14 @@ static bool write_output(heddle_websocket *socket, const char *bytes, size_t siz
 }
 
 /* If the client reads fast enough, a broadcast is one system call for each socket: nothing is copied or queued. */
-static bool send_frame(heddle_websocket *socket, VALUE frame)
+static bool send_frame(heddle_push_session *socket, VALUE frame)
 {
     heddle_connection *connection = socket->work.connection;
     ssize_t size = RSTRING_LEN(frame), sent = heddle_connection_send_now(connection, RSTRING_PTR(frame), (size_t)size);
     if (sent < 0)
         return false;
     if (sent == size) {
-        heddle_websocket_handle_drained(socket);
+        heddle_push_handle_drained(socket);
         return true;
     }
     if (!heddle_output_add_string(&connection->output, frame, (size_t)sent))
@@ -98,17 +98,17 @@ static bool send_frame(heddle_websocket *socket, VALUE frame)
     return true;
 }
 
-static size_t count_pending(const heddle_websocket *socket)
+static size_t count_pending(const heddle_push_session *socket)
 {
     return socket->work.connection->output.size;
 }
 
-static bool is_full(const heddle_websocket *socket, uint64_t limit)
+static bool is_full(const heddle_push_session *socket, uint64_t limit)
 {
     return count_pending(socket) > limit;
 }
 
-static int flush_output(heddle_websocket *socket)
+static int flush_output(heddle_push_session *socket)
 {
     heddle_connection *connection = socket->work.connection;
     int result = heddle_connection_flush(connection);
@@ -117,12 +117,12 @@ static int flush_output(heddle_websocket *socket)
     return result;
 }
 
-static bool wait_for_room(heddle_websocket *socket)
+static bool wait_for_room(heddle_push_session *socket)
 {
     return heddle_connection_wait_for(socket->work.connection, HEDDLE_WRITING, -1) != HEDDLE_WAIT_CLOSED;
 }
 
-static void wake_writer(heddle_websocket *socket)
+static void wake_writer(heddle_push_session *socket)
 {
     heddle_connection_wake(socket->work.connection, HEDDLE_BROKEN);
 }
@@ -134,7 +134,7 @@ static void wake_writer(heddle_websocket *socket)
  * the reset can overtake that frame. So the output ends first, and the connection when the client has ended its side,
  * too.
  */
-static void discard_input(heddle_websocket *socket)
+static void discard_input(heddle_push_session *socket)
 {
     heddle_connection *connection = socket->work.connection;
     ssize_t bytes;
@@ -145,10 +145,10 @@ static void discard_input(heddle_websocket *socket)
     if (bytes == -EAGAIN)
         connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
     else
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
 }
 
-static void end_output(heddle_websocket *socket)
+static void end_output(heddle_push_session *socket)
 {
     heddle_connection *connection = socket->work.connection;
     heddle_transport *transport = &connection->transport;
@@ -158,22 +158,22 @@ static void end_output(heddle_websocket *socket)
             return;
         bool lingers = socket->framing->reads_frames && socket->engine->linger_timeout != 0;
         if (result != 0 || !lingers || transport->operations->shutdown(transport) < 0) {
-            heddle_websocket_stop_carrier(socket);
+            heddle_push_stop_carrier(socket);
             return;
         }
         socket->lingers = true;
-        heddle_websocket_set_time_limit(socket, socket->engine->linger_timeout);
+        heddle_push_set_time_limit(socket, socket->engine->linger_timeout);
     }
     discard_input(socket);
 }
 
-static void begin_to_end(heddle_websocket *socket)
+static void begin_to_end(heddle_push_session *socket)
 {
     heddle_connection_drop_input(socket->work.connection);
     end_output(socket);
 }
 
-static void stop_connection(heddle_websocket *socket, bool abrupt)
+static void stop_connection(heddle_push_session *socket, bool abrupt)
 {
     heddle_connection *connection = socket->work.connection;
     if (abrupt)
@@ -181,12 +181,12 @@ static void stop_connection(heddle_websocket *socket, bool abrupt)
     heddle_connection_drop_output(connection);
 }
 
-static void close_connection(heddle_websocket *socket)
+static void close_connection(heddle_push_session *socket)
 {
     heddle_sockets_close_connection(socket->work.connection);
 }
 
-static void set_deadline(heddle_websocket *socket, int64_t at)
+static void set_deadline(heddle_push_session *socket, int64_t at)
 {
     heddle_connection_set_deadline(socket->work.connection, at);
 }
@@ -198,13 +198,13 @@ static bool is_free(const heddle_exchange_handle *exchange)
            !connection->waits[HEDDLE_WRITING];
 }
 
-static void begin_on_connection(heddle_websocket *socket, heddle_exchange_handle *exchange, int status, VALUE early)
+static void begin_on_connection(heddle_push_session *socket, heddle_exchange_handle *exchange, int status, VALUE early)
 {
     (void)early;
-    heddle_h1_change_protocol(exchange->exchange->work.connection, &heddle_websocket_protocol, socket, status);
+    heddle_h1_change_protocol(exchange->exchange->work.connection, &heddle_push_protocol, socket, status);
 }
 
-const heddle_websocket_carrier heddle_websocket_h1_carrier = {
+const heddle_push_carrier heddle_push_h1_carrier = {
     .exchanges = &heddle_h1_exchange_operations,
     .is_free = is_free,
     .begin = begin_on_connection,
@@ -227,62 +227,62 @@ const heddle_websocket_carrier heddle_websocket_h1_carrier = {
 static void begin_socket(heddle_connection *connection)
 {
     heddle_connection_flush_later(connection); /* the head of the response */
-    heddle_websocket_begin_session(heddle_websocket_of(connection), connection);
+    heddle_push_begin_session(heddle_push_session_of(connection), connection);
 }
 
 static void handle_deadline(heddle_connection *connection)
 {
-    heddle_websocket *socket = heddle_websocket_of(connection);
-    heddle_websocket_hold(socket);
-    heddle_websocket_handle_deadline(socket);
-    heddle_websocket_release_hold(socket);
+    heddle_push_session *socket = heddle_push_session_of(connection);
+    heddle_push_hold(socket);
+    heddle_push_handle_deadline(socket);
+    heddle_push_release_hold(socket);
 }
 
 static void handle_event(heddle_connection *connection, uint8_t ready)
 {
-    heddle_websocket *socket = heddle_websocket_of(connection);
-    heddle_websocket_hold(socket);
+    heddle_push_session *socket = heddle_push_session_of(connection);
+    heddle_push_hold(socket);
     if ((ready & HEDDLE_BROKEN) || connection->error) {
-        heddle_websocket_stop_carrier(socket);
-    } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && socket->state != HEDDLE_WEBSOCKET_FINISHING) {
+        heddle_push_stop_carrier(socket);
+    } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && socket->state != HEDDLE_PUSH_FINISHING) {
         int result = flush_output(socket);
         if (result == 0)
-            heddle_websocket_handle_drained(socket);
+            heddle_push_handle_drained(socket);
         else if (result == -EAGAIN)
-            heddle_websocket_update_pong(socket);
+            heddle_push_update_pong(socket);
         else
-            heddle_websocket_stop_carrier(socket);
+            heddle_push_stop_carrier(socket);
     }
     heddle_connection_wake(connection, ready);
-    if (socket->state == HEDDLE_WEBSOCKET_FINISHING)
+    if (socket->state == HEDDLE_PUSH_FINISHING)
         end_output(socket);
-    else if (socket->state != HEDDLE_WEBSOCKET_OVER && !socket->paused && !socket->defers_reading)
-        heddle_websocket_resume_reading(socket);
-    heddle_websocket_release_hold(socket);
+    else if (socket->state != HEDDLE_PUSH_OVER && !socket->paused && !socket->defers_reading)
+        heddle_push_resume_reading(socket);
+    heddle_push_release_hold(socket);
 }
 
 static void handle_flushed(heddle_connection *connection)
 {
-    heddle_websocket *socket = heddle_websocket_of(connection);
-    heddle_websocket_hold(socket);
-    heddle_websocket_check_overflow(socket);
+    heddle_push_session *socket = heddle_push_session_of(connection);
+    heddle_push_hold(socket);
+    heddle_push_check_overflow(socket);
     if (!connection->output.size) {
         heddle_output_clear(&connection->output);
-        heddle_websocket_handle_drained(socket);
+        heddle_push_handle_drained(socket);
     } else {
-        heddle_websocket_update_pong(socket);
+        heddle_push_update_pong(socket);
     }
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
 }
 
 static bool is_idle(const heddle_connection *connection)
 {
-    return heddle_websocket_has_to_retire(heddle_websocket_of(connection));
+    return heddle_push_has_to_retire(heddle_push_session_of(connection));
 }
 
 static void end_idle(heddle_connection *connection)
 {
-    heddle_websocket_retire(heddle_websocket_of(connection));
+    heddle_push_retire(heddle_push_session_of(connection));
 }
 
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
@@ -294,15 +294,15 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
 
 static void release_socket(heddle_connection *connection)
 {
-    heddle_websocket_drop_carrier(heddle_websocket_of(connection));
+    heddle_push_drop_carrier(heddle_push_session_of(connection));
 }
 
 static void abandon_socket(heddle_connection *connection)
 {
-    heddle_websocket_abandon(heddle_websocket_of(connection));
+    heddle_push_abandon(heddle_push_session_of(connection));
 }
 
-const heddle_protocol heddle_websocket_protocol = {
+const heddle_protocol heddle_push_protocol = {
     .name = "push",
     .stays = true, /* its handler is in this process */
     .describe = heddle_events_describe,

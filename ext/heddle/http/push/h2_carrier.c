@@ -10,12 +10,12 @@
 /* A fiber that waits for room; the record is on that fiber's stack. */
 typedef struct {
     heddle_park park;
-    heddle_websocket_stream *stream; /* NULL: the stream has ended */
+    heddle_push_stream *stream; /* NULL: the stream has ended */
 } writer;
 
-struct heddle_websocket_stream {
+struct heddle_push_stream {
     heddle_h2_tunnel tunnel;
-    heddle_websocket *socket;
+    heddle_push_session *socket;
     writer *writer;
     char *input; /* from malloc: received bytes that wait and are not consumed: the stream's window bounds them */
     size_t start, end, room;
@@ -24,14 +24,14 @@ struct heddle_websocket_stream {
     bool abrupt;
 };
 
-static heddle_websocket_stream *stream_of(const heddle_h2_tunnel *tunnel)
+static heddle_push_stream *stream_of(const heddle_h2_tunnel *tunnel)
 {
-    return HEDDLE_CONTAINER_OF(tunnel, heddle_websocket_stream, tunnel);
+    return HEDDLE_CONTAINER_OF(tunnel, heddle_push_stream, tunnel);
 }
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-static void drop_input(heddle_websocket_stream *stream)
+static void drop_input(heddle_push_stream *stream)
 {
     free(stream->input);
     stream->input = NULL;
@@ -39,7 +39,7 @@ static void drop_input(heddle_websocket_stream *stream)
 }
 
 /* False: no memory. */
-static bool keep_input(heddle_websocket_stream *stream, const char *bytes, size_t size)
+static bool keep_input(heddle_push_stream *stream, const char *bytes, size_t size)
 {
     if (stream->room - stream->end < size) {
         size_t kept = stream->end - stream->start;
@@ -61,7 +61,7 @@ static bool keep_input(heddle_websocket_stream *stream, const char *bytes, size_
 }
 
 /* Waiting bytes count as those of requests do. */
-static void count_input(heddle_websocket_stream *stream)
+static void count_input(heddle_push_stream *stream)
 {
     size_t size = stream->end - stream->start;
     if (size != stream->counted)
@@ -69,16 +69,16 @@ static void count_input(heddle_websocket_stream *stream)
     stream->counted = size;
 }
 
-static void feed_input(heddle_websocket *socket)
+static void feed_input(heddle_push_session *socket)
 {
-    heddle_websocket_stream *stream = socket->stream;
-    while (stream->end > stream->start && socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
-        if (heddle_websocket_must_pause(socket)) {
+    heddle_push_stream *stream = socket->stream;
+    while (stream->end > stream->start && socket->state <= HEDDLE_PUSH_CLOSING) {
+        if (heddle_push_must_pause(socket)) {
             socket->paused = true;
             return;
         }
         size_t used = socket->framing->feed(socket, stream->input + stream->start, stream->end - stream->start);
-        if (socket->state > HEDDLE_WEBSOCKET_CLOSING)
+        if (socket->state > HEDDLE_PUSH_CLOSING)
             break; /* unused bytes are discarded */
         stream->start += used;
         heddle_h2_tunnel_consume(&stream->tunnel, used);
@@ -87,33 +87,33 @@ static void feed_input(heddle_websocket *socket)
         drop_input(stream);
 }
 
-static void read_input(heddle_websocket *socket)
+static void read_input(heddle_push_session *socket)
 {
-    heddle_websocket_stream *stream = socket->stream;
+    heddle_push_stream *stream = socket->stream;
     feed_input(socket);
     count_input(stream);
     if (socket->paused)
         return;
-    if (stream->ended && socket->framing->reads_frames && socket->state <= HEDDLE_WEBSOCKET_CLOSING)
-        heddle_websocket_stop_carrier(socket); /* the end without a close frame is an error */
+    if (stream->ended && socket->framing->reads_frames && socket->state <= HEDDLE_PUSH_CLOSING)
+        heddle_push_stop_carrier(socket); /* the end without a close frame is an error */
 }
 
 /* Feeds an open socket. */
-static void take_frames(heddle_websocket *socket, char *bytes, size_t size)
+static void take_frames(heddle_push_session *socket, char *bytes, size_t size)
 {
-    heddle_websocket_stream *stream = socket->stream;
+    heddle_push_stream *stream = socket->stream;
     size_t used = 0;
     if (!socket->paused && !socket->defers_reading && stream->start == stream->end) {
         used = socket->framing->feed(socket, bytes, size);
-        if (socket->state > HEDDLE_WEBSOCKET_CLOSING)
+        if (socket->state > HEDDLE_PUSH_CLOSING)
             used = size;
         heddle_h2_tunnel_consume(&stream->tunnel, used);
     }
     if (used == size)
         return;
-    socket->paused |= heddle_websocket_must_pause(socket);
+    socket->paused |= heddle_push_must_pause(socket);
     if (!keep_input(stream, bytes + used, size - used)) {
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
         return;
     }
     count_input(stream);
@@ -123,64 +123,64 @@ static void take_frames(heddle_websocket *socket, char *bytes, size_t size)
 
 static void take_data(heddle_h2_tunnel *tunnel, char *bytes, size_t size)
 {
-    heddle_websocket *socket = stream_of(tunnel)->socket;
-    heddle_websocket_hold(socket);
-    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
+    heddle_push_session *socket = stream_of(tunnel)->socket;
+    heddle_push_hold(socket);
+    if (socket->state <= HEDDLE_PUSH_CLOSING) {
         take_frames(socket, bytes, size);
     } else {
         socket->lingered += size;
         heddle_h2_tunnel_consume(tunnel, size);
         if (socket->lingered > socket->engine->linger_limit)
-            heddle_websocket_stop_carrier(socket);
+            heddle_push_stop_carrier(socket);
     }
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
 }
 
 static void end_input(heddle_h2_tunnel *tunnel)
 {
-    heddle_websocket_stream *stream = stream_of(tunnel);
-    heddle_websocket *socket = stream->socket;
-    heddle_websocket_hold(socket);
+    heddle_push_stream *stream = stream_of(tunnel);
+    heddle_push_session *socket = stream->socket;
+    heddle_push_hold(socket);
     stream->ended = true;
-    if (socket->state > HEDDLE_WEBSOCKET_CLOSING || stream->start == stream->end)
-        heddle_websocket_stop_carrier(socket);
-    heddle_websocket_release_hold(socket);
+    if (socket->state > HEDDLE_PUSH_CLOSING || stream->start == stream->end)
+        heddle_push_stop_carrier(socket);
+    heddle_push_release_hold(socket);
 }
 
 static void handle_reset(heddle_h2_tunnel *tunnel)
 {
-    heddle_websocket *socket = stream_of(tunnel)->socket;
-    heddle_websocket_hold(socket);
-    heddle_websocket_stop_carrier(socket);
-    heddle_websocket_release_hold(socket);
+    heddle_push_session *socket = stream_of(tunnel)->socket;
+    heddle_push_hold(socket);
+    heddle_push_stop_carrier(socket);
+    heddle_push_release_hold(socket);
 }
 
 /* -- output -------------------------------------------------------------------------------------------------------- */
 
-static bool write_output(heddle_websocket *socket, const char *bytes, size_t size, VALUE string)
+static bool write_output(heddle_push_session *socket, const char *bytes, size_t size, VALUE string)
 {
     const char *more = string ? RSTRING_PTR(string) : NULL;
     size_t more_size = string ? (size_t)RSTRING_LEN(string) : 0;
     return heddle_h2_tunnel_write(&socket->stream->tunnel, bytes, size, more, more_size);
 }
 
-static bool send_frame(heddle_websocket *socket, VALUE frame)
+static bool send_frame(heddle_push_session *socket, VALUE frame)
 {
     return write_output(socket, NULL, 0, frame); /* the session sends for all of its streams */
 }
 
-static size_t count_pending(const heddle_websocket *socket)
+static size_t count_pending(const heddle_push_session *socket)
 {
     return heddle_h2_unsent(socket->stream->tunnel.stream);
 }
 
-static bool is_full(const heddle_websocket *socket, uint64_t limit)
+static bool is_full(const heddle_push_session *socket, uint64_t limit)
 {
     return heddle_h2_tunnel_is_full(&socket->stream->tunnel, limit);
 }
 
 /* Bytes stay queued while the client's windows are closed, even if the kernel has room. */
-static int flush_stream(heddle_websocket *socket)
+static int flush_stream(heddle_push_session *socket)
 {
     int result = heddle_h2_flush(socket->stream->tunnel.server);
     if (result != 0 && result != -EAGAIN)
@@ -206,7 +206,7 @@ static VALUE leave_park(VALUE data)
     return Qnil;
 }
 
-static bool wait_for_room(heddle_websocket *socket)
+static bool wait_for_room(heddle_push_session *socket)
 {
     writer writer = {.stream = socket->stream};
     if (socket->stream->writer)
@@ -216,7 +216,7 @@ static bool wait_for_room(heddle_websocket *socket)
     return writer.stream != NULL;
 }
 
-static void wake_writer(heddle_websocket *socket)
+static void wake_writer(heddle_push_session *socket)
 {
     if (socket->stream->writer)
         heddle_park_wake(&socket->stream->writer->park);
@@ -225,19 +225,19 @@ static void wake_writer(heddle_websocket *socket)
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
 /* All output was sent: gives the client time to end its side. */
-static void begin_to_linger(heddle_websocket *socket)
+static void begin_to_linger(heddle_push_session *socket)
 {
     if (socket->stream->ended || socket->engine->linger_timeout == 0) {
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
         return;
     }
     socket->lingers = true;
-    heddle_websocket_set_time_limit(socket, socket->engine->linger_timeout);
+    heddle_push_set_time_limit(socket, socket->engine->linger_timeout);
 }
 
-static void begin_to_end(heddle_websocket *socket)
+static void begin_to_end(heddle_push_session *socket)
 {
-    heddle_websocket_stream *stream = socket->stream;
+    heddle_push_stream *stream = socket->stream;
     heddle_h2_tunnel_consume(&stream->tunnel, stream->end - stream->start);
     drop_input(stream);
     count_input(stream);
@@ -247,50 +247,50 @@ static void begin_to_end(heddle_websocket *socket)
         begin_to_linger(socket);
 }
 
-static void stop_stream(heddle_websocket *socket, bool abrupt)
+static void stop_stream(heddle_push_session *socket, bool abrupt)
 {
     socket->stream->abrupt = abrupt;
 }
 
-static void close_stream(heddle_websocket *socket)
+static void close_stream(heddle_push_session *socket)
 {
     heddle_h2_tunnel_close(&socket->stream->tunnel, socket->stream->abrupt);
 }
 
 static void handle_flushed(heddle_h2_tunnel *tunnel)
 {
-    heddle_websocket *socket = stream_of(tunnel)->socket;
-    heddle_websocket_hold(socket);
-    heddle_websocket_check_overflow(socket);
-    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING && count_pending(socket) == 0) {
+    heddle_push_session *socket = stream_of(tunnel)->socket;
+    heddle_push_hold(socket);
+    heddle_push_check_overflow(socket);
+    if (socket->state <= HEDDLE_PUSH_CLOSING && count_pending(socket) == 0) {
         wake_writer(socket);
-        heddle_websocket_handle_drained(socket);
-    } else if (socket->state == HEDDLE_WEBSOCKET_FINISHING && !socket->lingers && count_pending(socket) == 0) {
+        heddle_push_handle_drained(socket);
+    } else if (socket->state == HEDDLE_PUSH_FINISHING && !socket->lingers && count_pending(socket) == 0) {
         begin_to_linger(socket);
     }
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
 }
 
 static bool has_to_retire(const heddle_h2_tunnel *tunnel)
 {
-    return heddle_websocket_has_to_retire(stream_of(tunnel)->socket);
+    return heddle_push_has_to_retire(stream_of(tunnel)->socket);
 }
 
 static void retire_socket(heddle_h2_tunnel *tunnel)
 {
-    heddle_websocket_retire(stream_of(tunnel)->socket);
+    heddle_push_retire(stream_of(tunnel)->socket);
 }
 
 static void release_stream(heddle_h2_tunnel *tunnel)
 {
-    heddle_websocket_stream *stream = stream_of(tunnel);
-    heddle_websocket *socket = stream->socket;
+    heddle_push_stream *stream = stream_of(tunnel);
+    heddle_push_session *socket = stream->socket;
     if (stream->writer && !socket->work.connection->sockets->abandoned) {
         stream->writer->stream = NULL;
         heddle_park_wake(&stream->writer->park);
     }
     socket->stream = NULL;
-    heddle_websocket_drop_carrier(socket);
+    heddle_push_drop_carrier(socket);
     drop_input(stream);
     count_input(stream);
     free(stream);
@@ -298,7 +298,7 @@ static void release_stream(heddle_h2_tunnel *tunnel)
 
 static void abandon_stream(heddle_h2_tunnel *tunnel)
 {
-    heddle_websocket_abandon(stream_of(tunnel)->socket);
+    heddle_push_abandon(stream_of(tunnel)->socket);
 }
 
 static const heddle_h2_tunnel_operations operations = {
@@ -314,13 +314,13 @@ static const heddle_h2_tunnel_operations operations = {
 
 static void handle_deadline(heddle_due *due)
 {
-    heddle_websocket *socket = stream_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due))->socket;
-    heddle_websocket_hold(socket);
-    heddle_websocket_handle_deadline(socket);
-    heddle_websocket_release_hold(socket);
+    heddle_push_session *socket = stream_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due))->socket;
+    heddle_push_hold(socket);
+    heddle_push_handle_deadline(socket);
+    heddle_push_release_hold(socket);
 }
 
-static void set_deadline(heddle_websocket *socket, int64_t at)
+static void set_deadline(heddle_push_session *socket, int64_t at)
 {
     heddle_h2_tunnel_set_deadline(&socket->stream->tunnel, at);
 }
@@ -335,9 +335,9 @@ static bool is_free(const heddle_exchange_handle *exchange)
     return carrier->received && !carrier->waits[HEDDLE_WRITING] && heddle_h2_may_write(carrier->stream);
 }
 
-static bool prepare_stream(heddle_websocket *socket)
+static bool prepare_stream(heddle_push_session *socket)
 {
-    heddle_websocket_stream *stream = calloc(1, sizeof(*stream));
+    heddle_push_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return false;
     stream->tunnel.operations = &operations;
@@ -348,7 +348,7 @@ static bool prepare_stream(heddle_websocket *socket)
 }
 
 /* Bytes of the client that came already. False: no memory. */
-static bool keep_early_input(heddle_websocket *socket, heddle_exchange *exchange, VALUE early)
+static bool keep_early_input(heddle_push_session *socket, heddle_exchange *exchange, VALUE early)
 {
     if (!socket->framing->reads_frames)
         return true;
@@ -360,10 +360,10 @@ static bool keep_early_input(heddle_websocket *socket, heddle_exchange *exchange
     return kept;
 }
 
-static void begin_on_stream(heddle_websocket *socket, heddle_exchange_handle *handle, int status, VALUE early)
+static void begin_on_stream(heddle_push_session *socket, heddle_exchange_handle *handle, int status, VALUE early)
 {
     heddle_exchange *exchange = handle->exchange;
-    heddle_websocket_stream *stream = socket->stream;
+    heddle_push_stream *stream = socket->stream;
     heddle_connection *connection = exchange->work.connection;
     heddle_h2_server *server = heddle_h2_server_of(connection);
     bool ended = heddle_h2_carrier_of(exchange)->received, kept = keep_early_input(socket, exchange, early);
@@ -371,19 +371,19 @@ static void begin_on_stream(heddle_websocket *socket, heddle_exchange_handle *ha
     server->depth++;
     heddle_h2_tunnel_begin(&stream->tunnel, exchange);
     count_input(stream);
-    heddle_websocket_hold(socket);
-    heddle_websocket_begin_session(socket, connection);
+    heddle_push_hold(socket);
+    heddle_push_begin_session(socket, connection);
     if (!kept)
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
     else if (ended && socket->framing->reads_frames)
         end_input(&stream->tunnel);
     else
         stream->ended = ended; /* a GET has ended its side before its event stream begins */
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
     heddle_h2_end_call(server);
 }
 
-const heddle_websocket_carrier heddle_websocket_h2_carrier = {
+const heddle_push_carrier heddle_push_h2_carrier = {
     .exchanges = &heddle_h2_exchange_operations,
     .is_free = is_free,
     .prepare = prepare_stream,

@@ -20,12 +20,12 @@ enum {
     VERSION = 1,
 };
 
-static bool is_at_rest(const heddle_websocket *socket)
+static bool is_at_rest(const heddle_push_session *socket)
 {
     const heddle_connection *connection = socket->work.connection;
     const heddle_websocket_reader *reader = socket->reader;
-    return socket->framing->reads_frames && socket->carrier == &heddle_websocket_h1_carrier &&
-           socket->state == HEDDLE_WEBSOCKET_OPEN &&
+    return socket->framing->reads_frames && socket->carrier == &heddle_push_h1_carrier &&
+           socket->state == HEDDLE_PUSH_OPEN &&
            !socket->running && !socket->depth && !socket->due_callbacks && !socket->first &&
            !socket->wait && !socket->paused && !socket->defers_reading && !socket->retires && !socket->overflowed &&
            !socket->overrun &&
@@ -33,9 +33,9 @@ static bool is_at_rest(const heddle_websocket *socket)
            !heddle_connection_buffered(connection) && !connection->output.size && !connection->running;
 }
 
-static heddle_websocket *session_of(VALUE client)
+static heddle_push_session *session_of(VALUE client)
 {
-    return heddle_websocket_handle_of(client)->session;
+    return heddle_push_handle_of(client)->session;
 }
 
 /*
@@ -45,9 +45,9 @@ static heddle_websocket *session_of(VALUE client)
  */
 static VALUE client_movable_p(VALUE self)
 {
-    const heddle_websocket *socket = session_of(self);
-    return socket && socket->state == HEDDLE_WEBSOCKET_OPEN && socket->framing->reads_frames &&
-                   socket->carrier == &heddle_websocket_h1_carrier &&
+    const heddle_push_session *socket = session_of(self);
+    return socket && socket->state == HEDDLE_PUSH_OPEN && socket->framing->reads_frames &&
+                   socket->carrier == &heddle_push_h1_carrier &&
                    socket->work.connection->transport.operations == &heddle_plain_transport
                ? Qtrue
                : Qfalse;
@@ -60,7 +60,7 @@ static VALUE client_movable_p(VALUE self)
  */
 static VALUE client_received(VALUE self)
 {
-    const heddle_websocket *socket = session_of(self);
+    const heddle_push_session *socket = session_of(self);
     return socket && is_at_rest(socket) ? ULL2NUM(socket->traffic.received) : Qnil;
 }
 
@@ -70,22 +70,22 @@ static void add_string(heddle_words_writer *words, VALUE string)
     heddle_words_add(words, NIL_P(string) ? "" : RSTRING_PTR(string), NIL_P(string) ? 0 : (size_t)RSTRING_LEN(string));
 }
 
-static uint32_t count_topics(const heddle_websocket *socket)
+static uint32_t count_topics(const heddle_push_session *socket)
 {
     uint32_t count = 0;
-    for (const heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+    for (const heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
         count += one->subscriber.topic != NULL;
     return count;
 }
 
-static void add_subscription(heddle_words_writer *words, const heddle_websocket_subscription *subscription)
+static void add_subscription(heddle_words_writer *words, const heddle_push_subscription *subscription)
 {
     char position[HEDDLE_POSITION_SIZE];
     if (!subscription->subscriber.topic)
         return;
     heddle_words_add(words, subscription->name, subscription->size);
     heddle_words_add(words, position, heddle_subscriber_position(&subscription->subscriber, position));
-    const char *form = heddle_websocket_form_of(subscription->form)->name;
+    const char *form = heddle_push_form_of(subscription->form)->name;
     heddle_words_add(words, form, strlen(form));
     heddle_words_add_number(words, subscription->subscriber.policy);
     add_string(words, subscription->envelope);
@@ -100,8 +100,8 @@ static void add_subscription(heddle_words_writer *words, const heddle_websocket_
  */
 static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 {
-    heddle_websocket *socket = session_of(self);
-    VALUE label = heddle_websocket_handle_of(self)->label;
+    heddle_push_session *socket = session_of(self);
+    VALUE label = heddle_push_handle_of(self)->label;
     StringValue(name);
     StringValue(state);
     int target = rb_io_descriptor(rb_io_get_io(io));
@@ -110,14 +110,14 @@ static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
     heddle_connection *connection = socket->work.connection;
     heddle_words_writer words = heddle_words_begin(heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH,
                                                    HEDDLE_WEBSOCKETS, VERSION);
-    heddle_words_add_number(&words, heddle_websocket_deflates(socket));
+    heddle_words_add_number(&words, heddle_push_deflates(socket));
     add_string(&words, name);
     const char *encoding = rb_enc_name(rb_enc_get(state));
     heddle_words_add(&words, encoding, strlen(encoding));
     add_string(&words, state);
     add_string(&words, label);
     heddle_words_add_number(&words, count_topics(socket));
-    for (const heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+    for (const heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
         add_subscription(&words, one);
     int result = words.fits ? heddle_connection_send_session(connection, target, words.bytes, words.size)
                             : -EOPNOTSUPP;
@@ -125,7 +125,7 @@ static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
     RB_GC_GUARD(state);
     if (result < 0)
         return ID2SYM(rb_intern(result == -EOPNOTSUPP ? "fixed" : "full"));
-    heddle_websocket_finish_handoff(socket);
+    heddle_push_finish_handoff(socket);
     int fd = heddle_sockets_detach(connection);
     if (fd >= 0)
         close(fd);
@@ -142,7 +142,7 @@ typedef struct {
 } socket_words;
 
 typedef struct {
-    heddle_websocket_topic topic;
+    heddle_push_topic topic;
     heddle_position since;
     heddle_words_field envelope;
 } topic_words;
@@ -150,19 +150,19 @@ typedef struct {
 static void read_topic(heddle_words_reader *words, topic_words *into)
 {
     heddle_words_field name = heddle_words_take(words), since = heddle_words_take(words);
-    into->topic = (heddle_websocket_topic){
+    into->topic = (heddle_push_topic){
         .name = name.bytes, .size = name.size,
     };
     into->since = (heddle_position){since.bytes, since.size};
     heddle_words_field name_of_form = heddle_words_take(words);
-    int form = heddle_websocket_find_form(name_of_form.bytes, name_of_form.size);
+    int form = heddle_push_find_form(name_of_form.bytes, name_of_form.size);
     into->topic.policy = heddle_words_take_number(words, HEDDLE_SLOW_DROP);
     into->envelope = heddle_words_take(words);
     words->valid = words->valid && form >= 0;
     if (!words->valid)
         return;
-    into->topic.form = (heddle_websocket_form)form;
-    size_t least = heddle_websocket_form_of((unsigned)form)->least_envelope;
+    into->topic.form = (heddle_push_form)form;
+    size_t least = heddle_push_form_of((unsigned)form)->least_envelope;
     words->valid = least ? into->envelope.size >= least : into->envelope.size == 0;
 }
 
@@ -209,7 +209,7 @@ static VALUE call_load(VALUE arguments)
 }
 
 /* Returns handler, caller and description. The handler is nil when the socket is to be closed. May wait. */
-VALUE heddle_websocket_load(heddle_engine *engine, VALUE description, int *state)
+VALUE heddle_push_load(heddle_engine *engine, VALUE description, int *state)
 {
     if (!engine->marked || !engine->websockets.loader)
         return Qnil;
@@ -218,7 +218,7 @@ VALUE heddle_websocket_load(heddle_engine *engine, VALUE description, int *state
 }
 
 typedef struct {
-    heddle_websocket *socket;
+    heddle_push_session *socket;
     VALUE client, handler;
     socket_words *words;
 } resumption;
@@ -227,16 +227,16 @@ typedef struct {
 static VALUE resume_topics(VALUE data)
 {
     resumption *resumption = (void *)data;
-    heddle_websocket *socket = resumption->socket;
+    heddle_push_session *socket = resumption->socket;
     heddle_fanout *fanout = heddle_fanout_of(socket->work.connection->sockets->loop);
-    for (uint32_t i = 0; i < resumption->words->topic_count && socket->state == HEDDLE_WEBSOCKET_OPEN; i++) {
+    for (uint32_t i = 0; i < resumption->words->topic_count && socket->state == HEDDLE_PUSH_OPEN; i++) {
         topic_words words;
         read_topic(&resumption->words->topics, &words);
         VALUE envelope = Qnil;
         if (words.envelope.size)
             envelope = rb_enc_interned_str(words.envelope.bytes, (long)words.envelope.size, rb_utf8_encoding());
         words.topic.envelope = envelope;
-        if (heddle_websocket_subscribe(socket, fanout, &words.topic, words.since) != HEDDLE_SUBSCRIBED)
+        if (heddle_push_subscribe(socket, fanout, &words.topic, words.since) != HEDDLE_SUBSCRIBED)
             rb_raise(rb_eRuntimeError, "the subscription failed");
         RB_OBJ_WRITTEN(resumption->client, Qundef, envelope);
     }
@@ -246,7 +246,7 @@ static VALUE resume_topics(VALUE data)
     return Qnil;
 }
 
-void heddle_websocket_resume(heddle_connection *connection, VALUE loaded)
+void heddle_push_resume(heddle_connection *connection, VALUE loaded)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
     VALUE handler = RARRAY_AREF(loaded, 0), description = RARRAY_AREF(loaded, 2), label = Qnil;
@@ -254,18 +254,18 @@ void heddle_websocket_resume(heddle_connection *connection, VALUE loaded)
     bool valid = read_socket(description, &words);
     if (valid && words.label.size)
         label = rb_str_freeze(rb_str_new(words.label.bytes, (long)words.label.size));
-    heddle_websocket *socket;
-    VALUE client = heddle_websocket_new_client(engine, &heddle_websocket_h1_carrier, &heddle_push_frames, handler,
-                                               RARRAY_AREF(loaded, 1), label, &socket);
+    heddle_push_session *socket;
+    VALUE client = heddle_push_new_client(engine, &heddle_push_h1_carrier, &heddle_push_frames, handler,
+                                          RARRAY_AREF(loaded, 1), label, &socket);
     if (NIL_P(client)) {
         heddle_sockets_close_connection(connection);
         return;
     }
-    socket->wanted &= (uint8_t)~HEDDLE_WEBSOCKET_ON_OPEN; /* on_open was called in the other process */
+    socket->wanted &= (uint8_t)~HEDDLE_PUSH_ON_OPEN; /* on_open was called in the other process */
     engine->websockets.opened--;
     socket->reader->allows_deflate = valid && words.deflates;
     socket->depth++; /* held, because resuming may close it */
-    heddle_connection_start(connection, &heddle_websocket_protocol, socket);
+    heddle_connection_start(connection, &heddle_push_protocol, socket);
     resumption resumption = {.socket = socket, .client = client, .handler = handler, .words = &words};
     int state = 0;
     if (!NIL_P(handler))
@@ -273,13 +273,13 @@ void heddle_websocket_resume(heddle_connection *connection, VALUE loaded)
     if (state)
         rb_set_errinfo(Qnil);
     if (state || NIL_P(handler))
-        heddle_websocket_begin_close(socket, HEDDLE_WEBSOCKET_RESTART, NULL, 0);
-    heddle_websocket_release_hold(socket);
+        heddle_push_begin_close(socket, HEDDLE_WEBSOCKET_RESTART, NULL, 0);
+    heddle_push_release_hold(socket);
     RB_GC_GUARD(client);
     RB_GC_GUARD(description);
 }
 
-void Init_heddle_websocket_handoff(VALUE session_class)
+void Init_heddle_push_handoff(VALUE session_class)
 {
     rb_define_method(session_class, "movable?", client_movable_p, 0);
     rb_define_method(session_class, "received", client_received, 0);

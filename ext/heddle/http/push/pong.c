@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A pong that was written when much output waited, and the latest ping since then. */
-struct heddle_websocket_pong {
+struct heddle_push_pong {
     uint64_t end; /* the pong has left when so many bytes have */
     bool pinged;  /* a ping with this payload waits for it: */
     uint8_t size;
@@ -17,11 +17,11 @@ struct heddle_websocket_pong {
  * Each ping gets its pong while little waits. Behind much output one pong waits at a time, so a client that sends pings
  * and reads nothing costs this record and no more.
  */
-bool heddle_websocket_answer_ping(heddle_websocket *socket, const char *payload, size_t size)
+bool heddle_push_answer_ping(heddle_push_session *socket, const char *payload, size_t size)
 {
-    heddle_websocket_pong *pong = NULL;
-    heddle_websocket_update_pong(socket);
-    if (socket->state != HEDDLE_WEBSOCKET_OPEN)
+    heddle_push_pong *pong = NULL;
+    heddle_push_update_pong(socket);
+    if (socket->state != HEDDLE_PUSH_OPEN)
         return true;
     if (socket->pong) {
         socket->pong->pinged = true;
@@ -29,24 +29,24 @@ bool heddle_websocket_answer_ping(heddle_websocket *socket, const char *payload,
         memcpy(socket->pong->payload, payload, size);
         return true;
     }
-    if (heddle_websocket_pending(socket) >= HEDDLE_OUTPUT_AT_ONCE && !(pong = calloc(1, sizeof(*pong))))
+    if (heddle_push_pending(socket) >= HEDDLE_OUTPUT_AT_ONCE && !(pong = calloc(1, sizeof(*pong))))
         return false;
-    bool written = heddle_websocket_send_control(socket, HEDDLE_WEBSOCKET_PONG, payload, size);
+    bool written = heddle_push_send_control(socket, HEDDLE_WEBSOCKET_PONG, payload, size);
     if (pong)
         pong->end = socket->written;
     socket->pong = pong;
     return written;
 }
 
-void heddle_websocket_update_pong(heddle_websocket *socket)
+void heddle_push_update_pong(heddle_push_session *socket)
 {
-    heddle_websocket_pong *pong = socket->pong;
+    heddle_push_pong *pong = socket->pong;
     /* The head of the answer is pending and was not counted: the difference may be below zero. */
-    if (!pong || (int64_t)(socket->written - heddle_websocket_pending(socket) - pong->end) < 0)
+    if (!pong || (int64_t)(socket->written - heddle_push_pending(socket) - pong->end) < 0)
         return;
     socket->pong = NULL;
-    if (pong->pinged && socket->state == HEDDLE_WEBSOCKET_OPEN &&
-        !heddle_websocket_answer_ping(socket, pong->payload, pong->size))
-        heddle_websocket_stop_carrier(socket);
+    if (pong->pinged && socket->state == HEDDLE_PUSH_OPEN &&
+        !heddle_push_answer_ping(socket, pong->payload, pong->size))
+        heddle_push_stop_carrier(socket);
     free(pong);
 }

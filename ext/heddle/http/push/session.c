@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_websocket_carrier *carrier,
-                                       const heddle_push_framing *framing)
+heddle_push_session *heddle_push_session_new(heddle_engine *engine, const heddle_push_carrier *carrier,
+                                             const heddle_push_framing *framing)
 {
-    heddle_websocket *socket = calloc(1, sizeof(*socket) + (framing->reads_frames ? sizeof(*socket->reader) : 0));
+    heddle_push_session *socket = calloc(1, sizeof(*socket) + (framing->reads_frames ? sizeof(*socket->reader) : 0));
     if (!socket)
         return NULL;
-    socket->work.operations = &heddle_websocket_work;
+    socket->work.operations = &heddle_push_work;
     socket->engine = engine;
     socket->carrier = carrier;
     socket->framing = framing;
@@ -21,13 +21,13 @@ heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_webso
         heddle_websocket_reader_start(socket->reader, true);
     if (!carrier->prepare || carrier->prepare(socket))
         return socket;
-    heddle_websocket_free(socket);
+    heddle_push_session_free(socket);
     return NULL;
 }
 
-void heddle_websocket_free(heddle_websocket *socket)
+void heddle_push_session_free(heddle_push_session *socket)
 {
-    heddle_websocket_drop_messages(socket);
+    heddle_push_drop_messages(socket);
     if (socket->framing->release)
         socket->framing->release(socket);
     free(socket->pong);
@@ -36,15 +36,15 @@ void heddle_websocket_free(heddle_websocket *socket)
 
 /* -- states -------------------------------------------------------------------------------------------------------- */
 
-static void enter_state(heddle_websocket *socket, heddle_websocket_state state)
+static void enter_state(heddle_push_session *socket, heddle_push_state state)
 {
-    HEDDLE_ASSERT(heddle_websocket_may_enter(socket->state, state));
+    HEDDLE_ASSERT(heddle_push_may_enter(socket->state, state));
     socket->state = state;
 }
 
-void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes)
+void heddle_push_count_sent(heddle_push_session *socket, uint64_t bytes)
 {
-    if (!heddle_websocket_has_client(socket))
+    if (!heddle_push_has_client(socket))
         return;
     socket->engine->websockets.sent++;
     socket->engine->websockets.sent_bytes += bytes;
@@ -52,65 +52,65 @@ void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes)
     socket->traffic.sent_bytes += bytes;
 }
 
-static void count_end(heddle_websocket *socket)
+static void count_end(heddle_push_session *socket)
 {
-    if (!heddle_websocket_has_client(socket))
+    if (!heddle_push_has_client(socket))
         return;
     socket->engine->websockets.open--;
     socket->engine->websockets.closes[heddle_websocket_code_slot(socket->code)]++;
 }
 
 /* Ends sending and receiving of frames. on_close is called after the messages that came before. */
-static void end_frames(heddle_websocket *socket, heddle_websocket_state state, unsigned code)
+static void end_frames(heddle_push_session *socket, heddle_push_state state, unsigned code)
 {
-    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
+    if (socket->state <= HEDDLE_PUSH_CLOSING) {
         if (!socket->code)
             socket->code = (uint16_t)code;
         count_end(socket);
-        heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_CLOSE);
-        heddle_websocket_wake_receiver(socket);
-        heddle_websocket_end_subscriptions(socket);
+        heddle_push_queue_callback(socket, HEDDLE_PUSH_ON_CLOSE);
+        heddle_push_wake_receiver(socket);
+        heddle_push_end_subscriptions(socket);
     }
     enter_state(socket, state);
     socket->carrier->wake_writer(socket);
 }
 
-static void stop_transport(heddle_websocket *socket, bool abrupt)
+static void stop_transport(heddle_push_session *socket, bool abrupt)
 {
-    if (socket->state == HEDDLE_WEBSOCKET_OVER)
+    if (socket->state == HEDDLE_PUSH_OVER)
         return;
-    end_frames(socket, HEDDLE_WEBSOCKET_OVER, HEDDLE_WEBSOCKET_ABNORMAL);
+    end_frames(socket, HEDDLE_PUSH_OVER, HEDDLE_WEBSOCKET_ABNORMAL);
     socket->carrier->stop(socket, abrupt);
 }
 
-void heddle_websocket_stop_carrier(heddle_websocket *socket)
+void heddle_push_stop_carrier(heddle_push_session *socket)
 {
     stop_transport(socket, false);
 }
 
-void heddle_websocket_reset_carrier(heddle_websocket *socket)
+void heddle_push_reset_carrier(heddle_push_session *socket)
 {
     stop_transport(socket, true);
 }
 
-void heddle_websocket_finish_handoff(heddle_websocket *socket)
+void heddle_push_finish_handoff(heddle_push_session *socket)
 {
     socket->engine->websockets.open--;
-    heddle_websocket_end_subscriptions(socket);
-    enter_state(socket, HEDDLE_WEBSOCKET_OVER);
+    heddle_push_end_subscriptions(socket);
+    enter_state(socket, HEDDLE_PUSH_OVER);
 }
 
-void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size)
+void heddle_push_begin_close(heddle_push_session *socket, unsigned code, const char *reason, size_t size)
 {
-    if (socket->state != HEDDLE_WEBSOCKET_OPEN)
+    if (socket->state != HEDDLE_PUSH_OPEN)
         return;
     socket->code = (uint16_t)code;
     if (!socket->framing->send_close(socket, code, reason, size)) {
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
         return;
     }
-    enter_state(socket, HEDDLE_WEBSOCKET_CLOSING);
-    size_t pending = heddle_websocket_pending(socket);
+    enter_state(socket, HEDDLE_PUSH_CLOSING);
+    size_t pending = heddle_push_pending(socket);
     socket->left = socket->written - pending;
     socket->stalls = pending >= HEDDLE_OUTPUT_AT_ONCE;
     /* A paused socket reads on, to find the client's close frame behind messages that the handler no longer gets. */
@@ -118,91 +118,91 @@ void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const
     socket->paused = false;
     /* Without a close handshake the loop ends the output at once. */
     bool at_once = socket->defers_reading || !socket->framing->reads_frames;
-    heddle_websocket_set_time_limit(socket, at_once ? 0 : heddle_websocket_closing_time(socket));
+    heddle_push_set_time_limit(socket, at_once ? 0 : heddle_push_closing_time(socket));
 }
 
-void heddle_websocket_finish_output(heddle_websocket *socket, unsigned code)
+void heddle_push_finish_output(heddle_push_session *socket, unsigned code)
 {
-    end_frames(socket, HEDDLE_WEBSOCKET_FINISHING, code);
+    end_frames(socket, HEDDLE_PUSH_FINISHING, code);
     socket->defers_reading = false;
-    heddle_websocket_set_time_limit(socket, socket->engine->websockets.timeout);
+    heddle_push_set_time_limit(socket, socket->engine->websockets.timeout);
     socket->carrier->end(socket);
 }
 
-void heddle_websocket_fail_session(heddle_websocket *socket, unsigned code, const char *reason)
+void heddle_push_fail_session(heddle_push_session *socket, unsigned code, const char *reason)
 {
-    if (socket->state >= HEDDLE_WEBSOCKET_FINISHING)
+    if (socket->state >= HEDDLE_PUSH_FINISHING)
         return;
-    if (socket->state == HEDDLE_WEBSOCKET_OPEN &&
+    if (socket->state == HEDDLE_PUSH_OPEN &&
         !socket->framing->send_close(socket, code, reason, strlen(reason)))
-        heddle_websocket_stop_carrier(socket);
+        heddle_push_stop_carrier(socket);
     else
-        heddle_websocket_finish_output(socket, code);
+        heddle_push_finish_output(socket, code);
 }
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
 /* Input of a socket that closes is discarded. */
-bool heddle_websocket_must_pause(const heddle_websocket *socket)
+bool heddle_push_must_pause(const heddle_push_session *socket)
 {
-    return socket->state == HEDDLE_WEBSOCKET_OPEN && heddle_websocket_is_full(socket);
+    return socket->state == HEDDLE_PUSH_OPEN && heddle_push_is_full(socket);
 }
 
-void heddle_websocket_resume_reading(heddle_websocket *socket)
+void heddle_push_resume_reading(heddle_push_session *socket)
 {
     socket->paused = false;
     socket->carrier->read(socket);
 }
 
-void heddle_websocket_handle_drained(heddle_websocket *socket)
+void heddle_push_handle_drained(heddle_push_session *socket)
 {
-    heddle_websocket_update_pong(socket);
-    heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_DRAINED);
-    heddle_websocket_catch_up(socket);
+    heddle_push_update_pong(socket);
+    heddle_push_queue_callback(socket, HEDDLE_PUSH_ON_DRAINED);
+    heddle_push_catch_up(socket);
 }
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
-void heddle_websocket_begin_session(heddle_websocket *socket, heddle_connection *connection)
+void heddle_push_begin_session(heddle_push_session *socket, heddle_connection *connection)
 {
     socket->work.connection = connection;
     socket->heard = socket->pinged_at = socket->traffic.since = heddle_clock_coarse();
-    if (heddle_websocket_has_client(socket)) {
+    if (heddle_push_has_client(socket)) {
         socket->engine->websockets.open++;
         socket->engine->websockets.opened++;
     }
-    heddle_websocket_hold(socket);
-    heddle_websocket_set_deadline(socket);
-    heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_OPEN);
-    heddle_websocket_resume_reading(socket);
-    heddle_websocket_release_hold(socket);
+    heddle_push_hold(socket);
+    heddle_push_set_deadline(socket);
+    heddle_push_queue_callback(socket, HEDDLE_PUSH_ON_OPEN);
+    heddle_push_resume_reading(socket);
+    heddle_push_release_hold(socket);
 }
 
-void heddle_websocket_release_hold(heddle_websocket *socket)
+void heddle_push_release_hold(heddle_push_session *socket)
 {
     heddle_connection *connection = socket->work.connection;
     if (--socket->depth > 0 || socket->running)
         return;
-    if (connection && !heddle_websocket_is_in_loop(socket))
+    if (connection && !heddle_push_is_in_loop(socket))
         return; /* another thread has called this: its output wakes the loop, which does the rest */
     if (!connection)
-        heddle_websocket_free(socket);
-    else if (heddle_websocket_has_work(socket) && !socket->work.list)
+        heddle_push_session_free(socket);
+    else if (heddle_push_has_work(socket) && !socket->work.list)
         /* on_close is queued first, however many items wait. */
-        heddle_sockets_queue(connection->sockets, &socket->work, socket->due_callbacks & HEDDLE_WEBSOCKET_ON_CLOSE);
-    else if (socket->state == HEDDLE_WEBSOCKET_OVER && !socket->work.list)
+        heddle_sockets_queue(connection->sockets, &socket->work, socket->due_callbacks & HEDDLE_PUSH_ON_CLOSE);
+    else if (socket->state == HEDDLE_PUSH_OVER && !socket->work.list)
         socket->carrier->close(socket);
 }
 
-void heddle_websocket_drop_carrier(heddle_websocket *socket)
+void heddle_push_drop_carrier(heddle_push_session *socket)
 {
     bool abandoned = socket->work.connection->sockets->abandoned;
-    if (socket->state <= HEDDLE_WEBSOCKET_CLOSING) {
+    if (socket->state <= HEDDLE_PUSH_CLOSING) {
         socket->code = HEDDLE_WEBSOCKET_ABNORMAL;
         count_end(socket);
     }
-    if (socket->state != HEDDLE_WEBSOCKET_OVER)
-        enter_state(socket, HEDDLE_WEBSOCKET_OVER);
+    if (socket->state != HEDDLE_PUSH_OVER)
+        enter_state(socket, HEDDLE_PUSH_OVER);
     heddle_ready_list_remove(&socket->work);
     socket->work.connection = NULL;
     if (socket->wait && !abandoned) {
@@ -210,16 +210,16 @@ void heddle_websocket_drop_carrier(heddle_websocket *socket)
         heddle_park_wake(&socket->wait->park);
     }
     socket->wait = NULL;
-    heddle_websocket_free_subscriptions(socket);
-    heddle_websocket_drop_client(socket, abandoned);
+    heddle_push_free_subscriptions(socket);
+    heddle_push_drop_client(socket, abandoned);
     if (!socket->running && socket->depth == 0)
-        heddle_websocket_free(socket); /* otherwise by the last function that uses it */
+        heddle_push_session_free(socket); /* otherwise by the last function that uses it */
 }
 
-void heddle_websocket_abandon(heddle_websocket *socket)
+void heddle_push_abandon(heddle_push_session *socket)
 {
     socket->work.connection = NULL;
     socket->wait = NULL;
-    heddle_websocket_abandon_subscriptions(socket);
-    heddle_websocket_drop_client(socket, true);
+    heddle_push_abandon_subscriptions(socket);
+    heddle_push_drop_client(socket, true);
 }

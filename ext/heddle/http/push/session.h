@@ -30,43 +30,43 @@
 #include "net/fate.h"
 #include "selector/assert.h"
 
-typedef struct heddle_websocket_subscription heddle_websocket_subscription;
-typedef struct heddle_websocket_handle heddle_websocket_handle;
-typedef struct heddle_websocket_stream heddle_websocket_stream;
-typedef struct heddle_websocket_pong heddle_websocket_pong;
+typedef struct heddle_push_subscription heddle_push_subscription;
+typedef struct heddle_push_handle heddle_push_handle;
+typedef struct heddle_push_stream heddle_push_stream;
+typedef struct heddle_push_pong heddle_push_pong;
 
 typedef enum {
-    HEDDLE_WEBSOCKET_OPEN,
-    HEDDLE_WEBSOCKET_CLOSING, /* our close frame is queued or sent, and the peer's has not come */
+    HEDDLE_PUSH_OPEN,
+    HEDDLE_PUSH_CLOSING, /* our close frame is queued or sent, and the peer's has not come */
     /* no more frames: the rest of the output is sent, then FIN; input is discarded up to the peer's FIN */
-    HEDDLE_WEBSOCKET_FINISHING,
-    HEDDLE_WEBSOCKET_OVER,    /* the carrier can't be used any more: it is closed after the last callback */
-} heddle_websocket_state;
+    HEDDLE_PUSH_FINISHING,
+    HEDDLE_PUSH_OVER, /* the carrier can't be used any more: it is closed after the last callback */
+} heddle_push_state;
 
 /* One row for each state, one bit for each that may follow. */
-static inline bool heddle_websocket_may_enter(uint8_t from, uint8_t to)
+static inline bool heddle_push_may_enter(uint8_t from, uint8_t to)
 {
     static const uint8_t allowed[] = {
-        [HEDDLE_WEBSOCKET_OPEN] =
-            1 << HEDDLE_WEBSOCKET_CLOSING | 1 << HEDDLE_WEBSOCKET_FINISHING | 1 << HEDDLE_WEBSOCKET_OVER,
-        [HEDDLE_WEBSOCKET_CLOSING] = 1 << HEDDLE_WEBSOCKET_FINISHING | 1 << HEDDLE_WEBSOCKET_OVER,
-        [HEDDLE_WEBSOCKET_FINISHING] = 1 << HEDDLE_WEBSOCKET_OVER,
-        [HEDDLE_WEBSOCKET_OVER] = 0,
+        [HEDDLE_PUSH_OPEN] =
+            1 << HEDDLE_PUSH_CLOSING | 1 << HEDDLE_PUSH_FINISHING | 1 << HEDDLE_PUSH_OVER,
+        [HEDDLE_PUSH_CLOSING] = 1 << HEDDLE_PUSH_FINISHING | 1 << HEDDLE_PUSH_OVER,
+        [HEDDLE_PUSH_FINISHING] = 1 << HEDDLE_PUSH_OVER,
+        [HEDDLE_PUSH_OVER] = 0,
     };
     return allowed[from] >> to & 1;
 }
 
 /* The callbacks of a handler. Bits of `wanted` and `due_callbacks`; on_message is due while there are messages. */
 enum {
-    HEDDLE_WEBSOCKET_ON_OPEN = 1,
-    HEDDLE_WEBSOCKET_ON_MESSAGE = 2,
-    HEDDLE_WEBSOCKET_ON_DRAINED = 4,
-    HEDDLE_WEBSOCKET_ON_SHUTDOWN = 8,
-    HEDDLE_WEBSOCKET_ON_CLOSE = 16,
-    HEDDLE_WEBSOCKET_ON_RESET = 32,
-    HEDDLE_WEBSOCKET_ON_PUBLICATION = 64, /* a topic's message, queued among the client's */
-    HEDDLE_WEBSOCKET_ON_WAKE = 128,       /* called because the handler asked for it */
-    HEDDLE_WEBSOCKET_CALLBACKS = 8,
+    HEDDLE_PUSH_ON_OPEN = 1,
+    HEDDLE_PUSH_ON_MESSAGE = 2,
+    HEDDLE_PUSH_ON_DRAINED = 4,
+    HEDDLE_PUSH_ON_SHUTDOWN = 8,
+    HEDDLE_PUSH_ON_CLOSE = 16,
+    HEDDLE_PUSH_ON_RESET = 32,
+    HEDDLE_PUSH_ON_PUBLICATION = 64, /* a topic's message, queued among the client's */
+    HEDDLE_PUSH_ON_WAKE = 128,       /* called because the handler asked for it */
+    HEDDLE_PUSH_CALLBACKS = 8,
 };
 
 /*
@@ -77,21 +77,21 @@ typedef struct {
     /* The client sends frames, and answers our close frame. Otherwise its bytes are discarded. */
     bool reads_frames;
     /* The client's bytes, which it may overwrite. Returns how many it has used. */
-    size_t (*feed)(heddle_websocket *session, char *bytes, size_t size);
+    size_t (*feed)(heddle_push_session *session, char *bytes, size_t size);
     /* What `send` takes, of a String that a handler writes. Raises. Not held. */
     VALUE (*prepare)(VALUE data);
     /* Queues a message. False: no memory, or the carrier is broken. */
-    bool (*send)(heddle_websocket *session, heddle_websocket_opcode opcode, VALUE message);
+    bool (*send)(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE message);
     /* Queues the last bytes before the session ends. False: the same. */
-    bool (*send_close)(heddle_websocket *session, unsigned code, const char *reason, size_t size);
+    bool (*send_close)(heddle_push_session *session, unsigned code, const char *reason, size_t size);
     /* When an open session has something to send or to check; < 0: never. */
-    int64_t (*next_check)(const heddle_websocket *session);
+    int64_t (*next_check)(const heddle_push_session *session);
     /* That time has come, or another time limit has passed. */
-    void (*check)(heddle_websocket *session, int64_t now);
+    void (*check)(heddle_push_session *session, int64_t now);
     /* The session is about to be freed. NULL: nothing is to be done. */
-    void (*release)(heddle_websocket *session);
+    void (*release)(heddle_push_session *session);
     /* Ends a session whose client reads too slowly. */
-    void (*end_slow)(heddle_websocket *session);
+    void (*end_slow)(heddle_push_session *session);
 } heddle_push_framing;
 
 extern const heddle_push_framing heddle_push_frames, heddle_push_events;
@@ -99,23 +99,23 @@ extern const heddle_push_framing heddle_push_frames, heddle_push_events;
 /* A fiber that waits for a message; the record is on that fiber's stack. */
 typedef struct {
     heddle_park park;
-    heddle_websocket *session; /* NULL: the session has ended */
+    heddle_push_session *session; /* NULL: the session has ended */
     int64_t deadline;
-} heddle_websocket_wait;
+} heddle_push_wait;
 
 /* The number of messages, and the bytes of their payloads. */
 typedef struct {
     uint64_t sent, sent_bytes, received, received_bytes;
     int64_t since; /* CLOCK_MONOTONIC, ns */
-} heddle_websocket_traffic;
+} heddle_push_traffic;
 
-struct heddle_websocket {
+struct heddle_push_session {
     /* the members that a broadcast to ten thousand sockets uses come first, in few cache lines */
     heddle_work work;
     heddle_engine *engine;
-    const heddle_websocket_carrier *carrier;
+    const heddle_push_carrier *carrier;
     const heddle_push_framing *framing;
-    uint8_t state;              /* a heddle_websocket_state */
+    uint8_t state;              /* a heddle_push_state */
     uint8_t wanted;             /* the callbacks that the handler defines */
     uint8_t due_callbacks;                /* the callbacks that must be called */
     uint8_t calling;            /* the callback that runs */
@@ -134,18 +134,18 @@ struct heddle_websocket {
     bool stalls;
     bool lingers;               /* FINISHING: all output was sent, including FIN */
     uint16_t code;              /* the close code; 0: not closed yet */
-    heddle_websocket_subscription *subscriptions;
-    heddle_websocket_pong *pong; /* one that waits behind much output, from malloc; else NULL */
+    heddle_push_subscription *subscriptions;
+    heddle_push_pong *pong; /* one that waits behind much output, from malloc; else NULL */
     uint64_t written;           /* bytes that were ever queued … */
-    heddle_websocket_traffic traffic;
+    heddle_push_traffic traffic;
     uint64_t left;              /* … and those that had left at the last look */
-    heddle_websocket_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
-    heddle_websocket_handle *handle; /* the C part of its WebSocket::Session; NULL: there is none any more */
+    heddle_push_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
+    heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: there is none any more */
     uint32_t slot;              /* of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
-    heddle_websocket_wait *wait;
+    heddle_push_wait *wait;
     /* when input came last; of an event stream, when output was last taken, or there was none. Coarse clock, ns */
     int64_t heard;
     int64_t pinged_at, retires_at; /* of an event stream, `pinged_at` is the time of the last comment */
@@ -161,27 +161,27 @@ enum {
     HEDDLE_PUSH_NO_CLIENT = UINT32_MAX,
 };
 
-extern const heddle_protocol heddle_websocket_protocol;
-extern const heddle_work_operations heddle_websocket_work;
+extern const heddle_protocol heddle_push_protocol;
+extern const heddle_work_operations heddle_push_work;
 
-static inline heddle_websocket *heddle_websocket_of(const heddle_connection *connection)
+static inline heddle_push_session *heddle_push_session_of(const heddle_connection *connection)
 {
     return heddle_connection_session(connection);
 }
 
-static inline heddle_websocket *heddle_websocket_of_work(const heddle_work *work)
+static inline heddle_push_session *heddle_push_session_of_work(const heddle_work *work)
 {
-    return HEDDLE_CONTAINER_OF(work, heddle_websocket, work);
+    return HEDDLE_CONTAINER_OF(work, heddle_push_session, work);
 }
 
 /* Has it a handler, which sees a WebSocket::Session? */
-static inline bool heddle_websocket_has_client(const heddle_websocket *socket)
+static inline bool heddle_push_has_client(const heddle_push_session *socket)
 {
     return socket->slot != HEDDLE_PUSH_NO_CLIENT;
 }
 
 /* Has its client negotiated permessage-deflate? */
-static inline bool heddle_websocket_deflates(const heddle_websocket *socket)
+static inline bool heddle_push_deflates(const heddle_push_session *socket)
 {
     return socket->framing->reads_frames && socket->reader->allows_deflate;
 }
@@ -189,102 +189,102 @@ static inline bool heddle_websocket_deflates(const heddle_websocket *socket)
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
 /* Without a client. NULL without memory. */
-heddle_websocket *heddle_websocket_new(heddle_engine *engine, const heddle_websocket_carrier *carrier,
-                                       const heddle_push_framing *framing);
+heddle_push_session *heddle_push_session_new(heddle_engine *engine, const heddle_push_carrier *carrier,
+                                             const heddle_push_framing *framing);
 /* Frees a session that has no connection yet, or no longer. */
-void heddle_websocket_free(heddle_websocket *socket);
+void heddle_push_session_free(heddle_push_session *socket);
 /*
- * A held record is not freed, and no call closes its connection, until heddle_websocket_release_hold, which then queues
+ * A held record is not freed, and no call closes its connection, until heddle_push_release_hold, which then queues
  * its work, sets its time limit, or closes its connection.
  */
-static inline void heddle_websocket_hold(heddle_websocket *socket)
+static inline void heddle_push_hold(heddle_push_session *socket)
 {
     socket->depth++;
 }
-HEDDLE_LAST_USE void heddle_websocket_release_hold(heddle_websocket *socket);
+HEDDLE_LAST_USE void heddle_push_release_hold(heddle_push_session *socket);
 /* Continues reading after a pause. Held. */
-void heddle_websocket_resume_reading(heddle_websocket *socket);
+void heddle_push_resume_reading(heddle_push_session *socket);
 /* Begins the close handshake if the socket is open. Held. On any thread. */
-void heddle_websocket_begin_close(heddle_websocket *socket, unsigned code, const char *reason, size_t size);
+void heddle_push_begin_close(heddle_push_session *socket, unsigned code, const char *reason, size_t size);
 /* Ends the output after what is queued. Held, in the loop. */
-void heddle_websocket_finish_output(heddle_websocket *socket, unsigned code);
+void heddle_push_finish_output(heddle_push_session *socket, unsigned code);
 /* Ends the socket with a close frame, without waiting for an answer. Held. */
-void heddle_websocket_fail_session(heddle_websocket *socket, unsigned code, const char *reason);
+void heddle_push_fail_session(heddle_push_session *socket, unsigned code, const char *reason);
 /* Called when a flush has emptied the output: calls the handler and the subscriptions, and answers a ping. Held. */
-void heddle_websocket_handle_drained(heddle_websocket *socket);
+void heddle_push_handle_drained(heddle_push_session *socket);
 /* Called when another process has got it: the connection is about to be detached, and no callback is called. */
-void heddle_websocket_finish_handoff(heddle_websocket *socket);
+void heddle_push_finish_handoff(heddle_push_session *socket);
 /* Ends a socket whose carrier can't be used any more. Held. */
-void heddle_websocket_stop_carrier(heddle_websocket *socket);
+void heddle_push_stop_carrier(heddle_push_session *socket);
 /* The same, in a way that shows the client that frames are missing. */
-void heddle_websocket_reset_carrier(heddle_websocket *socket);
+void heddle_push_reset_carrier(heddle_push_session *socket);
 /* Begins the session on its carrier. */
-HEDDLE_LAST_USE void heddle_websocket_begin_session(heddle_websocket *socket, heddle_connection *connection);
+HEDDLE_LAST_USE void heddle_push_begin_session(heddle_push_session *socket, heddle_connection *connection);
 /* Called when the carrier has ended: frees the session, unless it is held or served. */
-HEDDLE_LAST_USE void heddle_websocket_drop_carrier(heddle_websocket *socket);
+HEDDLE_LAST_USE void heddle_push_drop_carrier(heddle_push_session *socket);
 /* In a forked child, where its fibers do not exist. */
-void heddle_websocket_abandon(heddle_websocket *socket);
+void heddle_push_abandon(heddle_push_session *socket);
 /* Must the handler catch up before more is read? */
-bool heddle_websocket_must_pause(const heddle_websocket *socket);
+bool heddle_push_must_pause(const heddle_push_session *socket);
 
 /* Is this the thread of its loop? */
-static inline bool heddle_websocket_is_in_loop(const heddle_websocket *socket)
+static inline bool heddle_push_is_in_loop(const heddle_push_session *socket)
 {
     return socket->work.connection->sockets->loop->thread == rb_thread_current();
 }
 /* Counts a sent message. */
-void heddle_websocket_count_sent(heddle_websocket *socket, uint64_t bytes);
+void heddle_push_count_sent(heddle_push_session *socket, uint64_t bytes);
 
 /* -- time_limits.c ------------------------------------------------------------------------------------------------- */
 
 /* Sets the time at which an open socket must do something next. Held. */
-void heddle_websocket_set_deadline(heddle_websocket *socket);
-void heddle_websocket_set_time_limit(heddle_websocket *socket, int64_t duration);
+void heddle_push_set_deadline(heddle_push_session *socket);
+void heddle_push_set_time_limit(heddle_push_session *socket, int64_t duration);
 /* How long the client has to close its side; shorter when the server stops. */
-int64_t heddle_websocket_closing_time(const heddle_websocket *socket);
+int64_t heddle_push_closing_time(const heddle_push_session *socket);
 /* Handles the deadline's passing. Held. */
-void heddle_websocket_handle_deadline(heddle_websocket *socket);
+void heddle_push_handle_deadline(heddle_push_session *socket);
 /* Has the kernel taken output since the last check? A full send buffer means that the client has. */
-bool heddle_websocket_has_output_moved(heddle_websocket *socket, size_t pending);
+bool heddle_push_has_output_moved(heddle_push_session *socket, size_t pending);
 /*
  * Does the server stop, and is on_shutdown not due yet? Without a handler: is it open? Such a session can be ended at
  * any time, as its client reconnects with the position of the last event.
  */
-bool heddle_websocket_has_to_retire(const heddle_websocket *socket);
+bool heddle_push_has_to_retire(const heddle_push_session *socket);
 /* Schedules the end, some time from now; a session without a handler ends at once. */
-HEDDLE_LAST_USE void heddle_websocket_retire(heddle_websocket *socket);
+HEDDLE_LAST_USE void heddle_push_retire(heddle_push_session *socket);
 
 /* -- sending.c ----------------------------------------------------------------------------------------------------- */
 
 /* The bytes that were not sent yet; 0 when the carrier has ended. */
-size_t heddle_websocket_pending(const heddle_websocket *socket);
+size_t heddle_push_pending(const heddle_push_session *socket);
 /* Is that more than its limits allow? */
-bool heddle_websocket_exceeds_output(const heddle_websocket *socket);
+bool heddle_push_exceeds_output(const heddle_push_session *socket);
 /* Queues a short frame. False: no memory. Held. On any thread. */
-bool heddle_websocket_send_control(heddle_websocket *socket, heddle_websocket_opcode opcode, const char *payload,
-                                   size_t size);
+bool heddle_push_send_control(heddle_push_session *socket, heddle_websocket_opcode opcode, const char *payload,
+                              size_t size);
 /* Closes the socket if too much output waits. False: it was closed. Held. */
-bool heddle_websocket_check_pace(heddle_websocket *socket);
+bool heddle_push_check_pace(heddle_push_session *socket);
 /*
  * Queues a message as the framing has prepared it. False: the socket is not open, or was just closed because its client
  * is too slow. Held. On any thread.
  */
-bool heddle_websocket_send(heddle_websocket *socket, heddle_websocket_opcode opcode, VALUE string);
+bool heddle_push_send(heddle_push_session *socket, heddle_websocket_opcode opcode, VALUE string);
 
 /* Called in the loop: checks the output that another thread has found too large, after a flush. Held. */
-void heddle_websocket_check_overflow(heddle_websocket *socket);
+void heddle_push_check_overflow(heddle_push_session *socket);
 /*
  * Sends a frame that is encoded already. `at_once`, in the loop: no other frame follows soon. False: no memory, or the
  * carrier is broken.
  */
-bool heddle_websocket_send_frame(heddle_websocket *socket, VALUE frame, bool at_once);
+bool heddle_push_send_frame(heddle_push_session *socket, VALUE frame, bool at_once);
 /* Ends an open session whose client reads too slowly. Held. */
-void heddle_websocket_end_slow(heddle_websocket *socket);
+void heddle_push_end_slow(heddle_push_session *socket);
 
 /* -- frames.c ------------------------------------------------------------------------------------------------------ */
 
 /* The String in UTF-8; raises ArgumentError if it is none. */
-VALUE heddle_websocket_text_of(VALUE string);
+VALUE heddle_push_text_of(VALUE string);
 
 /* -- pong.c -------------------------------------------------------------------------------------------------------- */
 
@@ -292,47 +292,47 @@ VALUE heddle_websocket_text_of(VALUE string);
  * Answers a ping, or keeps the payload of the latest one while a pong waits behind much output already (RFC 6455,
  * section 5.5.3). false: no memory, or the carrier is broken. Held, in the loop.
  */
-bool heddle_websocket_answer_ping(heddle_websocket *socket, const char *payload, size_t size);
+bool heddle_push_answer_ping(heddle_push_session *socket, const char *payload, size_t size);
 /* Some output has left: so may have the pong that an unanswered ping waits for. Held, in the loop. */
-void heddle_websocket_update_pong(heddle_websocket *socket);
+void heddle_push_update_pong(heddle_push_session *socket);
 
 /* -- subscriptions.c ----------------------------------------------------------------------------------------------- */
 
 /* Ends the delivery of topics. Held. */
-void heddle_websocket_end_subscriptions(heddle_websocket *socket);
+void heddle_push_end_subscriptions(heddle_push_session *socket);
 /* The same, and frees the subscriptions. */
-void heddle_websocket_free_subscriptions(heddle_websocket *socket);
+void heddle_push_free_subscriptions(heddle_push_session *socket);
 /* In a forked child. */
-void heddle_websocket_abandon_subscriptions(heddle_websocket *socket);
+void heddle_push_abandon_subscriptions(heddle_push_session *socket);
 /* Called when the output is empty: delivers the messages that the client was too slow for. Held. */
-void heddle_websocket_catch_up(heddle_websocket *socket);
+void heddle_push_catch_up(heddle_push_session *socket);
 /* The number of topics with lost messages for which on_reset was not called yet. */
-unsigned heddle_websocket_count_resets(const heddle_websocket *socket);
+unsigned heddle_push_count_resets(const heddle_push_session *socket);
 /* A topic that lost messages, a String, once; nil: none. */
-VALUE heddle_websocket_take_reset(heddle_websocket *socket);
+VALUE heddle_push_take_reset(heddle_push_session *socket);
 /* Marks the envelopes of the subscriptions. */
-void heddle_websocket_mark_subscriptions(const heddle_websocket *socket);
+void heddle_push_mark_subscriptions(const heddle_push_session *socket);
 
 /* -- work.c -------------------------------------------------------------------------------------------------------- */
 
 /* Makes a callback due. Held. */
-void heddle_websocket_queue_callback(heddle_websocket *socket, uint8_t callback);
+void heddle_push_queue_callback(heddle_push_session *socket, uint8_t callback);
 /* Queues a complete message for the handler. Held. */
-void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message *message);
+void heddle_push_deliver(heddle_push_session *socket, heddle_websocket_message *message);
 /* Do enough messages wait for the handler? */
-bool heddle_websocket_is_full(const heddle_websocket *socket);
+bool heddle_push_is_full(const heddle_push_session *socket);
 /* Is a callback due? */
-bool heddle_websocket_has_work(const heddle_websocket *socket);
+bool heddle_push_has_work(const heddle_push_session *socket);
 /* The next message, which the caller owns; NULL: there is none. Held. */
-heddle_websocket_message *heddle_websocket_pop_message(heddle_websocket *socket);
-void heddle_websocket_drop_messages(heddle_websocket *socket);
+heddle_websocket_message *heddle_push_pop_message(heddle_push_session *socket);
+void heddle_push_drop_messages(heddle_push_session *socket);
 /* Wakes the fiber that waits for a message. */
-void heddle_websocket_wake_receiver(heddle_websocket *socket);
+void heddle_push_wake_receiver(heddle_push_session *socket);
 
 /* -- client.c ------------------------------------------------------------------------------------------------------ */
 
-struct heddle_websocket_handle {
-    heddle_websocket *session; /* NULL: it is closed */
+struct heddle_push_handle {
+    heddle_push_session *session; /* NULL: it is closed */
     VALUE handler, caller;
     VALUE reason; /* the close frame's: a String, or nil */
     VALUE label;  /* for the log: a String, see label_of in client.c; nil: nothing is logged */
@@ -340,37 +340,37 @@ struct heddle_websocket_handle {
     uint16_t code;
 };
 
-heddle_websocket_handle *heddle_websocket_handle_of(VALUE client);
+heddle_push_handle *heddle_push_handle_of(VALUE client);
 /* Copies the close code and reason to the WebSocket::Session. */
-void heddle_websocket_keep_end(heddle_websocket *socket, VALUE client);
+void heddle_push_keep_end(heddle_push_session *socket, VALUE client);
 /* Makes a session and its WebSocket::Session; nil, and NULL: no memory. `label`: see WebSocket::Session#label. */
-VALUE heddle_websocket_new_client(heddle_engine *engine, const heddle_websocket_carrier *carrier,
-                                  const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
-                                  heddle_websocket **session);
+VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *carrier,
+                             const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
+                             heddle_push_session **session);
 /* The WebSocket::Session of this session. */
-VALUE heddle_websocket_client(const heddle_websocket *socket);
+VALUE heddle_push_client(const heddle_push_session *socket);
 /*
  * Separates the session from its WebSocket::Session, which keeps existing. Uses no Ruby memory when `abandoned`.
  */
-void heddle_websocket_drop_client(heddle_websocket *socket, bool abandoned);
+void heddle_push_drop_client(heddle_push_session *socket, bool abandoned);
 /* Calls one callback of the handler. */
-VALUE heddle_websocket_call(heddle_websocket *socket, VALUE client, uint8_t callback,
+VALUE heddle_push_call(heddle_push_session *socket, VALUE client, uint8_t callback,
                             heddle_websocket_message *message);
 
 /* -- websockets.c -------------------------------------------------------------------------------------------------- */
 
-extern const heddle_http_protocol heddle_websocket_http_protocol;
+extern const heddle_http_protocol heddle_push_http_protocol;
 
-void Init_heddle_websocket(VALUE http);
-void Init_heddle_websocket_methods(VALUE module, VALUE session_class);
+void Init_heddle_push(VALUE http);
+void Init_heddle_push_methods(VALUE module, VALUE session_class);
 
 /* -- handoff.c ----------------------------------------------------------------------------------------------------- */
 
 /* See heddle_http_protocol. */
-VALUE heddle_websocket_load(heddle_engine *engine, VALUE words, int *state);
-HEDDLE_LAST_USE void heddle_websocket_resume(heddle_connection *connection, VALUE loaded);
+VALUE heddle_push_load(heddle_engine *engine, VALUE words, int *state);
+HEDDLE_LAST_USE void heddle_push_resume(heddle_connection *connection, VALUE loaded);
 /* `describe` of the protocol: for event streams without a handler. */
 ssize_t heddle_events_describe(heddle_connection *connection, char *words);
-void Init_heddle_websocket_handoff(VALUE session_class);
+void Init_heddle_push_handoff(VALUE session_class);
 
 #endif

@@ -31,7 +31,7 @@ static VALUE make_frame(heddle_websocket_opcode opcode, const char *bytes, size_
     return frame;
 }
 
-bool heddle_websocket_is_utf8(const char *bytes, size_t size)
+bool heddle_push_is_utf8(const char *bytes, size_t size)
 {
     heddle_utf8 utf8 = {0};
     return heddle_utf8_check(&utf8, bytes, size) && heddle_utf8_is_complete(&utf8);
@@ -41,7 +41,7 @@ static VALUE make_text(const heddle_message *message, VALUE envelope, heddle_def
 {
     const char *bytes = RSTRING_PTR(message->payload);
     size_t size = (size_t)RSTRING_LEN(message->payload);
-    bool text = heddle_websocket_is_utf8(bytes, size);
+    bool text = heddle_push_is_utf8(bytes, size);
     return make_frame(text ? HEDDLE_WEBSOCKET_TEXT : HEDDLE_WEBSOCKET_BINARY, bytes, size, deflater);
 }
 
@@ -55,9 +55,9 @@ static VALUE make_binary(const heddle_message *message, VALUE envelope, heddle_d
  * A string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD, as do other characters beyond ASCII
  * near them.
  */
-void heddle_websocket_add_json(VALUE json, const char *bytes, size_t size)
+void heddle_push_add_json(VALUE json, const char *bytes, size_t size)
 {
-    bool valid = heddle_websocket_is_utf8(bytes, size);
+    bool valid = heddle_push_is_utf8(bytes, size);
     size_t plain = 0;
     rb_str_cat(json, "\"", 1);
     for (size_t i = 0; i <= size; i++) {
@@ -77,7 +77,7 @@ void heddle_websocket_add_json(VALUE json, const char *bytes, size_t size)
     rb_str_cat(json, "\"", 1);
 }
 
-VALUE heddle_websocket_text_frame(VALUE text, heddle_deflater **deflater)
+VALUE heddle_push_text_frame(VALUE text, heddle_deflater **deflater)
 {
     VALUE frame = make_frame(HEDDLE_WEBSOCKET_TEXT, RSTRING_PTR(text), (size_t)RSTRING_LEN(text), deflater);
     RB_GC_GUARD(text);
@@ -90,17 +90,17 @@ static VALUE make_json(const heddle_message *message, VALUE envelope, heddle_def
     size_t length = heddle_message_position(message, position);
     VALUE json = rb_str_buf_new(message->reset ? 128 : RSTRING_LEN(message->payload) + 128);
     rb_str_cat_cstr(json, "{\"topic\":");
-    heddle_websocket_add_json(json, message->topic, message->topic_size);
+    heddle_push_add_json(json, message->topic, message->topic_size);
     rb_str_cat_cstr(json, ",\"position\":");
-    heddle_websocket_add_json(json, position, length);
+    heddle_push_add_json(json, position, length);
     if (message->reset) {
         rb_str_cat_cstr(json, ",\"reset\":true}");
     } else {
         rb_str_cat_cstr(json, ",\"data\":");
-        heddle_websocket_add_json(json, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload));
+        heddle_push_add_json(json, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload));
         rb_str_cat_cstr(json, "}");
     }
-    return heddle_websocket_text_frame(json, deflater);
+    return heddle_push_text_frame(json, deflater);
 }
 
 /* A message keeps what an encoder has made of it, so there is one encoder for each form. */
@@ -118,7 +118,7 @@ DEFINE_ENCODERS(text)
 DEFINE_ENCODERS(binary)
 DEFINE_ENCODERS(json)
 
-static const heddle_websocket_form_definition
+static const heddle_push_form_definition
     as_text = {.name = "text", .encode = encode_text, .deflate = deflate_text},
     as_binary = {.name = "binary", .encode = encode_binary, .deflate = deflate_binary},
     as_json = {.name = "json", .tells_reset = true, .encode = encode_json, .deflate = deflate_json},
@@ -126,23 +126,23 @@ static const heddle_websocket_form_definition
     as_event = {.tells_reset = true, .encode = heddle_event_encode},
     as_event_chunk = {.tells_reset = true, .encode = heddle_event_encode_chunk};
 
-static const heddle_websocket_form_definition *forms[HEDDLE_WEBSOCKET_MOST_FORMS] = {
-    [HEDDLE_WEBSOCKET_AS_TEXT] = &as_text,
-    [HEDDLE_WEBSOCKET_AS_BINARY] = &as_binary,
-    [HEDDLE_WEBSOCKET_AS_JSON] = &as_json,
-    [HEDDLE_WEBSOCKET_TO_HANDLER] = &to_handler,
-    [HEDDLE_WEBSOCKET_AS_EVENT] = &as_event,
-    [HEDDLE_WEBSOCKET_AS_EVENT_CHUNK] = &as_event_chunk,
+static const heddle_push_form_definition *forms[HEDDLE_PUSH_MOST_FORMS] = {
+    [HEDDLE_PUSH_AS_TEXT] = &as_text,
+    [HEDDLE_PUSH_AS_BINARY] = &as_binary,
+    [HEDDLE_PUSH_AS_JSON] = &as_json,
+    [HEDDLE_PUSH_TO_HANDLER] = &to_handler,
+    [HEDDLE_PUSH_AS_EVENT] = &as_event,
+    [HEDDLE_PUSH_AS_EVENT_CHUNK] = &as_event_chunk,
 };
-static unsigned form_count = HEDDLE_WEBSOCKET_FORMS;
+static unsigned form_count = HEDDLE_PUSH_FORMS;
 
-void heddle_websocket_register_form(const heddle_websocket_form_definition *form)
+void heddle_push_register_form(const heddle_push_form_definition *form)
 {
-    HEDDLE_ASSERT(form_count < HEDDLE_WEBSOCKET_MOST_FORMS);
+    HEDDLE_ASSERT(form_count < HEDDLE_PUSH_MOST_FORMS);
     forms[form_count++] = form;
 }
 
-int heddle_websocket_find_form(const char *name, size_t size)
+int heddle_push_find_form(const char *name, size_t size)
 {
     for (unsigned i = 0; i < form_count; i++) {
         if (forms[i]->name && strlen(forms[i]->name) == size && memcmp(forms[i]->name, name, size) == 0)
@@ -151,32 +151,32 @@ int heddle_websocket_find_form(const char *name, size_t size)
     return -1;
 }
 
-const heddle_websocket_form_definition *heddle_websocket_form_of(unsigned form)
+const heddle_push_form_definition *heddle_push_form_of(unsigned form)
 {
     return forms[form];
 }
 
 /* Short payloads have one frame for all sockets. */
-static VALUE encode_message(const heddle_websocket_subscription *subscription, heddle_message *message)
+static VALUE encode_message(const heddle_push_subscription *subscription, heddle_message *message)
 {
-    heddle_websocket *socket = subscription->socket;
+    heddle_push_session *socket = subscription->socket;
     bool deflated = !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST &&
-                    heddle_websocket_deflates(socket);
+                    heddle_push_deflates(socket);
     VALUE envelope = NIL_P(subscription->envelope) ? 0 : subscription->envelope;
-    const heddle_websocket_form_definition *form = forms[subscription->form];
+    const heddle_push_form_definition *form = forms[subscription->form];
     return heddle_message_encoded(message, deflated ? form->deflate : form->encode, envelope,
                                   &socket->engine->websockets.deflater);
 }
 
 /* -- as a subscriber ----------------------------------------------------------------------------------------------- */
 
-static heddle_websocket_subscription *subscription_of(const heddle_subscriber *subscriber)
+static heddle_push_subscription *subscription_of(const heddle_subscriber *subscriber)
 {
-    return HEDDLE_CONTAINER_OF(subscriber, heddle_websocket_subscription, subscriber);
+    return HEDDLE_CONTAINER_OF(subscriber, heddle_push_subscription, subscriber);
 }
 
 /* Queues the message among those of the client. False: no memory. */
-static bool queue_publication(heddle_websocket *socket, const heddle_message *message)
+static bool queue_publication(heddle_push_session *socket, const heddle_message *message)
 {
     size_t payload = (size_t)RSTRING_LEN(message->payload);
     heddle_websocket_message *copy = malloc(sizeof(*copy) + message->topic_size + payload);
@@ -184,17 +184,17 @@ static bool queue_publication(heddle_websocket *socket, const heddle_message *me
         return false;
     *copy = (heddle_websocket_message){
         .size = message->topic_size + payload, .published = true, .topic_size = (uint32_t)message->topic_size,
-        .text = heddle_websocket_is_utf8(RSTRING_PTR(message->payload), payload),
+        .text = heddle_push_is_utf8(RSTRING_PTR(message->payload), payload),
     };
     memcpy(copy->bytes, message->topic, message->topic_size);
     memcpy(copy->bytes + message->topic_size, RSTRING_PTR(message->payload), payload);
-    heddle_websocket_deliver(socket, copy);
+    heddle_push_deliver(socket, copy);
     return true;
 }
 
-static bool send_encoded(const heddle_websocket_subscription *subscription, heddle_message *message)
+static bool send_encoded(const heddle_push_subscription *subscription, heddle_message *message)
 {
-    heddle_websocket *socket = subscription->socket;
+    heddle_push_session *socket = subscription->socket;
     size_t lines = message->reset ? 0 : subscription->lines_size;
     VALUE frame = encode_message(subscription, message);
     if (frame && lines) {
@@ -202,21 +202,21 @@ static bool send_encoded(const heddle_websocket_subscription *subscription, hedd
         if (!socket->carrier->write(socket, subscription->name + subscription->size, lines, 0))
             return false;
     }
-    return frame && heddle_websocket_send_frame(socket, frame, message->newest && !lines);
+    return frame && heddle_push_send_frame(socket, frame, message->newest && !lines);
 }
 
 static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
-    heddle_websocket_subscription *subscription = subscription_of(subscriber);
-    heddle_websocket *socket = subscription->socket;
-    if (socket->state != HEDDLE_WEBSOCKET_OPEN)
+    heddle_push_subscription *subscription = subscription_of(subscriber);
+    heddle_push_session *socket = subscription->socket;
+    if (socket->state != HEDDLE_PUSH_OPEN)
         return;
-    heddle_websocket_hold(socket);
+    heddle_push_hold(socket);
     bool delivered = true;
     if (message->reset && !forms[subscription->form]->tells_reset) {
         subscription->reset = true;
-        heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_RESET);
-    } else if (subscription->form == HEDDLE_WEBSOCKET_TO_HANDLER) {
+        heddle_push_queue_callback(socket, HEDDLE_PUSH_ON_RESET);
+    } else if (subscription->form == HEDDLE_PUSH_TO_HANDLER) {
         delivered = queue_publication(socket, message);
     } else {
         subscription->was_reset |= message->reset;
@@ -224,35 +224,35 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
     }
     if (!delivered)
         /* the session has ended, or no memory: a message must not be lost silently */
-        heddle_websocket_stop_carrier(socket);
-    heddle_websocket_release_hold(socket);
+        heddle_push_stop_carrier(socket);
+    heddle_push_release_hold(socket);
 }
 
 static bool is_full(const heddle_subscriber *subscriber)
 {
-    heddle_websocket *socket = subscription_of(subscriber)->socket;
-    if (subscription_of(subscriber)->form == HEDDLE_WEBSOCKET_TO_HANDLER)
+    heddle_push_session *socket = subscription_of(subscriber)->socket;
+    if (subscription_of(subscriber)->form == HEDDLE_PUSH_TO_HANDLER)
         return socket->waiting_size > socket->engine->websockets.output_limit;
-    if (heddle_websocket_exceeds_output(socket))
+    if (heddle_push_exceeds_output(socket))
         socket->carrier->flush(socket); /* the kernel may have room; a failure comes as an event */
-    return heddle_websocket_exceeds_output(socket);
+    return heddle_push_exceeds_output(socket);
 }
 
 static void end_slow_socket(heddle_subscriber *subscriber)
 {
-    heddle_websocket *socket = subscription_of(subscriber)->socket;
-    heddle_websocket_hold(socket);
-    heddle_websocket_end_slow(socket);
-    heddle_websocket_release_hold(socket);
+    heddle_push_session *socket = subscription_of(subscriber)->socket;
+    heddle_push_hold(socket);
+    heddle_push_end_slow(socket);
+    heddle_push_release_hold(socket);
 }
 
 static void prefetch_socket(const heddle_subscriber *subscriber, bool is_next)
 {
-    const heddle_websocket *socket = subscription_of(subscriber)->socket;
+    const heddle_push_session *socket = subscription_of(subscriber)->socket;
     if (is_next)
         heddle_connection_prefetch(socket->work.connection);
     else
-        heddle_prefetch(socket, offsetof(heddle_websocket, left));
+        heddle_prefetch(socket, offsetof(heddle_push_session, left));
 }
 
 static const heddle_subscriber_operations operations = {
@@ -264,23 +264,23 @@ static const heddle_subscriber_operations operations = {
 
 /* -- subscribing --------------------------------------------------------------------------------------------------- */
 
-heddle_websocket_subscription *heddle_websocket_find_subscription(const heddle_websocket *socket, const char *name,
-                                                                  size_t size, VALUE envelope)
+heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *socket, const char *name,
+                                                        size_t size, VALUE envelope)
 {
-    heddle_websocket_subscription *subscription = socket->subscriptions;
+    heddle_push_subscription *subscription = socket->subscriptions;
     while (subscription && (subscription->size != size || subscription->envelope != envelope ||
                             memcmp(subscription->name, name, size) != 0))
         subscription = subscription->next;
     return subscription;
 }
 
-heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, heddle_fanout *fanout,
-                                                   const heddle_websocket_topic *topic, heddle_position since)
+heddle_subscribe_result heddle_push_subscribe(heddle_push_session *socket, heddle_fanout *fanout,
+                                              const heddle_push_topic *topic, heddle_position since)
 {
     if (topic->size > HEDDLE_TOPIC_LIMIT)
         return HEDDLE_TOPIC_TOO_LONG;
-    heddle_websocket_unsubscribe(socket, topic->name, topic->size, topic->envelope);
-    heddle_websocket_subscription *subscription = calloc(1, sizeof(*subscription) + topic->size + topic->lines_size);
+    heddle_push_unsubscribe(socket, topic->name, topic->size, topic->envelope);
+    heddle_push_subscription *subscription = calloc(1, sizeof(*subscription) + topic->size + topic->lines_size);
     if (!subscription)
         return HEDDLE_SUBSCRIBE_FAILED;
     subscription->subscriber.operations = &operations;
@@ -298,16 +298,16 @@ heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, hed
     heddle_subscribe_result result =
         heddle_subscribe(fanout, &subscription->subscriber, subscription->name, topic->size, since);
     if (result != HEDDLE_SUBSCRIBED)
-        heddle_websocket_unsubscribe(socket, topic->name, topic->size, topic->envelope);
+        heddle_push_unsubscribe(socket, topic->name, topic->size, topic->envelope);
     return result;
 }
 
-bool heddle_websocket_unsubscribe(heddle_websocket *socket, const char *name, size_t size, VALUE envelope)
+bool heddle_push_unsubscribe(heddle_push_session *socket, const char *name, size_t size, VALUE envelope)
 {
-    heddle_websocket_subscription *subscription = heddle_websocket_find_subscription(socket, name, size, envelope);
+    heddle_push_subscription *subscription = heddle_push_find_subscription(socket, name, size, envelope);
     if (!subscription)
         return false;
-    heddle_websocket_subscription **place = &socket->subscriptions;
+    heddle_push_subscription **place = &socket->subscriptions;
     while (*place != subscription)
         place = &(*place)->next;
     *place = subscription->next;
@@ -316,15 +316,15 @@ bool heddle_websocket_unsubscribe(heddle_websocket *socket, const char *name, si
     return true;
 }
 
-void heddle_websocket_end_subscriptions(heddle_websocket *socket)
+void heddle_push_end_subscriptions(heddle_push_session *socket)
 {
-    for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+    for (heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
         heddle_unsubscribe(&one->subscriber);
 }
 
-void heddle_websocket_free_subscriptions(heddle_websocket *socket)
+void heddle_push_free_subscriptions(heddle_push_session *socket)
 {
-    heddle_websocket_subscription *one;
+    heddle_push_subscription *one;
     while ((one = socket->subscriptions)) {
         socket->subscriptions = one->next;
         heddle_unsubscribe(&one->subscriber);
@@ -332,36 +332,36 @@ void heddle_websocket_free_subscriptions(heddle_websocket *socket)
     }
 }
 
-void heddle_websocket_abandon_subscriptions(heddle_websocket *socket)
+void heddle_push_abandon_subscriptions(heddle_push_session *socket)
 {
-    for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+    for (heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
         heddle_subscriber_abandon(&one->subscriber);
 }
 
-void heddle_websocket_catch_up(heddle_websocket *socket)
+void heddle_push_catch_up(heddle_push_session *socket)
 {
     /* Not removed from the list, so that a delivery never frees a subscription. */
-    for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+    for (heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
         heddle_subscriber_drained(&one->subscriber);
 }
 
-void heddle_websocket_mark_subscriptions(const heddle_websocket *socket)
+void heddle_push_mark_subscriptions(const heddle_push_session *socket)
 {
-    for (const heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+    for (const heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
         rb_gc_mark(one->envelope);
 }
 
-unsigned heddle_websocket_count_resets(const heddle_websocket *socket)
+unsigned heddle_push_count_resets(const heddle_push_session *socket)
 {
     unsigned count = 0;
-    for (const heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next)
+    for (const heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
         count += one->reset;
     return count;
 }
 
-VALUE heddle_websocket_take_reset(heddle_websocket *socket)
+VALUE heddle_push_take_reset(heddle_push_session *socket)
 {
-    for (heddle_websocket_subscription *one = socket->subscriptions; one; one = one->next) {
+    for (heddle_push_subscription *one = socket->subscriptions; one; one = one->next) {
         if (!one->reset)
             continue;
         one->reset = false;

@@ -6,17 +6,17 @@
 #include "http/push/session.h"
 #include "pubsub/fanout.h"
 
-/* The form of a message. Further forms are registered; they have the numbers from HEDDLE_WEBSOCKET_FORMS on. */
+/* The form of a message. Further forms are registered; they have the numbers from HEDDLE_PUSH_FORMS on. */
 typedef enum {
-    HEDDLE_WEBSOCKET_AS_TEXT,   /* the payload; a binary frame if it is not UTF-8 */
-    HEDDLE_WEBSOCKET_AS_BINARY, /* the payload */
-    HEDDLE_WEBSOCKET_AS_JSON,   /* text: an object with topic, position, and data or reset */
-    HEDDLE_WEBSOCKET_TO_HANDLER, /* no frame: on_publication is called */
-    HEDDLE_WEBSOCKET_AS_EVENT,   /* the only forms of an event stream */
-    HEDDLE_WEBSOCKET_AS_EVENT_CHUNK,
-    HEDDLE_WEBSOCKET_FORMS,
-    HEDDLE_WEBSOCKET_MOST_FORMS = HEDDLE_WEBSOCKET_FORMS + 2,
-} heddle_websocket_form;
+    HEDDLE_PUSH_AS_TEXT,    /* the payload; a binary frame if it is not UTF-8 */
+    HEDDLE_PUSH_AS_BINARY,  /* the payload */
+    HEDDLE_PUSH_AS_JSON,    /* text: an object with topic, position, and data or reset */
+    HEDDLE_PUSH_TO_HANDLER, /* no frame: on_publication is called */
+    HEDDLE_PUSH_AS_EVENT,   /* the only forms of an event stream */
+    HEDDLE_PUSH_AS_EVENT_CHUNK,
+    HEDDLE_PUSH_FORMS,
+    HEDDLE_PUSH_MOST_FORMS = HEDDLE_PUSH_FORMS + 2,
+} heddle_push_form;
 
 typedef struct {
     const char *name; /* of the argument `as`; NULL: applications can't choose it */
@@ -24,27 +24,27 @@ typedef struct {
     size_t least_envelope;
     bool tells_reset; /* the client gets a reset as a message; otherwise the handler is called */
     heddle_message_encoder *encode, *deflate; /* as a frame; `deflate` gets the deflater as context */
-} heddle_websocket_form_definition;
+} heddle_push_form_definition;
 
 /* Called before the first WebSocket exists. The definition is static. */
-void heddle_websocket_register_form(const heddle_websocket_form_definition *form);
+void heddle_push_register_form(const heddle_push_form_definition *form);
 /* The number of the form with this name; -1: there is none. */
-int heddle_websocket_find_form(const char *name, size_t size);
-const heddle_websocket_form_definition *heddle_websocket_form_of(unsigned form);
+int heddle_push_find_form(const char *name, size_t size);
+const heddle_push_form_definition *heddle_push_form_of(unsigned form);
 
 /* -- for encoders -------------------------------------------------------------------------------------------------- */
 
-bool heddle_websocket_is_utf8(const char *bytes, size_t size);
+bool heddle_push_is_utf8(const char *bytes, size_t size);
 /* Adds a string of JSON (RFC 8259, section 7). What is not UTF-8 becomes U+FFFD. */
-void heddle_websocket_add_json(VALUE json, const char *bytes, size_t size);
+void heddle_push_add_json(VALUE json, const char *bytes, size_t size);
 /* A frame with this text, a frozen String. `deflater`: NULL for sockets without permessage-deflate. */
-VALUE heddle_websocket_text_frame(VALUE text, heddle_deflater **deflater);
+VALUE heddle_push_text_frame(VALUE text, heddle_deflater **deflater);
 
-struct heddle_websocket_subscription {
+struct heddle_push_subscription {
     heddle_subscriber subscriber;
-    heddle_websocket *socket;
-    heddle_websocket_subscription *next; /* in the socket's list */
-    uint8_t form;                        /* heddle_websocket_form */
+    heddle_push_session *socket;
+    heddle_push_subscription *next; /* in the socket's list */
+    uint8_t form;                        /* heddle_push_form */
     bool reset;                          /* messages are lost, and the handler was not called yet */
     bool was_reset;                      /* the client got a reset */
     VALUE envelope; /* an interned String, marked by the Client; nil: the form has none */
@@ -62,19 +62,19 @@ typedef struct {
     const char *lines; /* sent before each event */
     size_t lines_size;
     VALUE envelope;
-    heddle_websocket_form form;
+    heddle_push_form form;
     heddle_slow_policy policy;
-} heddle_websocket_topic;
+} heddle_push_topic;
 
 /* NULL: the topic is not subscribed with this envelope. */
-heddle_websocket_subscription *heddle_websocket_find_subscription(const heddle_websocket *socket, const char *name,
-                                                                  size_t size, VALUE envelope);
+heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *socket, const char *name,
+                                                        size_t size, VALUE envelope);
 /* Replaces an earlier subscription of this topic with this envelope. */
-heddle_subscribe_result heddle_websocket_subscribe(heddle_websocket *socket, heddle_fanout *fanout,
-                                                   const heddle_websocket_topic *topic, heddle_position since);
+heddle_subscribe_result heddle_push_subscribe(heddle_push_session *socket, heddle_fanout *fanout,
+                                              const heddle_push_topic *topic, heddle_position since);
 /* :close, :coalesce or :drop; raises ArgumentError. */
-heddle_slow_policy heddle_websocket_policy_named(VALUE name);
+heddle_slow_policy heddle_push_policy_named(VALUE name);
 /* False: there was no such subscription. */
-bool heddle_websocket_unsubscribe(heddle_websocket *socket, const char *name, size_t size, VALUE envelope);
+bool heddle_push_unsubscribe(heddle_push_session *socket, const char *name, size_t size, VALUE envelope);
 
 #endif

@@ -2,12 +2,12 @@
 
 #include "http/push/session.h"
 
-void heddle_websocket_set_time_limit(heddle_websocket *socket, int64_t duration)
+void heddle_push_set_time_limit(heddle_push_session *socket, int64_t duration)
 {
     socket->carrier->set_deadline(socket, heddle_add_duration(heddle_clock_coarse(), duration));
 }
 
-int64_t heddle_websocket_closing_time(const heddle_websocket *socket)
+int64_t heddle_push_closing_time(const heddle_push_session *socket)
 {
     const heddle_engine *engine = socket->engine;
     bool stops = socket->retires && engine->linger_timeout < engine->websockets.timeout;
@@ -15,7 +15,7 @@ int64_t heddle_websocket_closing_time(const heddle_websocket *socket)
 }
 
 /* Sets the time at which an open socket must do something next. */
-void heddle_websocket_set_deadline(heddle_websocket *socket)
+void heddle_push_set_deadline(heddle_push_session *socket)
 {
     /* its turn to read comes first */
     int64_t deadline = socket->defers_reading ? heddle_clock_coarse() : socket->framing->next_check(socket);
@@ -24,7 +24,7 @@ void heddle_websocket_set_deadline(heddle_websocket *socket)
     socket->carrier->set_deadline(socket, deadline);
 }
 
-bool heddle_websocket_has_output_moved(heddle_websocket *socket, size_t pending)
+bool heddle_push_has_output_moved(heddle_push_session *socket, size_t pending)
 {
     uint64_t left = socket->written - pending;
     bool moved = left != socket->left;
@@ -33,83 +33,83 @@ bool heddle_websocket_has_output_moved(heddle_websocket *socket, size_t pending)
 }
 
 /* Does the client still take what was queued before our close frame? Until then it can't answer that frame. */
-static bool reads_before_close(heddle_websocket *socket)
+static bool reads_before_close(heddle_push_session *socket)
 {
-    size_t pending = heddle_websocket_pending(socket);
+    size_t pending = heddle_push_pending(socket);
     bool was_full = socket->stalls;
     socket->stalls = pending > 0;
-    return heddle_websocket_has_output_moved(socket, pending) && (pending || was_full);
+    return heddle_push_has_output_moved(socket, pending) && (pending || was_full);
 }
 
-static void handle_time_when_open(heddle_websocket *socket)
+static void handle_time_when_open(heddle_push_session *socket)
 {
     const heddle_websockets *all = &socket->engine->websockets;
     int64_t now = heddle_clock_coarse();
-    bool notified = !((socket->due_callbacks | socket->calling) & HEDDLE_WEBSOCKET_ON_SHUTDOWN);
+    bool notified = !((socket->due_callbacks | socket->calling) & HEDDLE_PUSH_ON_SHUTDOWN);
     if (socket->retires && socket->retires_at <= now && !notified && now < all->retire_end) {
         /* the handler's messages of on_shutdown come first */
         socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK);
     } else if (socket->retires && socket->retires_at <= now) {
         if (socket->handle && !NIL_P(socket->handle->farewell) &&
-            !heddle_websocket_send_frame(socket, socket->handle->farewell, false))
-            heddle_websocket_stop_carrier(socket);
-        heddle_websocket_begin_close(socket, all->retire_code, NULL, 0);
+            !heddle_push_send_frame(socket, socket->handle->farewell, false))
+            heddle_push_stop_carrier(socket);
+        heddle_push_begin_close(socket, all->retire_code, NULL, 0);
         return;
     }
     socket->framing->check(socket, now);
-    if (socket->state == HEDDLE_WEBSOCKET_OPEN)
-        heddle_websocket_set_deadline(socket);
+    if (socket->state == HEDDLE_PUSH_OPEN)
+        heddle_push_set_deadline(socket);
 }
 
-void heddle_websocket_handle_deadline(heddle_websocket *socket)
+void heddle_push_handle_deadline(heddle_push_session *socket)
 {
     if (socket->defers_reading) {
         socket->defers_reading = false;
-        if (socket->state == HEDDLE_WEBSOCKET_OPEN)
-            heddle_websocket_set_deadline(socket);
+        if (socket->state == HEDDLE_PUSH_OPEN)
+            heddle_push_set_deadline(socket);
         else
-            heddle_websocket_set_time_limit(socket, heddle_websocket_closing_time(socket));
+            heddle_push_set_time_limit(socket, heddle_push_closing_time(socket));
         if (!socket->paused)
-            heddle_websocket_resume_reading(socket);
-    } else if (socket->state == HEDDLE_WEBSOCKET_OPEN) {
+            heddle_push_resume_reading(socket);
+    } else if (socket->state == HEDDLE_PUSH_OPEN) {
         handle_time_when_open(socket);
-    } else if (!socket->framing->reads_frames && socket->state == HEDDLE_WEBSOCKET_CLOSING) {
-        heddle_websocket_finish_output(socket, socket->code);
+    } else if (!socket->framing->reads_frames && socket->state == HEDDLE_PUSH_CLOSING) {
+        heddle_push_finish_output(socket, socket->code);
     } else if (socket->lingers) {
-        heddle_websocket_stop_carrier(socket);
-    } else if (socket->state == HEDDLE_WEBSOCKET_CLOSING && reads_before_close(socket)) {
-        heddle_websocket_set_time_limit(socket, heddle_websocket_closing_time(socket));
+        heddle_push_stop_carrier(socket);
+    } else if (socket->state == HEDDLE_PUSH_CLOSING && reads_before_close(socket)) {
+        heddle_push_set_time_limit(socket, heddle_push_closing_time(socket));
     } else { /* the client takes too long to close */
-        heddle_websocket_reset_carrier(socket);
+        heddle_push_reset_carrier(socket);
     }
 }
 
 /* -- when the server stops ----------------------------------------------------------------------------------------- */
 
-bool heddle_websocket_has_to_retire(const heddle_websocket *socket)
+bool heddle_push_has_to_retire(const heddle_push_session *socket)
 {
-    bool ends = socket->engine->draining || !heddle_websocket_has_client(socket);
-    return ends && socket->state == HEDDLE_WEBSOCKET_OPEN && !socket->retires;
+    bool ends = socket->engine->draining || !heddle_push_has_client(socket);
+    return ends && socket->state == HEDDLE_PUSH_OPEN && !socket->retires;
 }
 
 /* Clients reconnect at once, so the sockets are closed over some time. */
-void heddle_websocket_retire(heddle_websocket *socket)
+void heddle_push_retire(heddle_push_session *socket)
 {
     heddle_websockets *all = &socket->engine->websockets;
-    heddle_websocket_hold(socket);
+    heddle_push_hold(socket);
     socket->retires = true;
-    if (!heddle_websocket_has_client(socket)) {
-        heddle_websocket_begin_close(socket, all->retire_code, NULL, 0);
-        if (socket->state == HEDDLE_WEBSOCKET_CLOSING)
-            heddle_websocket_finish_output(socket, socket->code);
-        heddle_websocket_release_hold(socket);
+    if (!heddle_push_has_client(socket)) {
+        heddle_push_begin_close(socket, all->retire_code, NULL, 0);
+        if (socket->state == HEDDLE_PUSH_CLOSING)
+            heddle_push_finish_output(socket, socket->code);
+        heddle_push_release_hold(socket);
         return;
     }
     /* evenly distributed, in no order */
     uint64_t share = (uint64_t)(all->retired++) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     int64_t wait = (int64_t)((double)share / 4294967296.0 * (double)all->retire_time);
     socket->retires_at = heddle_add_duration(heddle_clock_coarse(), wait);
-    heddle_websocket_queue_callback(socket, HEDDLE_WEBSOCKET_ON_SHUTDOWN);
-    heddle_websocket_set_deadline(socket);
-    heddle_websocket_release_hold(socket);
+    heddle_push_queue_callback(socket, HEDDLE_PUSH_ON_SHUTDOWN);
+    heddle_push_set_deadline(socket);
+    heddle_push_release_hold(socket);
 }

@@ -36,9 +36,9 @@ static void release_shared(heddle_engine *engine)
 }
 
 /* A WebSocket begins with the response to a request. */
-const heddle_http_protocol heddle_websocket_http_protocol = {
-    .load = heddle_websocket_load,
-    .resume = heddle_websocket_resume,
+const heddle_http_protocol heddle_push_http_protocol = {
+    .load = heddle_push_load,
+    .resume = heddle_push_resume,
     .configure = configure_shared,
     .mark = mark_shared,
     .release = release_shared,

@@ -11,26 +11,26 @@ enum {
 
 /* -- due work ------------------------------------------------------------------------------------------------------ */
 
-void heddle_websocket_queue_callback(heddle_websocket *socket, uint8_t callback)
+void heddle_push_queue_callback(heddle_push_session *socket, uint8_t callback)
 {
     /* Without an on_close of the handler, too, a runner has to end the socket. */
-    if (socket->wanted & callback || (callback == HEDDLE_WEBSOCKET_ON_CLOSE && heddle_websocket_has_client(socket)))
+    if (socket->wanted & callback || (callback == HEDDLE_PUSH_ON_CLOSE && heddle_push_has_client(socket)))
         socket->due_callbacks |= callback;
 }
 
-bool heddle_websocket_is_full(const heddle_websocket *socket)
+bool heddle_push_is_full(const heddle_push_session *socket)
 {
     return socket->waiting_size >= WAITING_SIZE || socket->waiting_count >= WAITING_COUNT;
 }
 
-bool heddle_websocket_has_work(const heddle_websocket *socket)
+bool heddle_push_has_work(const heddle_push_session *socket)
 {
     return socket->due_callbacks || socket->first;
 }
 
-void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message *message)
+void heddle_push_deliver(heddle_push_session *socket, heddle_websocket_message *message)
 {
-    if (!(socket->wanted & (message->published ? HEDDLE_WEBSOCKET_ON_PUBLICATION : HEDDLE_WEBSOCKET_ON_MESSAGE))) {
+    if (!(socket->wanted & (message->published ? HEDDLE_PUSH_ON_PUBLICATION : HEDDLE_PUSH_ON_MESSAGE))) {
         free(message);
         return;
     }
@@ -39,10 +39,10 @@ void heddle_websocket_deliver(heddle_websocket *socket, heddle_websocket_message
     socket->last = &message->next;
     socket->waiting_count++;
     socket->waiting_size += message->size;
-    heddle_websocket_wake_receiver(socket);
+    heddle_push_wake_receiver(socket);
 }
 
-heddle_websocket_message *heddle_websocket_pop_message(heddle_websocket *socket)
+heddle_websocket_message *heddle_push_pop_message(heddle_push_session *socket)
 {
     heddle_websocket_message *message = socket->first;
     if (!message)
@@ -55,14 +55,14 @@ heddle_websocket_message *heddle_websocket_pop_message(heddle_websocket *socket)
     return message;
 }
 
-void heddle_websocket_drop_messages(heddle_websocket *socket)
+void heddle_push_drop_messages(heddle_push_session *socket)
 {
     heddle_websocket_message *message;
-    while ((message = heddle_websocket_pop_message(socket)))
+    while ((message = heddle_push_pop_message(socket)))
         free(message);
 }
 
-void heddle_websocket_wake_receiver(heddle_websocket *socket)
+void heddle_push_wake_receiver(heddle_push_session *socket)
 {
     if (socket->wait)
         heddle_park_wake(&socket->wait->park);
@@ -72,68 +72,68 @@ void heddle_websocket_wake_receiver(heddle_websocket *socket)
 
 static VALUE create_object(heddle_work *work)
 {
-    heddle_websocket *socket = heddle_websocket_of_work(work);
+    heddle_push_session *socket = heddle_push_session_of_work(work);
     socket->running = true;
-    return heddle_websocket_client(socket);
+    return heddle_push_client(socket);
 }
 
 /* Calls one callback, so that other sockets get their turn. */
 static VALUE serve_socket(heddle_work *work, VALUE client)
 {
-    heddle_websocket *socket = heddle_websocket_of_work(work);
+    heddle_push_session *socket = heddle_push_session_of_work(work);
     uint8_t next;
     heddle_websocket_message *message = NULL;
-    if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_OPEN)
-        next = HEDDLE_WEBSOCKET_ON_OPEN;
-    else if ((message = heddle_websocket_pop_message(socket)))
-        next = message->published ? HEDDLE_WEBSOCKET_ON_PUBLICATION : HEDDLE_WEBSOCKET_ON_MESSAGE;
-    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_WAKE)
-        next = HEDDLE_WEBSOCKET_ON_WAKE;
-    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_RESET)
-        next = HEDDLE_WEBSOCKET_ON_RESET;
-    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_DRAINED)
-        next = HEDDLE_WEBSOCKET_ON_DRAINED;
-    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_SHUTDOWN)
-        next = HEDDLE_WEBSOCKET_ON_SHUTDOWN;
-    else if (socket->due_callbacks & HEDDLE_WEBSOCKET_ON_CLOSE)
-        next = HEDDLE_WEBSOCKET_ON_CLOSE;
+    if (socket->due_callbacks & HEDDLE_PUSH_ON_OPEN)
+        next = HEDDLE_PUSH_ON_OPEN;
+    else if ((message = heddle_push_pop_message(socket)))
+        next = message->published ? HEDDLE_PUSH_ON_PUBLICATION : HEDDLE_PUSH_ON_MESSAGE;
+    else if (socket->due_callbacks & HEDDLE_PUSH_ON_WAKE)
+        next = HEDDLE_PUSH_ON_WAKE;
+    else if (socket->due_callbacks & HEDDLE_PUSH_ON_RESET)
+        next = HEDDLE_PUSH_ON_RESET;
+    else if (socket->due_callbacks & HEDDLE_PUSH_ON_DRAINED)
+        next = HEDDLE_PUSH_ON_DRAINED;
+    else if (socket->due_callbacks & HEDDLE_PUSH_ON_SHUTDOWN)
+        next = HEDDLE_PUSH_ON_SHUTDOWN;
+    else if (socket->due_callbacks & HEDDLE_PUSH_ON_CLOSE)
+        next = HEDDLE_PUSH_ON_CLOSE;
     else
         return Qnil; /* another fiber has taken the message */
     socket->due_callbacks &= (uint8_t)~next;
     socket->calling = next;
-    if (next == HEDDLE_WEBSOCKET_ON_RESET && heddle_websocket_count_resets(socket) > 1)
+    if (next == HEDDLE_PUSH_ON_RESET && heddle_push_count_resets(socket) > 1)
         socket->due_callbacks |= next; /* one topic at a time */
-    return heddle_websocket_call(socket, client, next, message);
+    return heddle_push_call(socket, client, next, message);
 }
 
 static void note_served(heddle_work *work, VALUE client)
 {
-    heddle_websocket *socket = heddle_websocket_of_work(work);
-    heddle_websocket_hold(socket);
+    heddle_push_session *socket = heddle_push_session_of_work(work);
+    heddle_push_hold(socket);
     socket->running = false;
     socket->calling = 0;
     if (work->connection) {
         heddle_connection_end_work(work->connection);
-        if (socket->paused && !heddle_websocket_is_full(socket))
-            heddle_websocket_resume_reading(socket);
+        if (socket->paused && !heddle_push_is_full(socket))
+            heddle_push_resume_reading(socket);
     }
-    heddle_websocket_release_hold(socket);
+    heddle_push_release_hold(socket);
     RB_GC_GUARD(client);
 }
 
 static void reject_work(heddle_work *work, heddle_overload why)
 {
-    heddle_websocket *socket = heddle_websocket_of_work(work);
+    heddle_push_session *socket = heddle_push_session_of_work(work);
     if (why == HEDDLE_QUEUE_ENDS) { /* the sockets are being closed */
         heddle_sockets_close_connection(work->connection);
         return;
     }
-    heddle_websocket_hold(socket);
-    heddle_websocket_fail_session(socket, HEDDLE_WEBSOCKET_TRY_AGAIN, "the server is busy");
-    heddle_websocket_release_hold(socket);
+    heddle_push_hold(socket);
+    heddle_push_fail_session(socket, HEDDLE_WEBSOCKET_TRY_AGAIN, "the server is busy");
+    heddle_push_release_hold(socket);
 }
 
-const heddle_work_operations heddle_websocket_work = {
+const heddle_work_operations heddle_push_work = {
     .object = create_object,
     .serve = serve_socket,
     .served = note_served,
