@@ -151,7 +151,8 @@ install_gems() {
     mkdir -p "$root/vendor/bundle"
     with_progress "gems of $name for Ruby $version" "$heddle_log/gems-$version.log" '' 0 \
       bundle_install "$ruby" "$gemfile" || return 1
-    printf '%s\n' "$state" >"$stamp"
+    # By a rename: a copy of this folder that shares its files (cp -l) keeps its own stamp.
+    printf '%s\n' "$state" >"$stamp.new" && mv -- "$stamp.new" "$stamp" || return 1
     gems_changed=yes
   done
 }

@@ -135,6 +135,20 @@ class SetupScriptsTest < Minitest::Test
     refute_path_exists File.join(other, "vendor/bundle")
   end
 
+  def test_gems_installed_in_one_checkout_are_not_taken_for_installed_in_a_copy_that_shares_its_files
+    one, copy = %w[one copy].map { |name| checkout(name) }
+    stamp = "vendor/bundle/.installed-3.4.1-Gemfile"
+    FileUtils.mkdir_p([one, copy].map { |root| File.join(root, "vendor/bundle") })
+    File.write(File.join(one, stamp), "former state")
+    File.link(File.join(one, stamp), File.join(copy, stamp))
+
+    assert_equal ["", true], shell("root=#{one} runtime=no heddle_log=#{@folder} PATH=#{ENV.fetch("PATH")}
+                                    . #{ROOT}/bin/support/prepare.sh
+                                    with_progress() { :; }; install_gems ruby 3.4.1 #{one}/Gemfile")
+    refute_equal "former state", File.read(File.join(one, stamp))
+    assert_equal "former state", File.read(File.join(copy, stamp))
+  end
+
   # In a copy that could not be set up: a tool that tries says so, or fails.
   def test_every_tool_shows_its_help_without_a_set_up
     FileUtils.cp_r(File.join(ROOT, "bin"), @folder)
