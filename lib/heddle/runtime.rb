@@ -271,6 +271,15 @@ module Heddle
       TaskTree.new(Concurrency::Context.of(scheduler), lines: lines)
     end
 
+    # The load of the server in which this code runs, from any of its workers, as Puma.stats. Outside of a worker there
+    # are no workers. In mode ractor it can be called in the main Ractor only.
+    #
+    #     Heddle.stats # => {mode: :fiber, workers: 2, running: 3, queued: 0, connections: 9, requests: 120,
+    #                  #     capacity: nil, per_worker: [{worker: 0, pid: 4709, running: 2, …}, …]}
+    #
+    # @return [Hash{Symbol => Object}] see docs/observability.md
+    def stats = Server::Stats.to_h
+
     # No other fiber of this loop runs while the block computes, preemption or not; where it waits, they do. For code
     # that changes several things together and takes no lock for it.
     #

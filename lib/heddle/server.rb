@@ -57,6 +57,7 @@ module Heddle
     autoload :Signals, "heddle/server/signals"
     autoload :WorkerStatus, "heddle/server/worker_status"
     autoload :Statistics, "heddle/server/statistics"
+    autoload :Stats, "heddle/server/stats"
     autoload :SystemdBind, "heddle/server/systemd_bind"
     autoload :SystemdNotify, "heddle/server/systemd_notify"
     autoload :TCPBind, "heddle/server/tcp_bind"
@@ -160,12 +161,13 @@ module Heddle
         @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)
         join_cluster(mode.servings) if @scoreboard_slot
         mode.stop(now: @stopping == :now) if @stopping
+        Stats.server = self
         protected do
           mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
         end
       end
     ensure
-      @mode = nil
+      Stats.server = @mode = nil
       @last_resort.cancel
       @listeners.close
       Scheduler::Patches.reset
@@ -217,6 +219,17 @@ module Heddle
     def statistics
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)
+    end
+
+    # @return [Array<Hash>] the load of each worker of the server: see {Heddle.stats}
+    def loads
+      unless @scoreboard_slot
+        found = statistics
+        return found ? [Stats.of_process(found, engines.sum(&:requests))] : []
+      end
+      board = @scoreboard_slot.first
+      slots = (0...board.slots).filter_map { |slot| board.read(slot) }.select { |slot| slot[:pid].positive? }
+      slots.sort_by { |slot| slot[:index] }.map { |slot| Stats.of_worker(slot) }
     end
 
     # @return [Array<Array(Fiber, Array, Thread)>] what is served now: fibers, method, target, age in seconds, client

@@ -19,7 +19,8 @@ class BoardTest < Minitest::Test
     assert_nil scoreboard.read(0)
     assert_equal [0, 1, nil], [scoreboard.claim(1, 0), scoreboard.claim(1, 1), scoreboard.claim(1, 2)]
     assert_equal({ generation: 1, index: 1, pid: 0, accepting: false, in_flight: 0, connections: 0, waiting: 0,
-                   limit: nil, lag: 0.0, busy_for: nil, stuck_for: nil, accepted: 0, requests: 0 }, scoreboard.read(1))
+                   reserve: false, limit: nil, lag: 0.0, busy_for: nil, stuck_for: nil, accepted: 0, requests: 0 },
+                 scoreboard.read(1))
     scoreboard.write_load(1, 0.25, 7, 16)
 
     assert_equal [0.25, 7, 16], scoreboard.read(1).values_at(:lag, :waiting, :limit)

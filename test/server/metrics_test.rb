@@ -36,7 +36,7 @@ class MetricsTest < Minitest::Test
     counts = %w[2xx 3xx 4xx 5xx].map { |status| requests[{ "worker" => "0", "status" => status }] }
 
     assert_equal [2, 1, 1, 1], counts
-    assert_equal 1, found["heddle_rejected_total"][{ "worker" => "0", "status" => "4xx" }]
+    assert_equal 1, found["heddle_rejected_total"][{ "worker" => "0", "reason" => "malformed" }]
     assert_equal 5, found["heddle_requests_started_total"][{ "worker" => "0" }]
   end
 
@@ -72,6 +72,41 @@ class MetricsTest < Minitest::Test
     assert_operator found["heddle_request_duration_seconds_sum"][{ "worker" => "0" }], :>=, 0.05
   end
 
+  def test_durations_have_the_labels_and_buckets_of_opentelemetry
+    found = metrics_of(lambda { |env|
+      sleep 0.03 if env["PATH_INFO"] == "/slow"
+      [env["PATH_INFO"] == "/fails" ? 503 : 200, {}, ["a"]]
+    }) do
+      %w[/ /slow /fails].each { |path| get(path) }
+      exchange("HEAD / HTTP/1.0\r\n\r\n")
+      exchange("BREW / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    end
+    counts = found["http_server_request_duration_seconds_count"].transform_keys do |labels|
+      labels.values_at("http_request_method", "url_scheme", "network_protocol_version", "http_response_status_code",
+                       "error_type")
+    end
+
+    assert_equal({ ["GET", "http", "1.1", "200", nil] => 2, ["GET", "http", "1.1", "503", "503"] => 1,
+                   ["HEAD", "http", "1.0", "200", nil] => 1, ["_OTHER", "http", "1.1", "200", nil] => 1 }, counts)
+    slow = found["http_server_request_duration_seconds_bucket"].select do |labels, _|
+      labels.values_at("http_request_method", "http_response_status_code") == %w[GET 200]
+    end
+    assert_equal %w[0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1.0 2.5 5.0 7.5 10.0 +Inf],
+                 slow.keys.map { |labels| labels["le"] }
+    assert_operator slow.find { |labels, _| labels["le"] == "0.025" }.last, :<, 2
+    assert_equal 0, found["http_server_active_requests"].values.sum
+  end
+
+  def test_rejections_of_the_queue_are_apart_from_other_503_responses
+    worker = { index: 0, rejections: { "400": 2, "503": 7, "599": 1 }, rejected_full: 4, rejected_late: 1 }
+    found = PrometheusText.parse(Heddle::Server::Metrics.new(workers: [worker]).to_s)
+    reasons = found["heddle_rejected_total"].to_h { |labels, count| [labels["reason"], count] }
+
+    assert_equal({ "queue_full" => 4.0, "queue_timeout" => 1.0, "malformed" => 2.0, "unavailable" => 2.0,
+                   "other" => 1.0 }, reasons.select { |_, count| count.positive? })
+    assert_equal 0, reasons.fetch("body_limit")
+  end
+
   def test_native_calls_beside_the_loop_are_counted
     found = metrics_of(->(_) { [200, {}, [OpenSSL::PKey::RSA.new(512).n.to_s]] }) { get("/") }
     one = { "worker" => "0" }
@@ -81,6 +116,12 @@ class MetricsTest < Minitest::Test
       assert_nil calls[one]
     else
       assert_operator calls[one], :>=, 1
+      assert_operator found["heddle_offload_return_seconds_total"][one], :>, 0
+      libraries = found["heddle_native_calls_total"].select { |labels, _| labels["ran"] == "offloaded" }
+      openssl = libraries.find { |labels, _| labels["library"].start_with?("openssl") }
+
+      assert_equal "known_good", openssl.first["class"]
+      assert_operator openssl.last, :>=, 1
       assert_equal 0, running[one.merge("state" => "running")]
       assert_operator threads[one], :>=, 0
       assert_equal 0, missing[one]

@@ -65,6 +65,11 @@ void heddle_engine_count_response(heddle_engine *engine, const heddle_exchange *
 {
     int64_t now = heddle_clock_now();
     heddle_latency_add(&engine->latency, now - exchange->arrived);
+    const char *named = exchange->operations->version; /* "HTTP/2" */
+    uint8_t version = named ? (uint8_t)((named[5] - '0') * 10) : 10 + exchange->head.minor;
+    heddle_request_durations_add(&engine->durations, exchange->head.method_id,
+                                 exchange->work.connection->transport.tls != NULL,
+                                 version, status, now - exchange->arrived);
     if (__builtin_expect(heddle_slowest_concerns(&engine->slowest, now, now - exchange->arrived), 0))
         note_slow(engine, exchange, now, status);
     engine->answers[heddle_status_class(status)]++;
@@ -91,7 +96,8 @@ heddle_fate heddle_engine_count_rejection(heddle_connection *connection, const h
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
     engine->rejected++;
-    engine->rejections[heddle_status_class(rejection->status)]++;
+    HEDDLE_ASSERT(rejection->status >= 400 && rejection->status < 400 + HEDDLE_REJECTION_STATUSES);
+    engine->rejections[rejection->status - 400]++;
     if (!engine->marked || NIL_P(engine->on_rejection) || rejection->unlogged)
         return HEDDLE_ALIVE;
     heddle_sockets *sockets = connection->sockets;

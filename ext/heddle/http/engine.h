@@ -10,6 +10,7 @@
 #include "http/exchange.h"
 #include "http/latency.h"
 #include "http/path_options.h"
+#include "http/request_durations.h"
 #include "http/slowest.h"
 #include "http/websocket/service.h"
 #include "net/fate.h"
@@ -19,6 +20,7 @@
 /* By the status's first digit, 1 to 5; 0: a status outside of RFC 9110's. */
 enum {
     HEDDLE_STATUS_CLASSES = 6,
+    HEDDLE_REJECTION_STATUSES = 200, /* from 400 on */
 };
 
 static inline unsigned heddle_status_class(int status)
@@ -55,7 +57,8 @@ struct heddle_engine {
     int64_t date_second;
     uint64_t requests, rejected, spooled;
     uint64_t answers[HEDDLE_STATUS_CLASSES]; /* responses of the application, by the first digit of their status */
-    uint64_t rejections[HEDDLE_STATUS_CLASSES];
+    uint64_t rejections[HEDDLE_REJECTION_STATUSES]; /* by their status */
+    heddle_request_durations durations;
     heddle_latency latency; /* times from the complete head to the response */
     heddle_slowest slowest; /* the slowest of these */
 };

@@ -263,10 +263,50 @@ static VALUE engine_answers(VALUE self)
     return make_class_counts(engine_of(self)->answers);
 }
 
-/* The same for requests that were rejected before they reached the application. */
+/* Requests that were rejected before they reached the application, by the status that they got. */
 static VALUE engine_rejections(VALUE self)
 {
-    return make_class_counts(engine_of(self)->rejections);
+    VALUE counts = rb_hash_new();
+    for (int i = 0; i < HEDDLE_REJECTION_STATUSES; i++) {
+        uint64_t count = engine_of(self)->rejections[i];
+        if (count)
+            rb_hash_aset(counts, INT2FIX(400 + i), ULL2NUM(count));
+    }
+    return counts;
+}
+
+static VALUE duration_key(const heddle_duration_series *series)
+{
+    static const char *const methods[] = {"_OTHER", "GET",   "HEAD",    "POST",    "PUT",
+                                          "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE"};
+    return rb_ary_new_from_args(4, rb_str_new_cstr(methods[series->method]),
+                                rb_str_new_cstr(series->secure ? "https" : "http"), INT2FIX(series->version),
+                                INT2FIX(series->status));
+}
+
+/*
+ * call-seq: durations -> Hash
+ *
+ * How long complete responses took, by method, scheme, version of HTTP (times 10) and status: an Array of the counts in
+ * the buckets of DURATION_BOUNDS, the last one without a bound, and then the sum in nanoseconds. The status 0 stands
+ * for combinations beyond the first 128.
+ */
+static VALUE engine_durations(VALUE self)
+{
+    VALUE durations = rb_hash_new();
+    for (unsigned i = 0; i <= HEDDLE_DURATION_SERIES; i++) {
+        heddle_duration_series series = engine_of(self)->durations.series[i];
+        VALUE counts = rb_ary_new_capa(HEDDLE_DURATION_BOUNDS + 2);
+        uint64_t total = 0;
+        for (unsigned bucket = 0; bucket <= HEDDLE_DURATION_BOUNDS; bucket++) {
+            rb_ary_push(counts, ULL2NUM(series.counts[bucket]));
+            total += series.counts[bucket];
+        }
+        rb_ary_push(counts, ULL2NUM(series.sum));
+        if (total)
+            rb_hash_aset(durations, duration_key(&series), counts);
+    }
+    return durations;
 }
 
 /*
@@ -396,6 +436,7 @@ void Init_heddle_engine(VALUE http)
     rb_gc_register_address(&disk_scoreboard);
     rb_define_method(engine_class, "answers", engine_answers, 0);
     rb_define_method(engine_class, "rejections", engine_rejections, 0);
+    rb_define_method(engine_class, "durations", engine_durations, 0);
     rb_define_method(engine_class, "latencies", engine_latencies, 0);
     rb_define_method(engine_class, "latency_sum", engine_latency_sum, 0);
     rb_define_method(engine_class, "slowest", engine_slowest, 0);
@@ -405,4 +446,8 @@ void Init_heddle_engine(VALUE http)
      * infinite.
      */
     rb_define_const(engine_class, "LATENCY_BOUNDS", make_latency_bounds());
+    VALUE bounds = rb_ary_new();
+    for (unsigned i = 0; i < HEDDLE_DURATION_BOUNDS; i++)
+        rb_ary_push(bounds, DBL2NUM(heddle_duration_bounds[i] / 1e3));
+    rb_define_const(engine_class, "DURATION_BOUNDS", rb_ary_freeze(bounds));
 }

@@ -163,9 +163,10 @@ static double seconds_of(int64_t nanoseconds)
 /*
  * call-seq: read(slot) -> Hash or nil
  *
- * The current values of this slot: generation, index, pid, accepting, in_flight, connections, waiting, limit (nil:
- * none), lag in seconds, busy_for (for how many seconds its loop's tick has lasted; nil: it sleeps), stuck_for (for how
- * many seconds its loops have been held up; nil: they are not), accepted, requests. nil: the slot is free.
+ * The current values of this slot: generation, index, pid, accepting, in_flight, connections, waiting, reserve (is it
+ * one), limit (nil: none), lag in seconds, busy_for (for how many seconds its loop's tick has lasted; nil: it sleeps),
+ * stuck_for (for how many seconds its loops have been held up; nil: they are not), accepted, requests. nil: the slot is
+ * free.
  */
 static VALUE scoreboard_read(VALUE self, VALUE number)
 {
@@ -181,6 +182,7 @@ static VALUE scoreboard_read(VALUE self, VALUE number)
     PUT("in_flight", UINT2NUM(WORD(in_flight)));
     PUT("connections", UINT2NUM(WORD(connections)));
     PUT("waiting", UINT2NUM(WORD(waiting)));
+    PUT("reserve", WORD(reserve) ? Qtrue : Qfalse);
     PUT("limit", WORD(limit) ? UINT2NUM(WORD(limit)) : Qnil);
     PUT("lag", DBL2NUM(seconds_of(WORD(lag))));
     PUT("busy_for", tick_began ? DBL2NUM(seconds_of(now > tick_began ? now - tick_began : 0)) : Qnil);

@@ -115,12 +115,20 @@ static const rb_data_type_t root_type = {
     .function = {.dmark = mark_calls},
 };
 
+static uint64_t return_wait;
+
+uint64_t heddle_offload_return_wait(void)
+{
+    return return_wait;
+}
+
 /* In a forked child the parent's calls never end: their stacks are no longer kept. */
 static void forget_calls(void)
 {
     for (call *each = calls; each; each = each->next)
         heddle_loop_detach(each->loop, &each->attachment);
     calls = NULL;
+    return_wait = 0;
 }
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
@@ -404,8 +412,11 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
 
     *job = self.job;
     heddle_openssl_errors_put(job->errors);
-    if (!out.withdrawn && !self.job.left)
+    if (!out.withdrawn && !self.job.left) {
         heddle_function_ran(function, true, job->wall, job->cpu);
+        int64_t waited = heddle_clock_now() - (job->began + job->wall);
+        return_wait += waited > 0 ? (uint64_t)waited : 0;
+    }
     if (out.state && kind != HEDDLE_CALL_ENDS_EARLY)
         heddle_offload_postpone_cancellation(loop, out.state);
     else if (out.state)

@@ -26,6 +26,9 @@ typedef enum {
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 
+/* How long ended calls have waited together for their loops, before their fibers ran again; ns. With the GVL. */
+uint64_t heddle_offload_return_wait(void);
+
 /* Once. */
 void heddle_calls_setup(void);
 

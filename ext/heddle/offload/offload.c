@@ -282,9 +282,10 @@ static VALUE offload_libc_libraries(VALUE self)
 }
 
 /*
- * call-seq: threads -> {threads:, idle:, queued:, running:, computing:, calls:, grown:, limit:, full:}
+ * call-seq: threads -> {threads:, idle:, queued:, running:, computing:, calls:, grown:, limit:, full:, return_wait:}
  *
- * The numbers of offload threads and calls; `calls`, `grown` and `full` count from the start.
+ * The numbers of offload threads and calls; `calls`, `grown` and `full` count from the start, and `return_wait` adds up
+ * the seconds for which ended calls have waited for their loops.
  */
 static VALUE offload_threads(VALUE self)
 {
@@ -299,6 +300,7 @@ static VALUE offload_threads(VALUE self)
     set_value(hash, "grown", ULL2NUM(now.grown));
     set_value(hash, "limit", UINT2NUM(now.limit));
     set_value(hash, "full", ULL2NUM(now.full));
+    set_value(hash, "return_wait", DBL2NUM((double)heddle_offload_return_wait() / 1e9));
     return hash;
 }
 

@@ -6,7 +6,11 @@ module Heddle
     # series, so that a worker that is replaced is a counter that begins again and no sum that falls.
     class Metrics
       autoload :Messaging, "heddle/server/metrics/messaging"
+      autoload :NativeCalls, "heddle/server/metrics/native_calls"
+      autoload :SemanticConventions, "heddle/server/metrics/semantic_conventions"
       include Messaging
+      include NativeCalls
+      include SemanticConventions
 
       TYPE = "text/plain; version=0.0.4; charset=utf-8"
       # Of the engine's buckets, four to a power of two, each power of two from 66 µs to 69 s. Their bounds are exact,
@@ -17,7 +21,11 @@ module Heddle
       CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
       # States of a worker that answers.
       UP = %w[running reserve].freeze
-      private_constant :BUCKETS, :CLASSES, :UP
+      # Why requests get a status before they reach the application.
+      REJECTIONS = { 400 => "malformed", 408 => "slow", 413 => "body_limit", 414 => "target_limit",
+                     417 => "expectation", 431 => "header_limit", 501 => "not_implemented", 502 => "malformed",
+                     503 => "unavailable", 505 => "version" }.freeze
+      private_constant :BUCKETS, :CLASSES, :UP, :REJECTIONS
 
       # @param report [Hash{Symbol => Object}] `workers`: of {WorkerStatus#to_h} each, with its `index`; `master`: the
       #   master's own, if there is one; `certificates`: of {Net::TLS::Certificates#expiries}
@@ -29,6 +37,7 @@ module Heddle
         @master = report[:master]
         @certificates = report[:certificates].to_a
         @out = +""
+        @prefix = "heddle_"
       end
 
       # @return [String]
@@ -46,6 +55,7 @@ module Heddle
         protection
         events
         master if @master
+        semantic_conventions
         @out
       end
 
@@ -63,14 +73,15 @@ module Heddle
       def traffic
         status_counter("requests_total", "Complete responses of the application, by class of status.", :answers,
                        %w[2xx 3xx 4xx 5xx])
-        status_counter("rejected_total", "Requests rejected before they reached the application.", :rejections,
-                       %w[4xx 5xx])
+        rejections
         one("bodies_in_files_total", "counter", "Request bodies that did not fit into memory.", :spooled)
         one("body_disk_bytes", "gauge", "Bytes of request bodies in files.", :body_disk_used)
         histogram
         one("requests_started_total", "counter", "Requests whose head was complete.", :started_requests)
         one("clients_gone_total", "counter", "Clients that left before they had their answer.", :clients_gone)
         one("connections_accepted_total", "counter", "Connections accepted.", :accepted)
+        one("connections_refused_total", "counter", "Connections refused: their address had its share already.",
+            :refused)
         one("connections_handed_off_total", "counter",
             "Connections handed off to another worker: the loop was held up, or had too much to do.",
             :handed_off)
@@ -86,6 +97,19 @@ module Heddle
         end
         each_with(:rejected_late) do |one, value|
           sample("queue_rejected_total", value, worker: one[:index], reason: "late")
+        end
+      end
+
+      # The queue's are among those of the status 503.
+      def rejections
+        family("rejected_total", "counter", "Requests rejected before they reached the application, by the reason.")
+        each_with(:rejections) do |one, counts|
+          queue = { "queue_full" => one[:rejected_full].to_i, "queue_timeout" => one[:rejected_late].to_i }
+          reasons = Hash.new(0).update(queue)
+          counts.each { |status, count| reasons[REJECTIONS.fetch(status.to_s.to_i, "other")] += count }
+          reasons["unavailable"] = [reasons["unavailable"] - queue.values.sum, 0].max
+          REJECTIONS.each_value { |reason| reasons[reason] += 0 }
+          reasons.each { |reason, count| sample("rejected_total", count, worker: one[:index], reason:) }
         end
       end
 
@@ -114,6 +138,7 @@ module Heddle
         one("loop_lag_seconds", "gauge", "How late the loop was lately.", :lag)
         one("loop_heartbeat_age_seconds", "gauge",
             "Time since the loop's last heartbeat; above 1 s the loop is held up.", :heartbeat_age)
+        one("preemptions_total", "counter", "How often a fiber that computed had to let others run.", :preemptions)
         one("loop_ticks_total", "counter", "Ticks of the loop; without requests there are hardly any.", :ticks)
         one("fibers", "gauge", "Fibers of the loop.", :fibers)
         one("pool_waiting", "gauge", "Tasks that wait for something from a pool.", :pool_waiting)
@@ -170,21 +195,6 @@ module Heddle
         end
       end
 
-      def offload
-        family("offload_calls_total", "counter", "Native calls that ran beside the loop.")
-        each_with(:offload) { |one, offload| sample("offload_calls_total", offload[:calls], worker: one[:index]) }
-        family("offload_calls", "gauge", "Native calls beside the loop that run, and that wait for a thread.")
-        each_with(:offload) do |one, offload|
-          %i[running queued].each { |state| sample("offload_calls", offload[state], worker: one[:index], state:) }
-        end
-        family("offload_threads", "gauge", "Threads for native calls.")
-        each_with(:offload) { |one, offload| sample("offload_threads", offload[:threads], worker: one[:index]) }
-        family("offload_functions_missing", "gauge", "Functions of Ruby that offload should intercept, and can't.")
-        each_with(:offload) do |one, offload|
-          sample("offload_functions_missing", offload[:missing].to_a.size, worker: one[:index])
-        end
-      end
-
       def process
         family("memory_bytes", "gauge", "Memory of the worker: rss, and pss, in which shared pages count by share.")
         each_with(:memory) { |one, value| sample("memory_bytes", value, worker: one[:index], kind: "rss") }
@@ -216,14 +226,6 @@ module Heddle
         family(name, "counter", help)
         each_with(:stalls) do |one, stalls|
           stalls[:by_endpoint].each { |endpoint, count| sample(name, count[key], worker: one[:index], endpoint:) }
-        end
-      end
-
-      # Absent where they are not counted.
-      def callbacks
-        family("callback_waits_total", "counter", "Waits in callbacks of native libraries, by the library.")
-        each_with(:callbacks) do |one, counts|
-          counts.each { |library, count| sample("callback_waits_total", count, worker: one[:index], library:) }
         end
       end
 
@@ -282,12 +284,18 @@ module Heddle
         name = "request_duration_seconds"
         family(name, "histogram", "From the complete head of a request to its answer.")
         each_with(:latencies) do |one, counts|
-          sums = counts.each_with_object([]) { |count, list| list << (count + (list.last || 0)) }
-          BUCKETS.each { |i| sample("#{name}_bucket", sums[i], worker: one[:index], le: HTTP::Engine::LATENCY_BOUNDS[i]) }
-          sample("#{name}_bucket", sums.last, worker: one[:index], le: "+Inf")
-          sample("#{name}_sum", one[:latency_sum], worker: one[:index])
-          sample("#{name}_count", sums.last, worker: one[:index])
+          bounds = HTTP::Engine::LATENCY_BOUNDS
+          histogram_samples(name, { worker: one[:index] }, counts, bounds, one[:latency_sum], buckets: BUCKETS)
         end
+      end
+
+      # @param counts [Array<Integer>] in each bucket; the last one has no bound
+      def histogram_samples(name, labels, counts, bounds, sum, buckets: bounds.each_index)
+        sums = counts.each_with_object([]) { |count, list| list << (count + (list.last || 0)) }
+        buckets.each { |i| sample("#{name}_bucket", sums[i], **labels, le: bounds[i]) }
+        sample("#{name}_bucket", sums.last, **labels, le: "+Inf")
+        sample("#{name}_sum", sum, **labels)
+        sample("#{name}_count", sums.last, **labels)
       end
 
       def one(name, type, help, key)
@@ -299,14 +307,14 @@ module Heddle
       def each_with(key) = @workers.each { |one| yield one, one[key] unless one[key].nil? }
 
       def family(name, type, help)
-        @out << "# HELP heddle_" << name << " " << help << "\n# TYPE heddle_" << name << " " << type << "\n"
+        @out << "# HELP #{@prefix}#{name} #{help}\n# TYPE #{@prefix}#{name} #{type}\n"
       end
 
       def sample(name, value, **labels)
         pairs = labels.map do |label, text|
           "#{label}=\"#{text.to_s.gsub(/[\\"\n]/, "\\" => "\\\\", "\"" => "\\\"", "\n" => "\\n")}\""
         end
-        @out << "heddle_" << name << (pairs.empty? ? "" : "{#{pairs.join(",")}}") << " " << value.to_s << "\n"
+        @out << @prefix << name << (pairs.empty? ? "" : "{#{pairs.join(",")}}") << " " << value.to_s << "\n"
       end
     end
   end

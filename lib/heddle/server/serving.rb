@@ -100,6 +100,7 @@ module Heddle
           handed_off: sockets.handed_off, handoffs_received: sockets.handoffs_received,
           reserve: sockets.reserve, reserve_deferred: sockets.reserve_deferred,
           reserve_activations: sockets.reserve_activations, clients_gone: sockets.clients_gone,
+          refused: sockets.refused,
           fibers: @scheduler.fiber_count, handshakes: sockets.handshakes, failed_handshakes: sockets.failed_handshakes,
           ticks: loop[:ticks], preemptions: loop[:preemptions],
           **PubSub::Subscription.statistics(@scheduler).transform_keys { |name| :"pubsub_#{name}" },

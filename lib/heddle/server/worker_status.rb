@@ -53,7 +53,7 @@ module Heddle
         {
           pid: Process.pid, started: @started, uptime: now - @began, state:, version: VERSION, ruby: RUBY_VERSION, jit:,
           selector: @server.selector&.to_s, urls: @server.urls, **counted, **statistics,
-          clients_gone: @log.gone + statistics.fetch(:clients_gone, 0), requests: requests.first(REQUESTS),
+          clients_gone: @log.gone + statistics.fetch(:clients_gone, 0), **running,
           memory: Memory.used, pss: Memory.proportional, cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),
           gc:, threads: Thread.list.size, protection: Protection.enabled, unprotected: @server.unprotected,
           offload:, stalls:, slowest:, loops:, callbacks:, pools: Databases::Pools.all,
@@ -76,7 +76,8 @@ module Heddle
         return {} if engines.empty?
 
         { started_requests: engines.sum(&:requests), answers: sums(engines.map(&:answers)),
-          rejections: sums(engines.map(&:rejections)), latencies: sums(engines.map(&:latencies)),
+          rejections: merged(engines.map(&:rejections)), latencies: sums(engines.map(&:latencies)),
+          durations: merged(engines.map(&:durations)) { |one, other| [one, other].transpose.map(&:sum) }.to_a,
           latency_sum: engines.sum(&:latency_sum), spooled: engines.sum(&:spooled),
           body_disk_used: engines.map(&:body_disk_used).max,
           websockets: engines.map(&:websockets).reduce { |one, other| one.merge(other) { |_, a, b| a + b } } }
@@ -84,10 +85,20 @@ module Heddle
 
       def sums(lists) = lists.transpose.map(&:sum)
 
-      # Those that run, the oldest first.
-      def requests
-        found = @server.running_requests.sort_by { |_, (_, _, age)| -age }
-        found.first(REQUESTS).map do |fiber, (method, target, age, client, status), thread|
+      def merged(counts)
+        counts.reduce { |all, more| all.merge(more) { |_, a, b| block_given? ? yield(a, b) : a + b } }
+      end
+
+      # The requests that run: how many by method and scheme, and some one by one.
+      def running
+        found = @server.running_requests
+        active = found.map { |_, (method, _, _, _, _, scheme)| [text(method), scheme] }.tally
+        { active: active.to_a, requests: requests(found) }
+      end
+
+      # The oldest first.
+      def requests(found)
+        found.max_by(REQUESTS) { |_, (_, _, age)| age }.map do |fiber, (method, target, age, client, status), thread|
           { method: text(method), target: text(target), age: age.round(6), client:, status:,
             at: thread ? place_of(thread) : place(fiber) }
         end
@@ -146,7 +157,14 @@ module Heddle
         return unless Protection.enabled.include?(:offload)
 
         missing = Offload.status[:missing].map { |lost| lost[:function] }
-        { **Offload.threads, missing:, functions: Offload.functions.first(FUNCTIONS) }
+        functions = Offload.functions
+        { **Offload.threads, missing:, functions: functions.first(FUNCTIONS), libraries: libraries(functions) }
+      end
+
+      def libraries(functions)
+        functions.group_by { |one| one.values_at(:library, :trust) }.map do |(library, trust), calls|
+          { library:, trust:, calls: calls.sum { |one| one[:calls] }, offloaded: calls.sum { |one| one[:offloaded] } }
+        end
       end
 
       # While they are counted.

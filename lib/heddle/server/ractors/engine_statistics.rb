@@ -4,8 +4,8 @@ module Heddle
   class Server
     module Ractors
       # The last reported counters of a Ractor's engine: HTTP::Engine itself is the Ractor's alone.
-      EngineStatistics = Data.define(:requests, :rejected, :answers, :rejections, :latencies, :latency_sum, :slowest,
-                                     :spooled, :body_disk_used, :websockets, :gone) do
+      EngineStatistics = Data.define(:requests, :rejected, :answers, :rejections, :durations, :latencies, :latency_sum,
+                                     :slowest, :spooled, :body_disk_used, :websockets, :gone) do
         # @param engine [HTTP::Engine]
         # @param gone [Integer] clients that left
         # @return [EngineStatistics]
@@ -15,10 +15,12 @@ module Heddle
         # @return [EngineStatistics] of both
         def +(other)
           numbers = %i[requests rejected latency_sum spooled gone].to_h { |name| [name, [self, other].sum(&name)] }
-          lists = %i[answers rejections latencies].to_h do |name|
+          lists = %i[answers latencies].to_h do |name|
             [name, [self, other].map(&name).transpose.map(&:sum)]
           end
           sockets = websockets.merge(other.websockets) { |name, one, more| name == :open ? more : one + more }
+          lists[:rejections] = rejections.merge(other.rejections) { |_, one, more| one + more }
+          lists[:durations] = durations.merge(other.durations) { |_, one, more| [one, more].transpose.map(&:sum) }
           with(**numbers, **lists, websockets: sockets, slowest: other.slowest, body_disk_used: other.body_disk_used)
         end
       end
