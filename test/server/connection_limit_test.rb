@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require_relative "server_helpers"
+require_relative "web_socket_helpers"
+require "support/event_stream_client"
 require "support/h2_client"
+require "support/h2_web_socket_client"
 
 # How many connections a server takes: never so many that they alone use up its memory.
 class ConnectionLimitTest < Minitest::Test
-  include ServerHelpers
+  include WebSocketHelpers
 
   GIB = 1_073_741_824
   GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -82,6 +84,89 @@ class ConnectionLimitTest < Minitest::Test
       other.close
     ensure
       client&.close
+    end
+  end
+
+  def test_web_socket_heard_from_least_recently_is_closed_for_a_new_connection
+    handler = Echo.new
+    serving(upgrading(handler), max_connections: 2, lint: false) do
+      silent, other = Array.new(2) { dial }
+      until_silent_for(1.5) { other.text("still here") && other.message }
+      assert_match(%r{\AHTTP/1.1 404}, answer_of_new_connection)
+      frame = silent.closing
+
+      assert_equal [1013, "others need the connection", true], [frame.code, frame.reason, silent.ended?]
+      other.text("still here")
+
+      assert_equal "still here", other.message
+    end
+    assert_includes Array.new(handler.calls.size) { handler.calls.pop }, [:close, 1013, nil, false]
+  end
+
+  def test_web_socket_stays_while_another_connection_is_idle
+    serving(upgrading(Echo.new), max_connections: 2, lint: false) do
+      socket = dial
+      idle = connect
+      idle.write(GET)
+      read_answer(idle)
+      until_silent_for(1.5) { nil }
+
+      assert_match(%r{\AHTTP/1.1 404}, answer_of_new_connection)
+      assert_nil read_answer(idle)
+      socket.text("still here")
+
+      assert_equal "still here", socket.message
+      idle.close
+    end
+  end
+
+  def test_web_socket_over_http2_is_closed_for_a_new_connection
+    serving(upgrading(Echo.new), max_connections: 1, http2_websockets: true, lint: false) do
+      client = H2WebSocketClient.new(H2WebSocketConnection.new(connect).connect("/"))
+      @clients = [client]
+      until_silent_for(1.5) { nil }
+
+      assert_match(%r{\AHTTP/1.1 404}, answer_of_new_connection)
+    end
+  end
+
+  def test_event_stream_is_closed_for_a_new_connection_and_has_a_whole_end
+    serving(event_streams, max_connections: 1, lint: false) do
+      stream = EventStreamClient.new(connect, "/events", "Accept: text/event-stream\r\n")
+
+      assert_equal "first", stream.event["data"]
+      until_silent_for(1.5) { nil }
+
+      assert_match(%r{\AHTTP/1.1 404}, answer_of_new_connection)
+      assert_match(/\A\d+\z/, stream.event["retry"])
+      assert_nil stream.event
+      stream.close
+    end
+  end
+
+  def event_streams
+    lambda do |env|
+      next [404, {}, []] unless env["rack.upgrade?"] == :sse
+
+      env["rack.upgrade"] = Class.new { def on_open(client) = client.write("first") }.new
+      [200, {}, []]
+    end
+  end
+
+  def answer_of_new_connection
+    socket = connect
+    socket.write(GET)
+    read_answer(socket)
+  ensure
+    socket&.close
+  end
+
+  # A connection stays for a second at least.
+  def until_silent_for(seconds)
+    deadline = now + seconds
+    while now < deadline
+      yield
+      sleep 0.05
     end
   end
 

@@ -43,7 +43,12 @@ struct heddle_protocol {
     /* When an idle connection began to wait for a request: CLOCK_MONOTONIC, ns. NULL: not known. */
     int64_t (*idle_since)(const heddle_connection *connection);
     /*
-     * Closes an idle connection at once, because others need its room. NULL: nothing needs to be said to the client.
+     * When a connection that is not idle, and whose end may be told to its client all the same, was last heard from:
+     * CLOCK_MONOTONIC, ns. INT64_MAX: it must stay. NULL: they all must.
+     */
+    int64_t (*heard_at)(const heddle_connection *connection);
+    /*
+     * Closes a connection at once, because others need its room. NULL: nothing needs to be said to the client.
      */
     HEDDLE_LAST_USE void (*yield_room)(heddle_connection *connection);
     /*

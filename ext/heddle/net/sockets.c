@@ -422,6 +422,13 @@ static int64_t find_idle_since(const heddle_connection *connection)
     return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
 }
 
+static int64_t find_heard_at(const heddle_connection *connection)
+{
+    const heddle_protocol *protocol = connection->protocol;
+    bool stays = connection->running || !protocol || !protocol->heard_at;
+    return stays ? INT64_MAX : protocol->heard_at(connection);
+}
+
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
 {
     sockets->draining = age == 0 && !sockets->listeners;
@@ -464,7 +471,8 @@ static void close_for_others(heddle_sockets *sockets, heddle_connection *connect
         heddle_sockets_close_idle(connection);
 }
 
-void heddle_sockets_close_longest_idle(heddle_sockets *sockets)
+/* Returns how many were found. */
+static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const heddle_connection *))
 {
     struct {
         int64_t since;
@@ -476,7 +484,7 @@ void heddle_sockets_close_longest_idle(heddle_sockets *sockets)
     int64_t latest = heddle_clock_coarse() - HEDDLE_LEAST_IDLE;
     for (uint32_t i = 0; i < sockets->slot_count; i++) {
         heddle_connection *connection = sockets->slots[i].connection;
-        int64_t since = connection ? find_idle_since(connection) : INT64_MAX;
+        int64_t since = connection ? find_since(connection) : INT64_MAX;
         if (since > latest || (count == most && since >= longest[count - 1].since))
             continue;
         size_t at = count < most ? count++ : count - 1;
@@ -490,6 +498,13 @@ void heddle_sockets_close_longest_idle(heddle_sockets *sockets)
         if (connection)
             close_for_others(sockets, connection);
     }
+    return count;
+}
+
+void heddle_sockets_close_longest_idle(heddle_sockets *sockets)
+{
+    if (close_longest(sockets, find_idle_since) == 0)
+        close_longest(sockets, find_heard_at);
 }
 
 static void remove_timer(heddle_sockets *sockets, heddle_timer *timer)

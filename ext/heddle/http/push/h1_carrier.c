@@ -285,6 +285,24 @@ static void end_idle(heddle_connection *connection)
     heddle_push_retire(heddle_push_session_of(connection));
 }
 
+static int64_t heard_at(const heddle_connection *connection)
+{
+    const heddle_websocket *socket = heddle_websocket_of(connection);
+    bool busy = socket->state != HEDDLE_WEBSOCKET_OPEN || socket->running || heddle_websocket_has_work(socket);
+    return busy ? INT64_MAX : socket->heard;
+}
+
+/* The client is told to come back later. */
+static void yield_room(heddle_connection *connection)
+{
+    heddle_websocket *socket = heddle_websocket_of(connection);
+    heddle_websocket_hold(socket);
+    socket->retires = true;
+    heddle_websocket_fail_session(socket, HEDDLE_WEBSOCKET_TRY_AGAIN, "others need the connection");
+    heddle_websocket_stop_carrier(socket);
+    heddle_websocket_release_hold(socket);
+}
+
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
     (void)connection;
@@ -311,6 +329,8 @@ const heddle_protocol heddle_push_protocol = {
     .handle_deadline = handle_deadline,
     .flushed = handle_flushed,
     .is_idle = is_idle,
+    .heard_at = heard_at,
+    .yield_room = yield_room,
     .end_idle = end_idle,
     .collect_input = collect_input,
     .release = release_socket,

@@ -420,6 +420,14 @@ static int64_t idle_since(const heddle_connection *connection)
     return heddle_h2_idle_since(heddle_h2_server_of(connection)->session);
 }
 
+/* While it has only WebSockets and event streams: when its last other request has ended. */
+static int64_t heard_at(const heddle_connection *connection)
+{
+    const heddle_h2_server *server = heddle_h2_server_of(connection);
+    bool only_tunnels = heddle_h2_tunnels_count(server) == heddle_h2_stream_count(server->session);
+    return only_tunnels ? heddle_h2_idle_since(server->session) : INT64_MAX;
+}
+
 /* GOAWAY says which requests were served, so a client sends one that is on its way again. */
 static void yield_room(heddle_connection *connection)
 {
@@ -513,6 +521,7 @@ const heddle_protocol heddle_h2_protocol = {
     .flushed = handle_flushed,
     .is_idle = is_idle,
     .idle_since = idle_since,
+    .heard_at = heard_at,
     .count_waiting = count_waiting,
     .yield_room = yield_room,
     .is_in_transit = is_in_transit,
