@@ -44,6 +44,34 @@ class DeployExampleTest < Minitest::Test
     end
   end
 
+  def test_systemd_judges_the_unit_file_as_safe
+    output, = Open3.capture2e(need_program("systemd-analyze"), "security", "--offline=true",
+                              File.join(FOLDER, "systemd/shop.service"))
+
+    assert_operator output[/Overall exposure level for shop.service: ([\d.]+)/, 1].to_f, :<=, 3.0, output
+  end
+
+  # Those that the extension makes without a function of libc are the newest ones, which filters forget.
+  def test_the_unit_file_allows_the_system_calls_of_the_extension
+    calls = Dir[File.expand_path("../../ext/heddle/**/*.[ch]", __dir__)].flat_map do |path|
+      File.read(path).scan(/\b(?:SYS|__NR)_(\w+)/).flatten
+    end
+    allowed = settings(file("systemd/shop.service"), "SystemCallFilter").flat_map { |set| calls_of(set) }
+
+    assert_includes calls, "io_uring_enter"
+    assert_empty calls.uniq - allowed
+  end
+
+  # The calls of a set and of those in it; of "~@set" none.
+  def calls_of(set)
+    return [] if set.start_with?("~")
+    return [set] unless set.start_with?("@")
+
+    output, = Open3.capture2e(need_program("systemd-analyze"), "syscall-filter", set)
+    output.lines.drop(1).map(&:strip).reject { |line| line.empty? || line.start_with?("#") }
+          .flat_map { |one| calls_of(one) }
+  end
+
   def test_the_unit_file_uses_existing_options_and_a_sufficient_stop_timeout
     unit = file("systemd/shop.service")
     configuration = configuration_of(settings(unit, "ExecStart").first.shellsplit)
