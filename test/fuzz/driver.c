@@ -2,8 +2,8 @@
  * Stands in for libFuzzer where there is no clang: runs the corpus, then inputs that are mutations of it, for some
  * seconds, and keeps what reaches code that nothing before has reached. gcc tells through __sanitizer_cov_trace_pc.
  *
- * driver SECONDS SEED CURRENT CORPUS: the input that is being tried is in the file CURRENT, so that it is there after a
- * crash.
+ * driver SECONDS SEED CURRENT CORPUS [keep]: the input that is being tried is in the file CURRENT, so that it is there
+ * after a crash. With `keep`, the shortest inputs that together reach all that is new become files of the corpus.
  */
 
 #include <dirent.h>
@@ -173,6 +173,42 @@ static void read_corpus(const char *folder)
     closedir(entries);
 }
 
+static int compare_sizes(const void *one, const void *other)
+{
+    uint32_t left = (*(const input *const *)one)->size, right = (*(const input *const *)other)->size;
+    return left < right ? -1 : left > right;
+}
+
+static void write_input(const char *folder)
+{
+    uint64_t name = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (uint32_t i = 0; i < current->size; i++)
+        name = (name ^ current->bytes[i]) * UINT64_C(1099511628211);
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/%016llx", folder, (unsigned long long)name);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(current->bytes, 1, current->size, file) != current->size || fclose(file) != 0) {
+        perror(path);
+        exit(2);
+    }
+}
+
+static void keep_shortest(const char *folder, unsigned corpus)
+{
+    unsigned kept = 0;
+    memset(seen, 0, sizeof(seen));
+    qsort(pool + corpus, pool_count - corpus, sizeof(*pool), compare_sizes);
+    for (unsigned i = 0; i < pool_count; i++) {
+        *current = *pool[i];
+        LLVMFuzzerTestOneInput(current->bytes, current->size);
+        if (!note_hits() || i < corpus)
+            continue;
+        write_input(folder);
+        kept++;
+    }
+    printf("%u inputs kept\n", kept);
+}
+
 static double now(void)
 {
     struct timespec time;
@@ -182,8 +218,8 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-    if (argc != 5) {
-        fprintf(stderr, "usage: %s SECONDS SEED CURRENT CORPUS\n", argv[0]);
+    if (argc != 5 && argc != 6) {
+        fprintf(stderr, "usage: %s SECONDS SEED CURRENT CORPUS [keep]\n", argv[0]);
         return 2;
     }
     double end = now() + atof(argv[1]);
@@ -210,5 +246,7 @@ int main(int argc, char **argv)
         runs++;
     }
     printf("%u inputs, %u of them reached something new\n", runs - corpus, pool_count - corpus);
+    if (argc == 6)
+        keep_shortest(argv[4], corpus);
     return unlink(argv[3]);
 }

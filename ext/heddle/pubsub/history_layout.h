@@ -80,10 +80,10 @@ static inline uint64_t heddle_history_round_up(uint64_t size)
     return (size + 7) & ~UINT64_C(7);
 }
 
-/* Readers and the writer share this. */
+/* Readers and the writer share this. Whatever another process has written, it is a whole word of the log. */
 static inline _Atomic uint64_t *heddle_history_word(const heddle_history *history, uint64_t lsn)
 {
-    return (_Atomic uint64_t *)(history->log + (lsn & (history->log_size - 1)));
+    return (_Atomic uint64_t *)(history->log + (lsn & (history->log_size - 8)));
 }
 
 /* 0 or -ETIMEDOUT. If a process has ended with the mutex, the next owner completes the change in the journal. */

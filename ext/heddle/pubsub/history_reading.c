@@ -46,7 +46,7 @@ int heddle_history_check_record(const heddle_history *history, uint64_t lsn, hed
         read_words(history, lsn, &record, left < sizeof(record) ? (size_t)left : sizeof(record));
         if (!is_kept(history, lsn))
             return -ENODATA;
-        if (left < sizeof(record) || record.topic_size == HEDDLE_HISTORY_PADDING) {
+        if ((left < sizeof(record) || record.topic_size == HEDDLE_HISTORY_PADDING) && left < history->log_size) {
             lsn += left;
             continue;
         }
@@ -96,7 +96,9 @@ static int64_t walk_back(const heddle_history *history, const heddle_history_top
     int64_t offset = (int64_t)topic->offset;
     uint64_t lsn_plus_1 = topic->lsn_plus_1;
     int64_t kept = heddle_clock_now() - history->header->age;
-    for (uint32_t count = 0; count <= history->header->messages && lsn_plus_1 != 0; count++) {
+    for (uint32_t count = 0; count <= HEDDLE_HISTORY_MESSAGES && lsn_plus_1 != 0; count++) {
+        if (count > history->header->messages)
+            return -ENODATA;
         heddle_history_record found;
         if (heddle_history_check_record(history, lsn_plus_1 - 1, &found) != 1 || found.lsn != lsn_plus_1 - 1)
             return -ENODATA;
