@@ -287,20 +287,20 @@ static void end_idle(heddle_connection *connection)
 
 static int64_t heard_at(const heddle_connection *connection)
 {
-    const heddle_websocket *socket = heddle_websocket_of(connection);
-    bool busy = socket->state != HEDDLE_WEBSOCKET_OPEN || socket->running || heddle_websocket_has_work(socket);
+    const heddle_push_session *socket = heddle_push_session_of(connection);
+    bool busy = socket->state != HEDDLE_PUSH_OPEN || socket->running || heddle_push_has_work(socket);
     return busy ? INT64_MAX : socket->heard;
 }
 
 /* The client is told to come back later. */
 static void yield_room(heddle_connection *connection)
 {
-    heddle_websocket *socket = heddle_websocket_of(connection);
-    heddle_websocket_hold(socket);
+    heddle_push_session *socket = heddle_push_session_of(connection);
+    heddle_push_hold(socket);
     socket->retires = true;
-    heddle_websocket_fail_session(socket, HEDDLE_WEBSOCKET_TRY_AGAIN, "others need the connection");
-    heddle_websocket_stop_carrier(socket);
-    heddle_websocket_release_hold(socket);
+    heddle_push_fail_session(socket, HEDDLE_WEBSOCKET_TRY_AGAIN, "others need the connection");
+    heddle_push_stop_carrier(socket);
+    heddle_push_release_hold(socket);
 }
 
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
