@@ -19,8 +19,8 @@ Gem::Specification.new do |spec|
   spec.homepage = addresses["homepage_uri"]
   spec.metadata.update(addresses)
   spec.post_install_message = <<~MESSAGE
-    Heddle is installed. `heddle demo` shows the server at work. In an application of Rails that ran under Puma:
-    `bundle exec heddle init --from config/puma.rb`.
+    Heddle is installed. `heddle demo` shows the server at work. In the folder of an application that runs under Puma:
+    `heddle init --apply`, and back with `heddle init --undo`.
   MESSAGE
 
   # What git tracks; in a copy without git, what lies there. lib/.document and ext/heddle/.document tell `gem install`

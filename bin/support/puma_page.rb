@@ -11,17 +11,20 @@ module Heddle
     INTRODUCTION = <<~TEXT
       # From Puma
 
-          # Gemfile: gem "heddle" instead of gem "puma"
+          bundle add heddle
+          RAILS_ENV=production bundle exec heddle init --apply
           bundle install
-          RAILS_ENV=production bundle exec heddle init --from config/puma.rb
           bundle exec heddle check --changed
           bin/rails server
 
-      1. `heddle init` translates Puma's configuration to `config/heddle.rb`. For each line of Puma's file it reports, with
-         the line's number, whether it is carried over, needless, or left out, and why.
+      1. `heddle init --apply` changes the [files that start the server](rails.md#files-that-start-the-server), and
+         translates Puma's configuration to `config/heddle.rb`. For each line of Puma's file it reports, with the line's
+         number, whether it is carried over, needless, or left out, and why. `heddle init --from config/puma.rb` only
+         translates.
       2. `heddle check --changed` prints the settings that differ from the defaults, and where each was set.
-      3. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts the server. [Files that start the
-         server](rails.md#files-that-start-the-server) lists the files to change in a Rails application.
+      3. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts the server.
+
+      `heddle init --undo` restores each byte, and Puma serves again.
 
       [Signals](processes.md#signals) compares the signals of both servers.
 

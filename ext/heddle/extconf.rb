@@ -8,6 +8,7 @@
 #   HEDDLE_WERROR=1            warnings are errors
 #   HEDDLE_DEBUG=1             -Og -g3, assertions on (HEDDLE_DEBUG is defined)
 #   HEDDLE_SANITIZE=address,…  compiled with these sanitizers
+#   HEDDLE_CHECKOUT=1          a failed compilation is an error on a Mac, too
 #   HEDDLE_PORTABLE=1          not linked with libruby: for any Ruby of this version, shared or static
 # By a person:
 #   HEDDLE_ZLIB=0              without zlib, where it is installed, too
@@ -37,6 +38,33 @@ def heddle_program?(name)
   ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, name)) }
 end
 
+# On a Mac the gem is installed without the extension: it is developed there, and served elsewhere.
+def heddle_give_up(reason)
+  abort "heddle: #{reason}" unless HEDDLE_MAY_LACK
+
+  warn "heddle: #{reason}"
+  warn "heddle: is installed without its extension, so it can't serve on this machine."
+  File.write("not_built.txt", "#{reason}\n")
+  heddle_write_makefile("true")
+  exit
+end
+
+# Compiles by a Makefile of mkmf's, whose failure is a file beside the library's place.
+def heddle_write_makefile(compile)
+  File.write("Makefile", <<~MAKE)
+    sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
+    all:
+    \t@#{compile}
+    install: all
+    \t@if test -f not_built.txt; then mkdir -p $(DESTDIR)$(sitearchdir)/heddle && \\
+    \t  cp not_built.txt $(DESTDIR)$(sitearchdir)/heddle/; else $(MAKE) -f Makefile.heddle install; fi
+    clean distclean:
+    .PHONY: all install clean distclean
+  MAKE
+end
+
+HEDDLE_MAY_LACK = RbConfig::CONFIG["host_os"].include?("darwin") && ENV["HEDDLE_CHECKOUT"] != "1"
+
 if RbConfig::CONFIG["host_os"].match?(/mswin|mingw|cygwin/)
   abort "heddle: Windows is not supported: run it under Linux (WSL counts), macOS or a BSD."
 end
@@ -48,10 +76,10 @@ end
 RbConfig::CONFIG["CC"] = RbConfig::MAKEFILE_CONFIG["CC"] = ENV["CC"] if ENV["CC"]
 compiler = RbConfig::CONFIG["CC"].split.first.to_s
 unless heddle_program?(compiler)
-  abort "heddle: no C compiler (#{compiler} is not on PATH), install one: #{heddle_install_command}"
+  heddle_give_up "no C compiler (#{compiler} is not on PATH), install one: #{heddle_install_command}"
 end
 unless File.exist?(File.join(RbConfig::CONFIG["rubyhdrdir"].to_s, "ruby.h"))
-  abort "heddle: the headers of Ruby #{RUBY_VERSION} are missing, install them: #{heddle_install_command}"
+  heddle_give_up "the headers of Ruby #{RUBY_VERSION} are missing, install them: #{heddle_install_command}"
 end
 
 # Asked here, because mkmf answers with a page of options and a backtrace.
@@ -59,7 +87,7 @@ program = "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n"
 _, works = Open3.capture2e(*RbConfig::CONFIG["CC"].split, "-x", "c", "-", "-o", "heddle-conftest", stdin_data: program)
 FileUtils.rm_f("heddle-conftest")
 unless works.success?
-  abort "heddle: #{compiler} can't build a program, install what it lacks: #{heddle_install_command}"
+  heddle_give_up "#{compiler} can't build a program, install what it lacks: #{heddle_install_command}"
 end
 
 require "mkmf"
@@ -120,4 +148,10 @@ File.open("Makefile", "a") do |makefile|
   # RubyGems copies the library, and some versions keep what it was made of: 20 MB.
   makefile.puts "install: remove-objects", "remove-objects: install-so install-rb",
                 "\t-$(Q)$(RM) $(OBJS) $(OBJS:.#{$OBJEXT}=.d) $(DLLIB)"
+end
+
+if HEDDLE_MAY_LACK
+  File.rename("Makefile", "Makefile.heddle")
+  heddle_write_makefile("rm -f not_built.txt; $(MAKE) -f Makefile.heddle all 2>heddle-errors.txt || " \
+                        "{ grep -m 1 error heddle-errors.txt || echo the compiler failed; } >not_built.txt")
 end

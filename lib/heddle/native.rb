@@ -22,6 +22,12 @@ module Heddle
       include Heddle::Error
     end
 
+    # Written by extconf.rb, which does not fail on a Mac.
+    NOT_COMPILED = "Heddle can't run on this machine: when the gem was installed, its C extension could not be " \
+                   "compiled (%s). Mend that and run `gem pristine heddle`, or serve with Puma here and with Heddle " \
+                   "on Linux, as docs/platforms.md shows for Macs"
+    private_constant :NOT_COMPILED
+
     class << self
       # @param variant [String, nil] `nil` for the ordinary build
       # @return [String] what tells one build from another, such as `3.4.0-x86_64-linux`
@@ -63,6 +69,10 @@ module Heddle
       private
 
       def missing!(built)
+        reasons = $LOAD_PATH.map { |folder| File.join(folder.to_s, "heddle/not_built.txt") }
+        reason = reasons.find { |file| File.file?(file) }
+        raise NotBuiltError, format(NOT_COMPILED, File.read(reason).strip) if reason
+
         raise NotBuiltError, "Heddle's C extension is not built for Ruby #{RUBY_VERSION} (looked for #{built} and " \
                              "heddle/heddle): run `bin/compile` with this Ruby in a checkout, " \
                              "or `gem pristine heddle` for an installed gem"

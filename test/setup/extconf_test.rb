@@ -4,6 +4,7 @@
 # test: each version
 
 require "test_helper"
+require "fileutils"
 require "open3"
 require "tmpdir"
 
@@ -55,7 +56,72 @@ class ExtconfTest < Minitest::Test
     end
   end
 
+  # What each of them leads to on Linux is above.
+  def test_mac_without_a_compiler_installs_the_gem_which_says_why_it_can_not_serve
+    install("CC" => "no-such-compiler") do |said, folder|
+      assert_includes said, "heddle: is installed without its extension"
+      assert_match(/its C extension could not be compiled \(no C compiler \(no-such-compiler is not on PATH\)/,
+                   serve(folder))
+    end
+  end
+
+  def test_mac_whose_compiler_fails_installs_the_gem_which_says_why_it_can_not_serve
+    with_compiler("echo main.c:1: error: no such thing >&2; exit 1") do |compiler|
+      install("CC" => compiler) do |_, folder|
+        said = serve(folder)
+
+        assert_match(/could not be compiled \(main\.c:1: error: no such thing\)\. /, said)
+        assert_includes said, "run `gem pristine heddle`, or serve with Puma here"
+      end
+    end
+  end
+
+  def test_mac_whose_compiler_works_installs_the_extension
+    with_compiler('while [ $# -gt 0 ]; do [ "$1" = -o ] && : >"$2"; shift; done') do |compiler|
+      install("CC" => compiler) do |_, folder|
+        assert_equal ["heddle.#{RbConfig::CONFIG["DLEXT"]}"], Dir.children("#{folder}/heddle")
+      end
+    end
+  end
+
   private
+
+  # Ends well, as RubyGems requires.
+  # @yield [said, folder] what was printed, and where the library is
+  def install(environment)
+    Dir.mktmpdir do |folder|
+      mac = ["-rrbconfig", "-e", 'RbConfig::CONFIG["host_os"] = "darwin24"; load($0 = ARGV.fetch(0))', EXTCONF]
+      lib = File.join(folder, "lib")
+      said = [[RbConfig.ruby, *mac], %w[make clean], %w[make],
+              ["make", "install", "sitearchdir=#{lib}", "sitelibdir=#{lib}"]].map do |command|
+        output, status = Open3.capture2e({ "RUBYOPT" => "-W0", **environment }, *command, chdir: folder)
+        assert_predicate status, :success?, output
+        output
+      end
+      yield said.join, lib
+    end
+  end
+
+  # mkmf's own programs are compiled, the extension's files only so far as the script says.
+  def with_compiler(script)
+    Dir.mktmpdir do |folder|
+      compiler = File.join(folder, "cc")
+      File.write(compiler, "#!/bin/sh\ncase \"$*\" in *conftest*) exec cc \"$@\";; esac\n#{script}\n", perm: 0o755)
+      yield compiler
+    end
+  end
+
+  # The checkout's own build is not seen: it is another variant's.
+  def serve(folder)
+    copy = File.join(folder, "copy")
+    FileUtils.mkdir_p(copy)
+    %w[exe lib].each { |name| FileUtils.cp_r(File.join(ROOT, name), copy) }
+    FileUtils.rm_rf("#{copy}/lib/heddle/native")
+    said, status = Open3.capture2e(RbConfig.ruby, "-I#{folder}", "#{copy}/exe/heddle", "serve")
+
+    assert_equal 1, status.exitstatus
+    said
+  end
 
   def configure(environment, *options)
     Dir.mktmpdir do |folder|

@@ -8,6 +8,8 @@ module Heddle
     # `heddle init`: writes a configuration file to begin with, or one made of Puma's.
     class InitCommand
       autoload :ApplicationGuard, "heddle/cli/init/application_guard"
+      autoload :Installation, "heddle/cli/init/installation"
+      autoload :MarkedLines, "heddle/cli/init/marked_lines"
       autoload :PumaAddress, "heddle/cli/init/puma_address"
       autoload :PumaCondition, "heddle/cli/init/puma_condition"
       autoload :PumaFile, "heddle/cli/init/puma_file"
@@ -17,23 +19,32 @@ module Heddle
       autoload :PumaStatements, "heddle/cli/init/puma_statements"
       autoload :PumaTranslation, "heddle/cli/init/puma_translation"
       autoload :PumaWords, "heddle/cli/init/puma_words"
+      autoload :StartCommand, "heddle/cli/init/start_command"
       autoload :Template, "heddle/cli/init/template"
 
       DEFAULT = "config/heddle.rb"
-      FLAGS = %w[--from --require --force --help -h].freeze
+      FLAGS = %w[--from --require --force --apply --undo --keep-puma --no-keep-puma --help -h].freeze
       HELP = <<~TEXT
         init: write a configuration file
 
           heddle init [config/heddle.rb] [--from config/puma.rb] [--require FILE] [--force]
+          heddle init --apply | --undo
 
           --from FILE    carry over what Puma's configuration says, and list what could not be
           --require FILE load this file first, here and in the new file; may be repeated
           --force        overwrite a file that is there; write one though lines of Puma's file can't be run
+          --apply        also change the files that start Puma: Gemfile, Dockerfile, Procfile and others
+          --undo         restore those files, and remove the configuration file
+          --keep-puma    with --apply: keep Puma for development and tests, the default but on Linux; --no-keep-puma
 
         Puma's file is run in the environment that is there, without Puma and without the application.
         Where it asks the application something (workers 3 if Shop.large?), require the file that answers.
       TEXT
-      private_constant :DEFAULT, :FLAGS
+      APPLIED = <<~TEXT
+        Now: bundle install, bundle exec heddle doctor, and start the server as before.
+        config/puma.rb stays: `heddle init --undo` restores every file above, and Puma serves again.
+      TEXT
+      private_constant :DEFAULT, :FLAGS, :APPLIED
 
       # @return [String]
       def self.help = HELP
@@ -62,10 +73,34 @@ module Heddle
           return DONE
         end
         path = @rest.first || DEFAULT
+        return undo(path) if @undo
+
+        @apply ? apply(path) : write_configuration(path)
+      end
+
+      private
+
+      def apply(path)
+        @from ||= Installation::PUMA if File.file?(Installation::PUMA)
+        here = File.exist?(path)
+        installation = Installation.new(keep_puma: @keep_puma).prepare(configured: here || @from)
+        status = @from && (!here || @force) ? write_configuration(path) : DONE
+        @output.puts("#{path} stays as it is.") if here && !@force
+        @output.puts("", *installation.apply, APPLIED)
+        status
+      end
+
+      def undo(path)
+        @output.puts(Installation.new.undo(path), "Now: bundle install")
+        DONE
+      end
+
+      def write_configuration(path)
         @required.each { |file| require_file(file) }
         translation = PumaTranslation.of(PumaFile.new(@from)) if @from
         refuse_incomplete(path, translation.failures) if translation && !@force
-        write(path, add_requires(translation ? translation.text : Template.text))
+        text = add_requires(translation ? translation.text : Template.text)
+        write(path, @apply ? Installation.mark(text) : text)
         @output.puts("#{path} written.", *translation&.report,
                      "`heddle check` prints each option's value and its source.")
         return DONE unless translation&.failures&.any?
@@ -73,8 +108,6 @@ module Heddle
         @output.puts("#{path} is incomplete: #{translation.failures.join("; ")}")
         FAILED
       end
-
-      private
 
       def refuse_incomplete(path, failures)
         return if failures.empty?
@@ -89,6 +122,9 @@ module Heddle
         when "--from" then @from = words.shift or raise UsageError, "the flag --from needs a file"
         when "--require" then @required << (words.shift or raise UsageError, "the flag --require needs a file")
         when "--force" then @force = true
+        when "--apply" then @apply = true
+        when "--undo" then @undo = true
+        when "--keep-puma", "--no-keep-puma" then @keep_puma = word == "--keep-puma"
         when "--help", "-h" then @help = true
         when /\A-/
           raise UsageError, "there is no flag #{word}#{Nearest.hint(word, FLAGS)} `heddle help init` lists them."

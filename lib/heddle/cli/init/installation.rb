@@ -1,0 +1,234 @@
+# frozen_string_literal: true
+
+require "digest"
+
+module Heddle
+  module CLI
+    class InitCommand
+      # Changes the files of an application that start its server, and restores them.
+      class Installation
+        # Files with lines that start a server => what such a line begins with.
+        STARTS = {
+          "{Dockerfile,Dockerfile.*}" => /\A\s*(?:CMD|ENTRYPOINT)\s/i,
+          "{Procfile,Procfile.*}" => /\A[\w-]+:/,
+          "{config/deploy*,compose,compose.*,docker-compose*}.{yml,yaml}" => /\A\s*(?:cmd|command):\s/,
+          "bin/docker-entrypoint" => /\A\s*(?:exec\s|bundle\s)/
+        }.freeze
+        TESTS = "{test,spec,features}/**/*.rb"
+        CAPYBARA = /\A(\s*Capybara\.server\s*=\s*):puma\b.*/n
+        ENTRYPOINT = %r{\A(\s*)if .*bin/rails".*"s(?:erver)?".*; then\z}n
+        PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
+        DIGEST = /^# heddle:install made this: (\h{64})\n/
+        PUMA = "config/puma.rb"
+        KEPT = "Puma serves development and tests, on every machine of the team, and Heddle production"
+        private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :PREPARES, :DIGEST, :KEPT
+
+        # @param text [String] of a configuration file
+        # @return [String] the same, marked as a file that {#undo} may remove while nobody has changed it
+        def self.mark(text)
+          text.sub("\n\n") { "\n\n# heddle:install made this: #{Digest::SHA256.hexdigest(text)}\n" }
+        end
+
+        # @param keep_puma [Boolean, nil] for development and tests; nil: where Heddle has not been run
+        # @param platform [String] as RbConfig names the operating system
+        def initialize(keep_puma: nil, platform: RbConfig::CONFIG["host_os"])
+          @keep_puma = keep_puma.nil? ? !platform.include?("linux") : keep_puma
+          reason = keep_puma ? "as --keep-puma says" : "as Heddle was never run on #{platform} (else: --no-keep-puma)"
+          @why_kept = "#{KEPT}, #{reason}."
+          @changed = {}
+          @report = []
+        end
+
+        # Finds what is to be changed, and writes nothing.
+        # @param configured [Boolean] whether there is a configuration file, which says where to listen
+        # @return [self]
+        # @raise [UsageError]
+        def prepare(configured:)
+          @bind = configured ? nil : "0.0.0.0"
+          edit_gemfile
+          STARTS.each { |pattern, beginning| Dir[pattern].each { |path| edit_starts(path, beginning) } }
+          Dir[TESTS].each { |path| edit_test(path) } unless @keep_puma
+          self
+        end
+
+        # @return [Array<String>] lines for a terminal
+        def apply
+          write
+          @report << "No file had to be changed." if @report.empty?
+          @report
+        end
+
+        # @param configuration [String] the path of Heddle's configuration file
+        # @return [Array<String>] lines for a terminal
+        def undo(configuration)
+          [*Dir["{Gemfile,gems.rb}"], *STARTS.keys.flat_map { |pattern| Dir[pattern] }, *Dir[TESTS]].each do |path|
+            lines = MarkedLines.new(File.binread(path))
+            restored = lines.restore
+            next if restored == lines.text
+
+            @changed[path] = restored
+            @report << "#{path} restored."
+          end
+          write
+          remove(configuration) if File.file?(configuration)
+          @report << "There is nothing to restore." if @report.empty?
+          @report
+        end
+
+        private
+
+        def write
+          @changed.each { |path, text| File.binwrite(path, text) }
+        rescue SystemCallError => e
+          raise UsageError, "#{e.message.sub(/ @ .*/, "")}. `heddle init --undo` restores the files that were changed."
+        end
+
+        def remove(path)
+          text = File.read(path)
+          made = text[DIGEST, 1] or return
+          if Digest::SHA256.hexdigest(text.sub(DIGEST, "")) != made
+            return @report << "#{path} stays: it was changed since. Remove it when you don't need it."
+          end
+
+          File.delete(path)
+          @report << "#{path} removed."
+        end
+
+        def edit(path)
+          lines = MarkedLines.new(File.binread(path))
+          before = lines.text
+          yield lines
+          @changed[path] = lines.text unless lines.text == before
+        end
+
+        def replace(lines, path, numbers, text, why)
+          old = lines.to_a[numbers]
+          lines.replace(numbers, text)
+          @report.push("#{path}:#{numbers.begin + 1}", *old.map { |line| "  - #{Visible.line(line)}" },
+                       "  + #{Visible.line(text)}", "  #{why}", "")
+        end
+
+        def edit_gemfile
+          path = Dir["{Gemfile,gems.rb}"].first or return @report << "There is no Gemfile: add the gem heddle.\n"
+          edit(path) do |lines|
+            calls = gems(path, lines.text)
+            here = calls.any? { |call| name_of(call) == "heddle" }
+            calls.each { |call| here = replace_puma(lines, path, call, here) if name_of(call) == "puma" }
+            if here
+              keep_for_production(lines, path, calls) if @keep_puma
+            else
+              text = "gem \"heddle\"#{", group: :production" if @keep_puma}"
+              lines.append(text)
+              @report.push(path, "  + #{text}", *("  #{@why_kept}" if @keep_puma), "")
+            end
+          end
+        end
+
+        # Such as `bundle add heddle` wrote. Where it can't be compiled, loading it would end every command.
+        def keep_for_production(lines, path, calls)
+          call = calls.find { |one| name_of(one) == "heddle" && !grouped?(one) } or return
+          replace_call(lines, path, call, "#{call.slice}, group: :production", @why_kept)
+        end
+
+        # @return [Boolean] whether the Gemfile names Heddle now
+        def replace_puma(lines, path, call, here)
+          if @keep_puma
+            return here if grouped?(call)
+
+            replace_call(lines, path, call, "#{call.slice}, group: %i[development test]", @why_kept)
+          elsif here
+            replace_call(lines, path, call, '# The gem "heddle" takes its place.', "The Gemfile names Heddle already.")
+          else
+            replace_call(lines, path, call, heddle(call), "`rails server` and Capybara start Heddle then.")
+            here = true
+          end
+          here
+        end
+
+        # With the comment above that names Puma.
+        def replace_call(lines, path, call, text, why)
+          location = call.location
+          numbers = (location.start_line - 1)..(location.end_line - 1)
+          all = lines.to_a
+          around = [all[numbers.begin].byteslice(0, location.start_column),
+                    all[numbers.end].byteslice(location.end_column..)]
+          above = numbers.begin - 1
+          numbers = above..numbers.end if above >= 0 && !@keep_puma && all[above].match?(/\A\s*#.*\bPuma\b/)
+          replace(lines, path, numbers, around.join(text), why)
+        end
+
+        # @return [Array<Prism::CallNode>] the calls of `gem`
+        def gems(path, text)
+          require "prism"
+          parsed = Prism.parse(text)
+          error = parsed.errors.first
+          raise UsageError, "#{path}:#{error.location.start_line}: syntax error: #{error.message}" if error
+
+          @groups = find(parsed.value, :group).map { |one| one.location.start_line..one.location.end_line }
+          find(parsed.value, :gem).select { |call| name_of(call) }
+        end
+
+        # @return [Array<Prism::CallNode>] the calls of a method without a receiver
+        def find(node, name)
+          own = node.is_a?(Prism::CallNode) && node.name == name && node.receiver.nil? ? [node] : []
+          own + node.compact_child_nodes.flat_map { |child| find(child, name) }
+        end
+
+        def name_of(call)
+          argument = call.arguments&.arguments&.first
+          argument.unescaped if argument.is_a?(Prism::StringNode)
+        end
+
+        def options(call)
+          hash = call.arguments.arguments.grep(Prism::KeywordHashNode).first
+          hash ? hash.elements.grep(Prism::AssocNode) : []
+        end
+
+        def grouped?(call)
+          @groups.any? { |lines| lines.cover?(call.location.start_line) } ||
+            options(call).any? { |pair| pair.key.slice.match?(/\Agroups?:/) }
+        end
+
+        # With the groups and platforms that Puma had.
+        def heddle(call)
+          kept = options(call).select { |pair| pair.key.slice.match?(/\A(?:groups?|platforms?|install_if):/) }
+          "#{call.slice[/\Agem\s*\(?\s*/]}\"heddle\"#{kept.map { |pair| ", #{pair.slice}" }.join}" \
+            "#{")" if call.closing_loc}"
+        end
+
+        def edit_starts(path, beginning)
+          development = path.end_with?(".dev")
+          return if development && @keep_puma
+
+          edit(path) do |lines|
+            lines.to_a.each_with_index do |line, index|
+              next prepare_database(lines, path, index, line) if ENTRYPOINT.match?(line)
+              next unless beginning.match?(line)
+              # It starts Heddle in development by itself.
+              next if development && line.match?(/rails s(?:erver)?\b/)
+
+              text = StartCommand.translate(line, bind: (@bind unless development))
+              replace(lines, path, index..index, text, "It loads the application once.") if text
+            rescue StartCommand::UnknownWordError => e
+              @report.push("#{path}:#{index + 1} was not changed: #{e.message}.", "  #{Visible.line(line)}", "")
+            end
+          end
+        end
+
+        def prepare_database(lines, path, index, line)
+          indent = line[/\A\s*/]
+          replace(lines, path, index..index, "#{indent}#{PREPARES}", "It prepares the database before Heddle, too.")
+        end
+
+        def edit_test(path)
+          edit(path) do |lines|
+            lines.to_a.each_with_index do |line, index|
+              text = line[CAPYBARA, 1] or next
+              replace(lines, path, index..index, "#{text}:heddle", "System tests run on the server of production.")
+            end
+          end
+        end
+      end
+    end
+  end
+end

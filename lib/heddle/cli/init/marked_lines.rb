@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class InitCommand
+      # The lines of a file, some of them changed. What was there stays above as a comment, so that each byte can be
+      # restored, also after other edits of the file.
+      #
+      #     # heddle:install replaced: gem "puma", ">= 5.0"
+      #     gem "heddle"
+      class MarkedLines
+        MARK = /\A([ \t]*)# heddle:install (replaced|added):(?: (.*?))?(\r?\n)?\z/mn
+        private_constant :MARK
+
+        # @return [String] the file's bytes
+        attr_reader :text
+
+        # @param text [String] the file's bytes
+        def initialize(text)
+          @text = text.b
+          @lines = @text.lines
+          @newline = @text[/\r?\n/n] || "\n"
+        end
+
+        # @return [Array<String>] without their ends
+        def to_a = @lines.map { |line| line.delete_suffix("\n").delete_suffix("\r") }
+
+        # @param numbers [Range<Integer>] of lines that follow each other, from 0
+        # @param text [String] the one line that takes their place
+        # @return [void]
+        def replace(numbers, text)
+          old = @lines[numbers]
+          marks = old.map { |line| line.sub(/\A[ \t]*/n) { |indent| "#{indent}# heddle:install replaced: " } }
+          ending = old.last[/\r?\n\z/n].to_s
+          marks[-1] += @newline if ending.empty?
+          # As many entries as before, so that the numbers of other lines stay.
+          @lines[numbers] = [marks.join + text.b + ending, *[""] * (old.size - 1)]
+          @text = @lines.join
+        end
+
+        # @param text [String] the line that becomes the last one
+        # @return [void]
+        def append(text)
+          mark = "# heddle:install added:#{@newline}#{text}".b
+          @text = @text.empty? || @text.end_with?("\n") ? "#{@text}#{mark}#{@newline}" : "#{@text}#{@newline}#{mark}"
+          @lines = @text.lines
+        end
+
+        # @return [String] the bytes that the file had, with what else was changed since
+        def restore
+          lines = @lines.dup
+          found = []
+          while (line = lines.shift)
+            indent, kind, old, ending = line.match(MARK)&.captures
+            next found << line unless kind
+
+            found << "#{indent}#{old}#{ending}" if kind == "replaced"
+            next if MARK.match?(lines.first.to_s) && kind == "replaced" && lines.first[MARK, 2] == "replaced"
+
+            # The line in its place is Heddle's, unless somebody has removed or replaced it.
+            next unless lines.first&.match?(/heddle|puma/i)
+
+            its_ending = lines.shift[/\r?\n\z/n].to_s
+            found[-1] = found[-1].chomp + its_ending if found.any? && its_ending.empty?
+          end
+          found.join
+        end
+      end
+    end
+  end
+end

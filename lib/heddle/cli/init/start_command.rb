@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Heddle
+  module CLI
+    class InitCommand
+      # A line that starts an application's server, such as `CMD ["./bin/rails", "server"]` or `web: bundle exec puma`,
+      # and the same for Heddle.
+      module StartCommand
+        # Heddle has no equal of a word of the command.
+        class UnknownWordError < StandardError
+          include Heddle::Error
+        end
+
+        # Flags of Puma, rackup and `rails server` that have a value, and Heddle's; nil: not needed.
+        FLAGS = {
+          "-p" => "--port", "--port" => "--port", "-b" => "--bind", "--bind" => "--bind", "--binding" => "--bind",
+          "-o" => "--bind", "--host" => "--bind", "-e" => "--environment", "-E" => "--environment",
+          "--env" => "--environment", "--environment" => "--environment", "-w" => "--workers",
+          "--workers" => "--workers", "-P" => "--pidfile", "--pid" => "--pidfile", "--pidfile" => "--pidfile",
+          "-C" => nil, "--config" => nil, "-t" => nil, "--threads" => nil, "-s" => nil, "--server" => nil,
+          "-u" => nil, "--using" => nil
+        }.freeze
+        PROGRAM = %r{\A(?:\./)?(?:bin/)?(?:puma|rackup|rails s(?:erver)?)(?=\s|\z)}
+        SHELL = %r{(?<=\A|[\s"'])(?:(?:\./)?(?:bin/)?bundle\ exec\ )?(?<command>(?:\./)?(?:bin/)?
+                   (?:puma|rackup|rails\ s(?:erver)?)(?=[\s"']|\z)[^&|;"'\#]*?)(?=\s*(?:[&|;"'\#]|\z))}x
+        EXEC_FORM = /\[[^\[\]]*\]\s*\z/
+        private_constant :PROGRAM, :SHELL, :EXEC_FORM
+
+        class << self
+          # @param line [String]
+          # @param bind [String, nil] where to listen when the line does not say
+          # @return [String, nil] nil: it starts no server
+          # @raise [UnknownWordError]
+          def translate(line, bind: nil)
+            list = line[EXEC_FORM]
+            return list_form(line, list.rstrip, bind) if list
+
+            line.sub(SHELL) { words(Regexp.last_match[:command].split, bind).join(" ") } if SHELL.match?(line)
+          end
+
+          private
+
+          def list_form(line, list, bind)
+            given = JSON.parse(list)
+            at = given.each_index.find { |index| PROGRAM.match?(given.drop(index).join(" ")) } or return
+            before = given.take(at)
+            before.pop(2) if before.last(2) == %w[bundle exec]
+            line.sub(list) { "[#{[*before, *words(given.drop(at), bind)].map(&:to_json).join(", ")}]" }
+          rescue JSON::ParserError
+            nil
+          end
+
+          def words(given, bind)
+            given.shift if given.first.end_with?("rails")
+            rest = given.drop(1)
+            found = []
+            found.concat(take(rest.shift, rest)) until rest.empty?
+            found.push("--bind", bind) if bind && !found.include?("--bind")
+            ["bundle", "exec", "heddle", "serve", *found]
+          end
+
+          def take(word, rest)
+            return [word] if word.match?(/\.ru\z|\A\$/)
+            return ["--no-access-log"] if %w[-q --quiet].include?(word)
+
+            name, value = word.split("=", 2)
+            value ||= rest.shift if FLAGS.key?(name)
+            raise UnknownWordError, "Heddle has no equal of #{word}" unless value && FLAGS.key?(name)
+
+            flag(name, value)
+          end
+
+          def flag(name, value)
+            if %w[-C --config].include?(name) && value != Installation::PUMA
+              raise UnknownWordError, "heddle init --from #{value} translates that file"
+            end
+            # Such code never had to be thread-safe.
+            return ["--max-requests", "1"] if %w[-t --threads].include?(name) && value.match?(/\A(?:\d+:)?1\z/)
+
+            FLAGS[name] ? [FLAGS[name], value] : []
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,244 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/cli"
+require "heddle/server"
+require "fileutils"
+require "stringio"
+require "tmpdir"
+
+# `heddle init --apply`, and `heddle init --undo`.
+class InitApplyTest < Minitest::Test
+  PUMA = "threads 3\nport ENV.fetch(\"PORT\", 3000)\nworkers 2 if Rails.env.production?\n"
+
+  def setup
+    @folder = File.realpath(Dir.mktmpdir)
+    @before = Dir.pwd
+    Dir.chdir(@folder)
+  end
+
+  def teardown
+    Dir.chdir(@before)
+    FileUtils.remove_entry(@folder)
+  end
+
+  def init(*arguments)
+    output = StringIO.new
+    errors = StringIO.new
+    [Heddle::CLI.run(["init", *arguments], output:, errors:), output.string, errors.string]
+  end
+
+  def apply(files, *flags)
+    files.each do |path, text|
+      FileUtils.mkdir_p(File.dirname(path))
+      File.binwrite(path, text)
+    end
+    status, output, errors = init("--apply", *flags)
+
+    assert_equal [0, ""], [status, errors], output
+    output
+  end
+
+  # What is there after it has been applied, without marks.
+  def read(path) = File.binread(path).lines(chomp: true).grep_v(/# heddle:install/).join("\n")
+
+  def content = Dir["**/*"].select { |path| File.file?(path) }.to_h { |path| [path, File.binread(path)] }
+
+  def assert_undone(files)
+    assert_equal 0, init("--undo").first
+    assert_equal(files.transform_values(&:b), content)
+  end
+
+  # @return [String, nil] what becomes of one line
+  def changed(path, line, *flags)
+    apply({ path => "#{line}\n" }, *flags)
+    text = read(path)
+    init("--undo")
+
+    assert_equal "#{line}\n", File.read(path)
+    text unless text == line
+  end
+
+  RAILS = {
+    "Gemfile" => "source \"x\"\n# Use the Puma web server [https://github.com/puma/puma]\ngem \"puma\", \">= 5.0\"\n" \
+                 "gem \"jbuilder\"\n",
+    "config/puma.rb" => PUMA,
+    "Dockerfile" => "FROM ruby\nRUN gem install puma\nCMD [\"./bin/thrust\", \"./bin/rails\", \"server\"]\n",
+    "bin/docker-entrypoint" => <<~SH,
+      #!/bin/bash -e
+      if [ "${@: -2:1}" == "./bin/rails" ] && [ "${@: -1:1}" == "server" ]; then
+        ./bin/rails db:prepare
+      fi
+
+      exec "${@}"
+    SH
+    "Procfile" => "web: bundle exec puma -C config/puma.rb -p $PORT\nworker: bin/jobs\n",
+    "Procfile.dev" => "web: bin/rails server -p 3000\ncss: bin/rails tailwindcss:watch\n",
+    "config/deploy.yml" => "servers:\n  web:\n    cmd: bin/rails server\nenv:\n  SOLID_QUEUE_IN_PUMA: true\n",
+    "test/application_system_test_case.rb" => "  Capybara.server = :puma, { Silent: true }\n"
+  }.freeze
+
+  def test_files_of_a_rails_application_start_heddle_and_are_restored_byte_by_byte
+    output = apply(RAILS, "--no-keep-puma")
+
+    assert_equal "source \"x\"\ngem \"heddle\"\ngem \"jbuilder\"", read("Gemfile")
+    assert_equal "FROM ruby\nRUN gem install puma\nCMD [\"./bin/thrust\", \"bundle\", \"exec\", \"heddle\", \"serve\"]",
+                 read("Dockerfile")
+    assert_equal "web: bundle exec heddle serve --port $PORT\nworker: bin/jobs", read("Procfile")
+    assert_equal RAILS["Procfile.dev"], File.read("Procfile.dev")
+    assert_includes read("config/deploy.yml"), "    cmd: bundle exec heddle serve\nenv:"
+    assert_equal "  Capybara.server = :heddle", read("test/application_system_test_case.rb")
+    assert_match(/^Gemfile:2\n  - # Use the Puma.*\n  - gem "puma", ">= 5.0"\n  \+ gem "heddle"\n  `rails/, output)
+    assert_undone(RAILS)
+  end
+
+  def test_configuration_passes_heddle_check_in_every_environment
+    apply(RAILS)
+    found = %w[development test production staging].to_h do |environment|
+      configuration = Heddle::Server::Configuration.load(environment: { "RAILS_ENV" => environment }, folder: @folder)
+      [environment, configuration.source(:workers).to_s]
+    end
+
+    assert_equal %w[default default default], found.except("production").values
+    refute_equal "default", found["production"]
+  end
+
+  # The entrypoint of an image runs before each command.
+  def test_entrypoint_prepares_the_database_for_both_servers_and_for_nothing_else
+    apply("bin/docker-entrypoint" => RAILS["bin/docker-entrypoint"].sub("exec \"${@}\"", ""))
+    FileUtils.mkdir_p("bin")
+    File.write("bin/rails", "#!/bin/sh\necho prepared\n", perm: 0o755)
+    run = ->(*command) { IO.popen(["bash", "bin/docker-entrypoint", *command], &:read) }
+
+    assert_equal "prepared\n", run.call("./bin/thrust", "bundle", "exec", "heddle", "serve", "--port", "3000")
+    assert_equal "prepared\n", run.call("./bin/rails", "server")
+    assert_equal "", run.call("./bin/rails", "console")
+  end
+
+  def test_puma_stays_for_development_and_tests_where_heddle_was_never_run
+    path = "Gemfile"
+    File.write(path, RAILS[path])
+    installation = Heddle::CLI::InitCommand::Installation.new(platform: "darwin24")
+    report = installation.prepare(configured: true).apply.join("\n")
+
+    assert_equal "source \"x\"\n# Use the Puma web server [https://github.com/puma/puma]\n" \
+                 "gem \"puma\", \">= 5.0\", group: %i[development test]\ngem \"jbuilder\"\n" \
+                 "gem \"heddle\", group: :production", read(path)
+    assert_includes report, "as Heddle was never run on darwin24"
+    assert_undone(RAILS.slice(path))
+    apply(RAILS, "--keep-puma")
+
+    assert_equal RAILS["test/application_system_test_case.rb"], File.read("test/application_system_test_case.rb")
+    assert_undone(RAILS)
+  end
+
+  { "in a group" => ["group :production do\n  gem 'puma'\nend\n", "group :production do\n  gem \"heddle\"\nend"],
+    "with a group" => ["gem(\"puma\", \"~> 6\", group: :web, require: false)\n", "gem(\"heddle\", group: :web)"],
+    "in several lines" => ["gem \"puma\",\n    \"~> 6\" # web\ngem \"rack\"\n", "gem \"heddle\" # web\ngem \"rack\""],
+    "under a condition" => ["gem \"puma\" unless ENV[\"CI\"]\n", "gem \"heddle\" unless ENV[\"CI\"]"],
+    "without a newline at the end" => ["gem \"rack\"\ngem \"puma\"", "gem \"rack\"\ngem \"heddle\""],
+    "with lines of Windows" => ["# Größe\r\ngem \"puma\"\r\n", "# Größe\ngem \"heddle\"".b],
+    "beside heddle" => ["gem \"puma\"\ngem \"heddle\", \"~> 0.1\"\n",
+                        "# The gem \"heddle\" takes its place.\ngem \"heddle\", \"~> 0.1\""],
+    "as a comment" => ["# gem \"puma\"\n", "# gem \"puma\"\ngem \"heddle\""],
+    "nowhere and no newline" => ["gem \"sinatra\"", "gem \"sinatra\"\ngem \"heddle\""] }
+    .each do |place, (before, after)|
+    define_method("test_gemfile_with_puma_#{place.tr(" ", "_")}_is_changed_and_restored") do
+      apply({ "Gemfile" => before }, "--no-keep-puma")
+
+      assert_equal after, read("Gemfile")
+      assert_empty File.binread("Gemfile").scan(/[^\r]\n/) if before.include?("\r\n")
+      assert_undone("Gemfile" => before)
+    end
+  end
+
+  def test_gemfile_of_a_group_keeps_puma_and_gets_heddle_for_production
+    files = { "Gemfile" => "group :development do\n  gem \"puma\"\nend\ngem \"heddle\"\n" }
+    apply(files, "--keep-puma")
+
+    assert_equal "group :development do\n  gem \"puma\"\nend\ngem \"heddle\", group: :production", read("Gemfile")
+    assert_undone(files)
+  end
+
+  def test_start_commands_are_translated
+    { "web: bundle exec puma -t 5:5 -p ${PORT:-3000} -e production" =>
+        "web: bundle exec heddle serve --port ${PORT:-3000} --environment production --bind 0.0.0.0",
+      "web: bin/puma -t 1:1 -b tcp://[::]:9292" =>
+        "web: bundle exec heddle serve --max-requests 1 --bind tcp://[::]:9292",
+      "web: rackup -s puma -o 0.0.0.0 -p 80 app.ru" => "web: bundle exec heddle serve --bind 0.0.0.0 --port 80 app.ru",
+      "web: bin/rails db:migrate && bin/rails s -b 0.0.0.0" =>
+        "web: bin/rails db:migrate && bundle exec heddle serve --bind 0.0.0.0",
+      "jobs: bin/rails solid_queue:start" => nil, "web: rails server_stub" => nil, "# web: puma" => nil }
+      .each do |line, expected|
+        next assert_nil(changed("Procfile", line)) unless expected
+
+        assert_equal expected, changed("Procfile", line)
+      end
+    assert_equal "ENTRYPOINT [\"bundle\", \"exec\", \"heddle\", \"serve\", \"--bind\", \"0.0.0.0\"]",
+                 changed("Dockerfile", 'ENTRYPOINT ["bundle", "exec", "puma"]')
+    assert_equal "    command: bash -c \"rm -f x && bundle exec heddle serve --bind 0.0.0.0\"",
+                 changed("compose.yaml", '    command: bash -c "rm -f x && bundle exec rails s -b 0.0.0.0"')
+  end
+
+  def test_start_commands_with_an_unknown_flag_stay_and_are_named
+    output = apply("Procfile" => "web: puma --control-url auto\nother: puma -C config/other.rb\n")
+
+    assert_match(/^Procfile:1 was not changed: Heddle has no equal of --control-url\.\n  web: puma --control-url auto$/,
+                 output)
+    assert_match(%r{^Procfile:2 was not changed: heddle init --from config/other\.rb translates that file}, output)
+    assert_equal "web: puma --control-url auto\nother: puma -C config/other.rb\n", File.read("Procfile")
+  end
+
+  def test_translated_commands_are_flags_that_heddle_has
+    flags = Heddle::CLI::InitCommand::StartCommand::FLAGS.values.compact
+
+    assert_empty(flags.reject { |flag| Heddle::CLI::Flags.known?(flag) })
+  end
+
+  def test_second_time_changes_nothing
+    apply(RAILS)
+    before = content
+
+    assert_includes apply({}), "No file had to be changed."
+    assert_equal before, content
+    assert_undone(RAILS)
+  end
+
+  def test_undo_keeps_what_was_changed_since
+    apply(RAILS, "--no-keep-puma")
+    File.write("Gemfile", "#{File.read("Gemfile")}gem \"mine\"\n")
+    File.write("config/heddle.rb", "#{File.read("config/heddle.rb")}port 1\n")
+    File.write("Procfile", File.read("Procfile").sub(/^web: bundle.*/, "web: unicorn"))
+    output = init("--undo")[1]
+
+    assert_equal "#{RAILS["Gemfile"]}gem \"mine\"\n", File.read("Gemfile")
+    assert_match(/port 1\n\z/, File.read("config/heddle.rb"))
+    assert_includes output, "config/heddle.rb stays: it was changed since"
+    assert_equal "web: bundle exec puma -C config/puma.rb -p $PORT\nweb: unicorn\nworker: bin/jobs\n",
+                 File.read("Procfile")
+  end
+
+  def test_nothing_is_changed_when_a_file_can_not_be_read_as_ruby
+    { "Gemfile" => "gem (\n", "config/puma.rb" => "bind [}\n" }.each do |path, text|
+      RAILS.merge(path => text).each do |name, content|
+        FileUtils.mkdir_p(File.dirname(name))
+        File.binwrite(name, content)
+      end
+      before = content
+      status, _, errors = init("--apply")
+
+      assert_equal 2, status
+      assert_match(/\Aheddle: #{path}:\d: syntax error/, errors)
+      assert_equal before, content
+    end
+  end
+
+  def test_modes_of_files_stay
+    apply(RAILS)
+    File.chmod(0o755, "bin/docker-entrypoint")
+    init("--undo")
+    init("--apply")
+
+    assert_equal 0o755, File.stat("bin/docker-entrypoint").mode & 0o777
+  end
+end
