@@ -43,7 +43,7 @@ module Bench
         def role = @protect ? super : :baseline
 
         # The library of the row "held" waits with Ruby's lock held: such ones are named.
-        def command(...) = super + (@protect ? %w[--offload-libc work] : %w[--protect off])
+        def command(...) = super + (@protect ? %w[--offload-allow libc:work] : %w[--protect off])
       end
 
       # As many threads as it has by itself, and as many as there are requests.

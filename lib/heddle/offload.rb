@@ -40,7 +40,10 @@ module Heddle
     autoload :ThreadLimit, "heddle/offload/thread_limit"
     autoload :InPlace, "heddle/offload/in_place"
 
-    private_constant :DENIED, :QUICK, :LIBC, :NEVER_LIBC, :LOADING, :NOT_TRIED
+    # Before a library in a list of allowed ones: its waits in libc are offloaded, and nothing else.
+    WAITS = "libc:"
+
+    private_constant :DENIED, :QUICK, :LIBC, :NEVER_LIBC, :LOADING, :NOT_TRIED, :WAITS
 
     # The protection :offload. Other methods are in C.
     #
@@ -95,8 +98,10 @@ module Heddle
         # @raise (see enable)
         def name_libraries(allow: [], deny: [], libc: [])
           allow, deny, libc = [allow, deny, libc].map { |names| Array(names).map(&:to_s) }
+          waits, allow = (environment("HEDDLE_OFFLOAD_ALLOW") + allow).partition { |name| name.start_with?(WAITS) }
+          libc += waits.map { |name| name.delete_prefix(WAITS) }
           refuse(libc)
-          @allow |= environment("HEDDLE_OFFLOAD_ALLOW") + allow
+          @allow |= allow
           @deny |= environment("HEDDLE_OFFLOAD_DENY") + deny
           @libc |= libc
         end

@@ -111,7 +111,7 @@ module Heddle
     def open
       FileSizeLimit.make_writes_fail
       @configuration.check_selector
-      @configuration.check_body_folder(@log.method(:event))
+      @log.event(:temporary_folder_missing) unless TemporaryFolder.find
       @configuration.web_socket_origins
       @configuration.open_pubsub(@log.method(:event))
       @configuration.binds.each { |bind| @listeners.concat(bind.open(report: @log.method(:event))) }
@@ -272,11 +272,10 @@ module Heddle
 
     def name_libraries
       require "heddle/offload"
-      Offload::Switch.name_libraries(allow: @configuration.offload_allow, deny: @configuration.offload_deny,
-                                     libc: @configuration.offload_libc)
+      Offload::Switch.name_libraries(allow: @configuration.offload_allow, deny: @configuration.offload_deny)
       Offload::Switch.share_threads(@configuration.worker_count)
     rescue ArgumentError => e
-      raise BootError, "#{Options::BY_NAME.fetch(:offload_libc).flag}: #{e.message}"
+      raise BootError, "#{Options::BY_NAME.fetch(:offload_allow).flag}: #{e.message}"
     end
 
     # Runs the services of which a process has one, in every mode; in the loop that was started first.

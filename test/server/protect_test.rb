@@ -42,10 +42,10 @@ class ProtectTest < Minitest::Test
   end
 
   def test_a_library_that_must_not_be_offloaded_is_rejected
-    configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], offload_libc: ["sqlite3_native"])
+    configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], offload_allow: ["libc:sqlite3_native"])
     error = assert_raises(Heddle::Server::BootError) { Heddle::Server.new(configuration).run(->(_) { [200, {}, []] }) }
 
-    assert_match(/\A--offload-libc: .*sqlite3_native/, error.message)
+    assert_match(/\A--offload-allow: .*sqlite3_native/, error.message)
   end
 
   def test_an_unknown_word_is_refused

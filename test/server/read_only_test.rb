@@ -59,13 +59,6 @@ class ReadOnlyTest < Minitest::Test
     refute_match(/\bfrom .*\.rb:\d+/, output)
   end
 
-  def test_a_named_body_folder_on_a_read_only_file_system_is_a_mistake
-    output, status = run_command("serve", "-b", "127.0.0.1", "-p", "0", "--body-folder", @folder)
-
-    assert_equal 2, status.exitstatus, output
-    assert_match(/\Aheddle: body_folder .* is not writable by this user$/, output)
-  end
-
   def test_status_without_a_server_says_so_on_a_read_only_file_system
     output, status = run_command("status")
 

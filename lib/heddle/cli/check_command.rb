@@ -61,7 +61,7 @@ module Heddle
 
       def check(configuration)
         @problems.concat(Binds.problems(configuration),
-                         [selector(configuration), pidfile(configuration), body_folder(configuration)].compact)
+                         [selector(configuration), pidfile(configuration), others(configuration)].compact)
         loader = Server::AppLoader.new(@flags.rest.first || "config.ru")
         @application = loader.path
         loader.check
@@ -91,8 +91,7 @@ module Heddle
         "can't write the pidfile #{path}: this user may not write to #{folder}" unless File.writable?(folder)
       end
 
-      def body_folder(configuration)
-        configuration.check_body_folder
+      def others(configuration)
         configuration.web_socket_origins
         configuration.pubsub_backend
         nil

@@ -113,7 +113,7 @@ module Heddle
                "< ({unreported} more of {endpoint} since the last line)><; {advice}>",
         stop_now_requested: "stopping at once ({source})",
         temporary_folder_missing: "no folder for temporary files can be written to: request bodies that don't fit " \
-                                  "into memory get 503. Name a folder with --body-folder or TMPDIR",
+                                  "into memory get 503. Name a folder with TMPDIR",
         thread_kill_refused: "{place} killed the thread of a loop that serves: stopping when running requests are " \
                              "answered",
         thread_variable_shared: "the thread variable {variable} was written by one request, at {written}\n" \
@@ -152,6 +152,8 @@ module Heddle
                         "<; connections are accepted for another {drain_delay:seconds} (drain_delay)><; {hint}>",
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
+        worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in {age:s}" \
+                               "<, worker_max_requests is {max_requests}><, worker_max_age is {max_age:seconds}>",
         workers_resized: "{workers:worker} from now on"
       }
     }.freeze
@@ -166,10 +168,10 @@ module Heddle
 
     # The types of fields in JSON; all others are strings.
     TYPES = {
-      integer: %i[clients code connections full late limit lines memory pid pool_size received received_bytes requests
-                  reserves responses sent sent_bytes status threads transfers unreported used waiting wanted worker
+      integer: %i[clients code connections full late limit lines max_requests memory pid pool_size received received_bytes
+                  requests reserves responses sent sent_bytes status threads transfers unreported used waiting wanted worker
                   workers],
-      number: %i[delay drain_delay duration timeout],
+      number: %i[age delay drain_delay duration max_age timeout],
       array: %i[backtrace certificates options places urls]
     }.freeze
 

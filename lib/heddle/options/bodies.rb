@@ -6,14 +6,6 @@ module Heddle
   module Options
     # Options of requests' bodies.
     BODIES = [
-      Option.new(name: :body_folder, unit: :path, argument: "FOLDER",
-                 default: ->(_) { TemporaryFolder.find || Etc.systmpdir },
-                 default_words: "the system's temporary folder", example: 'body_folder "/var/tmp"',
-                 text: "folder for request bodies that do not fit into memory",
-                 reason: "Set it when the temporary folder is in memory (tmpfs) or on a small disk",
-                 details: "A body of up to 64 KiB stays in memory; up to 256 KiB while all bodies have less than 16 " \
-                          "MiB. The files have no name and disappear with their request, or with the process. See " \
-                          "[Request bodies](bodies.md)."),
       Option.new(name: :stream_bodies, unit: :list, argument: "PATHS", none: "off", default: [],
                  example: 'stream_bodies "/uploads", "/grpc.Service"',
                  text: "requests whose application reads the body while it arrives: all, off, or these paths and " \
@@ -29,9 +21,10 @@ module Heddle
                    reason: "Raise it when users upload larger files"),
       Option.limit(:body_disk_limit, :bytes, 4_294_967_296, 0,
                    text: "size of all request bodies in files, over all processes; beyond it a request gets 503",
-                   reason: "Raise it when many large uploads come at once; lower it when body_folder is on a small " \
-                           "disk",
-                   details: "A body that is larger by itself gets 413."),
+                   reason: "Raise it when many large uploads come at once; lower it when the folder for temporary " \
+                           "files is on a small disk",
+                   details: "The files are in the folder that TMPDIR names, or the system's; see " \
+                            "[Request bodies](bodies.md). A body that is larger by itself gets 413."),
       Option.limit(:body_rate, :rate, 240, 0,
                    text: "lowest rate of a request body, after 10 s; a slower one gets 408; 0 for any rate",
                    reason: "Raise it when slow uploads occupy connections; lower it for very slow networks",

@@ -78,6 +78,19 @@ module Heddle
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
                           "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \
                           "time. The new worker serves before the old one ends."),
+      Option.new(name: :worker_max_requests, unit: :count, default: 0, range: 0..1_000_000_000,
+                 example: "worker_max_requests 100_000",
+                 text: "replace a worker when it has served this many requests; 0 for never",
+                 reason: "Set it while something in the application leaks",
+                 details: "The new worker serves before the old one stops accepting connections, and one worker is " \
+                          "replaced at a time. Each worker's limit is up to a tenth less, so that not all reach it " \
+                          "at the same time. Only with several processes. See " \
+                          "[Lifetime of workers](processes.md#lifetime-of-workers)."),
+      Option.new(name: :worker_max_age, unit: :seconds, default: 0, range: 0..31_536_000,
+                 example: "worker_max_age 86_400",
+                 text: "replace a worker when it has served for this long; 0 for never",
+                 reason: "Set it to replace workers once a day, whatever they have served",
+                 details: "As worker_max_requests does."),
       Option.new(name: :refork_after, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "refork_after 1000",
                  text: "fork all workers again from the busiest one when it has served this many requests; 0 for " \

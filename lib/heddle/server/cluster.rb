@@ -32,6 +32,7 @@ module Heddle
       autoload :Upgrade, "heddle/server/cluster/upgrade"
       autoload :Worker, "heddle/server/cluster/worker"
       autoload :WorkerHandle, "heddle/server/cluster/worker_handle"
+      autoload :WorkerLifetime, "heddle/server/cluster/worker_lifetime"
 
       # @param server [Server] that accepts requests
       # @return [Hash{Symbol => String}] how a serving process is described at boot

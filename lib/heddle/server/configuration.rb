@@ -70,24 +70,6 @@ module Heddle
                                   "https://example.com, or *, but has #{wrong.inspect}"
       end
 
-      # @param report [#call, nil] is called with an event where there is no folder for temporary files at all, as in a
-      #   container whose file system is read-only: the server then serves the requests that need none
-      # @return [void]
-      # @raise [ConfigurationError] when bodies can't be written to the {#body_folder} that somebody named
-      def check_body_folder(report = nil)
-        wrong = if !::File.exist?(body_folder) then "does not exist"
-                elsif !::File.directory?(body_folder) then "is not a folder"
-                elsif !::File.writable?(body_folder) then "is not writable by this user"
-                end
-        return unless wrong
-
-        default = source(:body_folder) == Source::DEFAULT
-        return report&.call(:temporary_folder_missing) if default && !TemporaryFolder.find
-
-        raise ConfigurationError, "body_folder (#{source(:body_folder)}) must be a folder that can be written to, " \
-                                  "but #{body_folder} #{wrong}"
-      end
-
       # Called before any process is forked, so that a line about the selector is logged once, not by each process.
       # @return [void]
       # @raise [ConfigurationError] when this machine can't run the selector that was named

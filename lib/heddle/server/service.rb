@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "etc"
+
 module Heddle
   class Server
     # Serves requests: runs in a fiber from the moment a request is complete until its response is.
@@ -18,7 +20,7 @@ module Heddle
         proxies = configuration.trusted_networks
         @engine = HTTP::Engine.new(configuration.http, on_rejection: log.method(:rejected), proxies:,
                                                        on_event: log.method(:event),
-                                                       body_folder: configuration.body_folder,
+                                                       body_folder: TemporaryFolder.find || Etc.systmpdir,
                                                        stream_bodies: configuration.streamed,
                                                        health_paths: health_paths(configuration),
                                                        http2: configuration.http2)

@@ -11,7 +11,6 @@ class ClusterMoldSupervisorTest < Minitest::Test
     def reload = self
     def needing_restart(_) = []
     def check_selector = nil
-    def check_body_folder = nil
     def web_socket_origins = nil
   end
   SharedResources = Struct.new(:tls) do

@@ -155,6 +155,7 @@ module Heddle
                                                                others: method(:other_processes)) do |bytes|
             resources.scoreboard.memory = bytes
           end
+          @worker_lifetime = WorkerLifetime.new(fleet, resources.scoreboard, @log, method(:now))
           @reserve_demand = ReserveDemand.new(fleet, resources.scoreboard, @log, method(:now), memory:)
           watch(resources.alarm) { read_alarm } if resources.alarm
           @restart_file = RestartFile.new(File.join(folder.path, "tmp/restart.txt"))
@@ -302,6 +303,7 @@ module Heddle
           @checked_at = now
           @health_check.check_workers
           memory.check unless @stopping
+          @worker_lifetime.check unless @stopping || @upgrade
           resources.renew_ticket_keys
           resources.refresh_certificates unless @stopping
           @mold_supervisor.refork unless @stopping || @upgrade

@@ -59,7 +59,6 @@ module Heddle
           folder.enter
           newer = configuration.reload
           newer.check_selector
-          newer.check_body_folder
           newer.web_socket_origins
           fixed = configuration.needing_restart(newer)
           @log.event(:options_need_restart, options: fixed) if fixed.any?

@@ -36,7 +36,7 @@ module Heddle
           inheritance.adopt_ticket_keys
           Inherited.handed_on = inheritance.sockets?("systemd:")
           configuration.check_selector
-          configuration.check_body_folder(log.method(:event))
+          log.event(:temporary_folder_missing) unless TemporaryFolder.find
           configuration.web_socket_origins
           binds_by_key(configuration).each do |key, bind|
             @listeners_by_key[key] = bind.open(report: log.method(:event), open: inheritance.sockets(key))

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # Replaces workers that have served `worker_max_requests` requests, or for `worker_max_age` seconds: one at a
+      # time, and each when its successor serves.
+      class WorkerLifetime
+        # Each worker's limits are up to this share lower, so that not all of them reach theirs at once.
+        JITTER = 0.1
+        # Seconds until the next attempt when a successor has ended before it could serve.
+        RETRY_INTERVAL = 10
+        private_constant :JITTER, :RETRY_INTERVAL
+
+        # @param fleet [Fleet]
+        # @param scoreboard [Net::Scoreboard]
+        # @param log [#event]
+        # @param clock [#call] seconds
+        # @param random [Random]
+        def initialize(fleet, scoreboard, log, clock, random: Random.new)
+          @fleet = fleet
+          @scoreboard = scoreboard
+          @log = log
+          @clock = clock
+          @random = random
+          @shares = {}.compare_by_identity
+          @successor = nil
+        end
+
+        # To be called every second or so.
+        # @return [void]
+        def check
+          workers = @fleet.workers
+          @shares.keep_if { |worker, _| workers.include?(worker) }
+          return unless workers.all?(&:serving?) && may_start?
+
+          workers.each do |worker|
+            limits = reached_limits(worker)
+            return replace(worker, limits) if limits.any?
+          end
+        end
+
+        private
+
+        def may_start?
+          failed = @successor && @successor.ready_at.nil?
+          !failed || @clock.call >= @successor.started_at + RETRY_INTERVAL
+        end
+
+        # @return [Hash{Symbol => Numeric}] the limits that the worker has reached
+        def reached_limits(worker)
+          share = @shares[worker] ||= 1 - (@random.rand * JITTER)
+          configuration = worker.mold.configuration
+          limits = { max_requests: configuration.worker_max_requests, max_age: configuration.worker_max_age }
+          used = { max_requests: requests_of(worker), max_age: age_of(worker) }
+          limits.select { |name, limit| limit.positive? && used[name] >= limit * share }
+        end
+
+        def requests_of(worker) = @scoreboard.read(worker.slot)&.fetch(:requests) || 0
+
+        def age_of(worker) = @clock.call - worker.ready_at
+
+        def replace(worker, limits)
+          successor = @fleet.start(worker.index, replaces: worker) or return # later, when one can be started
+          @successor = successor
+          @log.event(:worker_lifetime_ended, **worker.fields, requests: requests_of(worker), age: age_of(worker),
+                                             **limits)
+        end
+      end
+    end
+  end
+end
