@@ -2,11 +2,14 @@
 
 require_relative "options_page"
 require "heddle/cli"
+require "yaml"
 
 module Heddle
   # The guide for users of Puma. Its tables come from the data of `heddle init --from`.
   module PumaPage
     PATH = File.expand_path("../../docs/from_puma.md", __dir__)
+    # What the run of Puma's own tests has shown.
+    DIFFERENCES = File.expand_path("../../test/trials/puma/differences.yml", __dir__)
 
     INTRODUCTION = <<~TEXT
       # From Puma
@@ -26,7 +29,8 @@ module Heddle
 
       `heddle init --undo` restores each byte, and Puma serves again.
 
-      [Signals](processes.md#signals) compares the signals of both servers.
+      [Signals](processes.md#signals) compares the signals of both servers. [From Falcon](async.md#from-falcon) is the same
+      for Falcon and falcon-rails.
 
       ## Translation
 
@@ -71,6 +75,20 @@ module Heddle
       | - | - |
     TEXT
 
+    BEHAVIOR = <<~TEXT
+      ## Behavior
+
+      Those of Puma's own tests that talk over a socket also run with Heddle behind Puma's class:
+
+          test/trials/puma/run --modes fiber,thread FOLDER    # a checkout of github.com/puma/puma
+
+      Of %<tests>d tests, %<different>d end otherwise, and %<internal>d of these look at objects of Puma's own. Each of
+      the others belongs to a row of this table. A test that ends otherwise without a row fails the run.
+
+      | what | Puma | Heddle | verdict | because |
+      | - | - | - | - | - |
+    TEXT
+
     # @return [String] the page
     def self.text
       words = CLI::InitCommand::PumaWords
@@ -81,7 +99,18 @@ module Heddle
               [["plugin :solid_queue", "`solid_queue true`; `SOLID_QUEUE_IN_PUMA` sets it, too"]],
               words::NEEDLESS.map { |word, why| [word, "not needed: #{why}"] },
               words::LEFT.map { |word, why| [word, "no equivalent: #{why}"] }]
-      [INTRODUCTION.chomp, *rows.flatten(1).map { |word, text| "| `#{word}` | #{text} |" }, ""].join("\n")
+      [INTRODUCTION.chomp, *rows.flatten(1).map { |word, text| "| `#{word}` | #{text} |" }, "", behavior].join("\n")
+    end
+
+    # @return [String]
+    def self.behavior
+      found = YAML.load_file(DIFFERENCES)
+      rows = found.fetch("rows")
+      tests = rows.group_by { |row| row["what"].nil? }
+                  .transform_values { |group| group.sum { |row| row["tests"].to_a.size } }
+      words = format(BEHAVIOR, tests: found.fetch("tests"), different: tests.values.sum, internal: tests.fetch(true))
+      cells = rows.filter_map { |row| row.values_at(*%w[what puma heddle verdict because]) if row["what"] }
+      [words.chomp, *cells.map { |row| "| #{row.join(" | ")} |" }, ""].join("\n")
     end
   end
 end

@@ -258,6 +258,7 @@ module Heddle
       Adaptations.load_async if defined?(::Async::Task) # the application uses the async gem
       DescriptorLimit.lift(ConnectionLimit.descriptors(@configuration), programs: !@unprotected)
       Server.load_everything
+      Native.lines_are_values = defined?(::Rack) && ::Rack.respond_to?(:release) && ::Rack.release.to_i < 3
       name_libraries if @configuration.possible_protections.include?(:offload)
     end
 

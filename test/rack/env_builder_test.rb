@@ -101,7 +101,7 @@ class EnvBuilderTest < Minitest::Test
     assert_equal "*", env_of("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")["PATH_INFO"]
     assert_equal "b:443", env_of("CONNECT b:443 HTTP/1.1\r\nHost: a\r\n\r\n")["PATH_INFO"]
     assert_equal "[::1]", env_of("GET / HTTP/1.1\r\nHost: [::1]:9292\r\n\r\n")["SERVER_NAME"]
-    assert_equal "198.51.100.1", env_of("GET / HTTP/1.1\r\nHost:\r\n\r\n")["SERVER_NAME"]
+    assert_equal "198.51.100.1", env_of("GET / HTTP/1.0\r\nHost:\r\n\r\n")["SERVER_NAME"]
   end
 
   def test_bytes_beyond_ascii_are_binary

@@ -109,14 +109,32 @@ class HandlerTest < Minitest::Test
   def test_response_finished_gets_errors_and_its_own_errors_are_contained
     errors = []
     app = lambda do |env|
-      env["rack.response_finished"] << ->(_, _, _, error) { errors << error }
+      env["rack.response_finished"] << ->(_, status, headers, error) { errors << [status, headers, error.message] }
       env["rack.response_finished"] << ->(*) { raise "callback" }
       raise "app"
     end
     serve(app)
 
-    assert_equal ["app"], errors.map(&:message)
+    assert_equal [[500, {}, "app"]], errors
     assert_equal %w[app callback], log.failures.map(&:message)
+  end
+
+  def test_after_reply_is_called_in_its_order_after_the_answer_and_its_errors_are_contained
+    calls = []
+    app = lambda do |env|
+      env["rack.response_finished"] << ->(*) { calls << :finished }
+      env["rack.after_reply"] << lambda {
+        await_output("body")
+        calls << :first
+      }
+      env["rack.after_reply"] << -> { raise "callback" }
+      env["rack.after_reply"] << -> { calls << :last }
+      [200, {}, ["body"]]
+    end
+    serve(app)
+
+    assert_equal %i[finished first last], calls
+    assert_equal %w[callback], log.failures.map(&:message)
   end
 
   def test_response_finished_gets_an_error_when_the_client_left
@@ -133,7 +151,10 @@ class HandlerTest < Minitest::Test
   end
 
   def test_cancelling_passes_through_and_closes
-    assert_equal "", serve(->(_env) { raise Heddle::Cancelled }, lint: false)
+    output = serve(->(_env) { raise Heddle::Cancelled }, lint: false)
+
+    assert_operator output, :start_with?, "HTTP/1.1 503 Service Unavailable\r\n"
+    assert_includes output, "connection: close\r\n"
     assert_equal [[Heddle::Cancelled], false], [conversation.raised.map(&:class), kept?]
   end
 

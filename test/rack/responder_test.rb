@@ -114,9 +114,11 @@ class ResponderTest < Minitest::Test
 
     assert_operator output, :end_with?, "content-length: 3\r\n\r\n"
     assert_equal 1, body.closed
-    output = serve(answer(200, {}, ["abc"]), HEAD, lint: false)
+    { ["abc"] => "3", [] => nil }.each do |content, length|
+      output = serve(answer(200, {}, content), HEAD, lint: false)
 
-    assert_equal(["", nil], parts(output).then { |_, headers, content| [content, headers["content-length"]] })
+      assert_equal(["", length], parts(output).then { |_, headers, sent| [sent, headers["content-length"]] })
+    end
   end
 
   def test_statuses_without_content_have_none

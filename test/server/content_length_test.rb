@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "server/server_helpers"
+require "support/h2_client"
 require "open3"
 
 # CONTENT_LENGTH and HTTP_TRANSFER_ENCODING: Rails reads no body of a request that has neither.
@@ -46,6 +47,41 @@ class ContentLengthTest < Minitest::Test
         assert_equal [LARGE.bytesize.to_s, nil, LARGE.bytesize].inspect, send_with_length(protocol, LARGE), protocol
       end
     end
+  end
+
+  # Gems that measure how long a request was in queues subtract it.
+  [{ mode: :fiber }, { mode: :thread }, { mode: :single }].each do |options|
+    define_method("test_time_of_a_slow_body_is_in_the_env_on_both_protocols_in_mode_#{options[:mode]}") do
+      app = ->(env) { [200, {}, [env["puma.request_body_wait"].inspect]] }
+      serving(app, **options) do
+        waits = [slow_http1_body, slow_http2_body].map { |text| Float(text) }
+
+        waits.each { |wait| assert_includes 100..20_000, wait }
+        assert_equal "nil", get("/").body
+      end
+    end
+  end
+
+  PAUSE = 0.15
+
+  def slow_http1_body
+    socket = connect
+    socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\na")
+    sleep(PAUSE) # the client's own pause
+    socket.write("b")
+    read_all(socket)[/[^\n]+\z/]
+  end
+
+  def slow_http2_body
+    client = H2Client.new(connect)
+    client.send_preface
+    client.send_frame("HEADERS eh 1 :method=POST :scheme=http :authority=localhost :path=/")
+    sleep(PAUSE)
+    client.send_frame(%(DATA es 1 "ab"))
+    frame = client.read_frame until frame&.type == "DATA"
+    frame.payload
+  ensure
+    client&.close
   end
 
   def test_a_request_without_a_body_has_neither

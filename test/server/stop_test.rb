@@ -5,9 +5,11 @@
 
 require "test_helper"
 require_relative "server_helpers"
+require "support/h2_exchanges"
 
 class StopTest < Minitest::Test
   include ServerHelpers
+  include H2Exchanges
 
   GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -48,8 +50,20 @@ class StopTest < Minitest::Test
     server.stop
 
     refute wait_for_end
-    assert_equal "", read_all(busy)
+    assert_operator read_all(busy), :start_with?, "HTTP/1.1 503 Service Unavailable\r\n"
     assert_match(/stopping with 1 request unanswered after 0.1 s/, output.string)
+  end
+
+  [{ mode: :fiber }, { mode: :fiber, threads: 2 }, { mode: :thread }, { mode: :single }].each do |options|
+    define_method("test_request_that_is_cancelled_by_the_stop_gets_503_over_http2_in_#{options.values.join("_")}") do
+      start(held, stop_timeout: 0.1, **options)
+      contents = Thread.new { exchange_together(connect, 1) }
+      @arrived.pop(timeout: PATIENCE)
+      server.stop
+
+      assert_match(/\A503 /, contents.value[1])
+      refute wait_for_end
+    end
   end
 
   def test_an_upload_cut_off_by_the_stop_is_logged
@@ -73,7 +87,7 @@ class StopTest < Minitest::Test
     server.stop(now: true)
 
     refute wait_for_end
-    assert_equal "", read_all(busy)
+    assert_operator read_all(busy), :start_with?, "HTTP/1.1 503 Service Unavailable\r\n"
   end
 
   def test_a_server_leaves_nothing_behind

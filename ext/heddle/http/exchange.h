@@ -79,6 +79,7 @@ struct heddle_exchange {
     heddle_body_spool *spool; /* the body, if it is in a file; or NULL */
     heddle_exchange *next_body, *previous_body; /* in the list of exchanges with `body` */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
+    int64_t queued;  /* when its body was complete, unless that is streamed; the same clock */
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
     char own_bytes[HEDDLE_EXCHANGE_BYTES];
 };

@@ -49,6 +49,15 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange);
 /* The bytes of an Array of Strings; -1: it is no such Array. To be called again after application code has run. */
 int64_t heddle_content_size(VALUE body);
 
+/*
+ * The content-length of a response of this size. No content for HEAD says nothing of what GET would get, and many
+ * applications leave it out (RFC 9110, 8.6): -1.
+ */
+static inline int64_t heddle_content_length_of(const heddle_request_head *request, int64_t size)
+{
+    return request->method_id == HEDDLE_HEAD && size == 0 ? -1 : size;
+}
+
 /* Raise ClientGoneError and BadRequestError. `error`: an errno, or 0. */
 NORETURN(void heddle_exchange_raise_gone(const char *text, int error));
 NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejection));

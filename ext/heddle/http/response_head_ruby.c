@@ -5,6 +5,7 @@
 #include <string.h>
 
 static VALUE invalid_response;
+static bool lines_are_values; /* set before the process serves */
 
 /* -- buffers ----------------------------------------------------------------------------------------------------- */
 
@@ -160,6 +161,8 @@ static heddle_field_result write_bytes(field_writer *writer, const char *name, s
     return result;
 }
 
+static bool write_values(field_writer *writer, VALUE name, VALUE values);
+
 /* True: continue with the next field. */
 static bool write_value(field_writer *writer, VALUE name, VALUE value)
 {
@@ -176,6 +179,8 @@ static bool write_value(field_writer *writer, VALUE name, VALUE value)
     }
     if (result <= HEDDLE_FIELD_TAKEN)
         return true;
+    if (result == HEDDLE_BAD_VALUE && lines_are_values && memchr(bytes, '\n', size))
+        return write_values(writer, name, rb_str_split(to_binary(value), "\n"));
     writer->failure = result;
     writer->name = name;
     writer->value = value;
@@ -427,8 +432,22 @@ void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form
     out->used += 2;
 }
 
+/*
+ * call-seq: Heddle::Native.lines_are_values = true or false
+ *
+ * Whether each line of a header's value is a value of its own, as in Rack 2. Rack 3 has Arrays for that, and a line
+ * end in a value is an error.
+ */
+static VALUE set_lines_are_values(VALUE self, VALUE yes)
+{
+    lines_are_values = RTEST(yes);
+    return yes;
+}
+
 void Init_heddle_response_head(VALUE http)
 {
+    rb_define_singleton_method(rb_path2class("Heddle::Native"), "lines_are_values=", set_lines_are_values, 1);
+
     /*
      * A response of the application can't be sent as HTTP: a header has a line end, for example. When this is raised,
      * nothing of the response was sent.

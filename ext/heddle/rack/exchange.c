@@ -11,7 +11,7 @@
 #include <strings.h>
 
 static VALUE can_hijack_key, server_protocol_key;
-static VALUE hijack_key, protocol_key, finished_key;
+static VALUE hijack_key, protocol_key, finished_key, after_reply_key, body_wait_key;
 static VALUE upgrade_key, websocket_symbol, sse_symbol;
 static ID id_lock, id_exchange, id_write_all;
 
@@ -99,7 +99,14 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
         rb_hash_aset(env, can_hijack_key, Qfalse);
     if (exchange->operations->version)
         rb_hash_aset(env, server_protocol_key, rb_interned_str_cstr(exchange->operations->version));
-    rb_hash_aset(env, finished_key, rb_ary_new());
+    VALUE finished = rb_ary_new();
+    rb_hash_aset(env, finished_key, finished);
+    rb_hash_aset(env, after_reply_key, finished); /* as Puma has it: the same list, see Handler#notify */
+    if (exchange->head.content_length > 0 || exchange->head.content_length == HEDDLE_CHUNKED_BODY) {
+        /* ms: what measures the time in queues subtracts how long the client took to send the body */
+        int64_t wait = exchange->queued > exchange->arrived ? exchange->queued - exchange->arrived : 0;
+        rb_hash_aset(env, body_wait_key, DBL2NUM((double)wait / 1e6));
+    }
     heddle_slice protocol = exchange->head.protocol;
     if (protocol.size > 0) {
         VALUE name = rb_str_new(exchange->bytes + protocol.start, protocol.size);
@@ -140,6 +147,8 @@ void Init_heddle_rack_exchange(VALUE rack)
     server_protocol_key = made_key("SERVER_PROTOCOL");
     protocol_key = made_key("rack.protocol");
     finished_key = made_key("rack.response_finished");
+    after_reply_key = made_key("rack.after_reply");
+    body_wait_key = made_key("puma.request_body_wait");
     upgrade_key = made_key("rack.upgrade?");
     sse_symbol = ID2SYM(rb_intern("sse"));
     websocket_symbol = ID2SYM(rb_intern("websocket"));

@@ -141,7 +141,9 @@ module Heddle
           reject(exchange, 500, "the application failed to answer; the server's log says why")
         else
           # Not the request's own failure, but the client is owed an end.
-          exchange.close unless exchange.hijacked?
+          if error.is_a?(Cancelled) then reject(exchange, 503, "the request was cancelled")
+          elsif !exchange.hijacked? then exchange.close
+          end
           raise error
         end
       end
@@ -156,19 +158,22 @@ module Heddle
 
       def close_body(exchange, answer)
         body = answer.is_a?(Array) ? answer[2] : nil
-        body.close if body.respond_to?(:close)
-      rescue ApplicationFailure => e
-        @log.failure(exchange, e)
+        contain(exchange) { body.close } if body.respond_to?(:close)
       end
 
-      # In reverse order, as the specification says; one that fails does not keep the others from being called.
+      # In reverse order, as the specification says; one that fails does not keep the others from being called. Those
+      # of `rack.after_reply` are in the same list, take no arguments, and come last, in their order.
       def notify(exchange, callbacks, env, answer, failure)
-        status, headers = answer if answer.is_a?(Array)
-        callbacks.reverse_each do |callback|
-          callback.call(env, status, headers, failure)
-        rescue ApplicationFailure => e
-          @log.failure(exchange, e)
-        end
+        status, headers = answer.is_a?(Array) ? answer : [500, {}]
+        replies, finished = callbacks.partition { |callback| callback.respond_to?(:arity) && callback.arity.zero? }
+        finished.reverse_each { |callback| contain(exchange) { callback.call(env, status, headers, failure) } }
+        replies.each { |callback| contain(exchange) { callback.call } }
+      end
+
+      def contain(exchange)
+        yield
+      rescue ApplicationFailure => e
+        @log.failure(exchange, e)
       end
     end
   end

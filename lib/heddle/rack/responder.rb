@@ -88,7 +88,7 @@ module Heddle
         return if Rack.respond(@exchange, [status, headers, chunks], @wait)
 
         size = chunks.sum { |chunk| size_of(chunk) }
-        @response.start(status, headers, length: @exchange.head? ? nil : size)
+        @response.start(status, headers, length: @exchange.head? && size.zero? ? nil : size)
         @response.write_all(chunks, size) unless @response.bodiless?
         finish
       end

@@ -7,7 +7,10 @@ module Heddle
       # Seconds between the loop's checks whether to stop: a request from another thread may come just before
       # it begins to wait.
       POLL_INTERVAL = 1.0
-      private_constant :POLL_INTERVAL
+      # Seconds that cancelled requests have to end, and between two looks whether they have.
+      CANCEL_TIMEOUT = 0.5
+      CANCEL_INTERVAL = 0.01
+      private_constant :POLL_INTERVAL, :CANCEL_TIMEOUT, :CANCEL_INTERVAL
 
       # @return [HTTP::Engine, nil] what counts requests and how long they took, while the loop serves
       attr_reader :engine
@@ -220,6 +223,9 @@ module Heddle
                                       timeout: (@configuration.stop_timeout unless @stopping == :now),
                                       transfers: (transfers if transfers > 0))
         running.each { |fiber| @scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
+        # They answer with 503, while their connections are open.
+        deadline = MonotonicClock.now + CANCEL_TIMEOUT
+        @scheduler.park(CANCEL_INTERVAL) until sockets.serving.empty? || MonotonicClock.now >= deadline
       end
     end
   end

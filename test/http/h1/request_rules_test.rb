@@ -118,7 +118,8 @@ class RequestRulesTest < Minitest::Test
        refused(400, /two Host/)],
       ["one with a Host list", hosts("a, b"), refused(400, /Host header is not/)],
       ["one with an invalid Host", hosts("a b"), refused(400, /Host header is not/)],
-      ["an empty Host is one", hosts(""), { host: "", authority: "" }],
+      ["one with an empty Host (9110 4.2.1)", hosts(""), refused(400, /Host header is not/)],
+      ["HTTP/1.0 may have an empty one", hosts("", line: "GET / HTTP/1.0"), { host: "", authority: "" }],
       ["HTTP/1.0 may do without Host", hosts(line: "GET / HTTP/1.0"), { host: nil, authority: nil }],
       ["but not with two", hosts("a", "b", line: "GET / HTTP/1.0"), refused(400, /two Host/)]
     ],

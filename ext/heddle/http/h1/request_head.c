@@ -113,8 +113,10 @@ static int judge_host(heddle_request_head *head, const char *bytes, const heddle
 {
     if (!controls->has_host)
         return head->minor == 0 ? 0 : heddle_reject(rejection, BAD_REQUEST, "the request has no Host header");
-    if (!head->has_host)
-        return heddle_target_authority(head, bytes, controls->host) ? 0 : reject_host(rejection);
+    if (!head->has_host) { /* an http URI has a host (RFC 9110, 4.2.1) */
+        bool valid = heddle_target_authority(head, bytes, controls->host) && (head->host.size > 0 || head->minor == 0);
+        return valid ? 0 : reject_host(rejection);
+    }
     /* The target's host counts (RFC 9112, 3.2.2), but Host must be valid, too. */
     heddle_authority unused;
     const char *host = bytes + controls->host.start;

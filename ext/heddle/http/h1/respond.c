@@ -87,7 +87,7 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE
         .minor = request->minor,
         .status = status,
         .keep_alive = request->keep_alive && heddle_h1_may_persist(connection),
-        .length = request->method_id == HEDDLE_HEAD ? -1 : size,
+        .length = heddle_content_length_of(request, size),
     };
     heddle_buffer *out = &engine->out;
     size_t start = out->used;

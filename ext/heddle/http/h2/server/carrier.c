@@ -155,8 +155,9 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
         heddle_link_is_listed(&carrier->turn))
         return;
     carrier->due.passed = reject_late;
+    carrier->exchange->queued = heddle_clock_coarse();
     heddle_due_set(sockets, &carrier->due,
-                   heddle_admission_deadline(sockets, &carrier->exchange->work, heddle_clock_coarse()));
+                   heddle_admission_deadline(sockets, &carrier->exchange->work, carrier->exchange->queued));
     list_waiting(carrier);
     heddle_last_use(heddle_h2_queue_next(server));
 }

@@ -324,7 +324,7 @@ static bool respond_plain(heddle_exchange_handle *handle, VALUE status_value, VA
     find_writable(handle);
     heddle_head_writer head = {
         .request = request->method_id, .form = HEDDLE_AS_FIELDS, .minor = 1, .status = status, .keep_alive = true,
-        .length = request->method_id == HEDDLE_HEAD ? -1 : size,
+        .length = heddle_content_length_of(request, size),
     };
     heddle_buffer *out = &engine->out;
     size_t start = out->used;
