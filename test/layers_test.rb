@@ -6,36 +6,44 @@ require_relative "../bin/support/layers"
 # Includes, requires and constants point down the layers of docs/design.md only.
 class LayersTest < Minitest::Test
   ROOT = File.expand_path("..", __dir__)
-  # Each layer, and those that it may use beside itself. Those of the extension: bin/support/layers.rb.
-  RUBY_LAYERS = {
+  BASE = %w[scheduler concurrency].freeze
+  NET = ["net", *BASE].freeze
+  HTTP = ["options", "http", "pubsub", *NET].freeze
+  SERVED = %w[rack web_socket databases adaptations rails protection].freeze
+  # The folders of lib/heddle, each with those that it may use beside itself and "events". Those of the extension:
+  # bin/support/layers.rb.
+  USES = {
+    "events" => %w[],
     "options" => %w[],
     "selector" => %w[],
-    "scheduler" => %w[selector concurrency offload],
+    "scheduler" => %w[selector concurrency offload async],
     "concurrency" => %w[scheduler],
-    "net" => %w[scheduler concurrency],
-    "pubsub" => %w[net scheduler concurrency],
-    "http" => %w[options net scheduler concurrency],
-    "rack" => %w[http net scheduler concurrency],
-    "server" => %w[options rack http pubsub net scheduler concurrency],
-    "cli" => %w[options server rack http pubsub net scheduler concurrency]
+    "protection" => ["offload", *BASE],
+    "offload" => ["protection", *BASE],
+    "preemption" => ["protection", *BASE],
+    "net" => BASE,
+    "pubsub" => NET,
+    "http" => HTTP,
+    "web_socket" => HTTP,
+    "cable" => ["web_socket", *HTTP],
+    "live" => ["web_socket", *HTTP],
+    "async" => BASE,
+    "adaptations" => ["async", *BASE],
+    "databases" => ["adaptations", *BASE],
+    # Raises the server's error, and becomes `heddle serve` in place of `rails server`.
+    "rails" => ["options", "server", "databases", "adaptations", *BASE],
+    "rack" => ["web_socket", "databases", *HTTP],
+    "server" => [*SERVED, "offload", "selector", *HTTP],
+    "cli" => [*SERVED, "server", "selector", *HTTP]
   }.freeze
-  # The folders that are no layers, and the folders whose files may use each.
-  BESIDE = {
-    "Databases" => %w[rack server cli rails],
-    "Adaptations" => %w[server cli databases rails],
-    "Rails" => %w[server cli databases],
-    "WebSocket" => %w[rack cable live],
-    "Protection" => %w[callback_report enable handoff offload preemption stall stalls server cli],
-    "Preemption" => [],
-    "Async" => %w[adaptations],
-    "Cable" => [],
-    "Live" => []
-  }.freeze
-  # Files that put the parts together.
-  PARTS = %w[assembly runtime railtie].freeze
-  # What a constant at the top of Heddle belongs to.
-  MODULES = { "Net" => "net", "PubSub" => "pubsub", "HTTP" => "http", "Rack" => "rack", "Server" => "server",
-              "CLI" => "cli" }.freeze
+  # Files beside the folders that belong to one.
+  HOMES = { "event_stream" => "http",
+            **%w[callback_report enable handoff stall stalls watch].to_h { |file| [file, "protection"] } }.freeze
+  # Files that put the parts together, and helpers of tests.
+  PARTS = %w[runtime railtie capybara minitest rspec].freeze
+  # What a constant at the top of Heddle belongs to, where that isn't the folder of its name.
+  MODULES = { "PubSub" => "pubsub", "Pool" => "concurrency", "EventStream" => "http",
+              **%w[CallbackReport Handoff Stall Stalls Watch].to_h { |name| [name, "protection"] } }.freeze
 
   def test_every_folder_of_the_extension_is_a_room
     folders = Dir.glob("**/*.c", base: "#{ROOT}/ext/heddle").map { |file| File.dirname(file) }.uniq - ["."]
@@ -71,12 +79,18 @@ class LayersTest < Minitest::Test
     assert_empty named
   end
 
+  def test_every_folder_of_ruby_is_in_the_table
+    folders = Dir["#{ROOT}/lib/heddle/*/"].map { |path| File.basename(path) } - %w[native]
+
+    assert_empty folders - USES.keys
+    assert_empty USES.values.flatten - USES.keys
+  end
+
   def test_requires_and_autoloads_point_down
-    wrong = RUBY_LAYERS.flat_map do |layer, below|
-      sources("lib/heddle/#{layer}{.rb,/**/*.rb}").flat_map do |file, text|
-        text.scan(%r{^\s*(?:require|autoload :\w+,) "heddle/(\w+)}).flatten.uniq.filter_map do |other|
-          "#{file} requires heddle/#{other}" if RUBY_LAYERS.key?(other) && other != layer && !below.include?(other)
-        end
+    wrong = ruby_sources do |file, text, layer|
+      text.scan(%r{^\s*(?:require|autoload :\w+,) "heddle/(\w+)}).flatten.uniq.filter_map do |other|
+        other = HOMES.fetch(other, other)
+        "#{file} requires heddle/#{other}" if up?(layer, other)
       end
     end
 
@@ -84,20 +98,12 @@ class LayersTest < Minitest::Test
   end
 
   def test_constants_point_down
-    wrong = RUBY_LAYERS.flat_map do |layer, below|
-      sources("lib/heddle/#{layer}{.rb,/**/*.rb}").flat_map { |file, text| constants_above(file, text, layer, below) }
-    end
-
-    assert_empty wrong
-  end
-
-  def test_folders_beside_the_layers_are_used_only_where_the_design_says_so
-    wrong = sources("lib/heddle/**/*.rb").flat_map do |file, text|
-      folder = file[%r{\Alib/heddle/(\w+)}, 1]
-      names_of(text, BESIDE.keys, "(?:::[A-Z]|\\.[a-z])").filter_map do |name|
-        own = name.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
-        "#{file} names #{name}" unless [own, *BESIDE.fetch(name), *PARTS].include?(folder) || own_name?(folder, name)
-      end
+    modules = { **USES.keys.to_h { |layer| [camel(layer), layer] }, **MODULES }
+    wrong = ruby_sources do |file, text, layer|
+      code = text.gsub(/"(?:[^"#\n]|#(?!{))*"/, "")
+      named = code.scan(/(?<![\w:.'"@])(?:Heddle::)?(#{modules.keys.join("|")})(?=::[A-Z]|\.[a-z])/).flatten.uniq
+      named -= own_names(text)
+      named.filter_map { |name| "#{file} names #{name}" if up?(layer, modules.fetch(name)) }
     end
 
     assert_empty wrong
@@ -128,21 +134,31 @@ class LayersTest < Minitest::Test
     files.map { |file| [file, File.read(File.join(ROOT, file))] }
   end
 
-  def constants_above(file, text, layer, below)
-    names_of(text, MODULES.keys, "::[A-Z]").filter_map do |name|
-      other = MODULES.fetch(name)
-      "#{file} names #{name}" unless other == layer || below.include?(other)
+  # Every file of lib/heddle that belongs to a folder of the table, with its text and that folder.
+  def ruby_sources
+    sources("lib/heddle/**/*.rb").flat_map do |file, text|
+      name = file[%r{\Alib/heddle/(\w+)}, 1]
+      layer = HOMES.fetch(name, name)
+      USES.key?(layer) && !PARTS.include?(name) ? yield(file, code_of(text), layer) : []
     end
   end
 
-  # The constants at the top of Heddle that a file names; not those of other gems, `::Rails`.
-  def names_of(text, names, rest)
-    code_of(text).scan(/(?<![\w:.'"@])(?:Heddle::)?(#{names.join("|")})#{rest}/).flatten.uniq
+  def up?(layer, other)
+    USES.key?(other) && ![layer, "events"].include?(other) && !USES.fetch(layer).include?(other)
   end
 
-  # HTTP::WebSocket is http's.
-  def own_name?(folder, name) = folder == "http" && name == "WebSocket"
+  def camel(layer) = { "http" => "HTTP", "cli" => "CLI" }.fetch(layer) { layer.split("_").map(&:capitalize).join }
 
-  # Without comments: those may tell of users.
+  # Other modules of the same name, such as HTTP::WebSocket, Cable::Server and Net::DNS::Server.
+  def own_names(text)
+    inner = text.scan(/^ +(?:class|module|autoload) :?([A-Z]\w+)/).flatten
+    folders = text.scan(/Autoloads\.add\(self, "(.*)"\)/).flatten
+    files = folders.flat_map { |folder| Dir.glob("*.rb", base: "#{ROOT}/lib/#{folder}") }
+    inner.concat(files.map { |file| camel(file.delete_suffix(".rb")) })
+    inner << "WebSocket" if text.match?(/^  module HTTP$/)
+    inner - text.scan(/^  (?:class|module) (\w+)/).flatten
+  end
+
+  # Without comments, which may tell of users.
   def code_of(text) = text.gsub(%r{/\*.*?\*/}m, "").gsub(/^\s*#(?!include).*$/, "")
 end

@@ -7,11 +7,7 @@ module Heddle
   #
   # @api private
   module Adaptations
-    autoload :ActiveSupport, "heddle/adaptations/active_support"
-    autoload :ConcurrentRuby, "heddle/adaptations/concurrent_ruby"
-    autoload :NewRelic, "heddle/adaptations/new_relic"
-    autoload :RackTimeout, "heddle/adaptations/rack_timeout"
-    autoload :RequestFiber, "heddle/adaptations/request_fiber"
+    Autoloads.add(self, "heddle/adaptations")
 
     # A row of the table.
     #
@@ -107,10 +103,13 @@ module Heddle
         ConcurrentRuby.install if make?(:concurrent_ruby)
       end
 
+      # From now on each request has its own copies of the thread variables that the option names.
       # @param configuration [Server::Configuration]
-      # @return [Array<String>] the thread variables of which each request has its own
-      def isolated(configuration)
-        configuration.isolate.map(&:to_s) - BY_NAME.values_at(*excluded(configuration)).filter_map(&:variable)
+      # @param warnings [Boolean] warn when requests share another one
+      # @return [void]
+      def isolate(configuration, warnings:)
+        names = configuration.isolate.map(&:to_s) - BY_NAME.values_at(*excluded(configuration)).filter_map(&:variable)
+        Isolation.start(names, warnings:)
       end
 
       # Warns when the answer is no because the version was not tried, once. The main Ractor decides for all: RubyGems

@@ -8,18 +8,7 @@ module Heddle
   #
   # @api private
   module Cable
-    autoload :ChannelStreams, "heddle/cable/channel_streams"
-    autoload :Commands, "heddle/cable/commands"
-    autoload :ConnectionTopics, "heddle/cable/connection_topics"
-    autoload :Executor, "heddle/cable/executor"
-    autoload :Heartbeat, "heddle/cable/heartbeat"
-    autoload :History, "heddle/cable/history"
-    autoload :Server, "heddle/cable/server"
-    autoload :Socket, "heddle/cable/socket"
-    autoload :SocketState, "heddle/cable/socket_state"
-    autoload :ThreadCalls, "heddle/cable/thread_calls"
-    autoload :Topics, "heddle/cable/topics"
-    autoload :Worker, "heddle/cable/worker"
+    Autoloads.add(self, "heddle/cable")
 
     # The Action Cable of this application has no server that another one can take the place of.
     class UnsupportedError < StandardError

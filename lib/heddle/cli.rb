@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/autoloads"
 require "heddle/version"
 
 module Heddle
@@ -10,27 +11,7 @@ module Heddle
   #
   # @api private
   module CLI
-    autoload :CheckCommand, "heddle/cli/check_command"
-    autoload :ControlCommand, "heddle/cli/control_command"
-    autoload :Demo, "heddle/cli/demo"
-    autoload :DemoCommand, "heddle/cli/demo_command"
-    autoload :Doctor, "heddle/cli/doctor"
-    autoload :DoctorCommand, "heddle/cli/doctor_command"
-    autoload :Flags, "heddle/cli/flags"
-    autoload :Help, "heddle/cli/help"
-    autoload :InitCommand, "heddle/cli/init_command"
-    autoload :OrderCommand, "heddle/cli/order_command"
-    autoload :Overview, "heddle/cli/overview"
-    autoload :ProtectCommand, "heddle/cli/protect_command"
-    autoload :ReloadCommand, "heddle/cli/reload_command"
-    autoload :RestartCommand, "heddle/cli/restart_command"
-    autoload :Screen, "heddle/cli/screen"
-    autoload :Serve, "heddle/cli/serve"
-    autoload :ServeCommand, "heddle/cli/serve_command"
-    autoload :StatusCommand, "heddle/cli/status_command"
-    autoload :StopCommand, "heddle/cli/stop_command"
-    autoload :TopCommand, "heddle/cli/top_command"
-    autoload :UsageError, "heddle/cli/usage_error"
+    Autoloads.add(self, "heddle/cli")
 
     # A command: the class that runs it, made with the arguments behind its name and the stream that it writes to; and
     # its text in the help. A class that has no `help` has a server's flags.

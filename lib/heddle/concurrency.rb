@@ -14,6 +14,9 @@ module Heddle
     OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle".freeze
 
     class << self
+      # @return [#call, nil] gives what knows the connections of databases (`install`, `driver`); it registers here
+      attr_accessor :drivers
+
       # @return [Scheduler] the loop that the calling fiber runs in
       # @raise [NoLoopError]
       def scheduler!(what)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/runtime"
+require "heddle/side_table"
 require "timeout"
 
 module Heddle
@@ -16,18 +17,7 @@ module Heddle
     # Seconds that the server may take to confirm that it has stopped; then the connection is closed.
     CONFIRM_TIMEOUT = 0.5
 
-    autoload :ActiveRecord, "heddle/databases/active_record"
-    autoload :AsyncQueries, "heddle/databases/async_queries"
-    autoload :Checkouts, "heddle/databases/checkouts"
-    autoload :HeldConnections, "heddle/databases/held_connections"
-    autoload :Mysql, "heddle/databases/mysql"
-    autoload :Mysql2, "heddle/databases/mysql2"
-    autoload :NestedLeases, "heddle/databases/nested_leases"
-    autoload :Places, "heddle/databases/places"
-    autoload :Pools, "heddle/databases/pools"
-    autoload :Postgresql, "heddle/databases/postgresql"
-    autoload :Sequel, "heddle/databases/sequel"
-    autoload :Trilogy, "heddle/databases/trilogy"
+    Autoloads.add(self, "heddle/databases")
 
     # By the name of the connection's class, which is looked up without loading the driver.
     DRIVERS = { "PG::Connection" => :Postgresql, "Trilogy" => :Trilogy, "Mysql2::Client" => :Mysql2 }.freeze

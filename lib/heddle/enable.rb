@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/autoloads"
 require "heddle/events"
 
 module Heddle
@@ -19,8 +20,7 @@ module Heddle
       callback_report: "heddle/callback_report"
     }.freeze
 
-    autoload :Table, "heddle/protection/table"
-    autoload :Wanted, "heddle/protection/wanted"
+    Autoloads.add(self, "heddle/protection")
 
     @registered = {}
     @reporter = ->(report) { Events.report(report.event, **report.fields) }

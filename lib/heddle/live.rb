@@ -18,12 +18,8 @@ module Heddle
   #
   # @api private but for what sig/ shows
   class Live
-    autoload :Connection, "heddle/live/connection"
+    Autoloads.add(self, "heddle/live")
     %i[NotFoundError Page Raw].each { |name| autoload name, "heddle/live/page" }
-    autoload :Patch, "heddle/live/patch"
-    autoload :Session, "heddle/live/session"
-    autoload :Template, "heddle/live/template"
-    autoload :Token, "heddle/live/token"
 
     SCRIPT = File.read(File.join(__dir__, "live/live.js"), encoding: "UTF-8").freeze
     # A script of another version has another address.

@@ -1,21 +1,9 @@
 # frozen_string_literal: true
 
 require "heddle/temporary_folder" # here: a Ractor of Ruby 3.3 can load nothing
-require "heddle/options/processes"
-require "heddle/options/listening"
-require "heddle/options/tls"
-require "heddle/options/connections"
-require "heddle/options/proxies"
-require "heddle/options/requests"
-require "heddle/options/bodies"
-require "heddle/options/http2"
-require "heddle/options/web_sockets"
-require "heddle/options/pubsub"
-require "heddle/options/logging"
-require "heddle/options/control"
-require "heddle/options/admission"
-require "heddle/options/protection"
-require "heddle/options/isolation"
+require "heddle/autoloads"
+
+Heddle::Autoloads.load("heddle/options")
 
 module Heddle
   # All options of the server, by subject. A file of options/ has each one's name, unit, default, bounds and text.

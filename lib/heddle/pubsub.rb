@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/autoloads"
 require "heddle/scheduler"
 require "heddle/pubsub/route"
 
@@ -10,10 +11,7 @@ module Heddle
   #     position = Heddle::PubSub.publish("room:7", "hello")
   #     Heddle::PubSub.subscribe("room:7", since: position) { |message| puts message.data }
   module PubSub
-    autoload :Backend, "heddle/pubsub/backend"
-    autoload :Message, "heddle/pubsub/message"
-    autoload :Readers, "heddle/pubsub/readers"
-    autoload :Reading, "heddle/pubsub/reading"
+    Autoloads.add(self, "heddle/pubsub")
 
     # The messages that this process can replay, in C.
     #

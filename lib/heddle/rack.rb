@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/autoloads"
 require "heddle/http"
 
 module Heddle
@@ -8,23 +9,7 @@ module Heddle
   #
   # @api private
   module Rack
-    autoload :CancellingHandler, "heddle/rack/cancelling_handler"
-    autoload :EarlyHints, "heddle/rack/early_hints"
-    autoload :Handler, "heddle/rack/handler"
-    autoload :Input, "heddle/rack/input"
-    autoload :BodyProxy, "heddle/rack/body_proxy"
-    autoload :ExchangeProxy, "heddle/rack/exchange_proxy"
-    autoload :ResponseProxy, "heddle/rack/response_proxy"
-    autoload :NoInput, "heddle/rack/no_input"
-    autoload :Responder, "heddle/rack/responder"
-    autoload :SocketCallbacks, "heddle/rack/socket_callbacks"
-    autoload :SocketHandoff, "heddle/rack/socket_handoff"
-    autoload :StreamedInput, "heddle/rack/streamed_input"
-    autoload :ThreadHandler, "heddle/rack/thread_handler"
-    autoload :ThreadResponder, "heddle/rack/thread_responder"
-    autoload :ThreadSocketCallbacks, "heddle/rack/thread_socket_callbacks"
-    autoload :ThreadStream, "heddle/rack/thread_stream"
-    autoload :Upgrade, "heddle/rack/upgrade"
+    Autoloads.add(self, "heddle/rack")
   end
 end
 

@@ -7,10 +7,7 @@ module Heddle
   #
   # @api private
   module Rails
-    autoload :ConnectionBudget, "heddle/rails/connection_budget"
-    autoload :ConnectionQueue, "heddle/rails/connection_queue"
-    autoload :ReloadLock, "heddle/rails/reload_lock"
-    autoload :WorkerStart, "heddle/rails/worker_start"
+    Autoloads.add(self, "heddle/rails")
 
     REFUSED = "config.active_support.isolation_level is :thread, but each request is a fiber here: requests would " \
               "share Current, the database connection and everything else that Rails keeps for one. Remove that line " \

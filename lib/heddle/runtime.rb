@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/autoloads"
 require "heddle/version"
-require "heddle/assembly"
 require "heddle/concurrency"
 require "heddle/enable"
 require "heddle/events"
@@ -66,6 +66,12 @@ module Heddle
     autoload :Timers, "heddle/concurrency/timers"
     autoload :TreeSignal, "heddle/concurrency/tree_signal"
   end
+
+  # What layers get from those above them. Ractors may call both.
+  Concurrency.drivers = Ractor.make_shareable(-> { Databases })
+  PubSub::Route.publisher = Ractor.make_shareable(
+    ->(socket, topic, data) { Server::Control::Publisher.publish(socket, topic, data) }
+  )
 
   # Of what the extension has defined, the part that needs no server.
   module HTTP
@@ -296,7 +302,7 @@ module Heddle
       [self, Concurrency].each do |namespace|
         namespace.constants.each do |name|
           path = namespace.autoload?(name)
-          namespace.const_get(name) if path&.start_with?("heddle/concurrency/", "heddle/scheduler", "heddle/databases")
+          namespace.const_get(name) if path&.match?(%r{\Aheddle/(?:concurrency/|scheduler|databases)})
         end
       end
       nil

@@ -13,59 +13,7 @@ module Heddle
   #
   # @api private
   class Server
-    autoload :Admission, "heddle/server/admission"
-    autoload :AdmissionPolicy, "heddle/server/admission_policy"
-    autoload :AppLoader, "heddle/server/app_loader"
-    autoload :Bind, "heddle/server/bind"
-    autoload :BootError, "heddle/server/boot_error"
-    autoload :Cluster, "heddle/server/cluster"
-    autoload :Configuration, "heddle/server/configuration"
-    autoload :Control, "heddle/server/control"
-    autoload :Cores, "heddle/server/cores"
-    autoload :ConnectionLimit, "heddle/server/connection_limit"
-    autoload :DescriptorLimit, "heddle/server/descriptor_limit"
-    autoload :DevelopmentChecks, "heddle/server/development_checks"
-    autoload :Drain, "heddle/server/drain"
-    autoload :ErrorStream, "heddle/server/error_stream"
-    autoload :FileSizeLimit, "heddle/server/file_size_limit"
-    autoload :Hooks, "heddle/server/hooks"
-    autoload :Inherited, "heddle/server/inherited"
-    autoload :Isolation, "heddle/server/isolation"
-    autoload :JIT, "heddle/server/jit"
-    autoload :Jobs, "heddle/server/jobs"
-    autoload :LastResort, "heddle/server/last_resort"
-    autoload :LineBuffer, "heddle/server/line_buffer"
-    autoload :Listener, "heddle/server/listener"
-    autoload :Listeners, "heddle/server/listeners"
-    autoload :Log, "heddle/server/log"
-    autoload :Memory, "heddle/server/memory"
-    autoload :Metrics, "heddle/server/metrics"
-    autoload :Modes, "heddle/server/modes"
-    autoload :OptionPage, "heddle/server/option_page"
-    autoload :OwnTrap, "heddle/server/own_trap"
-    autoload :Pidfile, "heddle/server/pidfile"
-    autoload :ProcessLimit, "heddle/server/process_limit"
-    autoload :Ractors, "heddle/server/ractors"
-    autoload :RequestId, "heddle/server/request_id"
-    autoload :RequestTimeout, "heddle/server/request_timeout"
-    autoload :ResponseField, "heddle/server/response_field"
-    autoload :RunnerThreads, "heddle/server/runner_threads"
-    autoload :Service, "heddle/server/service"
-    autoload :RunningRequests, "heddle/server/running_requests"
-    autoload :Serving, "heddle/server/serving"
-    autoload :SharedHeap, "heddle/server/shared_heap"
-    autoload :Signals, "heddle/server/signals"
-    autoload :WorkerStatus, "heddle/server/worker_status"
-    autoload :Statistics, "heddle/server/statistics"
-    autoload :Stats, "heddle/server/stats"
-    autoload :SystemdBind, "heddle/server/systemd_bind"
-    autoload :SystemdNotify, "heddle/server/systemd_notify"
-    autoload :TCPBind, "heddle/server/tcp_bind"
-    autoload :ThreadGuard, "heddle/server/thread_guard"
-    autoload :Timeline, "heddle/server/timeline"
-    autoload :TLSSettings, "heddle/server/tls_settings"
-    autoload :UnixBind, "heddle/server/unix_bind"
-    autoload :WorkingFolder, "heddle/server/working_folder"
+    Autoloads.add(self, "heddle/server")
 
     ConfigurationError = Options::ConfigurationError
 
@@ -250,7 +198,7 @@ module Heddle
 
     def prepare_process
       prepare_patches
-      Isolation.start(Adaptations.isolated(@configuration), warnings: development? && !@unprotected)
+      Adaptations.isolate(@configuration, warnings: development? && !@unprotected)
       Adaptations.start(@configuration)
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       Databases.start(fibers: @configuration.mode == :fiber)

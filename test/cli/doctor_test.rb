@@ -117,7 +117,7 @@ class DoctorTest < Minitest::Test
     end
   end
 
-  # What the entries say of them, asked of the gems themselves (test/server/isolation_test.rb tries what comes of it).
+  # What the entries say of them, asked of the gems themselves; test/adaptations/isolation_test.rb tries the effect.
   # @return [String] what another fiber of the thread sees of what one has set
   def seen_by_another_fiber(gem, set, read)
     program = "#{gem}; Fiber.new { #{set} }.resume; p Fiber.new { #{read} }.resume"

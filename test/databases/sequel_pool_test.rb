@@ -118,7 +118,7 @@ class SequelPoolTest < Minitest::Test
   def test_a_task_that_is_interrupted_while_its_check_out_is_noted_keeps_no_connection
     database = frozen(1)
     Heddle.run do
-      Heddle::Databases::Sequel::Checkouts.stub(:of, ->(_pool) { raise IndexError }) do
+      Heddle::Databases::Sequel::Checkouts.stub(:new, ->(_pool) { raise IndexError }) do
         assert_raises(IndexError) { ask(database) }
       end
 
@@ -157,7 +157,7 @@ class SequelPoolTest < Minitest::Test
       define_method(:pipeline_status) { PG::PQ_PIPELINE_OFF }
       define_method(:transaction_status) { PG::PQTRANS_IDLE }
     end.allocate
-    connection.instance_variable_set(:@heddle_settlement, settlement = Queue.new)
+    Heddle::Databases::Postgresql::SETTLEMENTS[connection] = settlement = Queue.new
     Heddle.run do
       waiting = Heddle.async { Heddle::Databases::Sequel.fit?(connection) }
       sleep 0 until asked || settlement.num_waiting == 1

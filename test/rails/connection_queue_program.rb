@@ -10,7 +10,7 @@ require "json"
 require_relative "../support/fiber_of"
 
 ActiveSupport::IsolatedExecutionState.isolation_level = :fiber
-Heddle::Rails::ConnectionQueue.install
+Heddle::Databases::ActiveRecord::ConnectionQueue.install
 ActiveRecord::Base.establish_connection("#{ENV.fetch("DATABASE_URL")}&pool=2&checkout_timeout=20")
 POOL = ActiveRecord::Base.connection_pool
 

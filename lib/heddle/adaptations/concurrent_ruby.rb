@@ -54,7 +54,7 @@ module Heddle
 
       # @api private
       # @return [Hash, nil] the thread variables of the current request; nil where the thread's own count
-      def self.values = Server::Isolation.values(Thread.current)
+      def self.values = Isolation.values(Thread.current)
 
       # @return [void]
       def self.install

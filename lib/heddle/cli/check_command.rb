@@ -7,8 +7,7 @@ module Heddle
     # `heddle check [config.ru]`: validates everything that can be validated without serving, and prints each option's
     # value and its source.
     class CheckCommand
-      autoload :Report, "heddle/cli/check/report"
-      autoload :Binds, "heddle/cli/check/binds"
+      Autoloads.add(self, "heddle/cli/check")
 
       HELP = <<~TEXT
         check: validate the configuration and print each option's value and its source

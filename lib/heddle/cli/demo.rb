@@ -9,12 +9,7 @@ module Heddle
     # The demo site: one page, and the endpoints that its two panels use. It is an ordinary Rack application; `sleep` in
     # it is Ruby's own.
     class Demo
-      autoload :Answer, "heddle/cli/demo/answer"
-      autoload :Assets, "heddle/cli/demo/assets"
-      autoload :Blockade, "heddle/cli/demo/blockade"
-      autoload :Crowd, "heddle/cli/demo/crowd"
-      autoload :FanOut, "heddle/cli/demo/fan_out"
-      autoload :Pulse, "heddle/cli/demo/pulse"
+      Autoloads.add(self, "heddle/cli/demo")
 
       # A parameter in the query is not one of those that the demo accepts. The client gets 400.
       class BadParameterError < StandardError

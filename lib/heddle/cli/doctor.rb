@@ -7,11 +7,7 @@ module Heddle
     # Looks at the machine, and at an application that was loaded, for things that matter once Heddle serves it. Each
     # finding says what to do.
     class Doctor
-      autoload :Application, "heddle/cli/doctor/application"
-      autoload :Deployment, "heddle/cli/doctor/deployment"
-      autoload :GemRows, "heddle/cli/doctor/gem_rows"
-      autoload :Libraries, "heddle/cli/doctor/libraries"
-      autoload :Machine, "heddle/cli/doctor/machine"
+      Autoloads.add(self, "heddle/cli/doctor")
 
       # @!attribute level [Symbol] :ok, :note (worth knowing), :warning (matters under load), :problem (wrong answers)
       # @!attribute subject [String] what was looked at

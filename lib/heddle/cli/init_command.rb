@@ -7,20 +7,7 @@ module Heddle
   module CLI
     # `heddle init`: writes a configuration file to begin with, or one made of Puma's.
     class InitCommand
-      autoload :ApplicationGuard, "heddle/cli/init/application_guard"
-      autoload :Installation, "heddle/cli/init/installation"
-      autoload :MarkedLines, "heddle/cli/init/marked_lines"
-      autoload :PumaAddress, "heddle/cli/init/puma_address"
-      autoload :PumaCondition, "heddle/cli/init/puma_condition"
-      autoload :PumaFile, "heddle/cli/init/puma_file"
-      autoload :PumaRecorder, "heddle/cli/init/puma_recorder"
-      autoload :PumaRewriting, "heddle/cli/init/puma_rewriting"
-      autoload :PumaRun, "heddle/cli/init/puma_run"
-      autoload :PumaStatements, "heddle/cli/init/puma_statements"
-      autoload :PumaTranslation, "heddle/cli/init/puma_translation"
-      autoload :PumaWords, "heddle/cli/init/puma_words"
-      autoload :StartCommand, "heddle/cli/init/start_command"
-      autoload :Template, "heddle/cli/init/template"
+      Autoloads.add(self, "heddle/cli/init")
 
       DEFAULT = "config/heddle.rb"
       FLAGS = %w[--from --require --force --apply --undo --keep-puma --no-keep-puma --help -h].freeze

@@ -6,10 +6,7 @@ module Heddle
   module CLI
     # Formats a server's status as lines of text, alone or compared with an earlier status.
     class Overview
-      autoload :Format, "heddle/cli/overview/format"
-      autoload :Loops, "heddle/cli/overview/loops"
-      autoload :Requests, "heddle/cli/overview/requests"
-      autoload :Table, "heddle/cli/overview/table"
+      Autoloads.add(self, "heddle/cli/overview")
 
       LATENCY_BOUNDS = HTTP::Engine::LATENCY_BOUNDS
       # Columns where the terminal does not say how many there are.

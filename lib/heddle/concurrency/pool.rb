@@ -1,15 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/autoloads"
 require "heddle/concurrency/timeout_error"
-require "heddle/concurrency/pool/held"
-require "heddle/concurrency/pool/holders"
-require "heddle/concurrency/pool/limit"
-require "heddle/concurrency/pool/nesting"
-require "heddle/concurrency/pool/sharing"
-require "heddle/concurrency/pool/slot"
-require "heddle/concurrency/pool/statistics"
-require "heddle/concurrency/pool/upkeep"
-require "heddle/concurrency/pool/waiter"
 
 module Heddle
   # Expensive resources that serve one task at a time, such as connections. The pool is as large as the work needs: it
@@ -280,4 +272,4 @@ module Heddle
   end
 end
 
-require "heddle/concurrency/pool/growth"
+Heddle::Autoloads.load("heddle/concurrency/pool")

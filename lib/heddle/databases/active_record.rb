@@ -5,6 +5,8 @@ module Heddle
     # Active Record's connections. Those of MySQL and MariaDB end themselves; Active Record finds them closed and
     # connects again.
     module ActiveRecord
+      autoload :ConnectionQueue, "heddle/databases/active_record/connection_queue"
+
       # Put before the adapter for PostgreSQL: an abandoned query is settled before anything else is sent, a ROLLBACK
       # above all.
       module PostgresqlAdapter
@@ -105,6 +107,7 @@ module Heddle
       # fiber gets the connection.
       module ConnectionPool
         def checkin(connection)
+          Checkouts.forget(connection)
           connection.heddle_settle if connection.respond_to?(:heddle_settle)
         ensure
           super
@@ -133,7 +136,7 @@ module Heddle
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         ::ActiveRecord::ConnectionAdapters::TransactionManager.prepend(TransactionManager)
         ::ActiveRecord::ConnectionAdapters::RealTransaction.prepend(RealTransaction)
-        Rails::ConnectionQueue.install
+        ConnectionQueue.install
         AsyncQueries.install
         NestedLeases.install
         ::ActiveSupport.on_load(:active_record_postgresqladapter) do

@@ -2,6 +2,7 @@
 
 require "heddle/runtime"
 require "heddle/databases/places"
+require "weakref"
 
 module Heddle
   const_get(:Pool) # loads it: later that would wait for files with the lock of a pool
@@ -19,18 +20,25 @@ module Heddle
       end
       # Seconds between two checks.
       POLL_INTERVAL = 0.1
-      private_constant :Look, :POLL_INTERVAL
+      # What is recorded about a pool. Its connections refer to the pool, so it refers to neither.
+      State = Struct.new(:waiters, :looking, :waiting, :warned)
+      # Of the last user of a connection.
+      class Slot < Pool::Slot
+        def initialize(connection)
+          super(WeakRef.new(connection), nil)
+        end
+
+        # @return [Object, nil] the connection; nil: it is gone
+        def resource = (@resource.__getobj__ if @resource.weakref_alive?)
+      end
+      STATES = SideTable.new(:heddle_checkouts)
+      SLOTS = SideTable.new(:heddle_slots)
+      private_constant :Look, :POLL_INTERVAL, :State, :Slot, :STATES, :SLOTS
 
       class << self
-        # @param connection [Object]
-        # @return [Pool::Slot, nil] its slot, which names the last user; kept with the connection
-        def slot(connection) = connection.instance_variable_get(:@heddle_slot)
-
-        # @param pool [Object] of the library
-        # @return [Checkouts] that of this pool
-        def of(pool)
-          pool.instance_variable_get(:@heddle_checkouts) || pool.instance_variable_set(:@heddle_checkouts, new(pool))
-        end
+        # @param connection [Object] one that its pool takes back, or closes
+        # @return [void]
+        def forget(connection) = SLOTS[connection]&.vacate(nil)
 
         # Warns in development, once in a process, of a task that has a connection beside the transaction of a task
         # around it.
@@ -53,9 +61,7 @@ module Heddle
       # @param pool [Object] of the library
       def initialize(pool)
         @pool = pool
-        @waiters = {}.compare_by_identity
-        @looking = {}.compare_by_identity
-        @warned = false
+        @state = STATES.fetch(pool) { State.new(*Array.new(3) { {}.compare_by_identity }) }
       end
 
       # To be called by the fiber that has checked a connection out. The library knows the fiber; more is recorded
@@ -67,10 +73,10 @@ module Heddle
       def taken(connection, scheduler)
         task = Concurrency::Context.of(scheduler).task
         report = HeldConnections.report?
-        slot = Checkouts.slot(connection)
+        slot = SLOTS[connection]
         return slot&.vacate(nil) unless task || report
 
-        slot ||= connection.instance_variable_set(:@heddle_slot, Pool::Slot.new(connection, nil))
+        slot ||= SLOTS[connection] = Slot.new(connection)
         slot.vacate(nil)
         slot.block = true
         slot.occupy(Concurrency.now, scheduler)
@@ -88,14 +94,14 @@ module Heddle
         return yield unless keeps_connections?(scheduler, server)
 
         waiter = Pool::Waiter.new(nil) # a backtrace is expensive, and said only in the error
-        @waiters[waiter] = server
+        @state.waiters[waiter] = server
         error = nesting_error(waiter, server)
         raise error if error
 
         look_soon(waiter.context) if waiter.nested?
         yield
       ensure
-        @waiters.delete(waiter)
+        @state.waiters.delete(waiter)
         take_back(scheduler, waiter) if waiter&.error
       end
 
@@ -105,12 +111,12 @@ module Heddle
 
       # @api private
       def look(context)
-        @looking.delete(context)
-        nested = @waiters.select { |waiter,| waiter.context.equal?(context) && waiter.nested? }
+        @state.looking.delete(context)
+        nested = @state.waiters.select { |waiter,| waiter.context.equal?(context) && waiter.nested? }
         nested.each do |waiter, server|
           error = nesting_error(waiter, server) or next
 
-          @waiters.delete(waiter)
+          @state.waiters.delete(waiter)
           waiter.interrupt(error)
         end
         look_soon(context) unless nested.empty?
@@ -135,7 +141,9 @@ module Heddle
         holders.nil? || holders.include?(fiber)
       end
 
-      def look_soon(context) = @looking[context] ||= context.clock.add(POLL_INTERVAL, Look.new(self, context), :look)
+      def look_soon(context)
+        @state.looking[context] ||= context.clock.add(POLL_INTERVAL, Look.new(self, context), :look)
+      end
 
       # @return [Pool::NestedCheckoutError, nil]
       def nesting_error(waiter, server)
@@ -143,7 +151,7 @@ module Heddle
         return unless holders && waiter.inside_holder?(holders) && (pairs = pairs(server))
 
         slots = pairs.filter_map { |owner, connection| slot_of(owner, connection) if owner }
-        waiters = @waiters.filter_map { |one, its| one if its == server }
+        waiters = @state.waiters.filter_map { |one, its| one if its == server }
         stuck = Pool::Nesting.stuck(waiter, waiters, slots) if slots.size == pairs.size
         return warn_of_nesting(waiter, slots) unless stuck
 
@@ -155,7 +163,7 @@ module Heddle
 
       # The slot as the fiber has taken it. If none was recorded, a new one says only that the fiber has the connection.
       def slot_of(owner, connection)
-        slot = Checkouts.slot(connection)
+        slot = SLOTS[connection]
         slot&.fiber.equal?(owner) ? slot : Pool::Slot.new(connection, nil).occupied_by(owner)
       end
 
@@ -168,9 +176,9 @@ module Heddle
       end
 
       def warn_of_nesting(waiter, slots)
-        return if @warned || (own = slots.find { |slot| waiter.blocks?(slot) }).nil?
+        return if @state.warned || (own = slots.find { |slot| waiter.blocks?(slot) }).nil?
 
-        @warned = true
+        @state.warned = true
         Events.report(:pool_nested_checkout, pool: name, place: Places.innermost(Places.backtrace(waiter.fiber)),
                                              checked_out: checked_out(own, Places.backtrace(own.fiber)))
         nil

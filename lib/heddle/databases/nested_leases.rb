@@ -14,13 +14,13 @@ module Heddle
         def checkout(...)
           connection = super
           scheduler = Fiber.current_scheduler
-          ActiveRecord::Checkouts.of(self).taken(connection, scheduler) if scheduler.is_a?(Scheduler)
+          ActiveRecord::Checkouts.new(self).taken(connection, scheduler) if scheduler.is_a?(Scheduler)
           connection
         end
 
         def lease_connection
           connection = super
-          ActiveRecord::Checkouts.of(self).leased(connection) if HeldConnections.report?
+          ActiveRecord::Checkouts.new(self).leased(connection) if HeldConnections.report?
           connection
         end
       end

@@ -30,7 +30,7 @@ module Heddle
             stat = pool.stat
             { pool: "#{pool.db_config.name} #{pool.role}", library: "active_record", limit: stat[:size],
               size: stat[:connections], busy: stat[:busy], idle: stat[:idle], waiting: stat[:waiting],
-              **Rails::ConnectionQueue.statistics(pool) }
+              **ActiveRecord::ConnectionQueue.statistics(pool) }
           end
         end
 
@@ -44,7 +44,7 @@ module Heddle
         def of_sequel(pool)
           return [] unless pool.instance_variable_get(:@allocated) # one connection for all, and no pool
 
-          checkouts = Sequel::Checkouts.of(pool)
+          checkouts = Sequel::Checkouts.new(pool)
           checkouts.servers.map do |server|
             size = pool.size(*server)
             busy = [checkouts.busy(server), size].min

@@ -10,6 +10,8 @@ module Heddle
       QUIET = [::PG::PQTRANS_IDLE, ::PG::PQTRANS_INTRANS, ::PG::PQTRANS_INERROR].freeze
       # Has libpq pipeline mode? Since 14.
       PIPELINE = ::PG::Connection.method_defined?(:pipeline_status)
+      # By connection: a queue that is closed when the fiber that settles it has ended.
+      SETTLEMENTS = SideTable.new(:heddle_settlements)
       private_constant :PAUSES, :QUIET, :PIPELINE
 
       class << self
@@ -55,7 +57,7 @@ module Heddle
         #   method does not return. Without a block another fiber does all of it.
         # @return [Boolean] whether the connection can be used; it may be in a transaction
         def settle(connection)
-          connection.instance_variable_get(:@heddle_settlement)&.pop # another fiber is at it
+          SETTLEMENTS[connection]&.pop # another fiber is at it
           return !connection.finished? if settled?(connection)
           return stop(connection) unless Fiber.current_scheduler
 
@@ -74,7 +76,7 @@ module Heddle
           return if connection.finished? || settling?(connection)
 
           settlement = Thread::Queue.new
-          connection.instance_variable_set(:@heddle_settlement, settlement)
+          SETTLEMENTS[connection] = settlement
           begin
             Fiber.schedule { settle_abandoned(connection, settlement, &) }
           rescue Exception
@@ -86,7 +88,7 @@ module Heddle
 
         # @param connection [PG::Connection]
         # @return [Boolean] does a fiber that {abandon} has started use it?
-        def settling?(connection) = connection.instance_variable_defined?(:@heddle_settlement)
+        def settling?(connection) = !SETTLEMENTS[connection].nil?
 
         # Leaves the pipeline mode of the last user: the next one could send no query. While results are still to come
         # libpq refuses that, and the connection is closed.
@@ -120,7 +122,7 @@ module Heddle
         end
 
         def end_settlement(connection, settlement)
-          connection.remove_instance_variable(:@heddle_settlement) if settling?(connection)
+          SETTLEMENTS.delete(connection)
           settlement.close
         end
 

@@ -6,6 +6,10 @@ module Heddle
   module Databases
     # Sequel's connections.
     module Sequel
+      # Connections whose prepared statements are unknown.
+      SPOILED = SideTable.new(:heddle_spoiled)
+      private_constant :SPOILED
+
       # Put before Sequel's databases: an abandoned query is settled before anything else is sent.
       module Database
         def initialize(...)
@@ -111,12 +115,12 @@ module Heddle
           scheduler = Fiber.current_scheduler
           return yield unless scheduler.is_a?(Scheduler)
 
-          Checkouts.of(self).wait(scheduler, server, &wait)
+          Checkouts.new(self).wait(scheduler, server, &wait)
         end
 
         def heddle_taken(connection)
           scheduler = Fiber.current_scheduler
-          Checkouts.of(self).taken(connection, scheduler) if scheduler.is_a?(Scheduler)
+          Checkouts.new(self).taken(connection, scheduler) if scheduler.is_a?(Scheduler)
           connection
         end
 
@@ -159,7 +163,12 @@ module Heddle
 
         # A pool of the kind `threaded` notes `true` in place of a connection that is being opened. It stays there when
         # Fiber#kill ends the fiber while others have the pool's mutex.
-        def disconnect_connection(connection) = connection == true || super
+        def disconnect_connection(connection)
+          return true if connection == true
+
+          Checkouts.forget(connection)
+          super
+        end
 
         # Sequel makes an error of its own of whatever ends the attempt to connect. An interruption is not an error.
         def make_new(server)
@@ -239,7 +248,7 @@ module Heddle
           return unless postgresql?(connection)
 
           spoiled = sql.start_with?("PREPARE ", "DEALLOCATE ") && !$ERROR_INFO.is_a?(::PG::Error)
-          connection.instance_variable_set(:@heddle_spoiled, true) if spoiled
+          SPOILED[connection] = true if spoiled
           settle(connection)
         end
 
@@ -265,7 +274,7 @@ module Heddle
         private
 
         def fit_for_postgresql?(connection)
-          return false if connection.instance_variable_defined?(:@heddle_spoiled)
+          return false if SPOILED[connection]
 
           Postgresql.settle(connection) && Postgresql.leave_pipeline(connection) && Postgresql.alive?(connection)
         end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "uri"
+require "heddle/autoloads"
 require "heddle/http"
 require "heddle/net"
 require "heddle/net/connector"
@@ -22,6 +23,8 @@ module Heddle
     # server has closed meanwhile, or if nothing of it was sent. A request that fails half-way raises an {Error}; a
     # truncated response is never returned as if it were whole.
     class Client
+      Autoloads.add(self, "heddle/http/client")
+
       # The one of {Heddle::HTTP.get}.
       # @return [Client]
       def self.default
@@ -233,36 +236,7 @@ end
 # Not by autoload: each request needs them, and the first one's time limits hold while they are loaded. A thousand tasks
 # that make their first requests together would each search the whole load path. And where a time limit interrupts a
 # thread that waits for another one to load a file, Ruby may forget to wake the next.
-require "heddle/http/client/errors"
-require "heddle/http/client/body"
-require "heddle/http/client/carrier"
-require "heddle/http/client/connection"
-require "heddle/http/client/connections"
-require "heddle/http/client/decoder"
-require "heddle/http/client/dialer"
-require "heddle/http/client/event_reader"
-require "heddle/http/client/event_stream"
-require "heddle/http/client/exchange"
-require "heddle/http/client/field_list"
-require "heddle/http/client/fields"
-require "heddle/http/client/h1_carrier"
-require "heddle/http/client/h2_carrier"
-require "heddle/http/client/origin"
-require "heddle/http/client/origins"
-require "heddle/http/client/payload"
-require "heddle/http/client/proxy"
-require "heddle/http/client/proxy_environment"
-require "heddle/http/client/redirect"
-require "heddle/http/client/request"
-require "heddle/http/client/request_builder"
-require "heddle/http/client/response"
-require "heddle/http/client/retries"
-require "heddle/http/client/connection_settings"
-require "heddle/http/client/shared_connection"
-require "heddle/http/client/sharing"
-require "heddle/http/client/time_limits"
-require "heddle/http/client/trace"
-require "heddle/http/client/upload"
+Heddle::Autoloads.load("heddle/http/client")
 require "heddle/http/h1/received_response"
 require "heddle/http/h2/received_response"
 require "heddle/http/rejection"

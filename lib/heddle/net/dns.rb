@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/autoloads"
 require_relative "dns/codes"
 
 module Heddle
@@ -12,21 +13,7 @@ module Heddle
     #
     # @api private but for what sig/ shows
     module DNS
-      autoload :AddressText, "heddle/net/dns/address_text"
-      autoload :Cache, "heddle/net/dns/cache"
-      autoload :Client, "heddle/net/dns/client"
-      autoload :Data, "heddle/net/dns/data"
-      autoload :EDNS, "heddle/net/dns/edns"
-      autoload :MalformedError, "heddle/net/dns/malformed_error"
-      autoload :Message, "heddle/net/dns/message"
-      autoload :MessageReader, "heddle/net/dns/message_reader"
-      autoload :MessageWriter, "heddle/net/dns/message_writer"
-      autoload :Name, "heddle/net/dns/name"
-      autoload :Query, "heddle/net/dns/query"
-      autoload :Question, "heddle/net/dns/question"
-      autoload :RateLimit, "heddle/net/dns/rate_limit"
-      autoload :Record, "heddle/net/dns/record"
-      autoload :Server, "heddle/net/dns/server"
+      Autoloads.add(self, "heddle/net/dns")
 
       class << self
         # Answers DNS queries over UDP and TCP until the program ends. Starts a loop if there is none.

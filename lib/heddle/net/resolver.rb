@@ -1,25 +1,8 @@
 # frozen_string_literal: true
 
+require "heddle/autoloads"
 require "heddle/monotonic_clock"
 require "socket"
-
-require_relative "resolver/address_order"
-require_relative "resolver/answer"
-require_relative "resolver/cache"
-require_relative "resolver/configuration"
-require_relative "resolver/exchange"
-require_relative "resolver/hosts"
-require_relative "resolver/kept_connections"
-require_relative "resolver/literal"
-require_relative "resolver/name"
-require_relative "resolver/name_servers"
-require_relative "resolver/name_sources"
-require_relative "resolver/query"
-require_relative "resolver/reply"
-require_relative "resolver/resolution_error"
-require_relative "resolver/single_flight"
-require_relative "resolver/system_resolver"
-require_relative "resolver/watched_file"
 
 module Heddle
   module Net
@@ -40,6 +23,8 @@ module Heddle
     # @example
     #   Heddle::Net::Resolver.new.addresses("localhost") # => ["::1", "127.0.0.1"]
     class Resolver
+      Autoloads.add(self, "heddle/net/resolver")
+
       HOSTS = "/etc/hosts"
       RESOLV_CONF = "/etc/resolv.conf"
       NSSWITCH = "/etc/nsswitch.conf"
@@ -204,3 +189,5 @@ module Heddle
     end
   end
 end
+
+Heddle::Autoloads.load("heddle/net/resolver")

@@ -11,10 +11,7 @@ module Heddle
     #
     # @api private
     class Backend
-      autoload :Follower, "heddle/pubsub/backend/follower"
-      autoload :Postgresql, "heddle/pubsub/backend/postgresql"
-      autoload :Publisher, "heddle/pubsub/backend/publisher"
-      autoload :Redis, "heddle/pubsub/backend/redis"
+      Autoloads.add(self, "heddle/pubsub/backend")
 
       # The connection has failed; a new one may not.
       class LostError < StandardError

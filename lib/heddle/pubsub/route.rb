@@ -13,6 +13,10 @@ module Heddle
         # The backend of this process's server, when it has one.
         attr_writer :backend
 
+        # @return [#call] publishes for a process that belongs to no server: given the server's socket or nil, the topic
+        #   and the message. The server injects it.
+        attr_writer :publisher
+
         def server=(address)
           socket = backend = nil
           case address
@@ -34,7 +38,7 @@ module Heddle
         def publish(topic, data)
           return publish_here(topic, data) if @socket.nil? && (backend || History.open?)
 
-          Assembly.publisher.publish(@socket || socket_of_environment, topic, data)
+          @publisher.call(@socket || socket_of_environment, topic, data)
         end
 
         # Publishes to the backend, or to subscribers of this process, and of those that share its memory.

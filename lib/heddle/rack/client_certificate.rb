@@ -1,18 +1,21 @@
 # frozen_string_literal: true
 
+require "heddle/side_table"
+
 module Heddle
   module Rack
     # The env's keys for a client that was asked for a TLS certificate: under the names of Apache's mod_ssl, which
     # nginx has too, and under Puma's.
     module ClientCertificate
+      ENTRIES = SideTable.new(:heddle_client_certificates)
+      private_constant :ENTRIES
+
       class << self
         # @param env [Hash]
-        # @param socket [OpenSSL::SSL::SSLSocket] of the client; remembers what was found out
+        # @param socket [OpenSSL::SSL::SSLSocket] of the client
         # @return [void]
         def add(env, socket)
-          entries = socket.instance_variable_get(:@heddle_client) ||
-                    socket.instance_variable_set(:@heddle_client, entries_of(socket.peer_cert))
-          env.merge!(entries)
+          env.merge!(ENTRIES.fetch(socket) { entries_of(socket.peer_cert) })
         end
 
         private

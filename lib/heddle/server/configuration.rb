@@ -14,12 +14,7 @@ module Heddle
       include PathOptions
       include Processes
 
-      autoload :Context, "heddle/server/configuration/context"
-      autoload :File, "heddle/server/configuration/file"
-      autoload :Loader, "heddle/server/configuration/loader"
-      autoload :Origin, "heddle/server/configuration/origin"
-      autoload :Source, "heddle/server/configuration/source"
-      autoload :Syntax, "heddle/server/configuration/syntax"
+      Autoloads.add(self, "heddle/server/configuration")
 
       ORIGIN = %r{\A(?:\*|[a-z][a-z0-9+.-]*://[^/\s?#]+)\z}i
       private_constant :ORIGIN

@@ -6,15 +6,7 @@ module Heddle
     # own. They are served by a loop of its own on a thread of its own and know no admission, so that an application
     # that is overloaded, or computes in Ruby without an end, does not keep an operator from looking.
     class Control
-      autoload :Address, "heddle/server/control/address"
-      autoload :Alone, "heddle/server/control/alone"
-      autoload :App, "heddle/server/control/app"
-      autoload :Cluster, "heddle/server/control/cluster"
-      autoload :Client, "heddle/server/control/client"
-      autoload :ShutdownResult, "heddle/server/control/shutdown_result"
-      autoload :Folder, "heddle/server/control/folder"
-      autoload :Publisher, "heddle/server/control/publisher"
-      autoload :RejectedError, "heddle/server/control/rejected_error"
+      Autoloads.add(self, "heddle/server/control")
 
       # Limits of the requests to it: how many at once, from any address, and their time. Clients that say nothing don't
       # keep others from looking: at the limit those that have been silent longest are closed.

@@ -5,11 +5,7 @@ module Heddle
     # The server's log: a line for each request, and one for each of {Events}. The format's class makes the lines; those
     # of requests are made in ext/heddle/http/log.
     class Log
-      autoload :ClfEvents, "heddle/server/log/clf_events"
-      autoload :File, "heddle/server/log/file"
-      autoload :JsonEvents, "heddle/server/log/json_events"
-      autoload :Stamp, "heddle/server/log/stamp"
-      autoload :TextEvents, "heddle/server/log/text_events"
+      Autoloads.add(self, "heddle/server/log")
 
       # The formats by name: the class that makes the lines, and its arguments.
       # shareable_constant_value: literal

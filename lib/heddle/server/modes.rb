@@ -4,9 +4,7 @@ module Heddle
   class Server
     # The ways to run the requests of a process. See docs/modes.md.
     module Modes
-      autoload :Fibers, "heddle/server/modes/fibers"
-      autoload :Single, "heddle/server/modes/single"
-      autoload :Threads, "heddle/server/modes/threads"
+      Autoloads.add(self, "heddle/server/modes")
 
       # A mode: the name of its class in {Server}; what runs requests beside each other, for a person; the protections
       # that it can have (nil: all) and why it has no others; what else it can't have, each with the reason; and whether

@@ -4,12 +4,18 @@ module Heddle
   class Server
     # The experimental mode ractor: all that is particular to it is in this folder.
     module Ractors
-      autoload :DEFINITION, "heddle/server/ractors/definition"
-      autoload :EngineStatistics, "heddle/server/ractors/engine_statistics"
-      autoload :Mode, "heddle/server/ractors/mode"
-      autoload :Serving, "heddle/server/ractors/serving"
-      autoload :Sharing, "heddle/server/ractors/sharing"
-      autoload :Worker, "heddle/server/ractors/worker"
+      # What the rest of the server has to know of this mode: its entry in {Modes}.
+      DEFINITION = Modes::Mode.new(
+        class_name: "Ractors::Mode", unit: "Ractor", experimental: true, protections: [].freeze,
+        without: "they are for the main Ractor, mode ractor",
+        rejects: {
+          tls: "keys and sessions are one Ractor's alone. Let a proxy in front do that, or take mode :fiber",
+          io_uring: "a ring belongs to a native thread, and Ruby moves Ractors among those. Set selector :epoll, or " \
+                    "leave it out"
+        }.freeze
+      )
+
+      Autoloads.add(self, "heddle/server/ractors")
 
       # Modules that only the main Ractor uses.
       NOT_THERE = %i[CLI Rails].freeze

@@ -11,7 +11,7 @@ require "prism"
 class RactorConstantsTest < Minitest::Test
   SERVING = %w[http net rack concurrency scheduler server/log server/{serving,service,admission,admission_policy}
                server/{drain,line_buffer,response_field,request_id,request_timeout,timeline,listener,listeners}
-               server/isolation
+               adaptations/isolation
                server/ractors/worker].freeze
   private_constant :SERVING
 

@@ -142,10 +142,10 @@ module Heddle
 
     def make
       @creating += 1
-      drivers = Assembly.drivers
-      drivers.install if Ractor.current == Ractor.main # patches of drivers belong to the process
+      drivers = Concurrency.drivers&.call
+      drivers&.install if Ractor.current == Ractor.main # patches of drivers belong to the process
       resource = @create.call
-      @driver = drivers.driver(resource)
+      @driver = drivers&.driver(resource)
       @statistics.created += 1
       slot = Slot.new(resource, retire_at)
     ensure

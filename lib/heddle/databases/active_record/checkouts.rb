@@ -61,7 +61,7 @@ module Heddle
         #
         # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
         def leased(connection)
-          slot = Checkouts.slot(connection)
+          slot = SLOTS[connection]
           slot.place ||= Places.innermost(caller) if slot && holds?(slot)
         end
 

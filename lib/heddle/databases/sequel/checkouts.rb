@@ -7,27 +7,12 @@ module Heddle
     module Sequel
       # The check-outs of one of Sequel's pools.
       class Checkouts < Databases::Checkouts
-        # A pool may be frozen; the hash of fibers with its connections is not.
-        #
-        # @param pool [::Sequel::ConnectionPool]
-        # @return [Checkouts] that of this pool
-        def self.of(pool)
-          hash = pool.instance_variable_get(:@allocated)
-          hash.instance_variable_get(:@heddle_checkouts) ||
-            hash.instance_variable_set(:@heddle_checkouts, new(pool))
-        end
-
-        def initialize(pool)
-          super
-          @waiting = {}.compare_by_identity
-        end
-
         # (see Databases::Checkouts#wait)
         def wait(_scheduler, server = nil)
-          @waiting[Fiber.current] = server
+          @state.waiting[Fiber.current] = server
           super
         ensure
-          @waiting.delete(Fiber.current)
+          @state.waiting.delete(Fiber.current)
         end
 
         # @param server [Symbol, nil] of a pool with several
@@ -35,7 +20,7 @@ module Heddle
         def waiting(server)
           return @pool.num_waiting(*server) if @pool.respond_to?(:num_waiting)
 
-          @waiting.values.count(server)
+          @state.waiting.values.count(server)
         end
 
         # @param server [Symbol, nil] of a pool with several

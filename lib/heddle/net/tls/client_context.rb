@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/side_table"
 require "heddle/net/tls"
 require "heddle/net/tls/identity"
 
@@ -18,6 +19,9 @@ module Heddle
         @lock = Mutex.new
         @contexts = {}
         @sessions = {}
+        # By socket: the server that a session is kept for.
+        SESSION_KEYS = SideTable.new(:heddle_tls_session_keys)
+        private_constant :SESSION_KEYS
 
         # With the system's certificates. One for the process.
         # @return [ClientContext]
@@ -91,7 +95,7 @@ module Heddle
           key = "#{host}:#{socket.remote_address.inspect_sockaddr}" if socket.is_a?(Socket)
           session = key && @sessions[key]
           secure.session = session if session
-          secure.instance_variable_set(:@heddle_session_key, key)
+          SESSION_KEYS[secure] = key
           connect(secure, socket, deadline)
           Identity.check(secure.peer_cert, host.delete_suffix(".")) if @verify
           secure
@@ -142,8 +146,7 @@ module Heddle
 
         # Tickets of TLS 1.3 come after the handshake, while data is read. Waits for nothing.
         def keep_session((secure, session))
-          key = secure.instance_variable_get(:@heddle_session_key)
-          return unless key
+          key = SESSION_KEYS[secure] or return
 
           @sessions.shift if @sessions.size >= SESSIONS && !@sessions.key?(key)
           @sessions[key] = session

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  class Server
+  module Adaptations
     module Isolation
       # Warns, in development, when a request reads from a thread variable what another request has written, with both
       # places. Put before the methods of Thread; each pair of call sites is reported once.

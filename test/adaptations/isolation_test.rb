@@ -83,7 +83,7 @@ class IsolationTest < Minitest::Test
 
   def test_outside_of_a_loop_and_of_other_threads_variables_are_what_they_were
     program = <<~RUBY
-      Heddle::Server::Isolation.start(%w[tenant], warnings: true)
+      Heddle::Adaptations::Isolation.start(%w[tenant], warnings: true)
       Thread.current.thread_variable_set(:tenant, 1)
       Thread.current.thread_variable_set(:other, 2)
       seen = [Heddle.run do

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  class Server
+  module Adaptations
     # Gives each request its own copy of chosen thread variables. Gems that keep what belongs to a request by
     # `Thread#thread_variable_set` count on one request a thread; here many requests run in fibers of one thread. A
     # request's values are kept in the storage of its fiber. The fibers that it starts see them, other threads do not,
@@ -73,7 +73,7 @@ module Heddle
         end
       end
 
-      autoload :Warnings, "heddle/server/isolation_warnings"
+      Autoloads.add(self, "heddle/adaptations/isolation")
     end
   end
 end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Databases
+    module ActiveRecord
+      # Put before Active Record's queue of fibers that wait for a connection. A task that waits counts as load, so that
+      # the server lets no more requests in than the pool can serve. A task that is cancelled or killed in the moment
+      # in which it is given a connection passes its turn on.
+      module ConnectionQueue
+        # The statistics of a queue.
+        Statistics = Struct.new(:waits, :wait_seconds, :timeouts)
+
+        # @return [void]
+        def self.install = ::ActiveRecord::ConnectionAdapters::ConnectionPool::Queue.prepend(self)
+
+        # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
+        # @return [Hash{Symbol => Numeric}] waits, wait_seconds, timeouts; empty where nothing is counted
+        def self.statistics(pool)
+          queue = pool.instance_variable_get(:@available)
+          queue.is_a?(self) ? queue.heddle_statistics.to_h : {}
+        end
+
+        # @api private
+        def heddle_statistics = @heddle_statistics ||= Statistics.new(0, 0.0, 0)
+
+        private
+
+        # Fiber#kill runs no rescue.
+        def wait_poll(timeout)
+          began = Concurrency.now
+          heddle_statistics.waits += 1
+          scheduler = Fiber.current_scheduler
+          connection = scheduler.is_a?(Scheduler) ? heddle_wait(scheduler) { super } : super
+        rescue ::ActiveRecord::ConnectionTimeoutError
+          heddle_statistics.timeouts += 1
+          raise
+        ensure
+          @cond.signal if connection.nil? && any?
+          heddle_statistics.wait_seconds += Concurrency.now - began
+        end
+
+        def heddle_wait(scheduler, &wait)
+          Concurrency::Context.of(scheduler).wait_for_pool do
+            next yield unless @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
+
+            Checkouts.new(@lock).wait(scheduler, &wait)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Heddle
+  # What Heddle records about objects of other libraries, beside them: for as long as the object lives, and for each
+  # Ractor apart. A value must not refer to its object, or neither would ever be collected.
+  #
+  # @api private
+  class SideTable
+    # @param name [Symbol] of the Ractor-local variable that has the table
+    def initialize(name)
+      @name = name
+      freeze
+    end
+
+    def [](object) = table[object]
+
+    def []=(object, value)
+      table[object] = value
+    end
+
+    # @return the object's value; the block makes the first one
+    def fetch(object) = table[object] || (table[object] = yield)
+
+    def delete(object) = table.delete(object)
+
+    private
+
+    # By `eql?`: not for a Hash, Array or String.
+    def table = Ractor.current[@name] ||= ObjectSpace::WeakKeyMap.new
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/autoloads"
+require "open3"
+
+# Constants are loaded from the files of their names.
+class AutoloadsTest < Minitest::Test
+  # Folders whose files need a gem that is not loaded here.
+  OUTSIDE = %w[cli/init databases cable adaptations rails pubsub/backend].freeze
+
+  def test_each_file_of_an_autoloaded_folder_defines_the_constant_of_its_name
+    program = <<~RUBY
+      require "heddle"
+      require "heddle/server"
+      wrong = []
+      Heddle::Autoloads.singleton_class.prepend(Module.new do
+        define_method(:add) { |namespace, folder| super(namespace, folder); ($added ||= []) << [namespace, folder] }
+      end)
+      %w[enable pubsub server rack cli net/dns live].each { |file| load "heddle/\#{file}.rb" }
+      while (namespace, folder = $added.shift)
+        next if #{OUTSIDE.inspect}.include?(folder.delete_prefix("heddle/"))
+        namespace.constants.each do |name|
+          path = namespace.autoload?(name)
+          next unless path&.start_with?("\#{folder}/")
+          namespace.const_get(name)
+        rescue NameError => error
+          wrong << error.message
+        end
+      end
+      puts wrong
+    RUBY
+    printed, status = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{File.expand_path("../lib", __dir__)}", "-e", program)
+
+    assert_predicate status, :success?, printed
+    assert_empty printed
+  end
+end
