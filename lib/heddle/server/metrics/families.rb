@@ -1,0 +1,254 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Metrics
+      # Heddle's own families of metrics, by what they are read from: the status of a worker ({WorkerStatus#to_h}), one
+      # of its pools or HTTP clients, the master's status, or the whole report. A family has a name without `heddle_`,
+      # a text, and the source of its values: a key, a path of keys, keys with labels, or a Proc that returns a value
+      # or `[[value, labels, suffix], …]`. A value that is nil is absent. The name tells the type (see {Metrics#type}).
+      module Families
+        # Of the engine's buckets, four to a power of two, each power of two from 66 µs to 69 s. Their bounds are exact,
+        # which is why they are not round numbers.
+        BUCKETS = (0...(HTTP::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
+          bucket % 4 == 0 && HTTP::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
+        end.freeze
+        CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
+        # States of a worker that answers.
+        UP = %w[running reserve].freeze
+        # Why requests get a status before they reach the application.
+        REJECTIONS = { 400 => "malformed", 408 => "slow", 413 => "body_limit", 414 => "target_limit",
+                       417 => "expectation", 431 => "header_limit", 501 => "not_implemented", 502 => "malformed",
+                       503 => "unavailable", 505 => "version" }.freeze
+        # Parts of a worker's status that have labels of their own.
+        PARTS = {
+          pool: [:pools, ->(pool) { pool.slice(:pool, :library) }],
+          named_pool: [:pools, ->(pool) { { library: pool[:library], db_client_connection_pool_name: pool[:pool] } }],
+          client: [:http_clients, ->(client) { client.slice(:origin) }],
+          server: [:http_clients, ->(_client) { {} }]
+        }.freeze
+        private_constant :BUCKETS, :CLASSES, :UP, :REJECTIONS
+
+        class << self
+          # @param counts [Array<Integer>] in each bucket; the last one has no bound
+          # @return [Array] of a histogram
+          def histogram(counts, bounds, sum, labels = {}, buckets: bounds.each_index)
+            sums = counts.each_with_object([]) { |count, list| list << (count + (list.last || 0)) }
+            [*buckets.map { |i| [sums[i], { **labels, le: bounds[i] }, "_bucket"] },
+             [sums.last, { **labels, le: "+Inf" }, "_bucket"], [sum, labels, "_sum"], [sums.last, labels, "_count"]]
+          end
+
+          private
+
+          def by(label, counts, key = nil)
+            counts.to_h.map { |name, count| [key ? count[key] : count, { label => name }] }
+          end
+
+          # All series exist from the beginning, before their first event.
+          def answers(one)
+            one[:answers]&.zip(CLASSES)&.select { |count, status| status.match?(/[2-5]/) || count > 0 }
+                         &.map { |count, status| [count, { status: }] }
+          end
+
+          # The queue's are among those of the status 503.
+          def rejections(one)
+            counts = one[:rejections] or return
+            reasons = REJECTIONS.values.to_h { |reason| [reason, 0] }
+            reasons.merge!("queue_full" => one[:rejected_full].to_i, "queue_timeout" => one[:rejected_late].to_i)
+            counts.each do |status, count|
+              reason = REJECTIONS.fetch(status.to_s.to_i, "other")
+              reasons[reason] = reasons.fetch(reason, 0) + count
+            end
+            reasons["unavailable"] -= reasons["queue_full"] + reasons["queue_timeout"]
+            reasons.map { |reason, count| [[count, 0].max, { reason: }] }
+          end
+
+          def native_calls(one)
+            one.dig(:offload, :libraries).to_a.flat_map do |calls|
+              labels = { library: calls[:library], class: calls[:trust] }
+              [[calls[:offloaded], { **labels, ran: "offloaded" }],
+               [calls[:calls] - calls[:offloaded], { **labels, ran: "in_place" }]]
+            end
+          end
+
+          # Of the codes that have occurred.
+          def socket_closes(one)
+            one[:websockets].to_h.filter_map do |key, count|
+              code = key[/\Aclosed_(\d+)\z/, 1] and [count, { code: }]
+            end
+          end
+
+          def build_info(report)
+            first = report[:workers].first || {}
+            [[1, { version: VERSION, ruby: RUBY_VERSION, jit: first[:jit] || "none", selector: first[:selector].to_s }]]
+          end
+
+          def events(report)
+            [*report[:workers], { index: "master", **report[:master].to_h }].flat_map do |one|
+              one[:events].to_h.map { |event, count| [count, { worker: one[:index], event: }] }
+            end
+          end
+
+          # Other processes publish over the control socket, through the master.
+          def published(report)
+            of_master = { index: "master", **report[:master].to_h }
+            [*report[:workers], of_master].map { |one| [one[:pubsub_published], { worker: one[:index] }] }
+          end
+        end
+
+        TABLE = {
+          report: [
+            ["build_info", "Versions of Heddle and Ruby, JIT compiler and selector; always 1.",
+             ->(report) { build_info(report) }],
+            ["events_total", "Warnings and errors, by the event's name.", ->(report) { events(report) }],
+            ["pubsub_published_total", "Messages published.", ->(report) { published(report) }],
+            ["tls_certificate_expiry_timestamp_seconds", "When the certificate expires, since 1970.",
+             ->(report) { report[:certificates].map { |one| [one[:expires], { file: one[:file] }] } }]
+          ],
+          master: [
+            ["worker_restarts_total", "Workers that ended unexpectedly and were replaced.",
+             ->(one) { one[:restarts].to_i }],
+            ["workers_wanted", "How many workers there should be.", ->(one) { one[:wanted].to_i }],
+            ["server_memory_bytes", "Memory of all processes of the server (PSS).", :memory],
+            ["server_memory_limit_bytes", "Memory that they may use together.", :memory_limit],
+            ["protection_tripped", "1: crashes of workers have switched protections off in new ones.",
+             ->(one) { one.dig(:protection, :tripped) ? 1 : 0 }]
+          ],
+          worker: [
+            ["worker_up", "Does the worker answer? 0: it is stuck, or starting.",
+             ->(one) { UP.include?(one[:state]) ? 1 : 0 }],
+            # Requests and connections.
+            ["requests_total", "Complete responses of the application, by class of status.", ->(one) { answers(one) }],
+            ["rejected_total", "Requests rejected before they reached the application, by the reason.",
+             ->(one) { rejections(one) }],
+            ["bodies_in_files_total", "Request bodies that did not fit into memory.", :spooled],
+            ["body_disk_bytes", "Bytes of request bodies in files.", :body_disk_used],
+            ["request_duration_seconds", "From the complete head of a request to its answer.", lambda { |one|
+              bounds = HTTP::Engine::LATENCY_BOUNDS
+              one[:latencies] && histogram(one[:latencies], bounds, one[:latency_sum], buckets: BUCKETS)
+            }],
+            ["requests_started_total", "Requests whose head was complete.", :started_requests],
+            ["clients_gone_total", "Clients that left before they had their answer.", :clients_gone],
+            ["connections_accepted_total", "Connections accepted.", :accepted],
+            ["connections_refused_total", "Connections refused: their address had its share already.", :refused],
+            ["connections_handed_off_total",
+             "Connections handed off to another worker: the loop was held up, or had too much to do.", :handed_off],
+            ["handoffs_received_total", "Connections received from another worker.", :handoffs_received],
+            ["tls_handshakes_total", "TLS handshakes.",
+             { handshakes: { result: "ok" }, failed_handshakes: { result: "failed" } }],
+            ["queue_rejected_total", "Requests answered with 503: too many waited, or for too long.",
+             { rejected_full: { reason: "full" }, rejected_late: { reason: "late" } }],
+            # Load.
+            ["requests_in_flight", "Requests that run now.", :running],
+            ["requests_waiting", "Requests that wait for their turn.", :waiting],
+            ["requests_limit", "How many requests may run at once; absent: any number.", :limit],
+            ["connections", "Open connections.", %i[idle transit running].to_h { |state| [state, { state: }] }],
+            ["accepting", "Are connections accepted?", ->(one) { { true => 1, false => 0 }[one[:accepting]] }],
+            ["oldest_request_seconds", "Age of the request that has run for longest.",
+             ->(one) { one[:requests] && (one.dig(:requests, 0, :age) || 0) }],
+            ["reserve_serving", "Does the reserve worker serve? 0: the others run.",
+             ->(one) { one[:reserve] && (one[:reserve].to_s == "serving" ? 1 : 0) }],
+            ["reserve_activations_total", "How often the reserve worker has begun to serve.",
+             ->(one) { one[:reserve] && one[:reserve_activations] }],
+            ["reserve_deferred_requests", "Requests that a reserve does not start: their kind blocks a worker.",
+             ->(one) { one[:reserve] && one[:reserve_deferred] }],
+            ["loop_lag_seconds", "How late the loop was lately.", :lag],
+            ["loop_heartbeat_age_seconds", "Time since the loop's last heartbeat; above 1 s the loop is held up.",
+             :heartbeat_age],
+            ["preemptions_total", "How often a fiber that computed had to let others run.", :preemptions],
+            ["loop_ticks_total", "Ticks of the loop; without requests there are hardly any.", :ticks],
+            ["fibers", "Fibers of the loop.", :fibers],
+            ["pool_waiting", "Tasks that wait for something from a pool.", :pool_waiting],
+            # Native calls and stalls. The labels are bounded: loaded libraries, causes, and endpoints as
+            # Heddle::Stalls counts them.
+            ["offload_calls_total", "Native calls that ran beside the loop.", %i[offload calls]],
+            ["offload_calls", "Native calls beside the loop that run, and that wait for a thread.",
+             %i[running queued].to_h { |state| [[:offload, state], { state: }] }],
+            ["offload_threads", "Threads for native calls.", %i[offload threads]],
+            ["offload_functions_missing", "Functions of Ruby that offload should intercept, and can't.",
+             ->(one) { one[:offload] && one[:offload][:missing].to_a.size }],
+            ["offload_return_seconds_total", "For how long ended native calls waited for their loops.",
+             %i[offload return_wait]],
+            ["native_calls_total", "Native calls of fibers, by library, its class, and where they ran.",
+             ->(one) { native_calls(one) }],
+            ["callback_waits_total", "Waits in callbacks of native libraries, by the library.",
+             ->(one) { by(:library, one[:callbacks]) }],
+            ["stalls_total", "How often the loop was held up.",
+             ->(one) { by(:cause, one.dig(:stalls, :by_cause), :count) }],
+            ["stall_seconds_total", "For how long together.",
+             ->(one) { by(:cause, one.dig(:stalls, :by_cause), :seconds) }],
+            ["endpoint_stalls_total", "The same by what was served: method and path.",
+             ->(one) { by(:endpoint, one.dig(:stalls, :by_endpoint), :count) }],
+            ["endpoint_stall_seconds_total", "For how long together, by what was served.",
+             ->(one) { by(:endpoint, one.dig(:stalls, :by_endpoint), :seconds) }],
+            # To be joined to any other series by its worker: `… * on (worker) group_left (protection) …`.
+            ["worker_protection_info", "Protections that the worker has on, or none; always 1.", lambda { |one|
+              on = one[:protection] and [[1, { protection: on.empty? ? "none" : on.sort.join(",") }]]
+            }],
+            # The process.
+            ["memory_bytes", "Memory of the worker: rss, and pss, in which shared pages count by share.",
+             { memory: { kind: "rss" }, pss: { kind: "pss" } }],
+            ["gc_runs_total", "Runs of the garbage collector.",
+             %i[minor major].to_h { |kind| [[:gc, kind], { kind: }] }],
+            ["gc_seconds_total", "Time in the garbage collector.", %i[gc time]],
+            ["objects_allocated_total", "Ruby objects allocated.", %i[gc allocated]],
+            ["cpu_seconds_total", "Processor time of the worker, in the system's calls too.", :cpu],
+            ["threads", "Ruby threads.", :threads],
+            ["worker_start_time_seconds", "When the worker was started, since 1970.", :started],
+            # WebSockets and topics.
+            ["websockets", "Open WebSockets.", %i[websockets open]],
+            ["websockets_opened_total", "WebSockets opened.", %i[websockets opened]],
+            ["websocket_messages_total", "Messages of WebSockets.",
+             %i[received sent].to_h { |direction| [[:websockets, direction], { direction: }] }],
+            ["websocket_bytes_total", "Bytes of the messages of WebSockets.",
+             %i[received sent].to_h { |direction| [[:websockets, :"#{direction}_bytes"], { direction: }] }],
+            ["websocket_failures_total", "WebSockets that the server ended, by the reason.",
+             { failures: "protocol", too_slow: "slow", vanished: "timeout" }
+               .to_h { |key, reason| [[:websockets, key], { reason: }] }],
+            ["websocket_closes_total", "WebSockets that have ended, by their close code.",
+             ->(one) { socket_closes(one) }],
+            ["pubsub_subscribers", "Subscribers of topics.", :pubsub_subscribers],
+            ["pubsub_topics", "Topics that have subscribers.", :pubsub_topics],
+            ["pubsub_delivered_total", "Messages given to subscribers, each of them counted.", :pubsub_delivered],
+            ["pubsub_dropped_total", "Messages that subscribers were too slow for.", :pubsub_dropped],
+            ["pubsub_resets_total", "Resets: the messages in between were gone.", :pubsub_resets],
+            ["pubsub_closed_total", "Subscribers closed because they were too slow.", :pubsub_closed]
+          ],
+          # Values are absent where a library doesn't count them.
+          pool: [
+            ["pool_resources", "Resources of a pool.", %i[busy idle].to_h { |state| [state, { state: }] }],
+            ["pool_limit", "How many a pool makes at most.", :limit],
+            ["pool_shared_limit", "How many all workers make at most.", :max_total],
+            ["pool_shared_resources", "Resources of a pool in all workers.", :size_total],
+            ["pool_tasks_waiting", "Tasks that wait for something from a pool.", :waiting],
+            ["pool_waits_total", "How often tasks waited for something from a pool.", :waits],
+            ["pool_wait_seconds_total", "For how long together.", :wait_seconds],
+            ["pool_held_seconds_total", "For how long resources were in use.", :held_seconds],
+            ["pool_timeouts_total", "How often a task waited in vain.", :timeouts],
+            ["pool_created_total", "How many a pool has made.", :created],
+            ["pool_closed_total", "How many a pool has closed, by the reason.",
+             ->(pool) { by(:reason, pool[:closed]) }],
+            ["pool_nested_total", "Check-outs that could never be served.", :nested],
+            ["pool_held_while_waiting_total", "Connections held while their fibers waited elsewhere.",
+             :held_while_waiting]
+          ],
+          # Labelled by what is bounded: see WorkerStatus.
+          client: [
+            ["http_client_connections", "Connections of Heddle::HTTP::Client.",
+             ->(one) { [[one[:open] - one[:idle], { state: "busy" }], [one[:idle], { state: "idle" }]] }],
+            ["http_client_requests_waiting", "Requests that wait for a connection.", :waiting],
+            ["http_client_requests_total", "Requests sent.", :requests],
+            ["http_client_connections_opened_total", "Connections opened.", :opened],
+            ["http_client_waits_total", "How often requests waited for a connection.", :waits],
+            ["http_client_stale_connections_total", "Idle connections that a request found closed by the server.",
+             :stale],
+            ["http_client_wait_seconds_total", "Seconds that requests have waited for a connection.", :wait_seconds],
+            ["http_client_connect_seconds_total", "Seconds that opening connections has taken.", :connect_seconds],
+            ["http_client_answer_seconds_total", "Seconds from requests to the heads of their responses.",
+             :answer_seconds]
+          ]
+        }.freeze
+      end
+    end
+  end
+end
