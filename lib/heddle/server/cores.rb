@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require "heddle/cgroup"
 
 module Heddle
   class Server
@@ -15,37 +16,12 @@ module Heddle
 
       # A container that may use 1.5 processors gets 2 workers: the half would be idle otherwise.
       def self.quotas(root)
-        groups = read(root, "proc/self/cgroup").to_s.lines(chomp: true).map { |line| line.split(":", 3) }
-        groups.flat_map do |_, controllers, path|
-          steps = path.to_s.split("/").reject(&:empty?)
-          folders = (0..steps.size).map { |depth| steps.first(depth) }
-          next folders.filter_map { |names| second_version(root, names) } if controllers == ""
-          next [] unless controllers.to_s.split(",").include?("cpu")
-
-          folders.filter_map { |names| first_version(root, names) }
+        Cgroup.read(root, "cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us").filter_map do |text|
+          quota, period = text.split.map(&:to_i)
+          quota.fdiv(period).ceil if quota&.positive? && period&.positive?
         end
       end
-
-      def self.second_version(root, names)
-        quota, period = read(root, "sys/fs/cgroup", *names, "cpu.max").to_s.split
-        share(quota, period)
-      end
-
-      def self.first_version(root, names)
-        share(read(root, "sys/fs/cgroup/cpu", *names, "cpu.cfs_quota_us"),
-              read(root, "sys/fs/cgroup/cpu", *names, "cpu.cfs_period_us"))
-      end
-
-      def self.share(quota, period)
-        quota.to_i.fdiv(period.to_i).ceil if quota.to_i.positive? && period.to_i.positive?
-      end
-
-      def self.read(root, *names)
-        File.read(File.join(root, *names))
-      rescue SystemCallError
-        nil
-      end
-      private_class_method :quotas, :second_version, :first_version, :share, :read
+      private_class_method :quotas
     end
   end
 end

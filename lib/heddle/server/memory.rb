@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require "heddle/cgroup"
 
 module Heddle
   class Server
@@ -37,36 +38,17 @@ module Heddle
         least && (least * SHARE).to_i
       end
 
-      # The limits of this process's group and of those around it.
       def self.container_limits(root)
-        groups = read(root, "proc/self/cgroup").to_s.lines(chomp: true).map { |line| line.split(":", 3) }
-        groups.flat_map do |_, controllers, path|
-          if controllers.empty? then limits_in(root, "sys/fs/cgroup", path, "memory.max")
-          elsif controllers.split(",").include?("memory")
-            limits_in(root, "sys/fs/cgroup/memory", path, "memory.limit_in_bytes")
-          else []
-          end
-        end
-      end
-
-      def self.limits_in(root, mount, path, name)
-        steps = path.split("/").reject(&:empty?)
-        (0..steps.size).filter_map do |depth|
-          read(root, File.join(mount, *steps.first(depth), name))&.slice(/\A\d+/)&.to_i
-        end
+        Cgroup.read(root, "memory", "memory.max", "memory.limit_in_bytes").filter_map { |text| text[/\A\d+/]&.to_i }
       end
 
       def self.total(root)
-        kilobytes = read(root, "proc/meminfo").to_s[/^MemTotal:\s+(\d+) kB/, 1]
+        kilobytes = File.read(File.join(root, "proc/meminfo"))[/^MemTotal:\s+(\d+) kB/, 1]
         kilobytes && (kilobytes.to_i * 1_024)
-      end
-
-      def self.read(root, path)
-        File.read(File.join(root, path))
       rescue SystemCallError
         nil
       end
-      private_class_method :container_limits, :limits_in, :total, :read
+      private_class_method :container_limits, :total
     end
   end
 end
