@@ -8,10 +8,10 @@ gem_cache_key() {
   {
     uname -sm
     cat /etc/os-release 2>/dev/null
-    pkg-config --modversion libxml-2.0 libxslt 2>/dev/null
+    pkg-config --modversion libxml-2.0 libxslt sqlite3 2>/dev/null
     command -v mariadb_config c++
     cd -- "$root" && cat Gemfile Gemfile.lock heddle.gemspec lib/heddle/version.rb examples/*/Gemfile \
-      test/rails/bundles/*/Gemfile
+      test/rails/bundles/*/Gemfile test/switch/*/Gemfile test/switch/*/Gemfile.lock
   } | cksum | tr ' ' -
 }
 

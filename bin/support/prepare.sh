@@ -76,6 +76,10 @@ bundle_with() {
   if pkg-config --exists libxml-2.0 libxslt 2>/dev/null; then
     export BUNDLE_BUILD__NOKOGIRI="${BUNDLE_BUILD__NOKOGIRI---use-system-libraries}"
   fi
+  # Nor SQLite for test/switch.
+  if pkg-config --exists sqlite3 2>/dev/null; then
+    export BUNDLE_BUILD__SQLITE3="${BUNDLE_BUILD__SQLITE3---enable-system-libraries}"
+  fi
   env -u RUBYOPT -u RUBYLIB -u GEM_HOME -u GEM_PATH -u BUNDLE_DEPLOYMENT ${mirror:+"$mirror"} \
     BUNDLE_FROZEN="$frozen" BUNDLE_WITHOUT="$(groups_without)" BUNDLE_GEMFILE="$gemfile" \
     BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$heddle_log/bundle" \
@@ -83,15 +87,17 @@ bundle_with() {
     "$ruby" -e 'load Gem.activate_bin_path("bundler", "bundle", ">= 0")' -- "$@"
 }
 
-# The lock file of the checkout's own gems is under version control: what it names is installed, with its checksums, and
-# nothing is resolved. Those of the examples belong to this checkout, and one that another Ruby made may name gems that
-# this one can't have.
+# The lock files of the checkout's own gems and of test/switch are under version control: what they name is installed,
+# with its checksums, and nothing is resolved. Those of the examples belong to this checkout, and one that another Ruby
+# made may name gems that this one can't have.
+has_tracked_lock() { case $1 in "$root/Gemfile" | "$root"/test/switch/*) ;; *) return 1 ;; esac }
+
 bundle_install() {
   local frozen=false
-  if [ "$2" = "$root/Gemfile" ]; then
+  if has_tracked_lock "$2"; then
     frozen=true
     bundle_with "$1" "$2" install || {
-      complain "If the Gemfile or heddle.gemspec was changed, write the lock file anew: bin/setup --lock"
+      complain "If $2 or heddle.gemspec was changed, write the lock file anew: bin/setup --lock"
       return 1
     }
   else
@@ -112,17 +118,19 @@ install_node_packages() {
   }
 }
 
-# lock_gems: resolves what the lock file does not say yet, by the oldest Ruby, so that all can have it; the newest one's
+# lock_gems: resolves what the lock files do not say yet, by the oldest Ruby, so that all can have it; the newest one's
 # Bundler adds the checksums, which needs Bundler 2.6.
 lock_gems() {
-  local frozen=false runtime=no oldest newest platform
+  local frozen=false runtime=no oldest newest platform gemfile
   oldest=$(printf '%s\n' "$rubies" | sort -t $'\t' -k2,2 | head -n 1)
   newest=$(printf '%s\n' "$rubies" | sort -t $'\t' -k2,2 | tail -n 1)
-  bundle_with "$(ruby_field "$oldest" 5)" "$root/Gemfile" lock || return 1
-  for platform in ruby x86_64-linux aarch64-linux x86_64-darwin arm64-darwin; do
-    bundle_with "$(ruby_field "$oldest" 5)" "$root/Gemfile" lock --add-platform "$platform" || return 1
+  for gemfile in "$root/Gemfile" "$root"/test/switch/*/Gemfile; do
+    bundle_with "$(ruby_field "$oldest" 5)" "$gemfile" lock || return 1
+    for platform in ruby x86_64-linux aarch64-linux x86_64-darwin arm64-darwin; do
+      bundle_with "$(ruby_field "$oldest" 5)" "$gemfile" lock --add-platform "$platform" || return 1
+    done
+    bundle_with "$(ruby_field "$newest" 5)" "$gemfile" lock --add-checksums || return 1
   done
-  bundle_with "$(ruby_field "$newest" 5)" "$root/Gemfile" lock --add-checksums
 }
 
 # install_gems RUBY VERSION [GEMFILE...]: the development gems, those of the examples and of tests, unless a stamp says that
@@ -132,7 +140,8 @@ install_gems() {
   shift 2
   if [ $# -eq 0 ]; then
     set -- "$root/Gemfile"
-    [ "$runtime" = yes ] || set -- "$@" "$root"/examples/*/Gemfile "$root"/test/rails/bundles/*/Gemfile
+    [ "$runtime" = yes ] || set -- "$@" "$root"/examples/*/Gemfile "$root"/test/rails/bundles/*/Gemfile \
+      "$root"/test/switch/*/Gemfile
   fi
   for gemfile in "$@"; do
     [ -e "$gemfile" ] || continue
@@ -140,7 +149,7 @@ install_gems() {
     stamp=$root/vendor/bundle/.installed-$version-$(printf '%s' "$name" | tr '/' '-')
     # What the Gemfile makes of the machine is a part of it. The others don't depend on the checkout's lock file.
     lock=/dev/null
-    [ "$gemfile" != "$root/Gemfile" ] || lock=$gemfile.lock
+    ! has_tracked_lock "$gemfile" || lock=$gemfile.lock
     state=$(printf '%s\n' "$ruby" && { command -v mariadb_config c++ || :; } &&
       cat "$gemfile" "$lock" "$root/heddle.gemspec" "$root/lib/heddle/version.rb" | cksum)
     ! has_stamp "$stamp" "$gemfile" "$state" || continue

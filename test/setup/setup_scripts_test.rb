@@ -197,7 +197,7 @@ class SetupScriptsTest < Minitest::Test
   def checkout(name)
     File.join(@folder, name).tap do |root|
       %w[Gemfile Gemfile.lock heddle.gemspec lib/heddle/version.rb examples/a/Gemfile
-         test/rails/bundles/b/Gemfile].each do |file|
+         test/rails/bundles/b/Gemfile test/switch/c/Gemfile test/switch/c/Gemfile.lock].each do |file|
         FileUtils.mkdir_p(File.dirname(File.join(root, file)))
         File.write(File.join(root, file), file)
       end

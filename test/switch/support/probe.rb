@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "json"
+require "net/http"
+require "open3"
+
+module Switch
+  # In which the block of a check runs: asks the served application, runs its commands.
+  class Probe
+    # Seconds that something may take on a machine that is busy.
+    TIMEOUT = 60
+
+    # @return [Application]
+    attr_reader :application
+    # @return [Served, nil]
+    attr_reader :served
+
+    def initialize(application, served)
+      @application = application
+      @served = served
+    end
+
+    # @raise [RuntimeError] if the condition does not hold
+    def expect(condition, message)
+      raise message unless condition
+    end
+
+    # @return [Net::HTTPResponse]
+    def get(path, headers = {}) = request(Net::HTTP::Get.new(path, headers))
+
+    # @return [Net::HTTPResponse]
+    def post(path, form = {}, headers = {})
+      request(Net::HTTP::Post.new(path, headers).tap { |post| post.set_form_data(form) })
+    end
+
+    # @return [Net::HTTPResponse]
+    def request(request, to: served)
+      Net::HTTP.start(to.uri.host, to.uri.port, read_timeout: TIMEOUT) { |http| http.request(request) }
+    end
+
+    # @return [String] what the command has printed, errors included
+    # @raise [RuntimeError] if it fails
+    def run(*command, environment: {}, input: "")
+      output, status = Open3.capture2e(application.environment.merge(environment), *command,
+                                       chdir: application.folder, stdin_data: input)
+      expect status.success?, "#{command.join(" ")}: #{output.lines.last(15).join}"
+      output
+    end
+
+    # @return [String] the path of a program of bin/packages.txt
+    def program(name)
+      found = ENV.fetch("PATH").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }
+                 .find { |path| File.executable?(path) }
+      found or raise "needs the program #{name}: bin/setup --system"
+    end
+
+    # @return [Object] what the block returns, as soon as that is not false
+    def wait_for(what, seconds: TIMEOUT)
+      deadline = now + seconds
+      loop do
+        found = yield
+        return found if found
+
+        expect now < deadline, "waited #{seconds} s for #{what}"
+        sleep 0.05
+      end
+    end
+
+    # @return [Array] what the block returned to each of so many threads
+    def at_once(count, &block) = Array.new(count) { |number| Thread.new { block.call(number) } }.map(&:value)
+
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end
