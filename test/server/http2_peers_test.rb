@@ -167,7 +167,7 @@ class Http2PeersTest < Minitest::Test
   def test_async_http
     serving(APP) do
       support = File.expand_path("../../bin/support/gem_paths.rb", __dir__)
-      lines = run_script(ASYNC, RbConfig.ruby, "-r#{support}").lines(chomp: true)
+      lines = run_script(ASYNC, RbConfig.ruby, "-W:no-experimental", "-r#{support}").lines(chomp: true)
 
       assert_equal [*Array.new(20) { |i| "hello #{1_000 * i}" }, "HTTP/2 320000"], lines
     end
