@@ -5,6 +5,9 @@
 require_relative "../bin/support/gem_paths"
 require "minitest/autorun"
 
+# What programs keep for their user, such as a certificate for development, is not the user's here.
+ENV["XDG_STATE_HOME"] ||= File.expand_path("../tmp/state", __dir__)
+
 # Minitest would look for plugins in every installed gem: 0.2 s of processor time a process. None is used here.
 def Minitest.load_plugins = nil
 

@@ -21,7 +21,8 @@ module Heddle
       "serve" => Command.new(:ServeCommand, "serve an application: heddle serve [config.ru] [flags]"),
       "demo" => Command.new(:DemoCommand, "serve the demo site: heddle demo [flags]"),
       "check" => Command.new(:CheckCommand, "validate the configuration, print each value and its source"),
-      "init" => Command.new(:InitCommand, "write a configuration file: heddle init, heddle init --from config/puma.rb"),
+      "init" => Command.new(:InitCommand,
+                            "write a configuration file, or change an application from Puma: heddle init --apply"),
       "status" => Command.new(:StatusCommand, "show what a running server does now"),
       "top" => Command.new(:TopCommand, "show that live; press q to quit"),
       "stop" => Command.new(:StopCommand, "stop a running server after its requests"),
@@ -32,6 +33,10 @@ module Heddle
       "version" => Command.new(nil, "print the version"),
       "help" => Command.new(nil, "print this, a command's flags (heddle help serve) or an option (heddle help port)")
     }.freeze
+
+    # The application that `heddle` serves when no command is given.
+    CONFIG = "config.ru"
+    private_constant :CONFIG
 
     # Exit statuses: all went well; it could not be done; the command line makes no sense; Ctrl-C.
     DONE = 0
@@ -75,11 +80,13 @@ module Heddle
       def dispatch(arguments, output)
         name = arguments.first
         case name
-        when nil, "help", "--help", "-h" then say(output, Help.for(*arguments.drop(1)))
+        when nil then File.exist?(CONFIG) ? ServeCommand.new([], output).run : say(output, Help.for)
+        when "help", "--help", "-h" then say(output, Help.for(*arguments.drop(1)))
         when "version", "--version", "-v" then say(output, "heddle #{VERSION}")
         when *COMMANDS.keys then const_get(COMMANDS.fetch(name).class_name).new(arguments.drop(1), output).run
         else
-          return ServeCommand.new(arguments, output).run if name.end_with?(".ru") || File.exist?(name)
+          serves = name.end_with?(".ru") || File.exist?(name) || Flags.known?(name)
+          return ServeCommand.new(arguments, output).run if serves
 
           raise UsageError, unknown(name)
         end
@@ -87,8 +94,7 @@ module Heddle
 
       def unknown(name)
         if name.start_with?("-")
-          return "there is no flag #{name} without a command#{Nearest.hint(name, ["--help", "--version"])}" \
-                 "#{" A server's flags come after its command: heddle serve #{name}" if Flags.known?(name)}"
+          return "there is no flag #{name} without a command#{Nearest.hint(name, ["--help", "--version"])}"
         end
 
         "there is no command #{name}#{Nearest.hint(name, COMMANDS.keys)} `heddle help` lists them."

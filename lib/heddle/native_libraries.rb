@@ -15,7 +15,7 @@ module Heddle
   module NativeLibraries
     # Extensions that come with Ruby and keep nothing by their thread while they call back, and bootsnap: its static
     # variables are settings, and all of a call is in its locals.
-    REENTRANT = %w[monitor stringio date_core json/ext/generator bootsnap/bootsnap].freeze
+    REENTRANT = %w[monitor stringio date_core io/console json/ext/generator bootsnap/bootsnap].freeze
     # Libraries that are known to keep something by thread: an error handler (nokogiri), a list of calls (ffi and
     # wasmtime), a lock that its owner may take again (mini_racer).
     NOT_REENTRANT = %w[nokogiri/nokogiri ffi_c wasmtime_rb mini_racer_extension].freeze

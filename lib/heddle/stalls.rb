@@ -20,6 +20,8 @@ module Heddle
     OTHERS = "(others)"
     # Endpoints and places whose lines are counted.
     PLACES = 500
+    # Frames of a person's session: a line would be printed into the prompt.
+    DEBUGGERS = %r{/(?:irb|reline)(?:-\d[^/]*/lib/\w+)?[./]|/gems/(?:debug|pry|byebug)-\d}
 
     # How many, how many seconds together, and the longest.
     Count = Struct.new(:count, :seconds, :longest) do
@@ -32,7 +34,7 @@ module Heddle
 
     # When an endpoint got its last line, and how many stalls it had since.
     Line = Struct.new(:at, :unreported)
-    private_constant :INTERVAL, :RECENT, :ENDPOINTS, :OTHERS, :PLACES, :Count, :Line
+    private_constant :INTERVAL, :RECENT, :ENDPOINTS, :OTHERS, :PLACES, :DEBUGGERS, :Count, :Line
 
     @lock = Thread::Mutex.new
     @lines = {}
@@ -133,6 +135,8 @@ module Heddle
 
       # Sets how many stalls of the same endpoint (outside of requests: of the same place) were not logged meanwhile.
       def worth_a_line?(stall)
+        return false if stall.backtrace.any? { |frame| DEBUGGERS.match?(frame) }
+
         now = MonotonicClock.now
         key = stall.request ? stall.endpoint : [stall.cause, stall.place]
         line = @lines[key]

@@ -68,7 +68,6 @@ class CLITest < Minitest::Test
     assert_misused(/there is no flag --prot. Did you mean --port\?/, "serve", "--prot", "3000")
     assert_misused(/there is no flag --prot. Did you mean --port\?/, "demo", "--prot=3")
     assert_misused(/there is no flag --hepl without a command. Did you mean --help\?/, "--hepl")
-    assert_misused(/heddle serve -p/, "-p", "3000")
     assert_misused(/there is no flag --po/, "serve", "--po", "3")
   end
 

@@ -9,22 +9,29 @@ require_relative "demo/browser"
 
 # The demo site as a person meets it: `heddle demo`, and a real browser whose buttons are pressed.
 class DemoTest < Minitest::Test
+  TOTAL = "document.querySelector('#fifty').dataset.total"
+
   def setup
     chromium = need_program("chromium")
     driver = need_program("chromedriver")
     @served = ServedProcess.shared([*ServedProcess::HEDDLE, "demo", "--port", "0"])
     @browser = Browser.shared(chromium, driver)
     @browser.visit(@served.uri.to_s)
+    await("fifty", TOTAL) # of the run that begins by itself
   end
 
   def teardown
     @browser&.start_over
   end
 
+  def test_first_experiment_starts_by_itself
+    assert_match(/All 50 requests were answered in \d\.\d\d s/, status_of("fifty"))
+  end
+
   def test_fifty_requests_of_one_second_end_in_about_one_second
     @browser.click("#fifty [data-run]")
 
-    await("fifty", "document.querySelector('#fifty').dataset.total")
+    await("fifty", TOTAL)
     total = @browser.run("return Number(document.querySelector('#fifty').dataset.total)")
     lines = "document.querySelectorAll('#fifty .timeline .run')"
     ends = @browser.run("return [...#{lines}].map((line) => line.getAttribute('x2'))")
@@ -42,7 +49,7 @@ class DemoTest < Minitest::Test
       @browser.run("document.querySelector('#fifty [name=way][value=#{way}]').click()")
       @browser.click("#fifty [data-run]")
 
-      await("fifty", "document.querySelector('#fifty').dataset.total")
+      await("fifty", TOTAL)
       assert_match(/All 50 requests were answered .* Beside them #{name} blocked for [\d.]+ s\./, status_of("fifty"))
       assert_equal 51, @browser.run("return document.querySelectorAll('#fifty .timeline .run').length")
     end

@@ -24,6 +24,22 @@ class ServeTest < Minitest::Test
     @served = nil
   end
 
+  def test_flags_alone_serve_the_folders_config_ru
+    serve
+
+    assert_equal "hello from config.ru", @served.get("/").body
+  end
+
+  def test_no_argument_serves_the_folders_config_ru
+    File.write(file("config.ru"), "puts __FILE__\nexit")
+    output, = Open3.capture2e(*ServedProcess::HEDDLE, chdir: @folder)
+
+    assert_match(/config\.ru\n.*the application ended the process while it was loaded/m, output)
+    File.delete(file("config.ru"))
+
+    assert_includes heddle_output, "Heddle serves Rack applications"
+  end
+
   def test_a_log_file_says_when_the_server_has_started_too
     serve("serve", "--log-file", "heddle.log")
     @served.stop
@@ -66,6 +82,10 @@ class ServeTest < Minitest::Test
 
     assert_equal "200", @served.get("/").code
     assert_match(/serves the demo site on /, @served.output)
+    assert_match(/answered \d/, heddle_output("status"))
+    heddle_output("stop")
+    @served.wait
+    @served = nil
   end
 
   def test_the_demos_own_requests_do_not_go_where_the_host_header_says

@@ -16,6 +16,24 @@ class SequelBootTest < Minitest::Test
                  pools.map { |pool| pool.values_at("library", "limit", "size", "busy", "idle", "waiting") }
   end
 
+  # The mock has the adapter's name alone; the real one's setter comes with the gem sqlite3.
+  def test_sqlite_connection_waits_for_a_lock_with_the_loop_for_as_long_as_sequel_would
+    need_gem "sequel"
+    output, status = unprotected_program(<<~RUBY)
+      require "heddle/server"
+      require "sequel"
+      require "sequel/adapters/mock"
+      Heddle::Databases.start(fibers: true)
+      Sequel::Mock::Connection.attr_accessor(:busy_handler_timeout)
+      p([{}, { timeout: 1_500 }].map do |options|
+        Sequel.mock(host: "sqlite", **options).synchronize(&:busy_handler_timeout)
+      end)
+    RUBY
+
+    assert_predicate status, :success?, output
+    assert_equal "[5000, 1500]", output.lines.last.chomp
+  end
+
   { "fiber" => "Fiber", "thread" => "Thread" }.each do |mode, owner|
     define_method("test_in_mode_#{mode}_a_connection_belongs_to_a_#{mode}") do
       need_gem "sequel"

@@ -162,6 +162,15 @@ class StallsTest < Minitest::Test
     assert_equal 1, told_of([""], "/app/y.rb:4:other").size
   end
 
+  # It would be printed into the prompt.
+  def test_stall_in_a_debugger_is_counted_and_gets_no_line
+    %w[/usr/lib/ruby/3.4.0/irb.rb:9:irb /gems/irb-1.19.0/lib/irb/color.rb:4:<main> /gems/debug-1.11.0/lib/debug/x.rb:1:y
+       /gems/pry-0.16.1/lib/pry/repl.rb:254:read /lib/reline/io/ansi.rb:1:raw].each do |place|
+      assert_empty told_of(["GET /debug"], "/app/z.rb:1:show\n#{place}"), place
+    end
+    assert_equal 1, told_of(["GET /debug"], "/app/app/debug/irbis.rb:1:show").size
+  end
+
   def test_a_preempted_computation_is_not_a_stall
     Heddle.enable :stall_report, threshold: 0.4 # far more than what a busy machine stops it for
     Heddle.enable :preempt, slice: 0.005

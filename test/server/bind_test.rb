@@ -157,6 +157,8 @@ class BindTest < Minitest::Test
     assert_equal "/tmp/x", bind.path
     assert_instance_of Server::SystemdBind, Server::Bind.parse("systemd", 1)
     assert_equal "web", Server::Bind.parse("systemd:web?tls=on", 1).name
+    %w[tls ssl https].each { |name| assert_predicate Server::Bind.parse("#{name}://[::1]", 1).tls, :itself, name }
+    assert_nil Server::Bind.parse("http://localhost", 1).tls
     assert_equal ["::1", 443], Server::Bind.parse("tls://[::1]:443?min=1.3", 1).then { |one| [one.host, one.port] }
     assert_equal ["h", 5], Server::Bind.parse("tcp://h?reuse_port=on&v6only=off", 5).then { |one| [one.host, one.port] }
   end

@@ -44,7 +44,12 @@ module Heddle
         # @see ::Sequel::Database#new_connection
         def new_connection(server)
           Databases.install # the driver was loaded with the adapter
-          super
+          super.tap do |connection|
+            # Sequel sets busy_timeout, which waits for the lock of SQLite's file with Ruby's lock.
+            if connection.respond_to?(:busy_handler_timeout=)
+              connection.busy_handler_timeout = server_opts(server).fetch(:timeout, 5_000).to_i
+            end
+          end
         end
 
         private

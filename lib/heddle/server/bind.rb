@@ -5,7 +5,8 @@ module Heddle
     # Where to listen, as a person writes it: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`, and
     # behind a question mark what is particular about it.
     module Bind
-      SCHEME = %r{\A(tcp|tls|ssl|unix|systemd)(?::(?://)?|\z)}
+      SCHEME = %r{\A(tcp|http|tls|ssl|https|unix|systemd)(?::(?://)?|\z)}
+      ALIASES = { nil => "tcp", "http" => "tcp", "ssl" => "tls", "https" => "tls" }.freeze
       HOST_AND_PORT = /\A(\[[^\]]+\]|[^:\[\]]*)(?::(\d+))?\z/
       # The parameters of an address, by its kind.
       PARAMETERS = {
@@ -25,7 +26,7 @@ module Heddle
       Defaults = Data.define(:port, :proxies, :tls) do
         def initialize(port:, proxies: nil, tls: nil) = super
       end
-      private_constant :SCHEME, :HOST_AND_PORT, :PARAMETERS
+      private_constant :SCHEME, :ALIASES, :HOST_AND_PORT, :PARAMETERS
 
       class << self
         # @param address [String]
@@ -54,7 +55,7 @@ module Heddle
         def split(address)
           scheme = address[SCHEME, 1]
           rest, query = (scheme ? address.sub(SCHEME, "") : address).split("?", 2)
-          scheme = { nil => "tcp", "ssl" => "tls" }.fetch(scheme, scheme)
+          scheme = ALIASES.fetch(scheme, scheme)
           wrong(address) if rest.to_s.empty? && scheme != "systemd"
           parameters = parameters_of(address, query.to_s)
           unknown = parameters.keys - PARAMETERS.fetch(scheme)

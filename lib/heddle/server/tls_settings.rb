@@ -89,7 +89,7 @@ module Heddle
 
       def certificates(name, report)
         sources = files.map { |certificate, key| Net::TLS::KeyFiles.new(certificate, key) }
-        sources = [Net::TLS::SelfSigned.new(name)] if sources.empty?
+        sources = [Net::TLS::SelfSigned.find(name)] if sources.empty?
         clients = Net::TLS::ClientCheck.new(verify, ca)
         protocols = http2 ? Net::TLS::Certificates::PROTOCOLS : Net::TLS::Certificates::PROTOCOLS - ["h2"]
         Net::TLS::Certificates.new(sources, minimum:, protocols:, clients:, on_event: report)
@@ -98,7 +98,7 @@ module Heddle
       end
 
       def check(found, report)
-        report.call(:certificate_self_signed) if files.empty?
+        report.call(:certificate_self_signed) if found.sources.first.is_a?(Net::TLS::SelfSigned)
         found.report_expiry
       end
     end

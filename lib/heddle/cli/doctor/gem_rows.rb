@@ -25,8 +25,9 @@ module Heddle
         ALL = [
           Row.new(name: "activerecord", configure: "the pool is as large as a worker may have requests that query at " \
                                                    "once; see [Rails](rails.md)"),
-          Row.new(name: "sequel", configure: "`Sequel.extension :fiber_concurrency` before the first query in " \
-                                             "programs of your own; the server does it"),
+          Row.new(name: "sequel", configure: "`Sequel.extension :fiber_concurrency` before the first query, and with " \
+                                             "SQLite `busy_handler_timeout`, in programs of your own; the server " \
+                                             "does both"),
           Row.new(name: "pg", tested_by: "test/databases/abandoned_query_test.rb"),
           Row.new(name: "trilogy", tested_by: "test/databases/abandoned_query_test.rb"),
           Row.new(name: "mysql2", tested_by: "test/databases/abandoned_query_test.rb"),

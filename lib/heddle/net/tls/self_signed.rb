@@ -1,17 +1,49 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require "openssl"
 
 module Heddle
   module Net
     class TLS
-      # A certificate for development: its own authority, in memory only, for this machine's own names.
+      # A certificate for development: its own authority, for this machine's own names. It is kept in the user's folder,
+      # so that a browser has to accept it once; where that can't be written, in memory.
       class SelfSigned
+        # Files of localhost.rb, and those that `mkcert localhost` makes in the folder of an application.
+        GEM = %w[localhost.rb/localhost.crt localhost.rb/localhost.key].freeze
+        MKCERT = "localhost{,+[0-9],+[0-9][0-9]}.pem"
         NAMES = %w[localhost *.localhost].freeze
         ADDRESSES = %w[127.0.0.1 ::1].freeze
         # Browsers accept no longer ones.
         LIFE = 397 * 86_400
-        private_constant :NAMES, :ADDRESSES, :LIFE
+        private_constant :GEM, :MKCERT, :NAMES, :ADDRESSES, :LIFE
+
+        class << self
+          # @param name [String, nil] a host name beside localhost
+          # @return [KeyFiles, SelfSigned] files of mkcert or of the gem localhost, where they are good for this name
+          def find(name)
+            return new(name) unless name.nil? || name.match?(/\A(?:localhost|[\d.:]*)\z/)
+
+            pairs = Dir[MKCERT].map { |path| [path, path.sub(/\.pem\z/, "-key.pem")] }
+            pairs << GEM.map { |path| File.join(folder, path) } if folder
+            pairs.map { |paths| KeyFiles.new(*paths) }.find { |files| good?(files) } || new(name)
+          end
+
+          # @return [String, nil] where programs keep what they can make anew; nil: this user has no folder
+          def folder
+            ENV["XDG_STATE_HOME"]&.then { |path| path unless path.empty? } || File.expand_path("~/.local/state")
+          rescue ArgumentError
+            nil
+          end
+
+          private
+
+          def good?(files)
+            File.file?(files.certificate_path) && files.load.certificate.not_after > Time.now
+          rescue Error
+            false
+          end
+        end
 
         # @param name [String, nil] a host name beside localhost
         def initialize(name = nil)
@@ -19,15 +51,42 @@ module Heddle
         end
 
         # @return [KeyPair] always the same one
-        def load = @load ||= make
+        def load = @load ||= kept || make
 
         # @return [Object]
         def stamp = nil
 
         # @return [String]
-        def to_s = "a certificate made just now"
+        def to_s = "a self-signed certificate"
 
         private
+
+        # Processes that start at the same time have the same one.
+        def kept
+          folder = self.class.folder or return
+          folder = File.join(folder, "heddle")
+          FileUtils.mkdir_p(folder, mode: 0o700)
+          path = File.join(folder, "#{(@names - NAMES).first || NAMES.first}.pem")
+          File.open(path, File::RDWR | File::CREAT, 0o600) do |file|
+            file.flock(File::LOCK_EX)
+            read(file.read) || make.tap do |pair|
+              file.rewind
+              file.truncate(0)
+              file.write(pair.certificate.to_pem, pair.key.private_to_pem)
+            end
+          end
+        rescue SystemCallError
+          nil
+        end
+
+        def read(text)
+          certificate = OpenSSL::X509::Certificate.new(text)
+          key = OpenSSL::PKey.read(text)
+          usable = certificate.not_after > Time.now + 86_400 && certificate.check_private_key(key)
+          KeyPair.new(certificate:, chain: [], key:) if usable
+        rescue OpenSSL::OpenSSLError
+          nil
+        end
 
         def make
           key = OpenSSL::PKey::EC.generate("prime256v1")

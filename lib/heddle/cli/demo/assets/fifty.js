@@ -28,6 +28,7 @@ async function run() {
   const name = chosen("way").nextElementSibling.textContent
   button.setAttribute("aria-disabled", "true")
   panel.dataset.sent = ""
+  delete panel.dataset.total
   find("status").textContent = `Sending ${rows} requests, each of which sleeps ${seconds} s` +
     `${way === "" ? "" : `, and one that blocks the thread in ${name}`}.`
   clear(way)
@@ -134,6 +135,6 @@ function strip(title, description, paint) {
 }
 
 warp(rows)
-clear("")
 button.addEventListener("click", run)
+run()
 for (const one of panel.querySelectorAll("[name=pool]")) one.addEventListener("change", compare)
