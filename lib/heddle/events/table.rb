@@ -126,8 +126,9 @@ module Heddle
         transaction_not_shared: "the task at {place} takes a database connection of its own while the task around it " \
                                 "is in a transaction. It does not see what that has changed, and is not rolled back " \
                                 "with it",
-        worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}; starting another {delay:delay}",
-        worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}",
+        worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>; " \
+                      "starting another {delay:delay}",
+        worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
         worker_memory_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, " \
                                 "worker_memory_limit is {limit:MiB}",
         worker_not_started: "worker {worker} can't be started now: {reason}",

@@ -27,6 +27,7 @@ class ClusterHealthCheckTest < Minitest::Test
   end
 
   Fleet = Struct.new(:workers) do
+    def unanswered(_worker) = 2
     def serving = workers.select(&:serving?)
   end
 
@@ -108,6 +109,6 @@ class ClusterHealthCheckTest < Minitest::Test
     look(watched, 6.0)
 
     assert_equal ["KILL"], worker.signals
-    assert_equal ["killing worker 0 (pid 1000): it has not ended in time"], @lines
+    assert_equal ["killing worker 0 (pid 1000): it has not ended in time, with 2 requests unanswered"], @lines
   end
 end

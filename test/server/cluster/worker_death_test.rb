@@ -84,6 +84,6 @@ class ClusterWorkerDeathTest < Minitest::Test
     wait_for("was serving")
 
     assert_match(%r{worker 0 \(pid \d+\) was serving GET /slow\?a=b for \d+\.\d s$}, served.output)
-    wait_for(/has ended: no heartbeat for \d+ s; starting another now/)
+    wait_for(/has ended: no heartbeat for \d+ s, with 1 request unanswered; starting another now/)
   end
 end

@@ -177,6 +177,9 @@ module Heddle
         # @return [FailedReplacement, nil] the last one
         attr_accessor :failed_replacement
 
+        # @return [Integer, nil] requests that it had begun or received; nil: none
+        def unanswered(worker) = @scoreboard.read(worker.slot)&.fetch(:in_flight)&.nonzero?
+
         private
 
         # Among the reserves, counted from 1; 0: this number is a worker's.
@@ -194,6 +197,7 @@ module Heddle
 
         def handle_loss(worker, how)
           served = worker.serving?
+          requests = unanswered(worker)
           remove(worker)
           return if worker.ending?
 
@@ -204,7 +208,7 @@ module Heddle
 
           now = @clock.call
           delay = @backoffs[worker.index].record_failure(now, now - worker.started_at)
-          @log.event(:worker_ended, **worker.fields, reason: how, delay:)
+          @log.event(:worker_ended, **worker.fields, reason: how, requests:, delay:)
         end
 
         def report_failed_replacement(worker, how)

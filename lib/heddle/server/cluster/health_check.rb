@@ -43,7 +43,10 @@ module Heddle
 
         def kill_late(worker)
           worker.deadline = nil
-          @log.event(:worker_killed, **worker.fields, reason: "it has not ended in time") unless worker.reason
+          unless worker.reason
+            requests = @fleet.unanswered(worker)
+            @log.event(:worker_killed, **worker.fields, reason: "it has not ended in time", requests:)
+          end
           worker.kill("KILL")
         end
 
