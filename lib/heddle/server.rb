@@ -59,10 +59,11 @@ module Heddle
     def open
       FileSizeLimit.make_writes_fail
       @configuration.check_selector
-      @log.event(:temporary_folder_missing) unless TemporaryFolder.find
       @configuration.web_socket_origins
-      @configuration.open_pubsub(@log.method(:event))
       @configuration.binds.each { |bind| @listeners.concat(bind.open(report: @log.method(:event))) }
+      User.become(@configuration)
+      @log.event(:temporary_folder_missing) unless TemporaryFolder.find
+      @configuration.open_pubsub(@log.method(:event))
       urls
     rescue BootError
       @listeners.close

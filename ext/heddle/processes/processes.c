@@ -23,6 +23,20 @@ static VALUE adopt_orphans(VALUE self)
 #endif
 }
 
+/*
+ * call-seq: Heddle::Native::Processes.allow_inspection -> nil
+ *
+ * After a change of the user, /proc/PID belongs to root (prctl(2), PR_SET_DUMPABLE): the master could not read how much
+ * memory its workers use. No other user may read it either way.
+ */
+static VALUE allow_inspection(VALUE self)
+{
+#ifdef PR_SET_DUMPABLE
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+#endif
+    return Qnil;
+}
+
 static VALUE raise_error(VALUE error)
 {
     rb_exc_raise(error);
@@ -59,6 +73,7 @@ void Init_heddle_processes(VALUE heddle)
 {
     VALUE processes = rb_define_module_under(rb_define_module_under(heddle, "Native"), "Processes");
     rb_define_singleton_method(processes, "adopt_orphans", adopt_orphans, 0);
+    rb_define_singleton_method(processes, "allow_inspection", allow_inspection, 0);
     rb_define_singleton_method(processes, "end_child", end_child, 1);
     rb_define_singleton_method(processes, "exec_with_limit", exec_with_limit, 2);
 }

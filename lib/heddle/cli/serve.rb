@@ -78,8 +78,8 @@ module Heddle
                                    "and workers: stop it, and start it again"
         end
         @server = server = Server.new(configuration, log:)
-        server.open
         pidfile&.write
+        server.open
         notify = Server::SystemdNotify.new
         control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
         control&.start
@@ -118,10 +118,12 @@ module Heddle
           source.control ||= control_of(configuration, source, log, succeeding: true)
           announce(configuration, log, urls, details, workers: master.fleet.size, reserves: master.fleet.reserves)
         end
+        source = nil
         pidfile&.write unless inheritance.any?
-        master.control = source = Server::Control::Cluster.new(master, log)
-        source.control = control_of(configuration, source, log) unless inheritance.any?
-        answered = master.run
+        answered = master.run do
+          master.control = source = Server::Control::Cluster.new(master, log)
+          source.control = control_of(configuration, source, log) unless inheritance.any?
+        end
       ensure
         source&.control&.finish(answered)
         source&.close

@@ -17,17 +17,7 @@ module Heddle
       Option.new(name: :tls_key, unit: :list, argument: "FILE", none: "none", default: [],
                  default_words: "in the certificates' files", example: 'tls_key "site.key"',
                  text: "keys of tls_cert, in the same order: RSA, EC or Ed25519, without a passphrase",
-                 reason: "Set it when the keys have files of their own"),
-      Option.new(name: :tls_verify, unit: :word, default: :none, choices: %i[none optional required],
-                 example: "tls_verify :required", advanced: true,
-                 text: "whether clients of tls addresses present certificates: none, optional or required",
-                 reason: "Set it when clients authenticate by certificates (mutual TLS)",
-                 details: "With required, a client without a certificate fails in the handshake. A certificate that " \
-                          "has expired, or that tls_ca has not signed, fails with optional, too. The application " \
-                          "finds the result in the env, see [sockets](sockets.md)."),
-      Option.new(name: :tls_ca, unit: :path, argument: "FILE", default_words: "none", example: 'tls_ca "ca.pem"',
-                 advanced: true, text: "CA certificates that must have signed those of clients, in PEM",
-                 reason: "Set it together with tls_verify")
+                 reason: "Set it when the keys have files of their own")
     ].freeze
   end
 end

@@ -48,8 +48,7 @@ module Heddle
       def check_verification
         return self if verify == :none || ca
 
-        raise ConfigurationError, "verify needs a file of CA certificates: name it with --tls-ca, or with ca= in " \
-                                  "the address"
+        raise ConfigurationError, "verify needs a file of CA certificates: name it with ca= in the address"
       end
 
       # @return [String, nil] what is wrong, found without listening

@@ -55,10 +55,12 @@ module Heddle
         end
 
         # Serves until INT or TERM, or until another master has taken over.
+        # @yield when the sockets are open, and this process is the user that it stays
         # @return [Boolean] whether every request was answered
         # @raise [BootError]
         def run
           open
+          yield if block_given?
           @mold_supervisor.load_first
           process_events until finished?
           raise BootError, @failure if @failure

@@ -36,12 +36,13 @@ module Heddle
           inheritance.adopt_ticket_keys
           Inherited.handed_on = inheritance.sockets?("systemd:")
           configuration.check_selector
-          log.event(:temporary_folder_missing) unless TemporaryFolder.find
           configuration.web_socket_origins
           binds_by_key(configuration).each do |key, bind|
             @listeners_by_key[key] = bind.open(report: log.method(:event), open: inheritance.sockets(key))
             @tls[key] = bind.tls
           end
+          User.become(configuration)
+          log.event(:temporary_folder_missing) unless TemporaryFolder.find
           share(listeners.map(&:tls))
           inheritance.close_unused
           inheritance.adopt_pubsub

@@ -60,7 +60,7 @@ module Heddle
         end
 
         def bind_defaults
-          tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key), verify: tls_verify, ca: tls_ca,
+          tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key),
                                 development: environment == "development", http2: http2 != :off)
           Bind::Defaults.new(port:, proxies: trusted_networks, tls:)
         end

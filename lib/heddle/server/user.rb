@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Heddle
+  class Server
+    # The user that the server becomes when its sockets are open: then neither the application nor a fault of the server
+    # has root's rights, and ports below 1024 and keys that only root may read are no reason to keep them.
+    module User
+      # Does nothing where the process is that user already, as the master of a restart is.
+      # @param configuration [Configuration]
+      # @return [void]
+      # @raise [BootError]
+      def self.become(configuration)
+        name, group = configuration.user&.split(":", 2)
+        return unless name
+
+        account = Etc.getpwnam(name)
+        gid = group ? Etc.getgrnam(group).gid : account.gid
+        return if Process.euid == account.uid && Process.egid == gid
+        raise BootError, "can't become the user #{configuration.user}: only root can" unless Process.euid.zero?
+
+        files = [configuration.log_file, configuration.pidfile].select { |path| path && ::File.file?(path) }
+        ::File.chown(account.uid, gid, *files)
+        Process.initgroups(name, gid)
+        Process::GID.change_privilege(gid)
+        Process::UID.change_privilege(account.uid)
+        Native::Processes.allow_inspection
+        ENV.update("HOME" => account.dir, "USER" => name, "LOGNAME" => name)
+      rescue ArgumentError
+        raise BootError, "can't become the user #{configuration.user}: there is no such user or group"
+      end
+    end
+  end
+end
