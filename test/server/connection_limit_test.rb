@@ -87,6 +87,66 @@ class ConnectionLimitTest < Minitest::Test
     end
   end
 
+  def test_clients_that_pause_in_a_request_are_closed_for_a_new_connection
+    ["GET / HT", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1234",
+     "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n1234"].each do |incomplete|
+      serving(text, max_connections: 1, lint: false) do
+        pausing = connect
+        pausing.write(incomplete)
+        until_silent_for(1.5) { nil }
+
+        assert_match(%r{\AHTTP/1.1 200}, answer_of_new_connection, incomplete)
+        assert_nil read_answer(pausing)
+        pausing.close
+      end
+    end
+  end
+
+  def test_client_that_reads_nothing_is_closed_for_a_new_connection
+    serving(text("x" * 20_000_000), max_connections: 1, lint: false) do
+      reader = connect
+      reader.write(GET)
+      until_silent_for(1.5) { nil }
+
+      assert_match(%r{\AHTTP/1.1 200}, answer_of_new_connection)
+      reader.close
+    end
+  end
+
+  def test_http2_upload_that_pauses_is_closed_for_a_new_connection
+    serving(text, max_connections: 1, lint: false) do
+      client = H2Client.new(connect)
+      client.send_preface
+      client.send_frame("HEADERS eh 1 post")
+      until_silent_for(1.5) { nil }
+
+      assert_match(%r{\AHTTP/1.1 200}, answer_of_new_connection)
+      client.close
+    end
+  end
+
+  def test_upload_that_makes_progress_and_a_running_request_stay_at_the_limit
+    app, arrived, release = waiting_application
+    serving(app, max_connections: 2, lint: false) do
+      running = connect
+      running.write(GET)
+      arrived.pop
+      upload = connect
+      upload.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90\r\n\r\n")
+      other = connect
+      other.write(GET)
+      20.times { upload.write("x") && sleep(0.1) }
+
+      assert_equal 2, server.statistics[:connections]
+      2.times { release << true }
+      upload.write("x" * 70)
+
+      assert_equal %w[200 200], [running, upload].map { |socket| read_answer(socket)[/ (\d+)/, 1] }
+      3.times { release << true }
+      [running, upload, other].each(&:close)
+    end
+  end
+
   def test_web_socket_heard_from_least_recently_is_closed_for_a_new_connection
     handler = Echo.new
     serving(upgrading(handler), max_connections: 2, lint: false) do

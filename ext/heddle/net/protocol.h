@@ -43,8 +43,8 @@ struct heddle_protocol {
     /* When an idle connection began to wait for a request: CLOCK_MONOTONIC, ns. NULL: not known. */
     int64_t (*idle_since)(const heddle_connection *connection);
     /*
-     * When a connection that is not idle, and whose end may be told to its client all the same, was last heard from:
-     * CLOCK_MONOTONIC, ns. INT64_MAX: it must stay. NULL: they all must.
+     * When the client of a connection that is not idle, and which no runner serves, has last done its part of what is
+     * under way: CLOCK_MONOTONIC, ns. INT64_MAX: it must stay. NULL: they all must.
      */
     int64_t (*heard_at)(const heddle_connection *connection);
     /*

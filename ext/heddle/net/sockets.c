@@ -410,23 +410,35 @@ static bool is_idle(const heddle_connection *connection)
     return connection->protocol ? connection->protocol->is_idle(connection) : heddle_handshake_is_idle(connection);
 }
 
+static int64_t find_handshake_since(const heddle_connection *connection)
+{
+    int64_t timeout = connection->sockets->handshake_queue.timeout;
+    return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
+}
+
 /* INT64_MAX: it does not wait for a request. */
 static int64_t find_idle_since(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
     if (!is_idle(connection) || (protocol && !protocol->idle_since))
         return INT64_MAX;
-    if (protocol)
-        return protocol->idle_since(connection);
-    int64_t timeout = connection->sockets->handshake_queue.timeout;
-    return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
+    return protocol ? protocol->idle_since(connection) : find_handshake_since(connection);
 }
 
 static int64_t find_heard_at(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
-    bool stays = connection->running || !protocol || !protocol->heard_at;
-    return stays ? INT64_MAX : protocol->heard_at(connection);
+    if (!protocol)
+        return find_handshake_since(connection);
+    return connection->running || !protocol->heard_at ? INT64_MAX : protocol->heard_at(connection);
+}
+
+/* The same of a connection whose request is incomplete, or whose response was not read. */
+static int64_t find_transit_heard_at(const heddle_connection *connection)
+{
+    const heddle_protocol *protocol = connection->protocol;
+    bool stays = protocol && !(protocol->is_in_transit && protocol->is_in_transit(connection));
+    return stays ? INT64_MAX : find_heard_at(connection);
 }
 
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
@@ -503,7 +515,7 @@ static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const
 
 void heddle_sockets_close_longest_idle(heddle_sockets *sockets)
 {
-    if (close_longest(sockets, find_idle_since) == 0)
+    if (close_longest(sockets, find_idle_since) == 0 && close_longest(sockets, find_transit_heard_at) == 0)
         close_longest(sockets, find_heard_at);
 }
 

@@ -341,8 +341,9 @@ int heddle_sockets_detach(heddle_connection *connection);
  */
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age);
 /*
- * Closes the connections that have waited longest for a request, so that new ones can be accepted. WebSockets and event
- * streams come last, as their clients would come back at once: those that were not heard from for longest.
+ * Closes the connections that have waited longest for a request, so that new ones can be accepted. While there is none:
+ * those whose client stopped longest ago, in a handshake, a request or a response. WebSockets and event streams come
+ * last, as their clients would come back at once.
  */
 void heddle_sockets_close_longest_idle(heddle_sockets *sockets);
 void heddle_sockets_close(heddle_sockets *sockets);

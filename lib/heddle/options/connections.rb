@@ -15,7 +15,8 @@ module Heddle
                           "maximum before a request runs; an idle one uses much less. http2_memory counts once for " \
                           "all. 64 descriptors are left to the application, and a quarter of all to bodies in " \
                           "files. While new connections wait at the limit, those are closed that have waited " \
-                          "longest for a request, a second at least; WebSockets and event streams come last. One " \
+                          "longest for a request, a second at least. Then come those whose client pauses, and last " \
+                          "WebSockets and event streams. One " \
                           "address outside of trusted_proxies has a quarter of all. Lines in the log say so. See " \
                           "[Connections](sockets.md#connections-at-the-limit)."),
       Option.limit(:idle_timeout, :seconds, 75, 0.001,

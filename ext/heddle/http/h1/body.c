@@ -69,6 +69,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     int64_t length = head->content_length;
     bool large = length > (int64_t)engine->body_buffer;
     h1->body_deadline = heddle_body_first_deadline(engine, exchange->arrived);
+    h1->body_heard = exchange->arrived;
     h1->taken = 0;
     h1->streams = heddle_path_option_counts(&engine->stream_bodies, exchange);
     if (length == HEDDLE_CHUNKED_BODY)
@@ -263,6 +264,7 @@ heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *byt
                                              : take_length(connection, bytes, size, used);
     if (result == HEDDLE_H1_ENDED)
         return result;
+    h1->body_heard = heddle_clock_coarse();
     if (!h1->received)
         h1->body_deadline = heddle_body_next_deadline(heddle_h1_engine(connection), h1->body_deadline, *used);
     if (h1->stage == HEDDLE_H1_BODY)

@@ -214,6 +214,18 @@ static int64_t idle_since(const heddle_connection *connection)
     return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
 }
 
+/* Since when the client has neither sent nor read what it must. */
+static int64_t heard_at(const heddle_connection *connection)
+{
+    const heddle_engine *engine = heddle_h1_engine(connection);
+    const heddle_h1 *h1 = heddle_h1_of(connection);
+    if (h1->stage == HEDDLE_H1_BODY)
+        return h1->body_heard;
+    int64_t timeout = h1->stage == HEDDLE_H1_HEAD ? engine->head_timeout : engine->write_timeout;
+    bool counts = h1->stage == HEDDLE_H1_HEAD || h1->stage == HEDDLE_H1_SENDING;
+    return !counts || timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
+}
+
 static bool is_in_transit(const heddle_connection *connection)
 {
     heddle_h1_stage stage = heddle_h1_of(connection)->stage;
@@ -327,6 +339,7 @@ const heddle_protocol heddle_h1_protocol = {
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
     .idle_since = idle_since,
+    .heard_at = heard_at,
     .count_waiting = count_waiting,
     .is_in_transit = is_in_transit,
     .collect_input = collect_input,

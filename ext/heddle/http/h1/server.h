@@ -41,6 +41,7 @@ typedef struct {
     bool streams;    /* the application reads the body while it is received */
     uint32_t seen;   /* bytes of an incomplete head that were parsed */
     int64_t body_deadline; /* see heddle_body_next_deadline; moved later by the time that writing took */
+    int64_t body_heard;    /* when the last bytes of the body came; CLOCK_MONOTONIC, ns */
     int64_t writing_since; /* when the writing of a part of the body to its file began */
     uint64_t taken;  /* bytes received of the body, or while lingering */
     int64_t left;    /* bytes left of a body of known length; or HEDDLE_CHUNKED_BODY, HEDDLE_NO_BODY */

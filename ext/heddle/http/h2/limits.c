@@ -130,6 +130,11 @@ int64_t heddle_h2_idle_since(const heddle_h2_session *session)
     return session->idle_since;
 }
 
+int64_t heddle_h2_heard_at(const heddle_h2_session *session)
+{
+    return session->now;
+}
+
 int64_t heddle_h2_deadline(const heddle_h2_session *session)
 {
     const heddle_h2_limits *limits = session->limits;

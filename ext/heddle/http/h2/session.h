@@ -138,6 +138,8 @@ uint32_t heddle_h2_stream_count(const heddle_h2_session *session);
 
 /* When the last stream ended, or the session began. */
 int64_t heddle_h2_idle_since(const heddle_h2_session *session);
+/* When bytes came or left last, or were checked: CLOCK_MONOTONIC, ns. */
+int64_t heddle_h2_heard_at(const heddle_h2_session *session);
 /* When heddle_h2_expire must be called next; INT64_MAX: never. */
 int64_t heddle_h2_deadline(const heddle_h2_session *session);
 void heddle_h2_expire(heddle_h2_session *session, int64_t now);

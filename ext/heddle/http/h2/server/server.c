@@ -420,14 +420,6 @@ static int64_t idle_since(const heddle_connection *connection)
     return heddle_h2_idle_since(heddle_h2_server_of(connection)->session);
 }
 
-/* While it has only WebSockets and event streams: when its last other request has ended. */
-static int64_t heard_at(const heddle_connection *connection)
-{
-    const heddle_h2_server *server = heddle_h2_server_of(connection);
-    bool only_tunnels = heddle_h2_tunnels_count(server) == heddle_h2_stream_count(server->session);
-    return only_tunnels ? heddle_h2_idle_since(server->session) : INT64_MAX;
-}
-
 /* GOAWAY says which requests were served, so a client sends one that is on its way again. */
 static void yield_room(heddle_connection *connection)
 {
@@ -451,6 +443,18 @@ static bool is_in_transit(const heddle_connection *connection)
     while (carrier && waits_for_runner(carrier))
         carrier = heddle_h2_next_carrier(carrier);
     return carrier || connection->output.size;
+}
+
+/* INT64_MAX: a request of it waits for a runner. */
+static int64_t heard_at(const heddle_connection *connection)
+{
+    const heddle_h2_server *server = heddle_h2_server_of(connection);
+    for (const heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier;
+         carrier = heddle_h2_next_carrier(carrier)) {
+        if (waits_for_runner(carrier))
+            return INT64_MAX;
+    }
+    return heddle_h2_heard_at(server->session);
 }
 
 /* Sends GOAWAY; the connection closes when the client has had time to read it (RFC 9113, section 6.8). */

@@ -153,14 +153,6 @@ static heddle_h2_tunnel *find_to_retire(const heddle_h2_server *server)
     return tunnel;
 }
 
-size_t heddle_h2_tunnels_count(const heddle_h2_server *server)
-{
-    size_t count = 0;
-    for (heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server); tunnel; tunnel = find_next_tunnel(tunnel))
-        count++;
-    return count;
-}
-
 bool heddle_h2_tunnels_have_to_retire(const heddle_h2_server *server)
 {
     return find_to_retire(server) != NULL;

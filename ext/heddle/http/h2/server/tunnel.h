@@ -77,7 +77,6 @@ heddle_h2_tunnel *heddle_h2_first_tunnel(const heddle_h2_server *server);
 void heddle_h2_tunnels_handle_flushed(heddle_h2_server *server);
 /* The client has ended its output, on all streams. */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server);
-size_t heddle_h2_tunnels_count(const heddle_h2_server *server);
 bool heddle_h2_tunnels_have_to_retire(const heddle_h2_server *server);
 void heddle_h2_tunnels_retire(heddle_h2_server *server);
 /* The connection is gone. */
