@@ -19,7 +19,7 @@ class FuzzTest < Minitest::Test
   end
 
   %w[request_head response_head chunked response_head_writer proxy_header hpack h2_session h2_program h2_memory
-     websocket pubsub_history].each do |target|
+     websocket pubsub_history handoff].each do |target|
     define_method("test_#{target}_keeps_its_promises") do
       output, found_nothing = fuzz(target)
 

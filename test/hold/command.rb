@@ -10,7 +10,7 @@ samples = 20
 OptionParser.new do |options|
   options.banner = "Usage: bin/hold [options] [resources]"
   options.separator "Fills each resource of a server, and prints what another client sees: the slowest of its"
-  options.separator "requests on an idle server, at three quarters of the bound, at the bound, and when all is released."
+  options.separator "requests on an idle server, at three quarters of the bound, at the bound, and after the release."
   options.separator "Resources:"
   options.separator "  #{Hold::Resource.all.map(&:label).join(" ")}"
   options.on("--addresses N,N", Array, "how many the clients come from (1,50)") { |list| addresses = list.map(&:to_i) }

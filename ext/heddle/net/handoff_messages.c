@@ -182,7 +182,8 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
     struct msghdr message = {.msg_iov = pieces,
                              .msg_iovlen = 2,
                              .msg_control = attached.room,
-                             .msg_controllen = sizeof(attached.room)};
+                             /* without padding, in which a second descriptor would come, and stay open */
+                             .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t result;
     do {
         result = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
