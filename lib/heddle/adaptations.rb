@@ -78,6 +78,10 @@ module Heddle
               changes: "abandoned queries are cancelled"),
       Row.new(gem: "mysql2", constant: "Mysql2::Client", tried: [">= 0.5", "< 0.6"],
               changes: "abandoned queries are cancelled"),
+      Row.new(gem: "net-http", constant: "Net::HTTP", tried: [">= 0.3", "< 1"],
+              changes: "what it waits for counts as http in the time account of a request"),
+      Row.new(gem: "redis-client", constant: "RedisClient", tried: [">= 0.17", "< 1"],
+              changes: "what it waits for counts as redis in the time account of a request"),
       Row.new(gem: "async", constant: "Async::Task", tried: [">= 2.43", "< 3"], changes: "its tasks run in the loop")
     ].freeze
     BY_NAME = TABLE.to_h { |row| [row.name, row] }.freeze
@@ -97,6 +101,7 @@ module Heddle
         except = excluded(configuration)
         @answers = {}.freeze unless except == @except
         @except = except
+        Waits.install
         return unless configuration.mode == :fiber
 
         RackTimeout.install if make?(:rack_timeout)

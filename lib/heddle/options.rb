@@ -23,7 +23,7 @@ module Heddle
     # The options of a configuration file: all but its own path.
     IN_FILE = ALL.reject { |option| option.name == :config }.freeze
     # Options that a reload does not change: the master's sockets and files stay.
-    AT_START = %i[bind port user pidfile pubsub pubsub_memory pubsub_history pubsub_history_age].freeze
+    AT_START = %i[bind port user pidfile pubsub pubsub_memory pubsub_history].freeze
     BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
 
     # Environment variables of Heddle's that are no options, each with what reads it; a name that ends in `_` stands

@@ -46,6 +46,7 @@ module Heddle
           replace_reload_lock if application?
         end
         Databases.install
+        CompletedLine.install if application?
         answer_503_without_connection
       end
 

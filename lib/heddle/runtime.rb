@@ -2,6 +2,7 @@
 
 require "heddle/autoloads"
 require "heddle/version"
+require "heddle/account"
 require "heddle/concurrency"
 require "heddle/enable"
 require "heddle/events"
@@ -115,6 +116,13 @@ module Heddle
         scheduler = Scheduler.new(selector: selector || selector_of_thread)
         Concurrency::TreeSignal.during(scheduler) { Concurrency::Root.run(scheduler, name, cancel_grace, block) }
       end
+    end
+
+    # @return [Request, nil] the request that the calling fiber serves, also in a task that it has started; nil outside
+    #   of the server, and where requests have no account
+    def current_request
+      account = Account.current
+      Request.new(account) if account
     end
 
     # Starts a task: the block runs concurrently with what follows, in a fiber of its own. It belongs to the innermost

@@ -122,6 +122,38 @@ static void a_malformed_forwarded_tells_nothing(void)
     }
 }
 
+/* When the proxy got the request, by a field with this value. */
+static int64_t start_of(const char *value)
+{
+    char bytes[200];
+    size_t size = strlen(value);
+    memcpy(bytes, value, size);
+    heddle_field field = {.id = HEDDLE_FIELD_X_REQUEST_START, .value = {.start = 0, .size = (uint32_t)size}};
+    heddle_request_head head = {.fields = &field, .field_count = 1};
+    return heddle_forwarded_start(&head, bytes);
+}
+
+static void the_start_is_read_in_each_form(void)
+{
+    CHECK_EQUAL(INT64_C(1512379167574000000), start_of("1512379167574"));          /* Heroku */
+    CHECK_EQUAL(INT64_C(1512379167574000000), start_of("t=1512379167.574"));       /* nginx */
+    CHECK_EQUAL(INT64_C(1512379167000000000), start_of("t=1512379167"));
+    CHECK_EQUAL(INT64_C(1512379167574123000), start_of("t=1512379167574123"));     /* HAProxy, balancers */
+    CHECK_EQUAL(INT64_C(1512379167574123456), start_of("1512379167574123456"));
+    CHECK_EQUAL(INT64_C(1512379167574123456), start_of("t=1512379167.574123456789"));
+    CHECK_EQUAL(INT64_C(1512379167574500000), start_of("1512379167574.5"));
+}
+
+static void a_malformed_start_is_none(void)
+{
+    static const char *const wrong[] = {
+        "", "t=", "x", "-1512379167574", "1512379167574 ", "1512379167.574s", "12345678", "t=t=1512379167",
+        "15123791675741234567", "9223372036854775807", "99999999999999999999999", "1512379167.57.4", "0x5a24d2df",
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        CHECK_EQUAL(0, start_of(wrong[i]));
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
@@ -130,5 +162,7 @@ int main(int argc, char **argv)
     check_run("forwarded", "a malformed Forwarded tells nothing", a_malformed_forwarded_tells_nothing);
     check_run("forwarded", "the client is the last who is no proxy", the_client_is_the_last_who_is_no_proxy);
     check_run("forwarded", "a client that can not be read is none", a_client_that_can_not_be_read_is_none);
+    check_run("forwarded", "the start is read in each form", the_start_is_read_in_each_form);
+    check_run("forwarded", "a malformed start is none", a_malformed_start_is_none);
     return check_end();
 }

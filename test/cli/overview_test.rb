@@ -53,6 +53,13 @@ class OverviewTest < Minitest::Test
     assert_match(/protection: none/, draw(worker(protection: [], offload: nil, stalls: nil)))
   end
 
+  def test_the_overview_says_on_what_requests_spend_their_time
+    spent = { proxy: [[], 9.0], running: [[], 0.3], query: [[], 0.6], other: [[], 0.1], dns: [[], 0.001] }
+
+    assert_match(/^time of requests: query 60 %  running 30 %  other 10 %$/, draw(worker(spent:)))
+    refute_match(/time of requests/, draw(worker(spent: {})))
+  end
+
   def test_the_overview_names_functions_that_offload_can_not_intercept
     lacking = { calls: 0, running: 0, queued: 0, threads: 0, missing: %w[dlopen] }
 

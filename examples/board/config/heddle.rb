@@ -1,5 +1,4 @@
 # frozen_string_literal: true
 
-# The board is made of its moves: they are kept for a day.
+# The board is made of its moves.
 pubsub_history 1_000
-pubsub_history_age 86_400

@@ -242,6 +242,7 @@ static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(
 {
     int state = 0;
     heddle_park_enter(loop, &waiter->park);
+    heddle_park_waits_for(&waiter->park, HEDDLE_SPENT_LOCK);
     enlist(waiter);
     if (waiter->timeout == 0) {
         waiter->park.timed_out = true;

@@ -142,6 +142,7 @@ static void free_engine(heddle_service *service)
     free(engine->out.bytes);
     heddle_path_option_free(&engine->stream_bodies);
     heddle_path_option_free(&engine->health_paths);
+    free(engine->endpoints);
     free(engine->body_folder);
     free(engine->head.fields);
     free(engine);

@@ -8,6 +8,7 @@
 
 #include "http/response_head_writer.h"
 #include "http/exchange.h"
+#include "http/endpoints.h"
 #include "http/latency.h"
 #include "http/path_options.h"
 #include "http/request_durations.h"
@@ -61,6 +62,9 @@ struct heddle_engine {
     heddle_request_durations durations;
     heddle_latency latency; /* times from the complete head to the response */
     heddle_slowest slowest; /* the slowest of these */
+    /* of the time accounts: one for each part, and one for what they don't explain */
+    heddle_latency spent[HEDDLE_SPENT_PARTS + 1];
+    heddle_endpoints *endpoints; /* NULL until a slow request has ended */
 };
 
 /* State that the protocols keep in the engine. `configuration`: a checked one; may raise. */

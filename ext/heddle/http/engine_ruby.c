@@ -309,6 +309,14 @@ static VALUE engine_durations(VALUE self)
     return durations;
 }
 
+static VALUE counts_of(const heddle_latency *latency)
+{
+    VALUE counts = rb_ary_new_capa(HEDDLE_LATENCY_BUCKETS);
+    for (unsigned bucket = 0; bucket < HEDDLE_LATENCY_BUCKETS; bucket++)
+        rb_ary_push(counts, ULL2NUM(latency->counts[bucket]));
+    return counts;
+}
+
 /*
  * call-seq: latencies -> Array of Integers
  *
@@ -317,11 +325,51 @@ static VALUE engine_durations(VALUE self)
  */
 static VALUE engine_latencies(VALUE self)
 {
-    const heddle_latency *latency = &engine_of(self)->latency;
-    VALUE counts = rb_ary_new_capa(HEDDLE_LATENCY_BUCKETS);
-    for (unsigned bucket = 0; bucket < HEDDLE_LATENCY_BUCKETS; bucket++)
-        rb_ary_push(counts, ULL2NUM(latency->counts[bucket]));
-    return counts;
+    return counts_of(&engine_of(self)->latency);
+}
+
+static const char *part_name(int part)
+{
+    return part < HEDDLE_SPENT_PARTS ? heddle_account_names[part] : "other";
+}
+
+/*
+ * call-seq: spent -> Hash{Symbol => Array}
+ *
+ * The same of the time accounts: for each part that has occurred its counts, and its sum in seconds.
+ */
+static VALUE engine_spent(VALUE self)
+{
+    const heddle_engine *engine = engine_of(self);
+    VALUE result = rb_hash_new();
+    for (int part = 0; part <= HEDDLE_SPENT_PARTS; part++) {
+        VALUE counts = counts_of(&engine->spent[part]);
+        if (engine->spent[part].sum)
+            rb_hash_aset(result, ID2SYM(rb_intern(part_name(part))),
+                         rb_assoc_new(counts, DBL2NUM((double)engine->spent[part].sum / 1e9)));
+    }
+    return result;
+}
+
+/*
+ * call-seq: endpoints -> Hash{String => Hash{Symbol => Float}}
+ *
+ * The sums of the parts, in seconds, of requests that took a millisecond or more, by endpoint.
+ */
+static VALUE engine_endpoints(VALUE self)
+{
+    const heddle_endpoints *endpoints = engine_of(self)->endpoints;
+    VALUE result = rb_hash_new();
+    for (unsigned i = 0; endpoints && i < endpoints->count; i++) {
+        VALUE sums = rb_hash_new();
+        rb_hash_aset(result, rb_str_new_cstr(endpoints->list[i].label), sums);
+        for (int part = 0; part <= HEDDLE_SPENT_PARTS; part++) {
+            uint64_t spent = endpoints->list[i].spent[part];
+            if (spent)
+                rb_hash_aset(sums, ID2SYM(rb_intern(part_name(part))), DBL2NUM((double)spent / 1e9));
+        }
+    }
+    return result;
 }
 
 /* The sum of these times, in seconds. */
@@ -439,6 +487,8 @@ void Init_heddle_engine(VALUE http)
     rb_define_method(engine_class, "durations", engine_durations, 0);
     rb_define_method(engine_class, "latencies", engine_latencies, 0);
     rb_define_method(engine_class, "latency_sum", engine_latency_sum, 0);
+    rb_define_method(engine_class, "spent", engine_spent, 0);
+    rb_define_method(engine_class, "endpoints", engine_endpoints, 0);
     rb_define_method(engine_class, "slowest", engine_slowest, 0);
     rb_define_method(engine_class, "websockets", engine_websockets, 0);
     /*

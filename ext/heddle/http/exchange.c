@@ -41,6 +41,9 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
     exchange->body_size = exchange->body_capacity = exchange->reserved_memory = 0;
     exchange->spool = NULL;
     exchange->arrived = heddle_clock_now();
+    exchange->began = 0;
+    exchange->queued = exchange->arrived;
+    exchange->account = NULL;
     exchange->bytes = exchange->own_bytes;
     exchange->head.fields = exchange->own_fields;
     exchange->head.field_room = head->field_count;

@@ -16,6 +16,7 @@
 #include "http/rejection.h"
 #include "net/fate.h"
 #include "net/work.h"
+#include "scheduler/account.h"
 
 #include <ruby.h>
 
@@ -80,6 +81,8 @@ struct heddle_exchange {
     heddle_exchange *next_body, *previous_body; /* in the list of exchanges with `body` */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
     int64_t queued;  /* when its body was complete, unless that is streamed; the same clock */
+    int64_t began; /* when its first byte came; 0: with the complete head */
+    heddle_account *account; /* while a runner owns it; or NULL */
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
     char own_bytes[HEDDLE_EXCHANGE_BYTES];
 };

@@ -2,14 +2,69 @@
 
 #include "http/engine.h"
 #include "http/exchange_ruby.h"
+#include "http/forwarded.h"
 #include "http/request_label.h"
+#include "net/networks.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* A longer time before the server, ns, is taken for a wrong clock. */
+static const int64_t PROXY_LIMIT = INT64_C(600) * 1000 * 1000 * 1000;
+
+/* The time between the proxy's clock and the first byte. The clocks of two machines differ: it is never negative. */
+static int64_t time_before_server(const heddle_exchange *exchange, int64_t began)
+{
+    int64_t start = heddle_forwarded_start(&exchange->head, exchange->bytes);
+    if (!start || !heddle_networks_trust(exchange->engine->proxies, &exchange->work.connection->remote))
+        return 0;
+    int64_t spent = heddle_clock_read(CLOCK_REALTIME) - start - (heddle_clock_now() - began);
+    return spent > 0 && spent < PROXY_LIMIT ? spent : 0;
+}
+
+static void begin_account(heddle_exchange *exchange)
+{
+    const heddle_fiber *fiber = exchange->work.connection->sockets->loop->current;
+    if (!fiber || !heddle_spender_counts(&fiber->spender))
+        return;
+    int64_t began = exchange->began ? exchange->began : exchange->arrived;
+    exchange->account = fiber->spender.account;
+    heddle_account_arrived(exchange->account, began, exchange->queued);
+    exchange->account->parts[HEDDLE_SPENT_PROXY] = time_before_server(exchange, began);
+}
+
+static void count_endpoint(heddle_exchange *exchange, const int64_t parts[HEDDLE_SPENT_PARTS], int64_t other)
+{
+    heddle_engine *engine = exchange->engine;
+    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    if (!engine->endpoints)
+        engine->endpoints = calloc(1, sizeof(*engine->endpoints));
+    if (engine->endpoints)
+        heddle_endpoints_count(engine->endpoints, exchange->bytes + method.start, method.size,
+                               exchange->bytes + target.start, target.size, parts, other);
+}
+
+static void end_account(heddle_exchange *exchange)
+{
+    if (!exchange->account)
+        return;
+    int64_t parts[HEDDLE_SPENT_PARTS], other;
+    int64_t total = heddle_account_read(exchange->account, heddle_clock_now(), parts, &other);
+    for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
+        if (parts[part])
+            heddle_latency_add(&exchange->engine->spent[part], parts[part]);
+    }
+    heddle_latency_add(&exchange->engine->spent[HEDDLE_SPENT_PARTS], other);
+    if (total >= HEDDLE_ENDPOINT_LEAST)
+        count_endpoint(exchange, parts, other);
+    exchange->account = NULL;
+}
 
 static VALUE object_of(heddle_work *work)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
+    begin_account(exchange);
     heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_RUNNING);
     VALUE object = heddle_exchange_object(exchange);
     if (exchange->operations->taken)
@@ -22,6 +77,7 @@ static void note_served(heddle_work *work, VALUE object)
     heddle_exchange *exchange = heddle_exchange_of_work(work);
     if (work->connection)
         exchange->operations->abandon(exchange);
+    end_account(exchange);
     if (exchange->handle)
         exchange->handle->exchange = NULL;
     heddle_exchange_free(exchange);

@@ -67,6 +67,7 @@
     X(X_FORWARDED_SSL, "x-forwarded-ssl")                                                                             \
     X(X_REAL_IP, "x-real-ip")                                                                                         \
     X(X_REQUEST_ID, "x-request-id")                                                                                   \
+    X(X_REQUEST_START, "x-request-start")                                                                             \
     X(X_REQUESTED_WITH, "x-requested-with")
 
 typedef enum {

@@ -219,3 +219,50 @@ bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes)
     }
     return false;
 }
+
+/* -- the time ------------------------------------------------------------------------------------------------------ */
+
+enum { DIGITS = 19 }; /* of nanoseconds since 1970 */
+
+/* 0: it is no such time. */
+static int64_t parse_start(const char *at, const char *end)
+{
+    int64_t number = 0, fraction = 0, unit = 1, weight;
+    int digits = 0;
+    if (end - at > 2 && at[0] == 't' && at[1] == '=')
+        at += 2;
+    for (; at < end && *at >= '0' && *at <= '9'; at++) {
+        if (++digits > DIGITS || number > INT64_MAX / 10 - 1)
+            return 0;
+        number = number * 10 + (*at - '0');
+    }
+    if (digits < 9)
+        return 0;
+    /* seconds have ten digits until the year 2286 */
+    weight = digits <= 11 ? 1000000000 : digits <= 14 ? 1000000 : digits <= 17 ? 1000 : 1;
+    if (at < end && *at == '.') {
+        for (at++; at < end && *at >= '0' && *at <= '9'; at++) {
+            if (unit < weight) {
+                unit *= 10;
+                fraction = fraction * 10 + (*at - '0');
+            }
+        }
+    }
+    if (at < end || number > INT64_MAX / weight - 1)
+        return 0;
+    return number * weight + fraction * (weight / unit);
+}
+
+int64_t heddle_forwarded_start(const heddle_request_head *head, const char *bytes)
+{
+    int64_t first = 0;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        if (head->fields[i].id != HEDDLE_FIELD_X_REQUEST_START)
+            continue;
+        heddle_slice value = head->fields[i].value;
+        int64_t start = parse_start(bytes + value.start, bytes + value.start + value.size);
+        if (start && (!first || start < first))
+            first = start;
+    }
+    return first;
+}

@@ -39,6 +39,12 @@ typedef bool heddle_trusts(const void *trusted, const heddle_address *address);
 bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes, heddle_trusts *trusts,
                              const void *trusted, heddle_address *client);
 
+/*
+ * When the first proxy got the request (X-Request-Start), in ns since 1970; 0: none says. Heroku sends milliseconds,
+ * nginx `t=` and seconds with a fraction, others microseconds: the size of the number tells.
+ */
+int64_t heddle_forwarded_start(const heddle_request_head *head, const char *bytes);
+
 /* Does a field name a proxy: Via, X-Forwarded-* or one of HEDDLE_FORWARDED_FIELDS? */
 bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes);
 

@@ -157,6 +157,7 @@ heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, hed
         rb_raise(rb_eIOError, "another fiber is %s this connection already: one may read it and one write it",
                  direction == HEDDLE_READING ? "reading" : "writing");
     heddle_park_enter(connection->sockets->loop, &wait.park);
+    heddle_park_waits_for(&wait.park, HEDDLE_SPENT_CLIENT);
     rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
     if (!wait.connection)
         return HEDDLE_WAIT_CLOSED;

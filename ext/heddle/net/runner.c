@@ -113,6 +113,8 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     runner->fiber->request_number = ++runner->uses;
     bool counts = work->operations->waits_at_gate && !work->probe;
     runner->quantum = (heddle_quantum){.request = runner->uses, .counts = counts};
+    if (heddle_accounting && work->operations->waits_at_gate)
+        heddle_account_begin(&runner->account, &runner->fiber->spender, runner->uses);
     runner->operations = work->operations;
     runner->served = &call.object;
     if (sockets->handoff.on && work->operations->label)
@@ -124,6 +126,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
         state = handle_exception(runner, state);
     work->operations->served(work, call.object);
     runner->quantum.counts = false;
+    heddle_account_end(&runner->account);
     heddle_runners_stop_serving(runner);
     runner->served = NULL;
     RB_GC_GUARD(call.object);

@@ -172,6 +172,7 @@ static VALUE wait_once(VALUE data)
 {
     call *self = (call *)data;
     heddle_park_enter(self->loop, &self->park);
+    heddle_park_waits_for(&self->park, self->job.core ? HEDDLE_SPENT_FILE : HEDDLE_SPENT_OFFLOADED);
     self->parked = true;
     if (self->limit)
         heddle_park_set_deadline(&self->park, heddle_deadline_after(self->limit));
@@ -416,6 +417,8 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         heddle_function_ran(function, true, job->wall, job->cpu);
         int64_t waited = heddle_clock_now() - (job->began + job->wall);
         return_wait += waited > 0 ? (uint64_t)waited : 0;
+        if (function->library && heddle_spender_counts(&heddle_fiber_current(loop)->spender))
+            heddle_account_count_library(heddle_fiber_current(loop)->spender.account, function->library, job->wall);
     }
     if (out.state && kind != HEDDLE_CALL_ENDS_EARLY)
         heddle_offload_postpone_cancellation(loop, out.state);

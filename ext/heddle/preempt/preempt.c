@@ -131,6 +131,7 @@ static VALUE yield_to_others(VALUE data)
     heddle_park_enter(self->loop, &self->park);
     self->parked = true;
     self->park.preempted = true;
+    self->park.waits_for = HEDDLE_SPENT_PREEMPTED;
     self->loop->statistics.preemptions++;
     heddle_park_wake_preempted(&self->park);
     heddle_park_wait_uninterruptibly(&self->park);

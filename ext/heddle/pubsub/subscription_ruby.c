@@ -203,6 +203,7 @@ static void wait_for_message(subscription *subscription)
     heddle_park park;
     heddle_loop *loop = heddle_loop_get(rb_fiber_scheduler_current());
     heddle_park_enter(loop, &park);
+    heddle_park_waits_for(&park, HEDDLE_SPENT_LOCK);
     subscription->park = &park;
     rb_ensure(wait_in_park, (VALUE)subscription, leave_park, (VALUE)subscription);
 }

@@ -13,11 +13,12 @@
 static VALUE mutex_class;
 
 /* True: the park was woken. False: the timeout passed first. */
-static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked)
+static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_spent part)
 {
     heddle_park park;
     heddle_park_enter(loop, &park);
     park.blocked = blocked;
+    heddle_park_waits_for(&park, part);
     if (timeout == 0)
         heddle_park_wake(&park);
     else if (timeout > 0)
@@ -55,18 +56,15 @@ static bool is_mutex_sleep(VALUE frame)
 }
 
 /*
- * Does Mutex#sleep, or ConditionVariable#wait, lock its Mutex again? The frames are this hook, instrumented hooks of
+ * Is the calling method Mutex#sleep or ConditionVariable#wait? The frames are this hook, instrumented hooks of
  * the same name, and the method that called them. After an exception in the sleep, Ruby has not removed the frames of
  * the hook kernel_sleep yet.
  */
-static bool is_locking_again(VALUE blocker)
+static bool is_in_mutex_sleep(void)
 {
     enum { FRAMES = 8 };
     VALUE frames[FRAMES];
     int lines[FRAMES];
-    /* a Mutex of Ruby's own, such as the one that `require` waits for, has no class */
-    if (RB_SPECIAL_CONST_P(blocker) || !RBASIC_CLASS(blocker) || !RTEST(rb_obj_is_kind_of(blocker, mutex_class)))
-        return false;
     int count = rb_profile_frames(0, FRAMES, frames, lines);
     for (int i = 0; i < count; i++) {
         VALUE name = rb_profile_frame_method_name(frames[i]);
@@ -74,6 +72,24 @@ static bool is_locking_again(VALUE blocker)
             return is_mutex_sleep(frames[i]);
     }
     return false;
+}
+
+/* Does Mutex#sleep, or ConditionVariable#wait, lock its Mutex again? */
+static bool is_locking_again(VALUE blocker)
+{
+    /* a Mutex of Ruby's own, such as the one that `require` waits for, has no class */
+    if (RB_SPECIAL_CONST_P(blocker) || !RBASIC_CLASS(blocker) || !RTEST(rb_obj_is_kind_of(blocker, mutex_class)))
+        return false;
+    return is_in_mutex_sleep();
+}
+
+/* What a sleep is for, in the account of the request. */
+static heddle_spent sleep_part(const heddle_loop *loop, int64_t timeout)
+{
+    const heddle_fiber *fiber = loop->current;
+    if (timeout < 0 || !fiber || !heddle_spender_counts(&fiber->spender) || is_in_mutex_sleep())
+        return HEDDLE_SPENT_LOCK;
+    return HEDDLE_SPENT_SLEEP;
 }
 
 static VALUE lock_mutex(VALUE mutex)
@@ -91,6 +107,7 @@ static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
     heddle_park park;
     heddle_park_enter(loop, &park);
     park.blocked = true;
+    heddle_park_waits_for(&park, HEDDLE_SPENT_LOCK);
     int state = heddle_park_wait_until_woken_and_leave(&park);
     if (!state)
         return;
@@ -143,6 +160,7 @@ static void park_for_mutex(heddle_loop *loop, VALUE mutex)
     mutex_wait self = {.mutex = mutex};
     heddle_park_enter(loop, &self.park);
     self.park.blocked = true;
+    heddle_park_waits_for(&self.park, HEDDLE_SPENT_LOCK);
     rb_ensure(wait_for_unlock, (VALUE)&self, pass_unlock_on, (VALUE)&self);
 }
 
@@ -160,7 +178,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
     if (heddle_early_unblock_consume(loop, argv[0]))
         return Qtrue;
     if (timeout == 0) {
-        park_for(loop, 0, true);
+        park_for(loop, 0, true, HEDDLE_SPENT_LOCK);
         return Qfalse;
     }
     if (timeout < 0 && is_locking_again(argv[0])) {
@@ -171,7 +189,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
         park_for_mutex(loop, argv[0]);
         return Qtrue;
     }
-    return park_for(loop, timeout, true) ? Qtrue : Qfalse;
+    return park_for(loop, timeout, true, HEDDLE_SPENT_LOCK) ? Qtrue : Qfalse;
 }
 
 /*
@@ -253,7 +271,7 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
     heddle_loop *loop = heddle_loop_get(self);
     int64_t timeout = heddle_parse_duration(argc == 1 ? argv[0] : Qnil);
     if (!heddle_early_unblock_consume_asleep(loop) && !sleep_without_switch(loop, timeout))
-        park_for(loop, timeout, true);
+        park_for(loop, timeout, true, sleep_part(loop, timeout));
     return Qtrue;
 }
 
@@ -267,10 +285,10 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
     rb_check_arity(argc, 0, 1);
     int64_t timeout = heddle_parse_duration(argc == 1 ? argv[0] : Qnil);
     if (timeout == 0) {
-        park_for(heddle_loop_get(self), 0, false);
+        park_for(heddle_loop_get(self), 0, false, HEDDLE_SPENT_LOCK);
         return Qfalse;
     }
-    return park_for(heddle_loop_get(self), timeout, false) ? Qtrue : Qfalse;
+    return park_for(heddle_loop_get(self), timeout, false, HEDDLE_SPENT_LOCK) ? Qtrue : Qfalse;
 }
 
 /*
@@ -282,7 +300,7 @@ static VALUE scheduler_yield(VALUE self)
 {
     heddle_loop *loop = heddle_loop_get(self);
     if (!heddle_must_wait_in_place(loop))
-        park_for(loop, 0, false);
+        park_for(loop, 0, false, HEDDLE_SPENT_READY);
     return Qnil;
 }
 

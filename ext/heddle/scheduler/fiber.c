@@ -139,6 +139,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     loop->switching.left_by_wait = false;
     loop->switching.switching_to = NULL;
     heddle_park_leave(&fiber->queue_park);
+    heddle_spender_start(&fiber->spender);
     VALUE job = fiber->job;
     job_call call = {.scheduler = scheduler, .job = job};
     rb_protect(call_job, (VALUE)&call, &state);
@@ -156,6 +157,8 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         }
     }
     fiber = heddle_fiber_find(loop, self);
+    if (fiber)
+        heddle_spender_stop(&fiber->spender, HEDDLE_SPENT_RUNNING);
     if (fiber && fiber->delivered_error && !state)
         heddle_hooks.take_back_error(fiber); /* the fiber has ended: the exception can't be raised in it */
     /*
@@ -214,6 +217,8 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
         fiber->request_number = parent->request_number;
         fiber->quantum = parent->quantum;
         fiber->label = parent->label;
+        fiber->spender = (heddle_spender){
+            .account = parent->spender.account, .request = parent->spender.request, .task = true};
     }
     /* Linked before init_fiber: from here on the collector marks the job and the Fiber. */
     if (fiber->next)
@@ -351,6 +356,8 @@ static VALUE start_from_park(VALUE data)
     heddle_loop_note_switch(loop);
     start->fiber->parent_park = &start->park;
     start->park.switched_away = true;
+    start->park.waits_for = HEDDLE_SPENT_READY;
+    heddle_spender_stop(&start->park.owner->spender, HEDDLE_SPENT_READY);
     heddle_park_note_target(&start->park, fiber);
     heddle_loop_advance_heartbeat(loop);
     switch_to_new(loop, fiber);

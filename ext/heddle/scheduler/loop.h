@@ -18,6 +18,7 @@
 #include "scheduler/loop_hooks.h"
 #include "scheduler/loop_states.h"
 #include "scheduler/quantum.h"
+#include "scheduler/account.h"
 
 #include <ruby.h>
 #include <ruby/version.h>
@@ -51,6 +52,8 @@ struct heddle_park {
     VALUE interrupt;   /* raised at the end of this very wait (fiber_interrupt.h), or 0 */
     bool put_back;  /* the fiber was left by Fiber#raise or #transfer and queued again; the switch to it may fail */
     bool preempted; /* the fiber does not wait: it has used up its time slice */
+    uint8_t waits_for; /* a heddle_spent, for the account of its request */
+    int64_t ready_at;  /* when it was woken; 0: not yet, or there is no account */
     heddle_timer timer;
     heddle_park *outer; /* the owner's park before this one */
     heddle_park *next, *previous;
@@ -83,6 +86,7 @@ struct heddle_fiber {
     VALUE request; /* or nil */
     unsigned request_number;
     heddle_quantum *quantum; /* what the request has computed, in the object `request`; NULL: not known; inherited */
+    heddle_spender spender;    /* counts its time in the request's account; inherited */
     /* the hashed label of its request, by which other processes know what blocks this one; 0: none; inherited */
     uint32_t label;
     heddle_fiber *next, *previous;
@@ -254,6 +258,8 @@ struct heddle_loop {
 
     size_t armed;   /* armed waiters: waits that the kernel or another process can end */
     int64_t polled; /* when a selector with `pending_unknown` was last polled */
+    int64_t ran_since; /* when this tick began to run fibers; 0: no request has an account */
+    int64_t held_since; /* the same while the loop asks for events, which may have come at any time since; else 0 */
     heddle_loop_io io;
     heddle_loop_watch watch;
     heddle_loop_preempt preempt;
@@ -405,6 +411,12 @@ heddle_fiber *heddle_fiber_current(heddle_loop *loop);
 /* -- parks ------------------------------------------------------------------------------------------------------- */
 
 void heddle_park_enter(heddle_loop *loop, heddle_park *park);
+/* Says what this wait is for, in the account of the request. At first it is for IO, or what an adapter has said. */
+static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
+{
+    if (heddle_spent_beats(part, park->owner->spender.waits_for))
+        park->waits_for = part;
+}
 void heddle_park_leave(heddle_park *park); /* idempotent */
 bool heddle_park_entered(const heddle_park *park);
 /* Called when the fiber runs again: sets `current`. */

@@ -72,6 +72,30 @@ static void enqueue_park(heddle_park *park, heddle_token_ring *ring)
     heddle_loop_wake(loop);
 }
 
+/* -- the account of the request ------------------------------------------------------------------------------------ */
+
+/* After a longer run of fibers, ns, a poll does not tell when the events came. */
+static const int64_t LONG_RUN = 1000 * 1000;
+
+/*
+ * An event that was found after the loop ran fibers for long came at some time since they began. The longer the wait
+ * had lasted by then, the later; at most in the middle.
+ */
+static void note_ready(heddle_park *park)
+{
+    const heddle_loop *loop = park->loop;
+    const heddle_spender *spender = &park->owner->spender;
+    if (park->ready_at || !heddle_spender_counts(spender))
+        return;
+    park->ready_at = heddle_clock_now();
+    int64_t held = loop->held_since > spender->since || !loop->held_since ? loop->held_since : spender->since;
+    if (!held || park->ready_at - held < LONG_RUN)
+        return;
+    int64_t waited = held - spender->since, half = (park->ready_at - held) / 2;
+    waited = waited > LONG_RUN ? waited : LONG_RUN;
+    park->ready_at = held + (waited < half ? waited : half);
+}
+
 /* -- parks ------------------------------------------------------------------------------------------------------- */
 
 static void deadline_passed(heddle_timer *timer)
@@ -79,6 +103,8 @@ static void deadline_passed(heddle_timer *timer)
     heddle_park *park = (heddle_park *)((char *)timer - offsetof(heddle_park, timer));
     if (!park->woken)
         park->timed_out = true;
+    if (!park->ready_at)
+        park->ready_at = timer->deadline;
     heddle_park_wake(park);
 }
 
@@ -86,6 +112,7 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
     *park = (heddle_park){.loop = loop, .owner = owner, .fiber = rb_fiber_current(), .outer = owner->park};
+    park->waits_for = owner->spender.waits_for ? owner->spender.waits_for : HEDDLE_SPENT_IO;
     /* Steps that can fail come before all changes. */
     take_slot(park);
     if (park->fiber != owner->fiber)
@@ -136,6 +163,8 @@ void heddle_park_finish_switch(heddle_park *park)
         return; /* the loop has forgotten this park and freed its owner: it was closed, or this is a child after fork */
     loop->switching.switching_to = NULL;
     loop->current = park->owner;
+    heddle_spender_resume(&park->owner->spender, park->ready_at);
+    park->ready_at = 0;
     if (dispatched || !other || other == park->owner || other == &loop->implicit || other->park)
         return;
     heddle_fiber_reserve_queue_park(other);
@@ -194,6 +223,7 @@ void heddle_park_wake(heddle_park *park)
 {
     park->woken = true;
     clear_idle(park);
+    note_ready(park);
     if (!park->queued)
         enqueue_park(park, &park->loop->ready);
 }
@@ -308,6 +338,7 @@ static void switch_away(heddle_park *park)
     }
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
+    heddle_spender_stop(&park->owner->spender, park->waits_for);
     if (!park->idle) /* an idle fiber waits between two jobs: nothing has called it back */
         heddle_loop_note_switch(loop);
     park->switched_away = true;

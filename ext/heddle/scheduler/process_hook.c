@@ -82,6 +82,7 @@ static bool pidfd_wait(process_waiting *wait)
         return errno == ESRCH; /* the child is gone: reap_child reports that. Other errors: wait in another way */
     wait->waiter = (heddle_waiter){.fn = note_change, .fd = wait->fd, .events = HEDDLE_READABLE};
     heddle_park_enter(wait->loop, &wait->park);
+    heddle_park_waits_for(&wait->park, HEDDLE_SPENT_PROCESS);
     rb_ensure(wait_for_pidfd, (VALUE)wait, end_wait_for_pidfd, (VALUE)wait);
     return true;
 }
@@ -114,6 +115,7 @@ static bool waitid_wait(process_waiting *wait)
     };
     wait->waiter = (heddle_waiter){.fn = note_change, .fd = -1};
     heddle_park_enter(wait->loop, &wait->park);
+    heddle_park_waits_for(&wait->park, HEDDLE_SPENT_PROCESS);
     if (heddle_loop_submit(wait->loop, &wait->waiter, &operation) < 0) {
         heddle_park_leave(&wait->park);
         return false;

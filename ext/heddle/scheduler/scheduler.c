@@ -2,6 +2,7 @@
 
 #include "scheduler/scheduler.h"
 
+#include "scheduler/account_ruby.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/hooks.h"
@@ -336,6 +337,7 @@ void Init_heddle_scheduler(VALUE heddle)
     rb_define_method(scheduler_class, "each_fiber", scheduler_each_fiber, 0);
     rb_define_method(scheduler_class, "fiber_count", scheduler_fiber_count, 0);
     rb_define_method(scheduler_class, "statistics", scheduler_statistics, 0);
+    Init_heddle_account(heddle);
     Init_heddle_guard_pages(scheduler_class);
     heddle_define_block_hooks(scheduler_class);
     heddle_define_interrupt_hook(scheduler_class);

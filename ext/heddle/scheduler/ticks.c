@@ -304,6 +304,7 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
     if (heddle_inbox_empty(&loop->inbox)) {
         blocking_wait wait = {.loop = loop, .timeout = timeout};
         loop->statistics.waits++;
+        loop->held_since = 0; /* from here on an event is found when it comes */
         begin_sleep(loop);
         int64_t began = heddle_clock_now();
         /* INTR_FAIL: an interrupt must not be raised before the state is consistent again. */
@@ -451,9 +452,12 @@ void heddle_loop_tick(heddle_loop *loop)
     begin_tick(loop);
     if (loop->preempt.hooked != heddle_preempting)
         heddle_hooks.follow_switches(loop, heddle_preempting);
+    loop->held_since = 0;
+    loop->ran_since = heddle_accounting ? heddle_clock_now() : 0;
     run_ready(loop);
     if (heddle_stalls_pending)
         heddle_hooks.announce_stalls(loop);
+    loop->held_since = loop->ran_since;
     heddle_inbox_open(&loop->inbox);
 
     if (!heddle_loop_has_live_fiber(loop) && !loop->work_waits)

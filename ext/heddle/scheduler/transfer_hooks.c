@@ -163,6 +163,7 @@ static ssize_t await_completion(io_transfer *transfer)
         .offset = transfer->offset,
     };
     heddle_park_enter(loop, &done.park);
+    heddle_park_waits_for(&done.park, HEDDLE_SPENT_FILE);
     int result = heddle_loop_submit(loop, &done.waiter, &operation);
     if (result < 0) {
         heddle_park_leave(&done.park);

@@ -51,7 +51,7 @@ module Heddle
       # The separator of two parts.
       def gap = @rows && @rows < TIGHT ? [] : [""]
 
-      def summary = [[[heading, :title]], traffic, *wrapped(messaging), *wrapped(protection)]
+      def summary = [[[heading, :title]], traffic, *spent, *wrapped(messaging), *wrapped(protection)]
 
       def table = Table.new(all, columns: @columns) { |one| worker_rate(one) }
 
@@ -77,6 +77,24 @@ module Heddle
         parts << "5xx #{all.sum { |one| one[:answers] ? one[:answers][5] : 0 }}"
         parts << "clients gone #{all.sum { |one| one[:clients_gone].to_i }}"
         parts.join("   ")
+      end
+
+      # On what requests have spent their time since the last report, the largest parts first.
+      def spent
+        before = seconds_by_part(@before ? @before[:workers] : [])
+        parts = seconds_by_part(all).except(:proxy).map { |part, seconds| [part, seconds - before.fetch(part, 0)] }
+        total = parts.sum(&:last)
+        return if total <= 0
+
+        shares = parts.map { |part, seconds| [part, (seconds * 100 / total).round] }.select { |_, share| share > 0 }
+        shown = shares.sort_by { |_, share| -share }.map { |part, share| "#{part} #{share} %" }
+        "time of requests: #{shown.join("  ")}"
+      end
+
+      def seconds_by_part(workers)
+        workers.filter_map { |one| one[:spent] }.reduce({}) do |sums, one|
+          sums.merge(one.transform_values(&:last)) { |_, mine, more| mine + more }
+        end
       end
 
       # WebSockets and messages by topic, where there were any.

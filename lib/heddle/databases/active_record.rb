@@ -59,6 +59,15 @@ module Heddle
         def retryable_query_error?(...) = !@raw_connection&.finished? && super
       end
 
+      # Put before the adapter above all others: what the driver waits for counts as a query.
+      module Adapter
+        private
+
+        def with_raw_connection(**options)
+          super { |raw| Account.wait_for(Account::QUERY) { yield raw } }
+        end
+      end
+
       # Put before the adapters for MySQL and MariaDB.
       module MysqlAdapter
         # The driver has closed the connection of an abandoned query: this one connects again at its next use. So it
@@ -134,6 +143,7 @@ module Heddle
       # @return [void]
       def self.install
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
+        ::ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend(Adapter)
         ::ActiveRecord::ConnectionAdapters::TransactionManager.prepend(TransactionManager)
         ::ActiveRecord::ConnectionAdapters::RealTransaction.prepend(RealTransaction)
         ConnectionQueue.install

@@ -90,8 +90,8 @@ module Heddle
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] of a pool that has several
       # @raise [Pool::NestedCheckoutError] when none can ever come back
-      def wait(scheduler, server = nil)
-        return yield unless keeps_connections?(scheduler, server)
+      def wait(scheduler, server = nil, &)
+        return Account.wait_for(Account::CHECKOUT, &) unless keeps_connections?(scheduler, server)
 
         waiter = Pool::Waiter.new(nil) # a backtrace is expensive, and said only in the error
         @state.waiters[waiter] = server
@@ -99,7 +99,7 @@ module Heddle
         raise error if error
 
         look_soon(waiter.context) if waiter.nested?
-        yield
+        Account.wait_for(Account::CHECKOUT, &)
       ensure
         @state.waiters.delete(waiter)
         take_back(scheduler, waiter) if waiter&.error

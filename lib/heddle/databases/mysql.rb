@@ -62,10 +62,10 @@ module Heddle
 
         # Runs what talks to the server. An exception that the driver does not raise itself has interrupted it. Then it
         # is unknown which results are still to come, so the connection ends, here and on the server.
-        def heddle_guard(expected)
+        def heddle_guard(expected, &)
           ended = false
           @heddle_asking = true
-          value = yield
+          value = Account.wait_for(Account::QUERY, &)
           ended = true
           value
         rescue *expected

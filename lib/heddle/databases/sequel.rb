@@ -20,7 +20,7 @@ module Heddle
         # @see ::Sequel::Database#log_connection_yield
         def log_connection_yield(sql, connection, arguments = nil)
           ended = false
-          value = super
+          value = Account.wait_for(Account::QUERY) { super }
           ended = true
           value
         ensure

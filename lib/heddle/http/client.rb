@@ -179,11 +179,13 @@ module Heddle
       def perform(request, limits, deadline, &)
         redirects = @redirects
         retries = Retries.new(@retries, deadline) if @retries.positive?
-        until (outcome = try(request, limits, deadline, redirects, retries, &)).is_a?(Response)
+        loop do
+          outcome = Account.wait_for(Account::HTTP) { try(request, limits, deadline, redirects, retries, &) }
+          return outcome if outcome.is_a?(Response)
+
           outcome.equal?(request) ? retries.pause : redirects -= 1
           request = outcome
         end
-        outcome
       end
 
       # @return [Response, Request] the request that a redirect asks for; the same one, to be sent again

@@ -72,7 +72,7 @@ module Heddle
         return literal if literal
 
         name = Name.parse(host)
-        name ? find(name) : [].freeze
+        name ? Account.wait_for(Account::DNS) { find(name) } : [].freeze
       end
 
       # The records of a name, by the name servers and the search list of `resolv.conf`. The hosts file is not read.
@@ -89,7 +89,7 @@ module Heddle
         return [].freeze if parsed.nil? || parsed.reserved?
 
         parsed.candidates(@configuration.value).each do |candidate|
-          found = client.records(candidate, type)
+          found = Account.wait_for(Account::DNS) { client.records(candidate, type) }
           return found unless found.empty?
         end
         [].freeze
@@ -101,7 +101,7 @@ module Heddle
       # @return (see DNS::Client#lookup)
       # @raise (see DNS::Client#lookup)
       def lookup(name, type, dnssec: false, checking_disabled: false)
-        client.lookup(name, type, dnssec:, checking_disabled:)
+        Account.wait_for(Account::DNS) { client.lookup(name, type, dnssec:, checking_disabled:) }
       end
 
       # Forgets every answer that is kept.

@@ -23,6 +23,13 @@ module Heddle
                  reason: "Set it when nothing collects the standard output",
                  details: "Heddle opens a file that logrotate has renamed again within a second, without a signal. " \
                           "Lines in the format text have the date, too. Errors go to the standard error, too."),
+      Option.new(name: :account, unit: :list, argument: "PATHS", none: "off", default: %w[on],
+                 example: 'account "/checkout", "/admin"',
+                 text: "time account of each request: on, off, or the paths whose responses also have it as " \
+                       "Server-Timing",
+                 reason: "Set a path to see in the browser why its requests are slow",
+                 details: "A path includes those below it; / is every request. The header tells clients about the " \
+                          "server. See [Why is it slow](observability.md#why-is-it-slow)."),
       Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",
                  text: "assign each request an ID, and return it in the response, the log and HTTP_X_REQUEST_ID",
                  reason: "Set it when no proxy in front assigns IDs",

@@ -24,11 +24,8 @@ module Heddle
       Option.new(name: :pubsub_history, unit: :count, default: 100, range: 0..1000,
                  text: "number of messages of a topic that a returning subscriber gets",
                  reason: "Raise it when a topic has more messages while a client reconnects",
-                 details: "Fewer where pubsub_memory has no room for them. A subscriber that missed more gets a " \
-                          "reset."),
-      Option.new(name: :pubsub_history_age, unit: :seconds, default: 300, range: 0..86_400,
-                 text: "age of the oldest message that a returning subscriber gets",
-                 reason: "Raise it when clients return later, for example on the next day")
+                 details: "Fewer where pubsub_memory has no room for them, and none that is older than a day. A " \
+                          "subscriber that missed more gets a reset.")
     ].freeze
   end
 end

@@ -34,6 +34,7 @@ module Heddle
       # @yieldparam proxy [ExchangeProxy] in the thread: serves the request
       def initialize(exchange, &service)
         @exchange = exchange
+        @account = Account.share
         @fiber = Fiber.current
         @service = service
         @calls = Thread::Queue.new
@@ -48,7 +49,7 @@ module Heddle
       # @return what the thread's last wish returns
       # @raise what that raises
       def follow
-        while (call = next_call)
+        while (call = Account.wait_for(Account::THREAD) { next_call })
           perform(call)
         end
         raise @failure if @failure
@@ -77,7 +78,7 @@ module Heddle
         return if @cancelled
 
         @thread = Thread.current
-        Thread.handle_interrupt(Cancelled => :immediate) { @service.call(self) }
+        Thread.handle_interrupt(Cancelled => :immediate) { Account.use(@account) { @service.call(self) } }
       rescue Cancelled, EndedError
         # No thread waits for it any more.
       ensure

@@ -41,7 +41,7 @@ module Heddle
 
           @queue << job if @queue.size < @idle || start
         end
-        queued ? job.value : yield
+        queued ? Account.wait_for(Account::OFFLOADED) { job.value } : yield
       end
 
       # @return [Integer] threads alive now

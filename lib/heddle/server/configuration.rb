@@ -17,7 +17,9 @@ module Heddle
       Autoloads.add(self, "heddle/server/configuration")
 
       ORIGIN = %r{\A(?:\*|[a-z][a-z0-9+.-]*://[^/\s?#]+)\z}i
-      private_constant :ORIGIN
+      # Seconds for which a message can be read again, as far as it has not been overwritten.
+      HISTORY_AGE = 86_400
+      private_constant :ORIGIN, :HISTORY_AGE
 
       attr_reader(*Options::OWN.map(&:name))
 
@@ -148,7 +150,7 @@ module Heddle
       private
 
       def open_history
-        PubSub::History.open(pubsub_memory, pubsub_history, pubsub_history_age)
+        PubSub::History.open(pubsub_memory, pubsub_history, HISTORY_AGE)
       rescue SystemCallError => e
         limit = "; the limit on the size of files (ulimit -f) holds for it, too" if e.is_a?(Errno::EFBIG)
         raise ConfigurationError, "pubsub_memory (#{source(:pubsub_memory)}): the system provides no shared memory " \

@@ -15,6 +15,8 @@ module Heddle
       # @param runners [RunnerThreads, nil] where the application runs; nil: in the loop's fibers
       def initialize(app, configuration, log, runners: nil)
         @log = log
+        paths = configuration.account
+        Account.switch(paths.any?)
         @leases = runners.nil? && Ractor.current == Ractor.main
         @access = log.access?
         proxies = configuration.trusted_networks
@@ -25,6 +27,7 @@ module Heddle
                                                        health_paths: health_paths(configuration),
                                                        http2: configuration.http2)
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
+        app = ServerTiming.new(app, paths - ["on"]) if paths.any? && paths != ["on"]
         app = RequestId.new(app, proxies) if configuration.request_id
         env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)
         options = { early_hints: configuration.early_hints, allowed_origins: configuration.web_socket_origins,

@@ -78,12 +78,17 @@ module Heddle
         { started_requests: engines.sum(&:requests), answers: sums(engines.map(&:answers)),
           rejections: merged(engines.map(&:rejections)), latencies: sums(engines.map(&:latencies)),
           durations: merged(engines.map(&:durations)) { |one, other| [one, other].transpose.map(&:sum) }.to_a,
-          latency_sum: engines.sum(&:latency_sum), spooled: engines.sum(&:spooled),
+          latency_sum: engines.sum(&:latency_sum), **accounts(engines),
+          spooled: engines.sum(&:spooled),
           body_disk_used: engines.map(&:body_disk_used).max,
           websockets: engines.map(&:websockets).reduce { |one, other| one.merge(other) { |_, a, b| a + b } } }
       end
 
       def sums(lists) = lists.transpose.map(&:sum)
+
+      def accounts(engines)
+        { spent: Account.sum(engines.map(&:spent)), endpoints: Account.sum_endpoints(engines.map(&:endpoints)) }
+      end
 
       def merged(counts)
         counts.reduce { |all, more| all.merge(more) { |_, a, b| block_given? ? yield(a, b) : a + b } }

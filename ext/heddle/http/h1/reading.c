@@ -34,6 +34,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *co
     int64_t length = exchange->head.content_length;
     engine->requests++;
     h1->exchange = exchange;
+    if (h1->stage == HEDDLE_H1_HEAD)
+        exchange->began = h1->head_began;
     h1->seen = 0;
     h1->persists = exchange->head.keep_alive;
     h1->received = length == HEDDLE_NO_BODY || length == 0;
@@ -171,6 +173,7 @@ static void wait_for_more(heddle_connection *connection)
         heddle_h1_await_body(connection);
     } else if (h1->stage == HEDDLE_H1_IDLE && heddle_connection_buffered(connection)) {
         heddle_h1_enter(h1, HEDDLE_H1_HEAD);
+        h1->head_began = heddle_clock_now();
         heddle_h1_set_time_limit(connection, engine->head_timeout);
     } else if (h1->stage == HEDDLE_H1_IDLE) {
         if (sockets->draining) {

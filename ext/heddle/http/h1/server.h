@@ -40,6 +40,7 @@ typedef struct {
     bool expects;    /* the client waits for 100 Continue */
     bool streams;    /* the application reads the body while it is received */
     uint32_t seen;   /* bytes of an incomplete head that were parsed */
+    int64_t head_began; /* when the first part of an incomplete head came */
     int64_t body_deadline; /* see heddle_body_next_deadline; moved later by the time that writing took */
     int64_t body_heard;    /* when the last bytes of the body came; CLOCK_MONOTONIC, ns */
     int64_t writing_since; /* when the writing of a part of the body to its file began */

@@ -123,7 +123,8 @@ static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int sta
         entry.proxy = entry.remote;
         entry.remote = heddle_address_text(&client, client_address);
     }
-    entry.seconds = (double)(heddle_clock_now() - entry.exchange->arrived) / 1e9;
+    entry.now = heddle_clock_now();
+    entry.seconds = (double)(entry.now - entry.exchange->arrived) / 1e9;
     if (!NIL_P(remark))
         StringValueCStr(entry.remark);
     if (!NIL_P(id))

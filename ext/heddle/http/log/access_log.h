@@ -25,6 +25,7 @@ typedef struct {
     const char *tls;    /* the TLS version, or NULL */
     int status;         /* 0: no response */
     uint64_t sent;
+    int64_t now; /* CLOCK_MONOTONIC, ns */
     double seconds;
     const char *time;   /* in the format's own form */
     VALUE remark, id;   /* Strings or nil */

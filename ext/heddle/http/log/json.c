@@ -4,7 +4,10 @@
 
 #include <time.h>
 
-enum { JSON_GROWTH = 6 }; /* \u00XX */
+enum {
+    JSON_GROWTH = 6, /* \u00XX */
+    ACCOUNT_ROOM = 2 * (HEDDLE_SPENT_PARTS + 2) * 40,
+};
 
 /* Each byte that is not part of UTF-8 becomes U+FFFD; control characters are escaped. */
 static void put_json(heddle_log_line *line, const char *bytes, size_t size)
@@ -53,6 +56,55 @@ static void put_now(heddle_log_line *line)
     heddle_log_put_text(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
+/* Seconds with six digits: vsnprintf takes longer than all else for a request. */
+static void put_seconds(heddle_log_line *line, int64_t ns)
+{
+    char text[24], *at = text + sizeof(text);
+    uint64_t left = (uint64_t)(ns > 0 ? ns : 0) / 1000;
+    for (int digit = 0; digit < 7 || left; digit++, left /= 10) {
+        if (digit == 6)
+            *--at = '.';
+        *--at = (char)('0' + left % 10);
+    }
+    heddle_log_put_bytes(line, at, (size_t)(text + sizeof(text) - at));
+}
+
+static void put_part(heddle_log_line *line, const char *name, int64_t ns)
+{
+    heddle_log_put_bytes(line, "\"", 1);
+    heddle_log_put_bytes(line, name, strlen(name));
+    heddle_log_put_bytes(line, "\":", 2);
+    put_seconds(line, ns);
+    heddle_log_put_bytes(line, ",", 1);
+}
+
+/* Parts below a microsecond are left out. False: there is none. */
+static bool put_parts(heddle_log_line *line, const char *name, const int64_t parts[HEDDLE_SPENT_PARTS])
+{
+    bool any = false;
+    for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
+        if (parts[part] < 1000)
+            continue;
+        if (!any)
+            heddle_log_put_bytes(line, name, strlen(name));
+        any = true;
+        put_part(line, heddle_account_names[part], parts[part]);
+    }
+    return any;
+}
+
+static void put_account(heddle_log_line *line, const heddle_log_entry *entry)
+{
+    int64_t parts[HEDDLE_SPENT_PARTS], other;
+    heddle_account_read(entry->exchange->account, entry->now, parts, &other);
+    heddle_log_put_text(line, ",\"account\":{");
+    put_parts(line, "", parts);
+    put_part(line, "other", other);
+    line->at[-1] = '}';
+    if (put_parts(line, ",\"tasks\":{", entry->exchange->account->tasks))
+        line->at[-1] = '}';
+}
+
 VALUE heddle_log_make_json(const heddle_log_entry *entry)
 {
     const heddle_exchange *exchange = entry->exchange;
@@ -62,7 +114,8 @@ VALUE heddle_log_make_json(const heddle_log_entry *entry)
                   heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
                   heddle_log_field_size(exchange, HEDDLE_FIELD_REFERER) +
                   (NIL_P(entry->id) ? 0 : HEDDLE_LOG_REQUEST_ID);
-    heddle_log_line line = heddle_log_start_line(wild * JSON_GROWTH + HEDDLE_LOG_FIXED);
+    size_t account = exchange->account ? ACCOUNT_ROOM : 0;
+    heddle_log_line line = heddle_log_start_line(wild * JSON_GROWTH + HEDDLE_LOG_FIXED + account);
     heddle_log_put_text(&line, "{\"time\":\"");
     put_now(&line);
     heddle_log_put_text(&line, "\",\"level\":\"info\",\"event\":\"request\",\"method\":");
@@ -92,6 +145,8 @@ VALUE heddle_log_make_json(const heddle_log_entry *entry)
         heddle_log_put_text(&line, ",\"remark\":");
         put_json(&line, RSTRING_PTR(entry->remark), heddle_log_cut_size((uint32_t)RSTRING_LEN(entry->remark), 64));
     }
+    if (exchange->account)
+        put_account(&line, entry);
     heddle_log_put_text(&line, "}\n");
     return heddle_log_finish_line(&line);
 }

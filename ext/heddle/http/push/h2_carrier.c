@@ -212,6 +212,7 @@ static bool wait_for_room(heddle_push_session *socket)
     if (socket->stream->writer)
         rb_raise(rb_eIOError, "another fiber waits for this socket's output already");
     heddle_park_enter(socket->work.connection->sockets->loop, &writer.park);
+    heddle_park_waits_for(&writer.park, HEDDLE_SPENT_CLIENT);
     rb_ensure(wait_in_park, (VALUE)&writer, leave_park, (VALUE)&writer);
     return writer.stream != NULL;
 }

@@ -36,7 +36,7 @@ module Heddle
       raise error if error
 
       look_soon(waiter.context)
-      waiter.wait(timeout)
+      Account.wait_for(Account::CHECKOUT) { waiter.wait(timeout) }
     end
 
     # While tasks wait, the pool looks from time to time whether it should grow, and whether any of them waits in vain.

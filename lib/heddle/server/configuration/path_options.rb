@@ -19,6 +19,7 @@ module Heddle
         def check_paths
           check_paths_of(:stream_bodies, stream_bodies - ["all"], "all, off,")
           check_paths_of(:health_paths, health_paths, "off")
+          check_paths_of(:account, account - ["on"], "on, off,")
         end
 
         def check_paths_of(name, paths, words)

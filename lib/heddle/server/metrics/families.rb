@@ -44,6 +44,20 @@ module Heddle
             counts.to_h.map { |name, count| [key ? count[key] : count, { label => name }] }
           end
 
+          # Of every second bucket.
+          def request_parts(one)
+            buckets = BUCKETS.each_slice(2).map(&:first)
+            one[:spent].to_h.flat_map do |part, (counts, sum)|
+              histogram(counts, HTTP::Engine::LATENCY_BOUNDS, sum, { part: }, buckets:)
+            end
+          end
+
+          def endpoint_parts(one)
+            one[:endpoints].to_h.flat_map do |endpoint, parts|
+              parts.map { |part, seconds| [seconds, { endpoint:, part: }] }
+            end
+          end
+
           # All series exist from the beginning, before their first event.
           def answers(one)
             one[:answers]&.zip(CLASSES)&.select { |count, status| status.match?(/[2-5]/) || count > 0 }
@@ -127,6 +141,11 @@ module Heddle
               bounds = HTTP::Engine::LATENCY_BOUNDS
               one[:latencies] && histogram(one[:latencies], bounds, one[:latency_sum], buckets: BUCKETS)
             }],
+            ["request_part_duration_seconds", "On what requests have spent their time.",
+             ->(one) { request_parts(one) }],
+            ["endpoint_part_seconds_total",
+             "The same of requests that took a millisecond or more, by what was served: method and path.",
+             ->(one) { endpoint_parts(one) }],
             ["requests_started_total", "Requests whose head was complete.", :started_requests],
             ["clients_gone_total", "Clients that left before they had their answer.", :clients_gone],
             ["connections_accepted_total", "Connections accepted.", :accepted],

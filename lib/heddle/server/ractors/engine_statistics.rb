@@ -5,7 +5,7 @@ module Heddle
     module Ractors
       # The last reported counters of a Ractor's engine: HTTP::Engine itself is the Ractor's alone.
       EngineStatistics = Data.define(:requests, :rejected, :answers, :rejections, :durations, :latencies, :latency_sum,
-                                     :slowest, :spooled, :body_disk_used, :websockets, :gone) do
+                                     :spent, :endpoints, :slowest, :spooled, :body_disk_used, :websockets, :gone) do
         # @param engine [HTTP::Engine]
         # @param gone [Integer] clients that left
         # @return [EngineStatistics]
@@ -21,7 +21,10 @@ module Heddle
           sockets = websockets.merge(other.websockets) { |name, one, more| name == :open ? more : one + more }
           lists[:rejections] = rejections.merge(other.rejections) { |_, one, more| one + more }
           lists[:durations] = durations.merge(other.durations) { |_, one, more| [one, more].transpose.map(&:sum) }
-          with(**numbers, **lists, websockets: sockets, slowest: other.slowest, body_disk_used: other.body_disk_used)
+          spent = Account.sum([self.spent, other.spent])
+          endpoints = Account.sum_endpoints([self.endpoints, other.endpoints])
+          with(**numbers, **lists, spent:, endpoints:, websockets: sockets, slowest: other.slowest,
+                                   body_disk_used: other.body_disk_used)
         end
       end
     end

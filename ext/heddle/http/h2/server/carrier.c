@@ -154,8 +154,10 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     if (carrier->gone || heddle_exchange_is_running(carrier->exchange) || carrier == server->queued ||
         heddle_link_is_listed(&carrier->turn))
         return;
+    int64_t length = carrier->exchange->head.content_length;
+    if (length != HEDDLE_NO_BODY && length != 0)
+        carrier->exchange->queued = heddle_clock_now();
     carrier->due.passed = reject_late;
-    carrier->exchange->queued = heddle_clock_coarse();
     heddle_due_set(sockets, &carrier->due,
                    heddle_admission_deadline(sockets, &carrier->exchange->work, carrier->exchange->queued));
     list_waiting(carrier);

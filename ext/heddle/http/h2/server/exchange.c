@@ -60,6 +60,7 @@ static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int
         rb_raise(rb_eIOError, "another fiber is %s already",
                  direction == HEDDLE_READING ? "reading this request's body" : "writing this answer");
     heddle_park_enter(sockets->loop, &wait.park);
+    heddle_park_waits_for(&wait.park, HEDDLE_SPENT_CLIENT);
     rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
     return !wait.park.timed_out;
 }

@@ -1,0 +1,45 @@
+#include "scheduler/account.h"
+
+#include <string.h>
+
+const char *const heddle_account_names[HEDDLE_SPENT_PARTS] = {
+    "proxy",    "received", "queued", "running", "ready", "preempted", "gc",   "offloaded", "checkout", "query",
+    "http",     "redis",    "dns",    "sleep",   "lock",  "process",   "file", "io",        "client",   "thread",
+};
+
+bool heddle_accounting;
+int64_t heddle_collected;
+void (*heddle_account_record)(const heddle_spender *spender, int64_t now);
+
+void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request)
+{
+    memset(account, 0, sizeof(*account));
+    account->request = request;
+    account->owner = spender;
+    *spender = (heddle_spender){.account = account, .request = request};
+    heddle_spender_start(spender);
+    account->began = spender->since;
+}
+
+void heddle_account_count_library(heddle_account *account, const char *name, int64_t spent)
+{
+    for (int i = 0; i < HEDDLE_ACCOUNT_LIBRARIES; i++) {
+        if (account->libraries[i].name && account->libraries[i].name != name)
+            continue;
+        account->libraries[i].name = name;
+        account->libraries[i].spent += spent;
+        return;
+    }
+}
+
+int64_t heddle_account_read(const heddle_account *account, int64_t now, int64_t parts[HEDDLE_SPENT_PARTS],
+                            int64_t *other)
+{
+    memcpy(parts, account->parts, sizeof(account->parts));
+    heddle_spender_add(account->owner, parts, now);
+    int64_t total = now - account->began, left = total;
+    for (int part = HEDDLE_SPENT_RECEIVED; part < HEDDLE_SPENT_PARTS; part++)
+        left -= parts[part];
+    *other = left > 0 ? left : 0;
+    return total;
+}

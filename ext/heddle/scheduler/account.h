@@ -1,0 +1,170 @@
+#ifndef HEDDLE_ACCOUNT_H
+#define HEDDLE_ACCOUNT_H
+
+/*
+ * The time account of a request: on what it has spent its time. Whoever parks a fiber knows the reason, so the clock is
+ * read where a fiber is switched away, becomes ready, and continues: a request that never waits costs one reading more
+ * than without an account. The fiber that serves the request and those that it starts share a record; the latter count
+ * as tasks, beside the request. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
+ */
+
+#include "selector/clock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The parts, in the order in which they are printed. heddle_account_names has their names. */
+typedef enum {
+    HEDDLE_SPENT_PROXY,     /* before the request arrived: from the time in X-Request-Start; not part of the total */
+    HEDDLE_SPENT_RECEIVED,  /* from the first byte to the complete head, or to the complete body */
+    HEDDLE_SPENT_QUEUED,    /* for a runner */
+    HEDDLE_SPENT_RUNNING,   /* in Ruby, or in native code that was not offloaded */
+    HEDDLE_SPENT_READY,     /* ready to run, while the loop ran other fibers */
+    HEDDLE_SPENT_PREEMPTED, /* the same, because it had used up its time slice */
+    HEDDLE_SPENT_GC,
+    HEDDLE_SPENT_OFFLOADED, /* in native code on another thread */
+    /* waiting */
+    HEDDLE_SPENT_CHECKOUT,  /* for a resource of a pool */
+    HEDDLE_SPENT_QUERY,     /* for a database */
+    HEDDLE_SPENT_HTTP,      /* for another server, over HTTP */
+    HEDDLE_SPENT_REDIS,
+    HEDDLE_SPENT_DNS,
+    HEDDLE_SPENT_SLEEP,
+    HEDDLE_SPENT_LOCK,      /* for other fibers: Mutex, Queue, ConditionVariable, a task, a channel */
+    HEDDLE_SPENT_PROCESS,   /* for a child process */
+    HEDDLE_SPENT_FILE,
+    HEDDLE_SPENT_IO,        /* for any other IO */
+    HEDDLE_SPENT_CLIENT,    /* for the client: to read the response, or to send more of a streamed body */
+    HEDDLE_SPENT_THREAD,    /* for the thread that runs the application (mode thread) */
+    HEDDLE_SPENT_PARTS,
+} heddle_spent;
+
+extern const char *const heddle_account_names[HEDDLE_SPENT_PARTS];
+
+/*
+ * Does a wait count as this part where an adapter has said `named`? A sleep and a child process do, and a lock where a
+ * query is expected: another fiber has it.
+ */
+static inline bool heddle_spent_beats(heddle_spent part, heddle_spent named)
+{
+    return !named || part == HEDDLE_SPENT_SLEEP || part == HEDDLE_SPENT_PROCESS ||
+           (part == HEDDLE_SPENT_LOCK && named == HEDDLE_SPENT_QUERY);
+}
+
+/* How many native libraries an account names; the calls of others count only as HEDDLE_SPENT_OFFLOADED. */
+enum { HEDDLE_ACCOUNT_LIBRARIES = 3 };
+
+typedef struct heddle_spender heddle_spender;
+
+typedef struct {
+    unsigned request; /* the number of the current request; 0: none */
+    int64_t began;    /* when its first byte came */
+    const heddle_spender *owner; /* of the fiber that serves it */
+    int64_t parts[HEDDLE_SPENT_PARTS], tasks[HEDDLE_SPENT_PARTS];
+    uint32_t waits[HEDDLE_SPENT_PARTS]; /* how often, tasks included */
+    struct {
+        const char *name;
+        int64_t spent;
+    } libraries[HEDDLE_ACCOUNT_LIBRARIES];
+} heddle_account;
+
+/* A fiber's share in it. */
+struct heddle_spender {
+    heddle_account *account; /* NULL: nothing is counted */
+    unsigned request;        /* a fiber that has outlived its request counts for none */
+    bool task;               /* the request's own fiber started it */
+    uint8_t waits_for;       /* the reason of its waits that an adapter has named; 0: each wait's own */
+    uint8_t doing;           /* the part that it spends its time for now */
+    int64_t since;           /* what was spent before this time is counted */
+    int64_t collected;       /* heddle_collected at that time */
+};
+
+/* Written with the GVL. */
+extern bool heddle_accounting;  /* requests have accounts */
+extern int64_t heddle_collected; /* ns that garbage collections have taken */
+
+/* Called with each stretch of time that is counted; NULL: nothing records them. */
+extern void (*heddle_account_record)(const heddle_spender *spender, int64_t now);
+
+static inline bool heddle_spender_counts(const heddle_spender *spender)
+{
+    return spender->account && spender->account->request == spender->request;
+}
+
+/* Adds the time since the last turn to these parts. */
+static inline void heddle_spender_add(const heddle_spender *spender, int64_t parts[HEDDLE_SPENT_PARTS], int64_t now)
+{
+    int64_t spent = now - spender->since;
+    if (spender->doing == HEDDLE_SPENT_RUNNING) {
+        int64_t collected = heddle_collected - spender->collected;
+        collected = collected < spent ? collected : spent;
+        parts[HEDDLE_SPENT_GC] += collected;
+        spent -= collected;
+    }
+    parts[spender->doing] += spent;
+}
+
+/* Counts the time until `now`, and says for what the fiber spends its time from then on. */
+static inline void heddle_spender_turn(heddle_spender *spender, heddle_spent next, int64_t now)
+{
+    heddle_account *account = spender->account;
+    heddle_spender_add(spender, spender->task ? account->tasks : account->parts, now);
+    if (__builtin_expect(heddle_account_record != NULL, 0))
+        heddle_account_record(spender, now);
+    spender->doing = next;
+    spender->since = now;
+    spender->collected = heddle_collected;
+}
+
+/* The fiber begins to run. */
+static inline void heddle_spender_start(heddle_spender *spender)
+{
+    if (!heddle_spender_counts(spender))
+        return;
+    spender->doing = HEDDLE_SPENT_RUNNING;
+    spender->since = heddle_clock_now();
+    spender->collected = heddle_collected;
+}
+
+/* It is about to be switched away, or ends. */
+static inline void heddle_spender_stop(heddle_spender *spender, heddle_spent part)
+{
+    if (!heddle_spender_counts(spender))
+        return;
+    heddle_spender_turn(spender, part, heddle_clock_now());
+    spender->account->waits[part]++;
+}
+
+/* It continues. `ready_at`: since when it could; 0: since now. */
+static inline void heddle_spender_resume(heddle_spender *spender, int64_t ready_at)
+{
+    if (!heddle_spender_counts(spender))
+        return;
+    int64_t now = heddle_clock_now();
+    if (ready_at && ready_at < now)
+        heddle_spender_turn(spender, HEDDLE_SPENT_READY, ready_at > spender->since ? ready_at : spender->since);
+    heddle_spender_turn(spender, HEDDLE_SPENT_RUNNING, now);
+}
+
+/* A runner begins with the request: its first byte came at `began`, and it was complete at `complete`. */
+void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request);
+static inline void heddle_account_arrived(heddle_account *account, int64_t began, int64_t complete)
+{
+    account->began = began;
+    account->parts[HEDDLE_SPENT_RECEIVED] = complete - began;
+    account->parts[HEDDLE_SPENT_QUEUED] = account->owner->since - complete;
+}
+/* Ends it for every fiber that shares it. */
+static inline void heddle_account_end(heddle_account *account)
+{
+    account->request = 0;
+}
+
+/* A call of this library was offloaded. `name`: lasts forever. */
+void heddle_account_count_library(heddle_account *account, const char *name, int64_t spent);
+
+/* The parts of a running request until now. Returns its total; `other`: what the parts don't explain. */
+int64_t heddle_account_read(const heddle_account *account, int64_t now, int64_t parts[HEDDLE_SPENT_PARTS],
+                            int64_t *other);
+
+#endif

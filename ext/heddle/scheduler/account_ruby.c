@@ -1,0 +1,302 @@
+/* Heddle::Account: the time account of the current request, and the reasons of its waits that adapters name. */
+
+#include "scheduler/account_ruby.h"
+
+#include "scheduler/loop.h"
+#include "scheduler/recorder.h"
+
+#include <ruby/debug.h>
+#include <ruby/fiber/scheduler.h>
+
+static ID part_ids[HEDDLE_SPENT_PARTS], id_total, id_other, id_tasks, id_waits, id_libraries;
+
+/* -- garbage collections ------------------------------------------------------------------------------------------- */
+
+static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
+{
+    static int64_t began;
+    if (event == RUBY_INTERNAL_EVENT_GC_ENTER) {
+        began = heddle_clock_now();
+    } else if (began) {
+        int64_t now = heddle_clock_now();
+        heddle_collected += now - began;
+        heddle_recorder_add_collection(began, now);
+    }
+}
+
+/* call-seq: Heddle::Account.switch(on) -> nil. Requests that begin from now on have an account, or none. */
+static VALUE account_switch(VALUE self, VALUE on)
+{
+    if (RTEST(on) == heddle_accounting)
+        return Qnil;
+    heddle_accounting = RTEST(on);
+    if (heddle_accounting)
+        rb_add_event_hook2(follow_collector, RUBY_INTERNAL_EVENT_GC_ENTER | RUBY_INTERNAL_EVENT_GC_EXIT, Qnil,
+                           RUBY_EVENT_HOOK_FLAG_SAFE);
+    else
+        rb_remove_event_hook(follow_collector);
+    return Qnil;
+}
+
+/* -- reading it ---------------------------------------------------------------------------------------------------- */
+
+static heddle_loop *current_loop(void)
+{
+    VALUE scheduler = rb_fiber_scheduler_current();
+    heddle_loop *loop = NIL_P(scheduler) ? NULL : heddle_loop_if(scheduler);
+    return loop && !heddle_loop_is_closed(loop) && !heddle_loop_forked(loop) ? loop : NULL;
+}
+
+static VALUE seconds_of(int64_t time)
+{
+    return DBL2NUM((double)time / 1e9);
+}
+
+static VALUE hash_of_parts(const int64_t parts[HEDDLE_SPENT_PARTS])
+{
+    VALUE hash = rb_hash_new();
+    for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
+        if (parts[part])
+            rb_hash_aset(hash, ID2SYM(part_ids[part]), seconds_of(parts[part]));
+    }
+    return hash;
+}
+
+static VALUE hash_of_waits(const heddle_account *account)
+{
+    VALUE hash = rb_hash_new();
+    for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
+        if (account->waits[part])
+            rb_hash_aset(hash, ID2SYM(part_ids[part]), UINT2NUM(account->waits[part]));
+    }
+    return hash;
+}
+
+static VALUE hash_of_libraries(const heddle_account *account)
+{
+    VALUE hash = rb_hash_new();
+    for (int i = 0; i < HEDDLE_ACCOUNT_LIBRARIES && account->libraries[i].name; i++)
+        rb_hash_aset(hash, rb_str_new_cstr(account->libraries[i].name), seconds_of(account->libraries[i].spent));
+    return hash;
+}
+
+VALUE heddle_account_hash(const heddle_account *account)
+{
+    int64_t parts[HEDDLE_SPENT_PARTS], other, total = heddle_account_read(account, heddle_clock_now(), parts, &other);
+    heddle_account copy = *account; /* allocating objects may run other threads */
+    VALUE hash = hash_of_parts(parts);
+    rb_hash_aset(hash, ID2SYM(id_other), seconds_of(other));
+    rb_hash_aset(hash, ID2SYM(id_total), seconds_of(total));
+    rb_hash_aset(hash, ID2SYM(id_waits), hash_of_waits(&copy));
+    rb_hash_aset(hash, ID2SYM(id_libraries), hash_of_libraries(&copy));
+    rb_hash_aset(hash, ID2SYM(id_tasks), hash_of_parts(copy.tasks));
+    return hash;
+}
+
+static VALUE yield_nothing(VALUE unused)
+{
+    return rb_yield_values(0);
+}
+
+/* -- a request in a thread (mode thread) --------------------------------------------------------------------------- */
+
+/*
+ * The runner's fiber waits for the thread: HEDDLE_SPENT_THREAD. What is known of the thread's time is moved from there
+ * to other parts: its CPU time, and the waits that adapters name. The account lasts as long as `request`.
+ */
+typedef struct {
+    VALUE request;
+    heddle_account *account;
+    unsigned number;
+    int64_t cpu;   /* the thread's CPU time that is counted already */
+    int64_t moved; /* to the parts of waits */
+} share;
+
+static __thread share *thread_share;
+
+static void share_mark(void *data)
+{
+    rb_gc_mark(((share *)data)->request);
+}
+
+static const rb_data_type_t share_type = {
+    .wrap_struct_name = "Heddle::Account share",
+    .function = {.dmark = share_mark, .dfree = RUBY_DEFAULT_FREE},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+/* call-seq: Heddle::Account.share -> Object or nil. The account of the calling fiber's request, for #use. */
+static VALUE account_share(VALUE self)
+{
+    heddle_loop *loop = current_loop();
+    const heddle_fiber *fiber = loop ? loop->current : NULL;
+    share *one;
+    if (!fiber || !heddle_spender_counts(&fiber->spender))
+        return Qnil;
+    VALUE object = TypedData_Make_Struct(rb_cObject, share, &share_type, one);
+    one->request = fiber->request;
+    one->account = fiber->spender.account;
+    one->number = fiber->spender.request;
+    return object;
+}
+
+static bool is_counted(const share *one)
+{
+    return one && one->account->request == one->number;
+}
+
+static void move_time(share *one, heddle_spent part, int64_t time)
+{
+    one->account->parts[part] += time;
+    one->account->parts[HEDDLE_SPENT_THREAD] -= time;
+}
+
+static void count_cpu(share *one)
+{
+    int64_t cpu = heddle_clock_read(CLOCK_THREAD_CPUTIME_ID);
+    if (is_counted(one))
+        move_time(one, HEDDLE_SPENT_RUNNING, cpu - one->cpu);
+    one->cpu = cpu;
+}
+
+static VALUE end_share(VALUE data)
+{
+    count_cpu((share *)data);
+    thread_share = NULL;
+    return Qnil;
+}
+
+/* call-seq: Heddle::Account.use(share) { ... } -> the block's value. The calling thread works for that request. */
+static VALUE account_use(VALUE self, VALUE object)
+{
+    if (NIL_P(object))
+        return rb_yield_values(0);
+    share *one;
+    TypedData_Get_Struct(object, share, &share_type, one);
+    one->cpu = heddle_clock_read(CLOCK_THREAD_CPUTIME_ID);
+    thread_share = one;
+    VALUE result = rb_ensure(yield_nothing, Qnil, end_share, (VALUE)one);
+    RB_GC_GUARD(object);
+    return result;
+}
+
+typedef struct {
+    share *share;
+    heddle_spent part;
+    int64_t began, cpu, moved;
+} thread_wait;
+
+static VALUE end_thread_wait(VALUE data)
+{
+    thread_wait *self = (thread_wait *)data;
+    if (thread_share != self->share || !is_counted(self->share))
+        return Qnil;
+    count_cpu(self->share);
+    int64_t inner = self->share->moved - self->moved;
+    int64_t waited = heddle_clock_now() - self->began - (self->share->cpu - self->cpu) - inner;
+    if (waited <= 0)
+        return Qnil;
+    move_time(self->share, self->part, waited);
+    self->share->moved += waited;
+    self->share->account->waits[self->part]++;
+    return Qnil;
+}
+
+static VALUE wait_in_thread(share *one, heddle_spent part)
+{
+    count_cpu(one);
+    thread_wait wait = {
+        .share = one, .part = part, .began = heddle_clock_now(), .cpu = one->cpu, .moved = one->moved};
+    return rb_ensure(yield_nothing, Qnil, end_thread_wait, (VALUE)&wait);
+}
+
+/* call-seq: Heddle::Account.current -> Hash or nil. The account of the request that the calling fiber serves. */
+static VALUE account_current(VALUE self)
+{
+    heddle_loop *loop = current_loop();
+    const heddle_spender *spender = loop ? &heddle_fiber_current(loop)->spender : NULL;
+    if (!loop && is_counted(thread_share)) {
+        count_cpu(thread_share);
+        return heddle_account_hash(thread_share->account);
+    }
+    return spender && heddle_spender_counts(spender) ? heddle_account_hash(spender->account) : Qnil;
+}
+
+/* call-seq: Heddle::Account.number -> Integer or nil. Identifies the request of the calling fiber in #recorded. */
+static VALUE account_number(VALUE self)
+{
+    heddle_loop *loop = current_loop();
+    return loop ? heddle_recorder_number(&heddle_fiber_current(loop)->spender) : Qnil;
+}
+
+/* -- the reasons of waits ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    heddle_loop *loop;
+    VALUE fiber; /* of the record that owns the waits */
+    uint8_t before;
+} reason;
+
+static VALUE end_reason(VALUE data)
+{
+    reason *self = (reason *)data;
+    heddle_fiber *fiber = heddle_loop_is_closed(self->loop) || heddle_loop_forked(self->loop)
+                              ? NULL
+                              : heddle_fiber_find(self->loop, self->fiber);
+    if (fiber)
+        fiber->spender.waits_for = self->before;
+    return Qnil;
+}
+
+/*
+ * call-seq: Heddle::Account.wait_for(part) { ... } -> the block's value
+ *
+ * What the calling fiber waits for in the block counts as this part, one of the constants of Heddle::Account. Of nested
+ * blocks the innermost counts.
+ */
+static VALUE account_wait_for(VALUE self, VALUE part)
+{
+    int number = NUM2INT(part);
+    if (number < 0 || number >= HEDDLE_SPENT_PARTS)
+        rb_raise(rb_eArgError, "unknown part %d of a time account", number);
+    heddle_loop *loop = heddle_accounting ? current_loop() : NULL;
+    heddle_fiber *fiber = loop ? loop->current : NULL;
+    if (!loop && is_counted(thread_share))
+        return wait_in_thread(thread_share, (heddle_spent)number);
+    if (!fiber || !heddle_spender_counts(&fiber->spender))
+        return rb_yield_values(0);
+    reason one = {.loop = loop, .fiber = fiber->fiber, .before = fiber->spender.waits_for};
+    fiber->spender.waits_for = (uint8_t)number;
+    return rb_ensure(yield_nothing, Qnil, end_reason, (VALUE)&one);
+}
+
+void Init_heddle_account(VALUE heddle)
+{
+    VALUE account = rb_define_module_under(heddle, "Account");
+    id_total = rb_intern("total");
+    id_other = rb_intern("other");
+    id_tasks = rb_intern("tasks");
+    id_waits = rb_intern("waits");
+    id_libraries = rb_intern("libraries");
+    VALUE names = rb_ary_new();
+    for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
+        part_ids[part] = rb_intern(heddle_account_names[part]);
+        rb_ary_push(names, ID2SYM(part_ids[part]));
+    }
+    rb_define_const(account, "PARTS", rb_obj_freeze(names));
+    rb_define_const(account, "OFFLOADED", INT2FIX(HEDDLE_SPENT_OFFLOADED));
+    rb_define_const(account, "CHECKOUT", INT2FIX(HEDDLE_SPENT_CHECKOUT));
+    rb_define_const(account, "QUERY", INT2FIX(HEDDLE_SPENT_QUERY));
+    rb_define_const(account, "HTTP", INT2FIX(HEDDLE_SPENT_HTTP));
+    rb_define_const(account, "REDIS", INT2FIX(HEDDLE_SPENT_REDIS));
+    rb_define_const(account, "DNS", INT2FIX(HEDDLE_SPENT_DNS));
+    rb_define_const(account, "SLEEP", INT2FIX(HEDDLE_SPENT_SLEEP));
+    rb_define_const(account, "THREAD", INT2FIX(HEDDLE_SPENT_THREAD));
+    rb_define_singleton_method(account, "switch", account_switch, 1);
+    rb_define_singleton_method(account, "current", account_current, 0);
+    rb_define_singleton_method(account, "number", account_number, 0);
+    rb_define_singleton_method(account, "wait_for", account_wait_for, 1);
+    rb_define_singleton_method(account, "share", account_share, 0);
+    rb_define_singleton_method(account, "use", account_use, 1);
+    Init_heddle_recorder(account);
+}

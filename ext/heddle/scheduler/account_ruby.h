@@ -1,0 +1,12 @@
+#ifndef HEDDLE_ACCOUNT_RUBY_H
+#define HEDDLE_ACCOUNT_RUBY_H
+
+#include "scheduler/account.h"
+
+#include <ruby.h>
+
+/* The account of a running request, as a Hash. */
+VALUE heddle_account_hash(const heddle_account *account);
+void Init_heddle_account(VALUE heddle);
+
+#endif

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Adaptations
+    # Names in the time account of a request what gems wait for.
+    module Waits
+      # Put before Net::HTTP.
+      module Http
+        private
+
+        def connect = Account.wait_for(Account::HTTP) { super }
+
+        def transport_request(...) = Account.wait_for(Account::HTTP) { super }
+      end
+
+      # Put before RedisClient.
+      module Redis
+        private
+
+        def ensure_connected(...) = Account.wait_for(Account::REDIS) { super }
+      end
+
+      # @return [void]
+      def self.install
+        ::Net::HTTP.prepend(Http) if Adaptations.make?(:net_http)
+        ::RedisClient.prepend(Redis) if Adaptations.make?(:redis_client)
+      end
+    end
+  end
+end

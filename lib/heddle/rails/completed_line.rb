@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Rails
+    # Adds the largest parts of a request's time account to Rails' line "Completed 200 OK in 53ms (…)".
+    module CompletedLine
+      # Parts in the line, and the least of them, seconds.
+      PARTS = 3
+      LEAST = 0.001
+      private_constant :PARTS, :LEAST
+
+      # Put before the singleton class of ActionController::Base and ::API.
+      module Messages
+        # @see ActionController::Instrumentation::ClassMethods#log_process_action
+        def log_process_action(payload) = [*super, *CompletedLine.message(payload[:heddle_account])]
+      end
+
+      # Put before the controllers. The line is written when the action has ended, but by a subscriber.
+      module Payload
+        private
+
+        # @see ActionController::Instrumentation#append_info_to_payload
+        def append_info_to_payload(payload)
+          super
+          payload[:heddle_account] = Account.current
+        end
+      end
+
+      # @param account [Hash{Symbol => Object}, nil] see {Request}
+      # @return [String, nil]
+      def self.message(account)
+        parts = Account::PARTS.filter_map { |part| [part, account[part]] if account&.fetch(part, 0).to_f >= LEAST }
+        return if parts.empty?
+
+        "Heddle: #{parts.max_by(PARTS, &:last).map { |part, time| "#{part} #{(time * 1000).round(1)}ms" }.join(", ")}"
+      end
+
+      # @return [void]
+      def self.install
+        ::ActiveSupport.on_load(:action_controller) do
+          prepend Payload
+          singleton_class.prepend(Messages)
+        end
+      end
+    end
+  end
+end

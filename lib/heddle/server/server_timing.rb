@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    # Gives responses the field Server-Timing, which browsers show beside a request: the parts of its time account until
+    # the application has returned, in milliseconds, and how often each wait was.
+    class ServerTiming
+      NAME = "server-timing"
+      private_constant :NAME
+
+      # @param account [Hash{Symbol => Object}] see {Request}
+      # @return [String] the field's value
+      def self.value(account)
+        [*Account::PARTS, :other, :total].filter_map do |part|
+          seconds = account[part] or next
+          count = account[:waits][part]
+          "#{part};dur=#{(seconds * 1000).round(1)}#{";desc=\"#{count} times\"" if count.to_i > 1}"
+        end.join(", ")
+      end
+
+      # @param app [#call]
+      # @param paths [Array<String>] of the requests, and of those below
+      def initialize(app, paths)
+        @app = app
+        @paths = paths.map { |path| [path, "#{path.delete_suffix("/")}/"] }
+      end
+
+      # @param env [Hash{String => Object}]
+      # @return [Object] the application's response
+      def call(env)
+        answer = @app.call(env)
+        path = env["PATH_INFO"]
+        account = Account.current if @paths.any? { |one, below| path == one || path.start_with?(below) }
+        account ? add(answer, ServerTiming.value(account)) : answer
+      end
+
+      private
+
+      # Beside what the application says itself: the field is a list.
+      def add(answer, value)
+        headers = answer[1] if answer.is_a?(Array)
+        return answer unless headers.is_a?(Hash)
+
+        name = headers.each_key.find { |one| one.to_s.casecmp?(NAME) } || NAME
+        [answer[0], headers.merge(name => [*headers[name], value].join(", ")), *answer.drop(2)]
+      end
+    end
+  end
+end

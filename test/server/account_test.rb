@@ -1,0 +1,283 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "tempfile"
+require "support/h2_exchanges"
+require_relative "server_helpers"
+
+# The time account of each request: its parts in the access log, in the metrics and for the application.
+class AccountTest < Minitest::Test
+  include ServerHelpers
+  include H2Exchanges
+
+  DELAY = 0.05
+  # More than a busy machine adds to a part that is not the expected one.
+  SMALL = 0.04
+
+  # @return [Array<Hash>] the lines of the access log
+  def logged(app, **options, &)
+    serving(app, lint: false, log_format: :json, **options, &)
+    output.string.lines.map { |line| JSON.parse(line, symbolize_names: true) }
+          .select { |line| line[:event] == "request" }
+  end
+
+  # @return [Hash{Symbol => Float}] the account of one request that runs the block
+  def account(**options, &)
+    app = lambda do |_env|
+      yield
+      [200, {}, ["a"]]
+    end
+    logged(app, **options) { get("/") }.last.fetch(:account)
+  end
+
+  def assert_spent(part, account)
+    assert_operator account.fetch(part), :>=, DELAY - 0.001, account.inspect
+    others = account.except(part, :ready, :running, :preempted, :queued)
+
+    assert_operator others.values.sum, :<, SMALL, account.inspect
+  end
+
+  def test_sleep_is_a_part
+    assert_spent :sleep, account { sleep DELAY }
+  end
+
+  def test_waiting_for_a_mutex_is_a_lock
+    mutex = Thread::Mutex.new
+    assert_spent(:lock, account do
+      task = Heddle.async { mutex.synchronize { sleep DELAY } }
+      mutex.synchronize { nil }
+      task.value
+    end)
+  end
+
+  def test_waiting_for_a_queue_with_a_timeout_is_a_lock
+    assert_spent :lock, account { Thread::Queue.new.pop(timeout: DELAY) }
+  end
+
+  def test_waiting_for_a_condition_variable_with_a_timeout_is_a_lock
+    mutex = Thread::Mutex.new
+    assert_spent(:lock, account { mutex.synchronize { Thread::ConditionVariable.new.wait(mutex, DELAY) } })
+  end
+
+  def test_waiting_for_a_task_is_a_lock_and_its_time_counts_beside
+    line = logged(lambda { |_env|
+      Heddle.async { sleep DELAY }.value
+      [200, {}, ["a"]]
+    }) { get("/") }.last
+
+    assert_spent :lock, line[:account]
+    assert_operator line[:tasks][:sleep], :>=, DELAY - 0.001
+  end
+
+  def test_waiting_for_a_child_process_is_a_part
+    assert_spent :process, account { Process.wait(Process.spawn("sleep #{DELAY}")) }
+  end
+
+  def test_waiting_for_a_pipe_is_io
+    reader, writer = IO.pipe
+    assert_spent(:io, account do
+      Heddle.async do
+        sleep DELAY
+        writer << "a"
+      end
+      reader.readpartial(1)
+    end)
+  end
+
+  def test_waiting_for_a_pool_is_a_checkout
+    pool = Heddle::Pool.new(max: 1) { Object.new }
+    assert_spent(:checkout, account do
+      taken = Heddle::Promise.new
+      task = Heddle.async do
+        pool.with do
+          taken.resolve(true)
+          sleep DELAY
+        end
+      end
+      taken.value
+      pool.with { nil }
+      task.value
+    end)
+  end
+
+  def test_computing_in_ruby_is_running_or_preempted
+    found = account do
+      limit = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + DELAY
+      nil until Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) > limit
+    end
+
+    assert_operator found.values_at(:running, :preempted).compact.sum, :>=, DELAY - 0.001
+  end
+
+  def test_a_garbage_collection_is_a_part
+    found = account do
+      before = GC.total_time
+      GC.start until GC.total_time - before > DELAY * 1e9
+    end
+
+    assert_spent :gc, found
+  end
+
+  def test_what_is_named_by_an_adapter_counts_as_that
+    %i[query redis http dns].each do |part|
+      reader, writer = IO.pipe
+      found = account do
+        Heddle.async do
+          sleep DELAY
+          writer << "a"
+        end
+        Heddle::Account.wait_for(Heddle::Account.const_get(part.upcase)) { reader.readpartial(1) }
+      end
+
+      assert_spent part, found
+    end
+  end
+
+  def test_a_lock_in_a_query_is_a_lock
+    assert_spent :lock, account { Heddle::Account.wait_for(Heddle::Account::QUERY) { Thread::Queue.new.pop(timeout: DELAY) } }
+  end
+
+  def test_a_head_in_parts_is_received
+    line = logged(text) do
+      socket = connect
+      socket.write("GET / HTTP/1.1\r\n")
+      until_statistics { |found| found[:transit] == 1 }
+      sleep DELAY
+      socket.write("Host: a\r\nConnection: close\r\n\r\n")
+      read_all(socket)
+    end.last
+
+    assert_spent :received, line[:account]
+  end
+
+  def test_a_body_in_parts_is_received
+    waited = nil
+    app = lambda do |env|
+      waited = env["puma.request_body_wait"]
+      [200, {}, ["a"]]
+    end
+    line = logged(app) do
+      socket = connect
+      socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\na")
+      until_statistics { |found| found[:transit] == 1 }
+      sleep DELAY
+      socket.write("b")
+      read_all(socket)
+    end.last
+
+    assert_spent :received, line[:account]
+    assert_operator waited, :>=, (DELAY * 1000) - 1
+  end
+
+  def test_a_slow_client_of_a_streamed_response_is_a_part
+    body = Enumerator.new { |to| 40.times { to << ("x" * 1_000_000) } }
+    line = logged(->(_env) { [200, {}, body] }) do
+      socket = connect
+      socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      sleep DELAY
+      read_all(socket)
+    end.last
+
+    assert_operator line[:account][:client], :>=, DELAY - 0.01
+  end
+
+  def test_the_parts_explain_the_time
+    requests = logged(lambda { |env|
+      sleep env["PATH_INFO"].delete("/").to_f / 1000
+      [200, {}, ["a"]]
+    }) { (1..20).map { |ms| Thread.new { get("/#{ms}") } }.each(&:join) }
+
+    requests.each do |line|
+      sum = line[:account].values.sum
+
+      assert_in_delta line[:duration], sum, 0.001
+      assert_operator line[:account][:other], :<, 0.005
+    end
+  end
+
+  def test_http2_has_the_same
+    line = logged(->(_env) { [200, {}, [sleep(DELAY).to_s]] }) { exchange_together(connect, 1) }.last
+
+    assert_spent :sleep, line[:account]
+  end
+
+  def test_the_time_since_the_proxy_is_a_part_of_its_own
+    { "t=%.3f" => 1, "%d" => 1000, "t=%d" => 1_000_000 }.each do |format, unit|
+      line = logged(text) do
+        get("/", "X-Request-Start" => format(format, (Time.now.to_f - 2) * unit))
+      end.last
+
+      assert_in_delta 2, line[:account][:proxy], 1
+    end
+  end
+
+  def test_the_application_reads_its_account
+    found = nil
+    account do
+      sleep DELAY
+      found = Heddle.current_request.account
+    end
+
+    assert_operator found[:sleep], :>=, DELAY - 0.001
+    assert_operator found[:total], :>=, found[:sleep]
+    assert_equal 1, found[:waits][:sleep]
+  end
+
+  def test_a_thread_counts_what_it_computes_and_what_adapters_name
+    %i[thread single].each do |mode|
+      found = nil
+      line = logged(lambda { |_env|
+        Heddle::Account.wait_for(Heddle::Account::QUERY) { sleep DELAY }
+        sleep DELAY
+        found = Heddle.current_request.account
+        [200, {}, ["a"]]
+      }, mode:) { get("/") }.last
+
+      assert_operator line[:account][:query], :>=, DELAY - 0.001
+      assert_operator line[:account][:thread], :>=, DELAY - 0.001
+      assert_operator line[:account].values.sum, :<, (2 * DELAY) + (2 * SMALL)
+      assert_operator found[:query], :>=, DELAY - 0.001
+    end
+  end
+
+  def test_paths_of_the_option_have_it_in_server_timing
+    serving(->(_env) { [200, { "server-timing" => "db;dur=1" }, [sleep(DELAY).to_s]] }, account: ["/a"]) do
+      assert_match(/\Adb;dur=1, .*sleep;dur=(5\d|[6-9]\d|\d{3})\.\d, .*total;dur=/, get("/a/b")["server-timing"])
+      assert_equal "db;dur=1", get("/ab")["server-timing"]
+    end
+  end
+
+  def test_without_accounts_there_is_none
+    found = true
+    line = logged(lambda { |_env|
+      found = Heddle.current_request
+      [200, {}, ["a"]]
+    }, account: []) { get("/") }.last
+
+    refute_includes line, :account
+    assert_nil found
+  end
+
+  def test_metrics_have_each_part_and_endpoints_those_of_slow_requests
+    engine = nil
+    serving(lambda { |env|
+      sleep DELAY if env["PATH_INFO"] == "/slow/7"
+      [200, {}, ["a"]]
+    }) do
+      engine = server.engine
+      get("/")
+      get("/slow/7")
+    end
+    counts, sum = engine.spent[:sleep]
+
+    assert_equal 1, counts.sum
+    assert_operator sum, :>=, DELAY - 0.001
+    assert_operator engine.endpoints["GET /slow/:id"][:sleep], :>=, DELAY - 0.001
+  end
+
+  def test_outside_of_a_request_there_is_none
+    assert_nil Heddle.current_request
+    Heddle.run { assert_nil Heddle.current_request }
+  end
+end
