@@ -44,12 +44,7 @@ module Heddle
         # @see ::Sequel::Database#new_connection
         def new_connection(server)
           Databases.install # the driver was loaded with the adapter
-          super.tap do |connection|
-            # Sequel sets busy_timeout, which waits for the lock of SQLite's file with Ruby's lock.
-            if connection.respond_to?(:busy_handler_timeout=)
-              connection.busy_handler_timeout = server_opts(server).fetch(:timeout, 5_000).to_i
-            end
-          end
+          super.tap { |connection| Sequel.wait_in_ruby(connection, server_opts(server)) }
         end
 
         private
@@ -230,6 +225,20 @@ module Heddle
         def prepare(database)
           prepare_pool(database.pool)
           database.disconnect if %i[mysql2 trilogy].include?(database.adapter_scheme)
+          database.pool.all_connections { |connection| wait_in_ruby(connection, database.opts) }
+        end
+
+        # Sequel has SQLite itself wait for the file's lock. It keeps Ruby's lock meanwhile, so the fiber that has the
+        # file's lock can't go on, and both wait until `timeout`, which then fails. An application that prepares its
+        # connections itself (`after_connect`) may have decided otherwise.
+        #
+        # @param connection [Object]
+        # @param options [Hash] of its server
+        # @return [void]
+        def wait_in_ruby(connection, options)
+          return if options[:after_connect] || !connection.respond_to?(:busy_handler_timeout=)
+
+          connection.busy_handler_timeout = options.fetch(:timeout, 5_000).to_i
         end
 
         # Its class, as the pool itself may be frozen.

@@ -38,6 +38,7 @@ module Switch
     # @return [void]
     def use(server)
       @server = server
+      @failed = {}
       return if server == "puma"
 
       replace("Gemfile", /^gem "puma".*$/, %(gem "heddle", path: "#{ROOT}"))
@@ -48,10 +49,15 @@ module Switch
     # @param environment [Symbol]
     # @return [Served] the application, served in this environment; what was served in another one is stopped
     def served(environment)
+      raise @failed[environment] if @failed[environment]
+
       @served[environment] ||= begin
         stop
         serve(environment)
       end
+    rescue StandardError => e
+      @failed[environment] = e
+      raise
     end
 
     # @param command [Array<String>] that of the environment by default
@@ -92,7 +98,7 @@ module Switch
     def replace(file, pattern, replacement)
       path = File.join(@folder, file)
       content = File.read(path)
-      raise "#{path} has nothing like #{pattern.inspect}" unless content.match?(pattern)
+      raise "#{path} has nothing like #{pattern.inspect}" unless content.index(pattern)
 
       File.write(path, content.sub(pattern) { replacement })
     end

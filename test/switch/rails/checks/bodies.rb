@@ -2,6 +2,7 @@
 
 require "digest"
 require "socket"
+require "stringio"
 require "tempfile"
 
 # Bodies of requests and responses.
@@ -20,8 +21,8 @@ module Switch
 
     check "an upload by form", at: :production do
       post = Net::HTTP::Post.new("/probes/echo")
-      text = Random.new(2).bytes(2_000_000)
-      post.set_form([%w[note é], ["file", text, { filename: "a b.bin", content_type: "image/png" }]],
+      file = StringIO.new(Random.new(2).bytes(2_000_000))
+      post.set_form([["note", "é".b], ["file", file, { filename: "a b.bin", content_type: "image/png" }]],
                     "multipart/form-data", boundary: "boundary-of-the-form")
       JSON.parse(request(post).body)
     end

@@ -24,19 +24,21 @@ module Switch
     check "rails console" do
       output = run("bin/rails", "console", "--", "--nomultiline", "--noautocomplete",
                    input: "6 * 7\nPost.where(id: 0).count\nActiveSupport::IsolatedExecutionState.isolation_level\n")
-      output.scan(/^=> .*$/)
+      found = output.lines.map(&:strip).grep(/\A(=> )?(\d+|:\w+)\z/)
+      expect found.first.to_s.end_with?("42"), output
+      found
     end
 
-    check "rake" do
-      run("bundle", "exec", "rake", "middleware").lines.grep(/\Ause|\Arun/).map(&:strip)
+    check "rake, and Rails' middleware" do
+      expect run("bundle", "exec", "rake", "db:version").include?("version"), "no version"
+      run("bin/rails", "middleware").lines.grep(/\Ause|\Arun/).map(&:strip)
     end
 
     check "bin/dev" do
       port = Served.free_port
       dev = application.serve(:development, command: ["bin/dev", "--binding", "127.0.0.1"], port:)
       code = request(Net::HTTP::Get.new("/posts"), to: dev).code
-      status = dev.stop("INT")
-      [code, status.exitstatus, File.exist?(File.join(application.folder, "tmp/pids/server.pid"))]
+      [code, ended(dev, "INT"), File.exist?(File.join(application.folder, "tmp/pids/server.pid"))]
     ensure
       dev&.stop
     end
@@ -46,7 +48,7 @@ module Switch
       command = ["bin/rails", "server", "-b", "127.0.0.1", "-p", port.to_s, "-e", "production"]
       server = application.serve(:production, command:, port:)
       page = request(Net::HTTP::Get.new("/probes/broken", "accept" => "text/html"), to: server)
-      [page.code, page.body.include?("on purpose"), server.stop.then { |status| status.exitstatus || status.termsig }]
+      [page.code, page.body.include?("on purpose"), ended(server)]
     ensure
       server&.stop
     end
@@ -55,8 +57,8 @@ module Switch
       server = application.serve(:production)
       answer = Thread.new { request(Net::HTTP::Get.new("/probes/nap?seconds=2&visitor=last"), to: server).body }
       sleep 0.8
-      stopping = Thread.new { server.stop }
-      [answer.value, stopping.value.then { |status| status.exitstatus || status.termsig }]
+      stopping = Thread.new { ended(server) }
+      [answer.value, stopping.value]
     ensure
       server&.stop
     end
@@ -101,6 +103,7 @@ module Switch
                                                                          "TARGET_PORT" => inner.to_s },
                                               command: ["bin/docker-entrypoint", "./bin/thrust", *serve])
       page = request(Net::HTTP::Get.new("/posts"), to: server)
+      expect page.code == "200", "#{page.code}: #{page.body}"
       style = page.body[%r{href="(/assets/[^"]+\.css)"}, 1]
       [page.code, request(Net::HTTP::Get.new(style), to: server).code, dockerfile[/^CMD .*$/]]
     ensure

@@ -1,0 +1,11 @@
+# frozen_string_literal: true
+
+require_relative "app"
+require "rack/deflater"
+require "rack/timeout/base"
+
+use Rack::Deflater
+use Rack::ETag
+use Sentry::Rack::CaptureExceptions
+use Rack::Timeout, service_timeout: 3
+run Shop.freeze.app
