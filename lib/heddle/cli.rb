@@ -24,7 +24,7 @@ module Heddle
       "init" => Command.new(:InitCommand,
                             "write a configuration file, or change an application from Puma: heddle init --apply"),
       "status" => Command.new(:StatusCommand, "show what a running server does now"),
-      "top" => Command.new(:TopCommand, "show that live; press q to quit"),
+      "top" => Command.new(:TopCommand, "show live status; press q to quit"),
       "stop" => Command.new(:StopCommand, "stop a running server after its requests"),
       "reload" => Command.new(:ReloadCommand, "replace the workers, one by one"),
       "restart" => Command.new(:RestartCommand, "start a new master and new workers on the same sockets"),

@@ -4,7 +4,7 @@ require "heddle/autoloads"
 require "heddle/events"
 
 module Heddle
-  # The protections that keep one fiber from holding up the others: switched on and off by name, for the whole process.
+  # The protections that keep one fiber from blocking the others: switched on and off by name, for the whole process.
   #
   # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash: its state, and
   # the reason where something is missing). It lives in a file of its own, which is loaded when it is first asked for.

@@ -5,7 +5,7 @@ require "heddle/pubsub"
 
 module Heddle
   # Server-sent events (HTML standard, section 9.2): the body of a response that sends the messages of a topic for as
-  # long as its client listens. A client that was away goes on where it was.
+  # long as its client listens. A client that was away continues where it was.
   #
   #     get "/prices" do
   #       Heddle::EventStream.response("prices", since: env["HTTP_LAST_EVENT_ID"])
@@ -28,7 +28,7 @@ module Heddle
     COMMENT = 15
     # The policies for a client that reads more slowly than messages come.
     POLICIES = %i[close coalesce drop].freeze
-    # Seconds after which a fiber that serves a stream looks whether its client is there and the server goes on.
+    # Seconds after which a fiber that serves a stream looks whether its client is there and the server continues.
     # @api private
     POLL_INTERVAL = 1
     # Seconds after which clients come back when the server stops, at most.

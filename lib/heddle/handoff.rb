@@ -4,7 +4,7 @@ require "heddle/enable"
 require "heddle/watch"
 
 module Heddle
-  # When a server's loop is held up by something that nothing can interrupt (native code that keeps Ruby's lock), its
+  # When a server's loop is blocked by something that nothing can interrupt (native code that keeps Ruby's lock), its
   # other clients go to another worker: a native thread gives that one the connections on which a request arrives, with
   # what was read of them. Requests that are being served stay where they are.
   #
@@ -12,7 +12,7 @@ module Heddle
   #
   # @api private
   module Handoff
-    # Seconds that a loop may be held up before; another 5 to 10 ms go by until it is noticed and done.
+    # Seconds that a loop may be blocked before; another 5 to 10 ms go by until it is noticed and done.
     AFTER = 0.015
 
     @workers = 1

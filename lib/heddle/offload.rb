@@ -7,10 +7,10 @@ require "heddle/offload/known_good"
 require "heddle/offload/starting"
 
 module Heddle
-  # Native calls that release Ruby's lock hold up their own fiber only: the protection `:offload`.
+  # Native calls that release Ruby's lock block their own fiber only: the protection `:offload`.
   #
   # A native call blocks its thread, and with it every fiber of the loop. Here another thread runs it while the loop
-  # goes on: the calls to Ruby's +rb_nogvl+ and its like are led to Heddle by the import tables of the libraries that
+  # continues: the calls to Ruby's +rb_nogvl+ and its like are led to Heddle by the import tables of the libraries that
   # are loaded (Linux; see docs/offload.md). Only fibers of Heddle's loops are concerned, and only libraries that are
   # known good, that the extension judges to be safe, or that the user allows.
   module Offload
@@ -116,7 +116,7 @@ module Heddle
             **Offload.threads }
         end
 
-        # @return [Array<InPlace>] the functions that have held up a loop in place since this was last asked, each once
+        # @return [Array<InPlace>] the functions that have blocked a loop in place since this was last asked, each once
         def take_in_place = take_blocking.map { |function, seconds| InPlace.new(function:, seconds:) }
 
         # Calls of the block stay on the thread of the loop.

@@ -6,7 +6,7 @@ require "heddle/pubsub/route"
 
 module Heddle
   # Messages by topic, from any process of a server to all of them, with a position each: a subscriber that was away
-  # goes on where it was, or gets a reset when the messages in between are gone.
+  # continues where it was, or gets a reset when the messages in between are gone.
   #
   #     position = Heddle::PubSub.publish("room:7", "hello")
   #     Heddle::PubSub.subscribe("room:7", since: position) { |message| puts message.data }
@@ -64,8 +64,8 @@ module Heddle
         Route.server = address
       end
 
-      # The position after the topic's last message: read it before the state that a page shows, and let the page go on
-      # from there.
+      # The position after the topic's last message: read it before the state that a page shows, and let the page
+      # continue from there.
       #
       # @param topic [String, Symbol]
       # @return [String] "epoch:offset"

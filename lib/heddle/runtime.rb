@@ -150,7 +150,7 @@ module Heddle
       Concurrency::ScopeFrame.new(current_task("Heddle.scope"), cancel_grace).run(&block)
     end
 
-    # A scope in which a task that fails cancels no other: the others go on. Its error is given to `on_failure`, or
+    # A scope in which a task that fails cancels no other: the others continue. Its error is given to `on_failure`, or
     # reported on $stderr unless a task waits for the failed one and gets the error there. An error of the block itself,
     # and an exception that is not a StandardError, end the scope as in {scope}.
     #

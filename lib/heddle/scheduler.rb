@@ -249,7 +249,7 @@ module Heddle
     def run_job(job) = job.call
 
     # Called from C in a forked child when the fiber that has forked ends.
-    # @return [Boolean] whether what follows the loop goes on
+    # @return [Boolean] whether what follows the loop continues
     # @raise what the process is to end with
     def child_ends(job) = job.respond_to?(:end_in_child) && job.end_in_child
 

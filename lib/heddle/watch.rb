@@ -21,7 +21,7 @@ module Heddle
       attr_reader :slice
       # @return [Float, nil] seconds after which something is a stall
       attr_reader :threshold
-      # @return [Float, nil] seconds after which the connections of a loop that is held up are handed off
+      # @return [Float, nil] seconds after which the connections of a loop that is blocked are handed off
       attr_reader :handoff
 
       def slice=(seconds)

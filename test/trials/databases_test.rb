@@ -24,7 +24,7 @@ class TrialDatabasesTest < Minitest::Test
   RUBY
 
   # Fifty connections ask for a lock that the first one has and lets go of when all of them wait; then each passes it
-  # on. In a loop that one query holds up nobody would ever let go.
+  # on. In a loop that one query blocks nobody would ever let go.
   ADVISORY = <<~RUBY
     first = connect.call
     ask.call(first, "SELECT GET_LOCK('heddle', 0)") == 1 or abort "the lock is taken"

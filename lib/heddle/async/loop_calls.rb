@@ -59,7 +59,7 @@ module Heddle
         nil
       end
 
-      # Lets a fiber that waits go on now; the caller goes on after it.
+      # Lets a fiber that waits continue now; the caller continues after it.
       #
       # @param fiber [Fiber] one of this loop, or one that has not begun
       def resume(fiber, *)
@@ -69,7 +69,7 @@ module Heddle
         give_turn
       end
 
-      # Raises in a fiber of this loop, where it waits; the caller goes on after it. Without a fiber it is Kernel#raise.
+      # Raises in a fiber of this loop, where it waits; then the caller continues. Without a fiber it is Kernel#raise.
       #
       # @raise [FiberError] when that fiber has ended or is none of this loop's
       def raise(fiber = nil, *arguments, **options)
@@ -85,7 +85,7 @@ module Heddle
       def interrupt(*arguments) = arguments.empty? ? nil : super
 
       # @api private
-      # Tasks that the block cancels go on later, and the caller at once: it may be no fiber, or must not wait.
+      # Tasks that the block cancels continue later, and the caller at once: it may be no fiber, or must not wait.
       def without_switch
         before = @stays
         @stays = true

@@ -2,7 +2,7 @@
 
 module Heddle
   module Cable
-    # The state with which another process goes on with a connection: its identifiers and subscriptions. A connection or
+    # The state with which another process continues a connection: its identifiers and subscriptions. A connection or
     # channel that keeps more than that, in an instance variable, a callback or a timer, stays.
     class SocketState
       CONNECTION = %i[@server @socket @logger @subscriptions @_internal_subscriptions @started_at

@@ -93,7 +93,7 @@ module Heddle
         end
       end
 
-      # The streams go on where the client says.
+      # The streams continue where the client says.
       # @param streams [Array<Stream>]
       # @param history [History]
       # @return [void]

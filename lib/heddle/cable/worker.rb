@@ -12,7 +12,7 @@ module Heddle
 
       def stopping? = false
 
-      # A failure is logged and reported; the connection goes on.
+      # A failure is logged and reported; the connection continues.
       # @param connection [ActionCable::Connection::Base]
       # @return [Boolean] whether it succeeded
       def run(connection)

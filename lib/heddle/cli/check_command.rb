@@ -18,7 +18,7 @@ module Heddle
           --load    load the application, too
           --json    print it as JSON
 
-        It ends with 0 when all is well, with 1 when something is wrong. Nothing is listened on.
+        Exits with 0 if the configuration is valid, and with 1 if not. Opens no sockets.
       TEXT
 
       # @return [String]

@@ -63,7 +63,7 @@ module Heddle
         options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock; else " \
                                         "HEDDLE_CONTROL, else the configuration file's, else that of this " \
                                         "folder") { |word| @control = word }
-        options.on("-h", "--help", "this") { @help = true }
+        options.on("-h", "--help", "print this help") { @help = true }
       end
 
       # A whole one, as text; on a terminal as wide as that.

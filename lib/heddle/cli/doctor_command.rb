@@ -36,10 +36,10 @@ module Heddle
       # @return [OptionParser]
       def parser
         OptionParser.new do |options|
-          options.banner = "heddle doctor [config.ru] loads an application and says what will matter when it is served."
+          options.banner = "heddle doctor [config.ru]: #{COMMANDS.fetch("doctor").text}"
           options.separator("")
-          options.on("--json", "as JSON") { @json = true }
-          options.on("-h", "--help", "this") { @help = true }
+          options.on("--json", "print JSON") { @json = true }
+          options.on("-h", "--help", "print this help") { @help = true }
           options.require_exact = true
         end
       end

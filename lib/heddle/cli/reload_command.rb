@@ -10,7 +10,7 @@ module Heddle
 
       def declare(options)
         super
-        options.on("--no-wait", "return at once, and not when new workers serve, or why they don't is known") do
+        options.on("--no-wait", "return without waiting for the new workers") do
           @impatient = true
         end
       end

@@ -112,7 +112,7 @@ module Heddle
         inheritance = @inheritance
         load = method(:load)
         @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, details|
-          # Before that the file is another master's, which may go on.
+          # Before that the file is another master's, which may continue.
           pidfile&.write if inheritance.any?
           source = master.control
           source.control ||= control_of(configuration, source, log, succeeding: true)

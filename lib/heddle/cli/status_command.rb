@@ -12,8 +12,8 @@ module Heddle
 
       def declare(options)
         super
-        options.on("--json", "everything that the server tells, as JSON") { @json = true }
-        options.on("--tasks", "every task, and where it waits") { @tasks = true }
+        options.on("--json", "print the whole status as JSON") { @json = true }
+        options.on("--tasks", "list each task and where it waits") { @tasks = true }
       end
 
       def act

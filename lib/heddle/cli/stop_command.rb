@@ -16,7 +16,7 @@ module Heddle
       def declare(options)
         super
         options.on("--now", "do not wait for running requests") { @now = true }
-        options.on("--no-wait", "return at once, and not when the server has ended") { @impatient = true }
+        options.on("--no-wait", "return without waiting for the server to end") { @impatient = true }
       end
 
       def order = @now ? "stop-now" : "stop"

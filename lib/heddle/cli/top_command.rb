@@ -27,9 +27,9 @@ module Heddle
         super
         @interval = 1.0
         @above = 0
-        options.on("--interval SECONDS", Float, "seconds between two looks (1)") { |seconds| @interval = seconds }
-        options.on("--once", "two looks, printed as text, without a terminal") { @once = true }
-        options.on("--tasks", "with the task tree; the key t switches it on and off") { @tasks = true }
+        options.on("--interval SECONDS", Float, "seconds between two updates (1)") { |seconds| @interval = seconds }
+        options.on("--once", "print one update as text and exit; needs no terminal") { @once = true }
+        options.on("--tasks", "show the task tree, too; the key t switches it on and off") { @tasks = true }
       end
 
       def act

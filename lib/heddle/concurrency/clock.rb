@@ -22,7 +22,7 @@ module Heddle
         forget_parent unless @fiber.nil? || @process == Process.pid
         fiber = @fiber
         @process = Process.pid unless fiber
-        @fiber ||= @scheduler.spawn(self) # may raise: then there is no alarm that would stay for ever
+        @fiber ||= @scheduler.spawn(self) # may raise: then there is no alarm that would stay forever
         alarm = @alarms.add(now + seconds, target, message)
         @scheduler.unpark(fiber) if fiber && @alarms.first.equal?(alarm)
         alarm

@@ -46,7 +46,7 @@ module Heddle
     # @param max_auto [Integer] how many it makes at most with `max: :auto`
     # @param max_total [Integer, nil] how many all workers of a server make together at most, for their pools of this
     #   name; a process without others may make as many. nil: each worker has its limit for itself
-    # @param timeout [Numeric, nil] seconds that a task waits for one; nil: for ever
+    # @param timeout [Numeric, nil] seconds that a task waits for one; nil: forever
     # @param idle_timeout [Numeric, nil] seconds after which one that no fiber needed is closed; nil: never
     # @param max_age [Numeric, nil] seconds after which one is replaced, when it is not in use; up to a tenth earlier,
     #   so that not all are replaced at once. nil: never
@@ -108,7 +108,7 @@ module Heddle
     # is closed afterwards, because its state is unknown; after a StandardError it is checked. A connection of the gem
     # pg is kept when the server confirms that it has cancelled the query that was abandoned; see {Databases}.
     #
-    # @param timeout [Numeric, nil] seconds to wait for one at most; nil: for ever
+    # @param timeout [Numeric, nil] seconds to wait for one at most; nil: forever
     # @return what the block returns
     # @raise (see #acquire)
     def with(timeout: @timeout)
@@ -138,7 +138,7 @@ module Heddle
 
     # Waits for one; it has to be given back with {#release} or {#discard}. Better use {#with}.
     #
-    # @param timeout [Numeric, nil] seconds to wait for one at most; nil: for ever
+    # @param timeout [Numeric, nil] seconds to wait for one at most; nil: forever
     # @raise [TimeoutError]
     # @raise [NestedCheckoutError] when none can ever come back, because the tasks that have them wait for this one
     # @raise [ClosedQueueError] when the pool is closed

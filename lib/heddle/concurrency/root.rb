@@ -47,14 +47,14 @@ module Heddle
         @value
       end
 
-      # Code that follows Heddle.run goes on in both processes, and meets its failure in {run_loop}.
+      # Code that follows Heddle.run continues in both processes, and meets its failure in {run_loop}.
       #
       # @api private
       def end_in_child = true
 
       private
 
-      # Fibers outside the tree must not hold up the error that ends the program.
+      # Fibers outside the tree must not block the error that ends the program.
       def settle
         super
         Context.of(scheduler).cancel_strangers if failed?

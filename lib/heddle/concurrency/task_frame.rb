@@ -70,7 +70,7 @@ module Heddle
       end
 
       # It forked, and has ended in the child, where the tasks around it do not exist. Called by the scheduler.
-      # @return [Boolean] does the program go on after Heddle.run?
+      # @return [Boolean] does the program continue after Heddle.run?
       # @raise the error that it failed with
       def end_in_child
         raise_failure if @failures

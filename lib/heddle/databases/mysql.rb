@@ -2,7 +2,7 @@
 
 module Heddle
   module Databases
-    # The part that the drivers of MySQL and MariaDB share. The protocol can't cancel a query, and a server goes on
+    # The part that the drivers of MySQL and MariaDB share. The protocol can't cancel a query, and a server continues
     # computing for a client that has closed its connection: a second connection has to kill the first one.
     module Mysql
       # The connection's number, and the server's identity: behind a balancer the second connection may

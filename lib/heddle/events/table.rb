@@ -43,11 +43,11 @@ module Heddle
       warn: {
         action_cable_not_closed: "Action Cable can't be closed in order: {error}",
         address_limited: "busy: {connections:connection was|connections were} closed at once, because one address " \
-                         "may have a quarter of max_connections; proxies belong to trusted_proxies",
+                         "may have a quarter of max_connections; name proxies in trusted_proxies",
         adaptation_untried: "{reason}",
         blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
-        callback_switch: "another fiber runs during a callback of {library}, {caller} has called, at {place}: should " \
-                         "it enter the library, the library's state by thread is mixed up<; {advice}>",
+        callback_switch: "another fiber runs during a callback of {library}, {caller} has called, at {place}; if it " \
+                         "calls the library, too, the library's state of the thread gets mixed up<; {advice}>",
         certificate_expiring: "the certificate {certificate} expires at {expires}",
         certificate_self_signed: "no certificate is configured: development uses a self-signed one, of which " \
                                  "browsers warn",
@@ -62,8 +62,8 @@ module Heddle
                                        "for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
         exception_dropped: "{place} raised {error} in the thread of a loop that serves. It was dropped: all requests " \
-                           "of that loop share the thread, and any of them may be running. Heddle.timeout, or " \
-                           "Task#cancel, ends one of them",
+                           "of that loop share the thread, and any of them may be running. To end one " \
+                           "request, use Heddle.timeout or Task#cancel",
         garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
                                 "starts them",
         handoff_failed: "closing idle connections, which can't be handed off: {reason}",
@@ -84,14 +84,14 @@ module Heddle
         pool_connection_held: "{pool}: a connection is held for {duration} s by a fiber that waits for something " \
                               "else. Checked out at {checked_out}; waits at {place}. {advice}",
         pool_nested_checkout: "{pool}: a task waits at {place} while a task around it holds one, checked out at " \
-                              "{checked_out}. As many of them as the pool has would wait forever",
+                              "{checked_out}. As many such tasks as the pool has places would wait forever",
         proxies_trusted_by_default: "clients in private networks that reach {address} can set their address and " \
                                     "scheme with X-Forwarded-*: trusted_proxies trusts private networks by default. " \
                                     "Name the proxies, or \"loopback\", \"private\", \"unix\" to keep it so without " \
                                     "this line",
-        pubsub_foreign_entry: "pub/sub skips {entry}, in {backend}: Heddle did not write it. More are skipped " \
-                              "without a line; let other programs use another `?name=` in the address",
-        pubsub_waiting: "pub/sub has no answer of {backend} yet; trying again",
+        pubsub_foreign_entry: "pub/sub skips {entry}, in {backend}: Heddle did not write it. Further entries are " \
+                              "skipped without a line; let other programs use another `?name=` in the address",
+        pubsub_waiting: "pub/sub has no answer from {backend} yet; trying again",
         query_failed: "worker {worker} can't answer the master's question {question}: {error}",
         queue_rejected: "busy: {requests:request was|requests were} answered with 503 (so far {full} because the " \
                         "queue was full, {late} because they had waited for too long)",
@@ -107,7 +107,7 @@ module Heddle
         signal_ignored: "ignoring {signal}: this server is one process without a master, which can't {command}; " \
                         "start it with --workers 2",
         slow_readers_cut: "busy: {clients:client was|clients were} cut off: they read slowly, or were the slowest " \
-                          "ones while responses of more than {responses:MiB} waited",
+                          "ones while more than {responses:MiB} of responses were pending",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
                "< ({unreported} more of {endpoint} since the last line)><; {advice}>",
@@ -124,8 +124,8 @@ module Heddle
                             "loaded: {places}. Start such threads in worker_boot (docs/threads.md)",
         tls_handshake_failed: "a TLS handshake failed in this server: {error}",
         transaction_not_shared: "the task at {place} takes a database connection of its own while the task around it " \
-                                "is in a transaction. It does not see what that has changed, and is not rolled back " \
-                                "with it",
+                                "is in a transaction. It does not see the uncommitted changes, and is not rolled " \
+                                "back with them",
         worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>; " \
                       "starting another {delay:delay}",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
@@ -140,7 +140,7 @@ module Heddle
         database_connections: "{budget}<, of the server's {limit}; each further machine needs as many>",
         protections_switched: "protections switched {state} (heddle protect {state})",
         pubsub_recovered: "pub/sub reads {backend} again",
-        reforked: "reforked: {workers:worker serves|workers serve} with the memory of a warm one",
+        reforked: "reforked: {workers:worker shares|workers share} the memory of a warm one",
         reload_requested: "replacing the workers one by one ({source})",
         reloaded: "reloaded: {workers:worker serves|workers serve} the new code",
         request_rejected: "{status} rejected: {reason}< for {remote}>",
@@ -169,9 +169,9 @@ module Heddle
 
     # The types of fields in JSON; all others are strings.
     TYPES = {
-      integer: %i[clients code connections full late limit lines max_requests memory pid pool_size received received_bytes
-                  requests reserves responses sent sent_bytes status threads transfers unreported used waiting wanted worker
-                  workers],
+      integer: %i[clients code connections full late limit lines max_requests memory pid pool_size received
+                  received_bytes requests reserves responses sent sent_bytes status threads transfers unreported
+                  used waiting wanted worker workers],
       number: %i[age delay drain_delay duration max_age timeout],
       array: %i[backtrace certificates options places urls]
     }.freeze

@@ -40,7 +40,7 @@ module Heddle
 
       # @param params [Hash{String => Object}]
       # @param user [String, nil]
-      # @return [Boolean] whether a client with these may go on with it, in this loop
+      # @return [Boolean] whether a client with these may continue with it, in this loop
       def fits?(params, user) = @params == params && @user == user && @scheduler.equal?(Fiber.current_scheduler)
 
       # The client is there, or is back: it gets everything.

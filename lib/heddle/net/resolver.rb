@@ -6,7 +6,7 @@ require "socket"
 
 module Heddle
   module Net
-    # Turns a host name into addresses without holding up the loop: every wait is a wait of the calling fiber alone.
+    # Turns a host name into addresses without blocking the loop: every wait is a wait of the calling fiber alone.
     # Where no scheduler is set it waits as any blocking Ruby code does.
     #
     # The order is libc's: numeric addresses as they are, then the sources of `/etc/nsswitch.conf`, usually the hosts

@@ -2,10 +2,10 @@
 
 module Heddle
   module Offload
-    # A native function that held up a loop, since nothing says that another thread may call it.
+    # A native function that blocked a loop, since nothing says that another thread may call it.
     #
     # @!attribute function [Hash] what {Offload.functions} says of it
-    # @!attribute seconds [Float] the longest time for which it held up the loop
+    # @!attribute seconds [Float] the longest time for which it blocked the loop
     #
     # @api private
     InPlace = Data.define(:function, :seconds) do

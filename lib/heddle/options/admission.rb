@@ -8,7 +8,7 @@ module Heddle
     ADMISSION = [
       Option.new(name: :max_requests, unit: :count, default: 0, range: 0..1_000_000, advanced: true,
                  example: "max_requests 50",
-                 text: "number of requests that have begun and not ended; 0 adapts to memory and pools",
+                 text: "maximum number of running requests; 0 adapts to memory and pools",
                  reason: "Set it when you know the number, for example because a request needs 50 MB"),
       Option.new(name: :queue_limit, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
                  text: "maximum number of queued requests; further ones get 503",
@@ -18,7 +18,7 @@ module Heddle
                  reason: "Set it below the timeout of the proxy in front"),
       Option.new(name: :memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50), advanced: true,
                  example: 'memory_limit "1g"',
-                 text: "memory that all processes of the server may use together; 0 for nine tenths of the container " \
+                 text: "maximum memory of all processes of the server together; 0 for nine tenths of the container " \
                        "or machine",
                  reason: "Set it when other programs need memory of the same container or machine",
                  details: "The number of workers depends on it with `workers auto`. Above it fewer requests run at " \

@@ -8,7 +8,7 @@ module Heddle
     CONNECTIONS = [
       Option.new(name: :max_connections, unit: :count, default: 0, range: 0..10_000_000, advanced: true,
                  default_words: "0: by memory and descriptors", example: "max_connections 5_000",
-                 text: "number of connections in each worker; 0 for as many as memory and descriptors allow",
+                 text: "maximum number of connections in each worker; 0 for as many as memory and descriptors allow",
                  reason: "Raise it when most connections are idle, such as WebSockets",
                  details: "With 0 each worker takes as many as fit into its share of the memory of the container or " \
                           "the machine: about 5,300 in 1 GiB with one worker. A connection counts as 176 KiB, its " \

@@ -17,13 +17,13 @@ module Heddle
                    reason: "Set it when Heddle::WebSocket or rack.upgrade serves all WebSockets of the application",
                    details: "See [WebSockets](websockets.md#over-http2)."),
       Option.limit(:http2_streams, :count, 100, 1,
-                   text: "concurrent requests of an HTTP/2 connection; further ones get REFUSED_STREAM",
+                   text: "maximum number of concurrent requests on an HTTP/2 connection; others get REFUSED_STREAM",
                    reason: "Raise it when a proxy sends the requests of many users over one connection",
                    details: "Sent to clients as SETTINGS_MAX_CONCURRENT_STREAMS. A request that was reset counts " \
                             "until its application has returned.",
                    maximum: 10_000),
       Option.limit(:http2_memory, :bytes, 16_777_216, 0,
-                   text: "memory of each loop for what waits on HTTP/2 connections; beyond it requests get " \
+                   text: "maximum memory of each loop for pending data of HTTP/2 connections; beyond it requests get " \
                          "REFUSED_STREAM",
                    reason: "Raise it when busy clients get REFUSED_STREAM; lower it in a small container",
                    details: "Requests and WebSocket frames that wait count, beyond the 176 KiB that a connection " \

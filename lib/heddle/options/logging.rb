@@ -15,7 +15,7 @@ module Heddle
                  details: "`json` is an object per line; `clf` and `combined` are Apache's formats, which have only " \
                           "requests. See [Observability](observability.md)."),
       Option.new(name: :log_level, unit: :word, default: :info, choices: %i[debug info warn error],
-                 text: "least level of the log's lines: debug, info, warn or error", example: "log_level :warn",
+                 text: "lowest level that is logged: debug, info, warn or error", example: "log_level :warn",
                  reason: "Set warn when only problems are to be logged, and no requests",
                  details: "Requests are of the level info. See [Events](events.md)."),
       Option.new(name: :log_file, unit: :path, default_words: "the standard output",

@@ -60,7 +60,7 @@ module Heddle
                           "[User](processes.md#user-and-rights)."),
       Option.new(name: :drain_delay, unit: :seconds, default: 0, range: 0..86_400,
                  default_words: "0; in Kubernetes 5 s",
-                 text: "time for which a server that was told to stop accepts connections, while health checks get 503",
+                 text: "accept connections for this long after an order to stop, while health checks get 503",
                  reason: "Raise it when a balancer takes longer to notice that a server stops",
                  details: "In Kubernetes means that KUBERNETES_SERVICE_HOST is set. The checks are those of " \
                           "health_paths. Responses over HTTP/1.1 say `connection: close`; after the delay the " \
@@ -79,8 +79,8 @@ module Heddle
                  details: "The worker's loop sends the heartbeat, unless a call blocks all requests."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "replace a worker that uses more memory than this; 0: the largest one when all processes " \
-                       "together exceed memory_limit",
+                 text: "replace a worker that uses more memory than this; 0 replaces the largest one when all " \
+                       "processes together exceed memory_limit",
                  reason: "Set it when workers should be replaced earlier",
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
                           "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \

@@ -18,14 +18,14 @@ module Heddle
                           "stall_report includes it. See [Stalls](stalls.md)."),
       Option.new(name: :offload_allow, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                  example: "offload_allow \"mygem.\", \"other\"",
-                 text: "native libraries whose calls may run on any thread, each the start of a file's name",
+                 text: "native libraries whose calls may run on any thread, by the beginning of the file name",
                  reason: "Set it when `heddle doctor` or the log names such a library, after reading docs/offload.md",
                  details: "Added to those that Heddle knows or judges to be safe. `libc:name` offloads the waits in " \
                           "libc (poll, sleep, recv) of a library that keeps Ruby's lock meanwhile, and nothing " \
                           "else of it; libpq's always are. See [Offload](offload.md)."),
       Option.new(name: :offload_deny, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                  example: "offload_deny \"mygem\", \"other\"",
-                 text: "native libraries whose calls stay on the loop's thread, each the start of a file's name",
+                 text: "native libraries whose calls stay on the loop's thread, by the beginning of the file name",
                  reason: "Set it when a library fails on other threads",
                  details: "It overrides offload_allow. Libraries that are known to need it are always denied."),
       Option.new(name: :canary_unprotected, unit: :share, default: 0, range: 0..1, advanced: true,

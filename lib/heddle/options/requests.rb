@@ -23,7 +23,7 @@ module Heddle
                           "[databases](databases.md#disconnected-clients)."),
       Option.new(name: :early_hints, unit: :word, default: :off, choices: %i[off on always],
                  example: "early_hints :on",
-                 text: "send 103 Early Hints by rack.early_hints: off, on (to clients without a proxy) or always",
+                 text: "send 103 Early Hints by rack.early_hints: off, on (only to clients without a proxy) or always",
                  reason: "Set it when the application knows a page's styles and scripts before the page",
                  details: "A request with Via, Forwarded, X-Forwarded-* or X-Real-IP comes through a proxy, and a " \
                           "proxy may take 103 for the response: nginx before 1.29 does. With on such requests have " \
@@ -31,14 +31,14 @@ module Heddle
                           "Hints are collected until the request waits or the loop's tick ends, and sent as one 103; " \
                           "HTTP/1.0 gets none."),
       Option.limit(:header_limit, :bytes, 32_768, 1_024,
-                   text: "size of the header lines of a request, trailers included; a larger one gets 431",
+                   text: "maximum size of the header lines of a request, trailers included; a larger one gets 431",
                    reason: "Raise it when clients send large cookies or tokens",
                    details: "A request line may have 16 KiB, and a request 100 header lines."),
       Option.limit(:underscore_headers, :switch, false, nil,
                    text: "keep header names with an underscore, which clients can use to forge other headers",
                    reason: "Set it when a client that you can't change sends such names"),
       Option.limit(:head_timeout, :seconds, 10, 0.001,
-                   text: "time for a request head, and for the TLS handshake before it; then 408, or the " \
+                   text: "time to receive a request head, and for the TLS handshake before it; then 408, or the " \
                          "connection's end",
                    reason: "Lower it when slow clients occupy many connections; raise it for very slow networks")
     ].freeze

@@ -8,7 +8,7 @@ module Heddle
     TLS = [
       Option.new(name: :tls_cert, unit: :list, argument: "FILE", none: "none", default: [], default_words: "none",
                  example: 'tls_cert "site.pem"',
-                 text: "certificates of tls addresses without their own: files in PEM, one for each site",
+                 text: "certificate files (PEM), one for each site, for tls addresses without their own",
                  reason: "Set it when clients connect by TLS without a proxy in front",
                  details: "Clients choose by the host name that they send; for other names the first one is used. A " \
                           "file contains the certificate, then the intermediate certificates. Changed files are read " \

@@ -17,10 +17,11 @@ module Heddle
                           "applies to WebSockets that Heddle serves ([WebSockets](websockets.md)), not to those of " \
                           "an application that hijacks the connection, as Action Cable does."),
       Option.limit(:websocket_message_limit, :bytes, 262_144, 1,
-                   text: "size of a message from a WebSocket client; a larger one closes the socket with 1009",
+                   text: "maximum size of a message from a WebSocket client; a larger one closes the socket with 1009",
                    reason: "Raise it when clients send larger messages", maximum: 4_294_967_296),
       Option.limit(:websocket_output_limit, :bytes, 1_048_576, 1,
-                   text: "size of pending output of a WebSocket client that reads slowly; more closes it with 1008",
+                   text: "maximum size of pending output for a WebSocket client that reads slowly; then it is closed " \
+                         "with 1008",
                    reason: "Raise it when the application sends messages of about this size"),
       Option.limit(:websocket_ping, :seconds, 25, 0,
                    text: "interval of pings to a silent WebSocket client; 0 for no pings",

@@ -5,7 +5,7 @@ require "heddle/scheduler"
 module Heddle
   module Preemption
     # @api private
-    # The handler of a signal is done before anything else of its thread goes on: its author relies on that. Ruby
+    # The handler of a signal is done before anything else of its thread continues: its author relies on that. Ruby
     # does not say whether one runs, so those that are set from now on are called by an object that does. `trap` returns
     # the block that was set.
     module SignalHandlers

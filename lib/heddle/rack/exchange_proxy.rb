@@ -59,7 +59,7 @@ module Heddle
         end_calls
       end
 
-      # The thread is not to go on with this request.
+      # The thread is not to continue with this request.
       # @param reason [Cancelled]
       # @return [void]
       def cancel(reason)
@@ -100,7 +100,7 @@ module Heddle
         value
       end
 
-      # Has the loop do this and goes on; the next call raises its error.
+      # Has the loop do this and continues; the next call raises its error.
       # @param size [Integer] bytes that are kept until it is done
       # @return [void]
       # @raise [EndedError]

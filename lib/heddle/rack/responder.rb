@@ -123,7 +123,7 @@ module Heddle
         true
       end
 
-      # The connection goes on by itself; where it can't, as the request was not read to its end, this fiber does it.
+      # The connection continues by itself; where it can't, as the request was not read to its end, this fiber does it.
       def events(body, status, headers)
         @response.start(status, { **EventStream::FIELDS, **headers })
         return finish if @response.bodiless?
@@ -152,7 +152,7 @@ module Heddle
         stream.close
       end
 
-      # The callback owns the stream: it may go on in another thread after it has returned.
+      # The callback owns the stream: it may continue in another thread after it has returned.
       def partial_hijack(hijack, status, headers)
         unless @exchange.received? && @exchange.hijack?
           @response.start(status, headers)

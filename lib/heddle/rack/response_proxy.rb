@@ -20,7 +20,7 @@ module Heddle
       def hold = @proxy.flush_head_later
 
       def write(data)
-        data = data.dup unless data.frozen? # the thread goes on, and may change it
+        data = data.dup unless data.frozen? # the thread continues, and may change it
         @proxy.tell(data.bytesize) { @response.write(data) }
       end
 

@@ -41,7 +41,7 @@ module Heddle
           raise
         end
 
-        # The thread is not to go on with it.
+        # The thread is not to continue with it.
         # @param reason [Cancelled]
         # @return [void]
         def cancel(reason)

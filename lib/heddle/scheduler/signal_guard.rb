@@ -5,7 +5,7 @@ require "heddle/own_code"
 module Heddle
   class Scheduler
     # Keeps Ctrl-C, and the other signals that Ruby makes an exception of, from striking in the middle of Heddle's own
-    # code: half of what ends a task, say, would be left undone, and its scope would wait for it for ever.
+    # code: half of what ends a task, say, would be left undone, and its scope would wait for it forever.
     #
     # While a loop runs on the main thread such a signal is raised where it arrives, as Ruby does it, if that is
     # other code; if it is ours, the loop raises it between two switches. A second signal before the loop comes

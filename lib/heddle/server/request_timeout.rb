@@ -6,7 +6,7 @@ module Heddle
   class Server
     # Gives the application so many seconds to begin its answer. Then what it waits for ends with {Cancelled}, its
     # `ensure` may clean up, the client gets 503, and the log says where it was; the worker and its other requests
-    # notice nothing. As {Heddle.timeout} it strikes at waits: code that computes goes on until it waits or returns.
+    # notice nothing. As {Heddle.timeout} it strikes at waits: code that computes continues until it waits or returns.
     class RequestTimeout
       # @param app [#call]
       # @param seconds [Numeric]

@@ -36,7 +36,7 @@ module Heddle
 
       # @param now [Float] seconds of CLOCK_MONOTONIC
       # @return [Array<Float, nil>] seconds of each of the last {CELLS}, the oldest first; nil: the loop did not run.
-      #   While it is held up, the last ones say for how long so far.
+      #   While it is blocked, the last ones say for how long so far.
       def lags(now)
         newest = @newest or return Array.new(CELLS)
         last = [cell(now), newest].max

@@ -49,7 +49,7 @@ module Heddle
       def commit = @former = nil
 
       # Bundler has put the Gemfile's path into the environment, without links: `bundle exec` would choose the gems of
-      # the first release for ever.
+      # the first release forever.
       # @return [Hash{String => String}] for a new process in this folder
       def variables
         gemfile = @environment["BUNDLE_GEMFILE"]

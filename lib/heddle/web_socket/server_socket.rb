@@ -52,7 +52,7 @@ module Heddle
     #
     # @api private
     class ServedSocket < ServerSocket
-      # Bytes that may wait for the client before a writer does, unless the server's limit is lower. A writer goes on
+      # Bytes that may wait for the client before a writer does, unless the server's limit is lower. A writer continues
       # when a quarter of them is left.
       FULL = 262_144
       private_constant :FULL

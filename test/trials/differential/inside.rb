@@ -65,7 +65,7 @@ module Trials
             beside.each { |job| scope.async(background: true) { keep_on(job) } }
             outcome = yield
           end
-          # What an example leaves behind must not hold up the next one.
+          # What an example leaves behind must not block the next one.
           Heddle::Concurrency::Context.of(Fiber.scheduler).cancel_strangers
         end
         outcome

@@ -5,7 +5,7 @@ require "json"
 require "rbconfig"
 
 module Trials
-  # One suite, one way: runs its files, and runs on after an example that ends or holds up the process.
+  # One suite, one way: runs its files, and runs on after an example that ends or blocks the process.
   class WayRun
     WAYS = %w[plain loop protected chaos].freeze
     # On request: another scheduler, to tell what any scheduler changes from what Heddle does.

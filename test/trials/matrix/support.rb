@@ -56,7 +56,7 @@ def left
   Integer(Net::HTTP.get(URI("#{STAND_IN}/left")))
 end
 
-# Eight tasks wait for each other within the block: where a call holds up the loop, they never meet.
+# Eight tasks wait for each other within the block: where a call blocks the loop, they never meet.
 class Meeting
   def initialize
     @here = 0

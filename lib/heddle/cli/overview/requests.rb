@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class Overview
-      # Single requests: those that run, those that were slowest, and those that held up a loop. Lists with headings.
+      # Single requests: those that run, those that were slowest, and those that blocked a loop. Lists with headings.
       class Requests
         # A heading, and the lines below it.
         List = Data.define(:heading, :lines)

@@ -76,7 +76,7 @@ module Heddle
       # @return [Boolean] does a task around its own wait for it?
       def nested? = Waiter.nested?(@task)
 
-      # Does its own fiber, or a task that can't go on before this one has ended, have any?
+      # Does its own fiber, or a task that can't continue before this one has ended, have any?
       #
       # @param holders [#include?] fibers that have any
       def inside_holder?(holders)
@@ -86,7 +86,7 @@ module Heddle
         false
       end
 
-      # Is the slot given back only after this waiter has been served? Its own fiber has it, or a task that can't go on
+      # Is the slot released only after this waiter has been served? Its own fiber has it, or a task that can't continue
       # before this one has ended.
       #
       # @param slot [Slot]

@@ -58,7 +58,7 @@ module Heddle
         # @return [Array<String>, nil] name in lower case, value, name, value
         def trailers = @stream.trailers
 
-        # A stream that has not ended is reset (RFC 9113, 5.4.2), and the connection goes on.
+        # A stream that has not ended is reset (RFC 9113, 5.4.2), and the connection continues.
         # @return [void]
         def finish
           @stream&.close

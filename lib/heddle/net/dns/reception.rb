@@ -7,7 +7,7 @@ module Heddle
   module Net
     module DNS
       # Judges a message by the rules that need no program: it is ignored, answered with an error, or becomes a
-      # {Query}. Never answers a response, so that two servers can't answer each other for ever.
+      # {Query}. Never answers a response, so that two servers can't answer each other forever.
       class Reception
         # Records in a query: OPT, and a signature that this server does not understand.
         MAX_RECORDS = 8

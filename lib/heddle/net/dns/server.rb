@@ -11,7 +11,7 @@ require_relative "udp_port"
 module Heddle
   module Net
     module DNS
-      # A DNS server over UDP and TCP. Each query is a task of its own, so that slow answers hold up nothing.
+      # A DNS server over UDP and TCP. Each query is a task of its own, so that slow answers block nothing.
       #
       #     server = Heddle::Net::DNS::Server.new("127.0.0.1:5353") { |query| query.answer("192.0.2.1") }
       #     Heddle.run { server.run }

@@ -60,7 +60,7 @@ module Heddle
           loop do
             follow
           rescue StandardError => e
-            # After any error the messages have to go on.
+            # After any error the messages have to continue.
             @report.call(:pubsub_unreachable, backend: @backend, reason: e.message.strip) unless @reported
             @reported = true
             sleep(@pause * rand(0.5..1.0))
@@ -79,7 +79,7 @@ module Heddle
           connection&.close
         end
 
-        # Where the history has this epoch, it goes on there.
+        # Where the history has this epoch, it continues there.
         def begin_at(state)
           epoch, offset, follows = History.state
           before = [state.oldest - 1, state.count - RECENT].max

@@ -38,7 +38,7 @@ module Heddle
         # Keys: state, stream, publisher. Arguments: epoch, the batch's number, how many messages are stored, seconds
         # for which the number is kept; then topic and data of each message. Gives the first message's offset; nil: the
         # epoch is another one. An entry of another program may have an id that is higher than the count, and Redis
-        # refuses lower ids: then the offsets go on behind it, as far as Lua's numbers are exact.
+        # refuses lower ids: then the offsets continue behind it, as far as Lua's numbers are exact.
         PUBLISH = <<~LUA
           if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return false end
           local number, first, epoch = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+):(%d+):(%w+)$')
@@ -112,7 +112,7 @@ module Heddle
 
         # @param after [Integer] offset
         # @param most [Integer] messages
-        # @param wait [Numeric] seconds, at least 0.001: Redis takes 0 as for ever
+        # @param wait [Numeric] seconds, at least 0.001: Redis takes 0 as forever
         # @param counted [Integer] the offset of the last message that the stream is known to have had
         # @yieldparam foreign [String] an entry that Heddle did not write, and that is skipped
         # @return [Array<Stored>] in order; empty: none has come, and the stream has none up to `counted`

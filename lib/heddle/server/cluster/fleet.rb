@@ -112,7 +112,7 @@ module Heddle
         end
 
         # @param worker [WorkerHandle]
-        # @param how [String] "leave": others go on, "stop": none does, "now"
+        # @param how [String] "leave": others continue, "stop": none does, "now"
         # @return [void]
         def retire(worker, how)
           worker.state = :ending

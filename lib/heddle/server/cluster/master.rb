@@ -229,7 +229,7 @@ module Heddle
           when "reply" then worker.resolve_query(message.fetch("id", Integer), message.values["value"])
           when "stopped_accepting" then worker.accepting = false
           when "stop_request"
-            # A signal has ended this one process. Unless the master stops too, the others go on.
+            # A signal has ended this one process. Unless the master stops too, the others continue.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?
           end
         end

@@ -148,7 +148,7 @@ module Heddle
           @channel.send_message("#{jobs}spawned", slot:, pid:)
         rescue SignalException
           raise
-        rescue Exception => e # a hook's, which may be anything: the mold must go on to fork
+        rescue Exception => e # a hook's, which may be anything: the mold must continue to fork
           @channel.send_message("#{jobs}spawn_failed", slot:, message: ProcessLimit.explain(e) || ErrorText.summary(e))
         ensure
           message.io.close

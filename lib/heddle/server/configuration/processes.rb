@@ -47,7 +47,7 @@ module Heddle
           "auto: as many as fit into #{memory_budget / 1_048_576} MiB; #{processors}"
         end
 
-        # @return [Boolean] whether they are processes of their own, which can be replaced while the server goes on; one
+        # @return [Boolean] whether they are processes of their own, which can be replaced while the server runs; one
         #   worker for a person who develops is the process that was started
         def workers_of_their_own?
           workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))

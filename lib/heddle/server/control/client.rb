@@ -128,7 +128,7 @@ module Heddle
           answer(socket)
         rescue IO::TimeoutError
           raise NoServerError, "the server at #{@address} has not answered for #{@timeout} s. #{SILENT}" \
-                               "#{". It acts on this order when it goes on" if method == "POST"}"
+                               "#{". It follows this order when it runs again" if method == "POST"}"
         rescue SystemCallError => e
           raise broken(e)
         ensure

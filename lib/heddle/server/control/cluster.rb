@@ -9,7 +9,7 @@ module Heddle
       class Cluster
         # Seconds that a worker may take to answer.
         TIMEOUT = 1.5
-        # Seconds that all loops may be held up before the whole counts as dead.
+        # Seconds that all loops may be blocked before the whole counts as dead.
         DEAD = 30
         SAYS = {
           "stop" => "stopping when running requests are answered", "stop-now" => "stopping at once",

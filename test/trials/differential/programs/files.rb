@@ -4,7 +4,7 @@
 
 require "tempfile"
 
-# Only a thread, or an offloaded call, waits for a lock without holding up the one that closes the file.
+# Only a thread, or an offloaded call, waits for a lock without blocking the one that closes the file.
 unless Trials::Inside::WAY == "loop"
   Trials::Program.example("a file that is closed while a fiber waits for its lock") do |out|
     file = Tempfile.create("heddle-trial")

@@ -62,7 +62,7 @@ at_exit do
 end
 stub = Echo::Service.rpc_stub_class.new("127.0.0.1:#{serving.gets.chomp}", :this_channel_is_insecure)
 
-puts "noted: a call holds up the loop: grpc waits in its own library, which can't be offloaded by itself"
+puts "noted: a call blocks the loop: grpc waits in its own library, which can't be offloaded by itself"
 got = clients { |number| Heddle.offload { stub.meet(Text.new(number.to_s), deadline: Time.now + 30).value } }
 proves("8 calls open at once within `Heddle.offload`, each with its own answer", got == (0...CLIENTS).map(&:to_s))
 got = clients { |number| Heddle.offload { stub.count(Text.new(number.to_s)).map(&:value) } }

@@ -8,4 +8,4 @@ got = clients { |number| Array.new(50) { |index| shared.call("ECHO", "#{number}-
 proves("a pool of 3 answers 8 tasks, each with its own",
        got == Array.new(CLIENTS) { |number| Array.new(50) { |index| "#{number}-#{index}" } })
 
-puts "noted: a blocking command holds up the loop: its driver polls while it has Ruby's lock"
+puts "noted: a blocking command blocks the loop: its driver polls while it has Ruby's lock"

@@ -31,4 +31,4 @@ ticks = Heddle.run do
   ticking.cancel
   ticks - before
 end
-puts "noted: a query holds up the loop" if ticks <= 1 # one when it has ended, as it has used up its slice
+puts "noted: a query blocks the loop" if ticks <= 1 # one when it has ended, as it has used up its slice

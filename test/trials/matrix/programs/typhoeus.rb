@@ -2,7 +2,7 @@
 
 require "typhoeus"
 
-# Within Heddle.offload: else a request holds up the loop, as ethon's callbacks keep it on its thread.
+# Within Heddle.offload: else a request blocks the loop, as ethon's callbacks keep it on its thread.
 get = lambda do |url|
   answer = Heddle.offload { Typhoeus.get(url) }
   raise answer.return_message unless answer.success?
