@@ -88,7 +88,7 @@ module Heddle
       @protections.change(names_of_protections(all: true))
     end
 
-    # Leaves Ruby as it is where there are to be no protections. Before the first loop of the process.
+    # Forbids patches of Ruby where the process has no protections. Before the first loop of the process.
     # @return [void]
     def prepare_patches
       if @unprotected then Scheduler::Patches.forbid(@unprotected)
@@ -150,7 +150,7 @@ module Heddle
     # @return [Boolean]
     def stopping? = @stopping != false
 
-    # Whether connections that other workers hand off are left to those that serve on.
+    # Whether this worker leaves handed-off connections to the workers that keep serving.
     # @return [Boolean]
     def draining? = stopping? && engines.all?(&:draining?)
 
@@ -228,7 +228,7 @@ module Heddle
       raise BootError, "#{Options::BY_NAME.fetch(:offload_allow).flag}: #{e.message}"
     end
 
-    # Runs the services of which a process has one, in every mode; in the loop that was started first.
+    # Runs the services that a process has once, in every mode; in the loop that was started first.
     def attended(signals, &)
       @log.start
       watch = Signals.new(self, @log, @last_resort).watch if signals

@@ -80,7 +80,7 @@ bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work)
 
 void heddle_rounds_release(heddle_sockets *sockets)
 {
-    /* force_poll has made the tick of the last turn end with a poll; a later tick comes after that */
+    /* The tick of the last turn has ended with a poll (force_poll): so in any later tick the poll has been made. */
     if (sockets->rounds.deferred.count && sockets->rounds.tick != sockets->loop->statistics.ticks)
         release_deferred(sockets);
 }

@@ -4,8 +4,8 @@
 #include <ruby.h>
 
 /*
- * A Hash, made when it is first needed, of one note a Fiber. Programs that keep a loop for long write few notes, and
- * seldom read them: what a fiber leaves behind is dropped when a later note is written.
+ * A Hash with one note for each Fiber, made when it is first needed. Notes are rare, and read even less often. The note
+ * of a fiber that has ended is dropped when a later note is written.
  */
 
 /* The newest note of a fiber counts. With the GVL, from any thread; the caller marks *notes. */

@@ -23,7 +23,7 @@ module Heddle
 
       # @return [Hash{Symbol => String, Boolean, Array<String>}] what was given, as it was written
       attr_reader :values
-      # @return [Array<String>] what is no flag
+      # @return [Array<String>] arguments that are not flags
       attr_reader :rest
 
       # @param arguments [Array<String>]

@@ -46,8 +46,8 @@ module Heddle
 
             #{subjects.join("\n\n")}
 
-            #{"Limits and options that few people need: `heddle help #{name} --all`.\n" unless all}Each flag is also an environment variable (HEDDLE_STOP_TIMEOUT) and a line in config/heddle.rb (stop_timeout 20):
-            `heddle help stop_timeout` shows both. Sizes may end in k, m or g.
+            #{"Limits and options that few people need: `heddle help #{name} --all`.\n" unless all}Each flag is also an environment variable (HEDDLE_STOP_TIMEOUT) and a line in config/heddle.rb
+            (stop_timeout 20); `heddle help stop_timeout` shows both. Sizes may end in k, m or g.
           TEXT
         end
 

@@ -56,7 +56,7 @@ module Heddle
       true
     end
 
-    # Gives it back: to the one that has waited longest, if any.
+    # Releases it, to the task that has waited longest if there is one.
     #
     # @raise [ThreadError] when it was not acquired
     def release

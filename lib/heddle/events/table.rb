@@ -46,7 +46,7 @@ module Heddle
                          "may have a quarter of max_connections; name proxies in trusted_proxies",
         adaptation_untried: "{reason}",
         blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
-        callback_switch: "another fiber runs during a callback of {library}, {caller} has called, at {place}; if it " \
+        callback_switch: "another fiber runs during a callback of {library}, {caller} has called, at {place}. If it " \
                          "calls the library, too, the library's state of the thread gets mixed up<; {advice}>",
         certificate_expiring: "the certificate {certificate} expires at {expires}",
         certificate_self_signed: "no certificate is configured: development uses a self-signed one, of which " \
@@ -140,7 +140,7 @@ module Heddle
         database_connections: "{budget}<, of the server's {limit}; each further machine needs as many>",
         protections_switched: "protections switched {state} (heddle protect {state})",
         pubsub_recovered: "pub/sub reads {backend} again",
-        reforked: "reforked: {workers:worker shares|workers share} the memory of a warm one",
+        reforked: "reforked: {workers:worker serves|workers serve}, sharing the memory of a warm one",
         reload_requested: "replacing the workers one by one ({source})",
         reloaded: "reloaded: {workers:worker serves|workers serve} the new code",
         request_rejected: "{status} rejected: {reason}< for {remote}>",

@@ -6,19 +6,19 @@ require "uri"
 module Heddle
   module PubSub
     # A service outside of the server that gives messages their offsets, so that several machines share topics: a Redis
-    # or a PostgreSQL. This process publishes to it over one connection. Over another one, its messages come into the
+    # or a PostgreSQL. This process publishes to it over one connection. A second connection copies all messages into the
     # history.
     #
     # @api private
     class Backend
       Autoloads.add(self, "heddle/pubsub/backend")
 
-      # The connection has failed; a new one may not.
+      # The connection has failed; a new one may work.
       class LostError < StandardError
         include Heddle::Error
       end
 
-      # Offsets of another epoch are given now.
+      # The backend has begun another epoch.
       class EpochChangedError < StandardError
         include Heddle::Error
       end

@@ -8,7 +8,7 @@ module Heddle
     #
     # A request holds its share when it finds out that it has to reload. While it waits for the others to finish, its
     # share doesn't count, or two of them would wait for each other. Before it continues, the other requests that wait
-    # to reload have their turn. A share is granted unless a reload runs; a reload that waits does not count: a thread of
+    # to reload have their turn. A share is granted unless a reload runs. A reload that waits doesn't count: a thread of
     # ActionController::Live has to get its share while its request holds one.
     class ReloadLock
       def initialize

@@ -16,8 +16,8 @@ module Heddle
       attr_reader :scheduler
 
       # @param pool [Pool]
-      # @param tend [#call] looks after what is idle; returns in how many seconds it has to again, or nil
-      # @param look [#call, nil] looks after what waits
+      # @param tend [#call] closes idle resources; returns the seconds until its next call, or nil
+      # @param look [#call, nil] serves tasks that wait
       def initialize(pool, tend, look = nil)
         @pool = pool
         @tend = tend

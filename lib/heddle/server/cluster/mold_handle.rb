@@ -15,8 +15,8 @@ module Heddle
         attr_accessor :configuration
         # @return [Float]
         attr_reader :started_at
-        # @return [Boolean] whether its workers' successors need no warmer mold: it was a worker itself, or one of them
-        #   was asked to become a mold
+        # @return [Boolean] whether it needs no refork: it was a worker itself, or one of its workers was asked to
+        #   become a mold
         attr_accessor :warm
         # @return [Symbol] :loading, :ready or :ending
         attr_accessor :state
