@@ -33,7 +33,7 @@ module Heddle
     POLL_INTERVAL = 1
     # Seconds after which clients come back when the server stops, at most.
     RETURN = 3.0
-    # Bytes that a topic may have, and the type of events: more fails when the head of the response was sent.
+    # The largest size of a topic, and of an event's type: checked early, while the response can still be an error.
     TOPIC_LIMIT = 1_024
     EVENT_LIMIT = 500
     private_constant :COMMENT, :RETURN, :TOPIC_LIMIT, :EVENT_LIMIT
@@ -82,7 +82,7 @@ module Heddle
       @beginning = retry_after ? "retry: #{(retry_after * 1000).round}\n\n" : ""
     end
 
-    # By this a server that knows event streams recognizes one, also below bodies that pass calls on.
+    # Lets a server recognize an event stream, also inside a body that delegates its calls.
     # @return [self]
     def event_stream = self
 

@@ -8,7 +8,7 @@
  *
  * - reading by a protocol whose input can be expensive, such as HTTP/2;
  * - hang-ups, because closing a connection costs as much as a few requests: ten thousand clients that leave together do
- *   not hold up those that stay. A client that ends only its own side with its request waits among them.
+ *   not block those that stay. A client that ends only its own side with its request waits among them.
  */
 
 #include "net/fate.h"

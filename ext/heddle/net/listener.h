@@ -8,7 +8,7 @@
 
 enum {
     HEDDLE_ACCEPTS_A_TURN = 64,
-    /* Connections of one address: max_connections by this, and no fewer than the second. Proxies have no such limit. */
+    /* One address may have max_connections / SHARE connections, and at least LEAST. Proxies have no such limit. */
     HEDDLE_ADDRESS_SHARE = 4,
     HEDDLE_ADDRESS_LEAST = 16,
     HEDDLE_ADDRESS_BUCKETS = 2048,
@@ -18,8 +18,8 @@ enum {
 /* How long accepting pauses when there are no descriptors, no memory or no room in max_connections, ns. */
 #define HEDDLE_ACCEPT_BACK_OFF INT64_C(100000000)
 /*
- * A connection that has waited less than this for a request is not closed for a new one, ns: while all are busy, nobody
- * gains by clients that reconnect in turns.
+ * A connection that has waited less than this for a request is not closed for a new one, ns. Otherwise clients that
+ * reconnect again and again would only displace each other while all connections are busy.
  */
 #define HEDDLE_LEAST_IDLE INT64_C(1000000000)
 

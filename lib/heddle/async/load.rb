@@ -2,9 +2,9 @@
 
 module Heddle
   module Async
-    # How busy the loop was of late, which `Async::Idler` asks: the part of about a second that it did not sleep. So it
-    # is 1.0 also where other processes use the processor and the loop only waits for its turn. Measured from one
-    # question to the next; the second before the first question counts as idle.
+    # How busy the loop was lately, for `Async::Idler`: the share of about a second in which it did not sleep. Time in
+    # which the loop waits for a processor counts as busy. Each question measures since the one before; the second
+    # before the first question counts as idle.
     class Load
       # Seconds that count.
       WINDOW = 1.0

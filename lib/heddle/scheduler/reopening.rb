@@ -2,8 +2,8 @@
 
 module Heddle
   class Scheduler
-    # IO#reopen puts another file behind a descriptor that fibers may wait for, of this thread's loop or of another's.
-    # Ruby interrupts threads that do, and has no hook for schedulers. {Patches} prepends it to IO.
+    # IO#reopen puts another file behind a descriptor that fibers of any loop may wait for. Ruby interrupts threads that
+    # wait for it, but has no hook for schedulers. {Patches} prepends it to IO.
     #
     # @api private
     module Reopening

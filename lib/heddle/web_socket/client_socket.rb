@@ -86,7 +86,7 @@ module Heddle
         return send_frame(BINARY, data) if data.encoding == Encoding::BINARY
 
         data = data.encode(Encoding::UTF_8)
-        raise ArgumentError, "the message is not valid UTF-8: text has to be; for other bytes use String#b" unless
+        raise ArgumentError, "the message is not valid UTF-8: pass other bytes as a binary String (String#b)" unless
           data.valid_encoding?
 
         send_frame(TEXT, data)

@@ -28,9 +28,9 @@ module Heddle
       def refused(_size) = nil
     end
 
-    # A limit that finds itself: it grows by a quarter as long as tasks wait and the resource answers as fast as it ever
-    # did, and shrinks by a quarter when it answers slower. A task that has the resource for itself is slowed down by
-    # no other: its time is the best time, also where the work has changed since a better one was measured.
+    # A limit that adapts: it grows by a quarter as long as tasks wait and the resource answers as fast as it ever did,
+    # and shrinks by a quarter when the resource answers slower. While the limit is 1, no other task slows one down: the
+    # time measured then is the new best time, even if a better one was measured before.
     #
     # @api private
     class FoundLimit
