@@ -98,5 +98,5 @@ const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle
         heddle_reject(rejection, 503, "the bodies of other requests use all files that this server opens for them");
     else
         heddle_reject(rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
-    return "1";
+    return HEDDLE_RETRY_AFTER;
 }

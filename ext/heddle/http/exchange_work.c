@@ -103,7 +103,7 @@ static void reject_work(heddle_work *work, heddle_overload why)
     }
     rejection.by_admission = true;
     rejection.unlogged = work->probe;
-    exchange->operations->reject(exchange, &rejection, "1");
+    exchange->operations->reject(exchange, &rejection, HEDDLE_RETRY_AFTER);
 }
 
 static uint32_t label_of(const heddle_work *work)

@@ -5,6 +5,9 @@
 
 /* Why a message is rejected: the status of the response, and one sentence. Uses no Ruby. */
 
+/* The field retry-after of a rejection for lack of room, in seconds. */
+#define HEDDLE_RETRY_AFTER "1"
+
 typedef struct {
     int status;
     bool by_admission; /* of a request that waits: there is no room, or the sockets end. Reported together, not each */
