@@ -7,7 +7,7 @@ require "ipaddr"
 class ResolverReplyTest < Minitest::Test
   Query = Heddle::Net::Resolver::Query
   Reply = Heddle::Net::Resolver::Reply
-  Name = Heddle::Net::Resolver::Name
+  Name = Heddle::Net::DNS::Name
   IN = Resolv::DNS::Resource::IN
 
   def test_a_query_is_what_resolv_expects

@@ -15,21 +15,9 @@ module Heddle
         # @param bytes [String] 4 or 16
         # @return [String] frozen
         def from_bytes(bytes)
-          case bytes.bytesize
-          when 4 then bytes.unpack("C4").join(".").freeze
-          when 16 then ipv6(bytes.unpack("n8"))
-          else raise MalformedError, "address of #{bytes.bytesize} bytes"
-          end
-        end
-
-        # RFC 5952: the longest run of two or more zero groups becomes "::".
-        def ipv6(groups)
-          text = groups.map { |group| group.to_s(16) }.join(":")
-          zeros = text.scan(/(?<![^:])0(?::0)+(?![^:])/).max_by.with_index { |run, index| [run.size, -index] }
-          return text.freeze unless zeros
-
-          head, tail = text.split(/(?<![^:])#{zeros}(?![^:])/, 2)
-          "#{head.to_s.chomp(":")}::#{tail.to_s.delete_prefix(":")}".freeze
+          IPAddr.new_ntoh(bytes).to_s.freeze
+        rescue IPAddr::Error
+          raise MalformedError, "address of #{bytes.bytesize} bytes"
         end
 
         # @return [String] 4 bytes

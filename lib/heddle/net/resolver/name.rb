@@ -14,8 +14,8 @@ module Heddle
         # Reserved by RFC 6761 and RFC 7686: no name server may be asked.
         NEVER_ASKED = /(?:\A|\.)(?:localhost|invalid|onion)\z/
         LOCALHOST = /(?:\A|\.)localhost\z/
-        # Control characters and blanks are in no host name, and in a log line they lie.
-        FORBIDDEN = /[\x00-\x20\x7f]/n
+        # No host name has control characters, blanks or backslashes; in a log line they would mislead.
+        FORBIDDEN = /[\x00-\x20\\\x7f]/n
 
         # @param host [String]
         # @return [Name, nil] nil when no host can be called so
@@ -31,25 +31,6 @@ module Heddle
           return false if text.empty? || text.bytesize > MAX_LENGTH || FORBIDDEN.match?(text)
 
           text.split(".", -1).all? { |label| label.bytesize.between?(1, MAX_LABEL) }
-        end
-
-        # @param text [String] a valid name without its final dot
-        # @return [String] its labels, each with its length in front, as in a DNS message but for the final zero
-        def self.to_wire(text)
-          text.split(".").map { |label| label.bytesize.chr << label }.join.b
-        end
-
-        # @param wire [String]
-        # @return [String] the name as people write it
-        def self.from_wire(wire)
-          labels = []
-          offset = 0
-          while offset < wire.bytesize
-            size = wire.getbyte(offset)
-            labels << wire.byteslice(offset + 1, size)
-            offset += 1 + size
-          end
-          labels.join(".")
         end
 
         def initialize(text, absolute)

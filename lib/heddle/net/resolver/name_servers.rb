@@ -26,7 +26,7 @@ module Heddle
         # @raise [ResolutionError] when no server answered
         def addresses(name)
           types = @configuration.types
-          answers = types.zip(ask(Name.to_wire(name), types).values_at(*types)).to_h.compact
+          answers = types.zip(ask(DNS::Name.to_wire(name), types).values_at(*types)).to_h.compact
           answers = answers.to_h { |type, answer| [type, follow(answer, type)] }
           combine(answers, types.size)
         end
@@ -113,7 +113,7 @@ module Heddle
         end
 
         def failure(name, troubles)
-          text = Name.from_wire(name).inspect
+          text = DNS::Name.from_wire(name).inspect
           tried = troubles.map { |server, trouble| "#{server.ip_address} port #{server.ip_port}: #{trouble}" }
           "getaddrinfo: no name server could answer for #{text} (#{tried.join("; ")}; #{@configuration.attempts} " \
             "tries); check the name servers in #{@configuration.origin}"

@@ -2,6 +2,7 @@
 
 require_relative "../dns/address_text"
 require_relative "../dns/message_reader"
+require_relative "../dns/name"
 
 module Heddle
   module Net

@@ -45,7 +45,9 @@ module Heddle
         # @return [String] the position
         # @raise [UnreachableError]
         def publish(topic, data)
-          raise UnreachableError, "the message was not published: #{QUEUE} messages wait for #{@backend}" if @queue.size >= QUEUE
+          if @queue.size >= QUEUE
+            raise UnreachableError, "the message was not published: #{QUEUE} messages wait for #{@backend}"
+          end
 
           entry = Entry.new(topic:, data:, due: now + TIMEOUT, answer: Thread::Queue.new)
           @queue << entry
