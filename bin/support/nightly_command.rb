@@ -41,6 +41,8 @@ stages.push(
                      tests: plan.sanitized(TestRunner.files([File.join(root, "test")]))),
   Nightly::Stage.new(name: "fuzz", command: [first.path, "test/fuzz/run", "--hours", hours.to_s]),
   Nightly::Stage.new(name: "fuzz dns", command: [first.path, "-Ilib", "test/fuzz/dns", (hours * 1_000_000).to_i.to_s]),
+  Nightly::Stage.new(name: "fuzz client",
+                     command: [first.path, "-Ilib", "test/fuzz/client", (hours * 20_000).to_i.to_s]),
   Nightly::Stage.new(name: "hold", command: [first.path, "-r", "./bin/support/gem_paths.rb", "test/hold/command.rb"]),
   Nightly::Stage.new(name: "trials", command: [first.path, "test/trials/run"]),
   Nightly::Stage.new(name: "switch", command: [first.path, "test/switch/run"]),

@@ -47,6 +47,15 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
+  def test_renegotiation_is_refused
+    need_program("openssl")
+    serving_tls(text) do
+      output, = Open3.capture2e("openssl", "s_client", "-connect", "127.0.0.1:#{port}", "-tls1_2", stdin_data: "R\n")
+
+      assert_match(/^RENEGOTIATING\n.*no renegotiation/m, output)
+    end
+  end
+
   def test_the_least_version_can_be_raised
     serving_tls(text, "cert=#{@certificate}&key=#{@key}&min=1.3") do
       assert_raises(OpenSSL::SSL::SSLError) { connect_tls(max_version: OpenSSL::SSL::TLS1_2_VERSION) }
