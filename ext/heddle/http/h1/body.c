@@ -264,9 +264,10 @@ heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *byt
                                              : take_length(connection, bytes, size, used);
     if (result == HEDDLE_H1_ENDED)
         return result;
-    h1->body_heard = heddle_clock_coarse();
-    if (!h1->received)
+    if (!h1->received) {
+        h1->body_heard = heddle_clock_coarse();
         h1->body_deadline = heddle_body_next_deadline(heddle_h1_engine(connection), h1->body_deadline, *used);
+    }
     if (h1->stage == HEDDLE_H1_BODY)
         return proceed_reading(connection);
     return h1->received ? HEDDLE_H1_DISCARDED : HEDDLE_H1_MORE;
