@@ -56,7 +56,9 @@ class HoldingsTest < Minitest::Test
     others = TABLE["other_options"].values.flatten
     options = Heddle::Options::ALL.map { |option| option.name.to_s }
 
-    assert_equal [[], []], [options.reject { |name| text.include?("`#{name}`") || others.include?(name) }, others - options]
+    assert_equal [[], []], [options.reject do |name|
+      text.include?("`#{name}`") || others.include?(name)
+    end, others - options]
   end
 
   def names = STAGES.flat_map { |stage| stage["names"] }
