@@ -63,8 +63,8 @@ module Heddle
         def replace(worker, limits)
           successor = @fleet.start(worker.index, replaces: worker) or return # later, when one can be started
           @successor = successor
-          @log.event(:worker_lifetime_ended, **worker.fields, requests: requests_of(worker), age: age_of(worker),
-                                             **limits)
+          used = { requests: requests_of(worker), age: age_of(worker) }
+          @log.event(:worker_lifetime_ended, **worker.fields, **used, **limits)
         end
       end
     end
