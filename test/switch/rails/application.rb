@@ -48,6 +48,7 @@ module Switch
     # In development `bin/rails server` as before, in production README's three commands.
     def switch
       run("bundle", "exec", "heddle", "init", "--from", "config/puma.rb")
+      run("bundle", "exec", "heddle", "doctor", environment: variables(:production))
       FileUtils.rm(File.join(folder, "config/puma.rb"))
     end
 

@@ -69,8 +69,10 @@ module Switch
       end
     end
 
+    # A proxy in front of it, such as Thruster, answers 502 first; with force_ssl it redirects.
     def answers?(ready)
-      Net::HTTP.start(@uri.host, @uri.port, read_timeout: TIMEOUT) { |http| http.get(ready) }.is_a?(Net::HTTPResponse)
+      answer = Net::HTTP.start(@uri.host, @uri.port, read_timeout: TIMEOUT) { |http| http.get(ready) }
+      !answer.is_a?(Net::HTTPServerError)
     rescue SystemCallError, EOFError
       false
     end
