@@ -124,8 +124,8 @@ module Heddle
 
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
-    # @param handoff_sender [BasicSocket, nil] where idle connections are handed off to other workers; nil: there are
-    #   none, and clients in the kernel's queue are served first
+    # @param handoff_sender [BasicSocket, false, nil] where idle connections are handed off to other workers; false:
+    #   those can receive none; nil: there are none. Without one, clients in the kernel's queue are served first
     # @return [void]
     def stop(now: false, handoff_sender: nil)
       @stopping = now || @stopping == :now ? :now : :drain

@@ -92,6 +92,22 @@ class InitApplyTest < Minitest::Test
     assert_undone(RAILS)
   end
 
+  # It has no configuration that says where to listen.
+  def test_files_of_a_sinatra_application_start_heddle_on_every_address_and_are_restored
+    files = { "Gemfile" => "source \"x\"\n\ngem \"sinatra\"\ngem \"rackup\"\ngem \"puma\"\n",
+              "config.ru" => "require \"./app\"\nrun Sinatra::Application\n",
+              "Dockerfile" => 'CMD ["bundle", "exec", "rackup", "-p", "4567", "-o", "0.0.0.0"]',
+              "Procfile" => "web: bundle exec puma -p $PORT\n", "Procfile.dev" => "web: bundle exec rackup -p 4567\n" }
+    apply(files, "--no-keep-puma")
+
+    refute_path_exists "config/heddle.rb"
+    assert_includes read("Gemfile"), "gem \"rackup\"\ngem \"heddle\""
+    assert_equal 'CMD ["bundle", "exec", "heddle", "serve", "--port", "4567", "--bind", "0.0.0.0"]', read("Dockerfile")
+    assert_equal "web: bundle exec heddle serve --port $PORT --bind 0.0.0.0", read("Procfile")
+    assert_equal "web: bundle exec heddle serve --port 4567", read("Procfile.dev")
+    assert_undone(files)
+  end
+
   def test_configuration_passes_heddle_check_in_every_environment
     apply(RAILS)
     found = %w[development test production staging].to_h do |environment|
@@ -150,6 +166,14 @@ class InitApplyTest < Minitest::Test
       assert_empty File.binread("Gemfile").scan(/[^\r]\n/) if before.include?("\r\n")
       assert_undone("Gemfile" => before)
     end
+  end
+
+  def test_gemfile_with_parentheses_keeps_puma_in_groups
+    files = { "Gemfile" => "gem('puma', '~> 7')\ngem('heddle')\n" }
+    apply(files, "--keep-puma")
+
+    assert_equal "gem('puma', '~> 7', group: %i[development test])\ngem('heddle', group: :production)", read("Gemfile")
+    assert_undone(files)
   end
 
   def test_gemfile_of_a_group_keeps_puma_and_gets_heddle_for_production

@@ -38,7 +38,7 @@ void heddle_handoff_release(heddle_connection *connection)
 }
 
 enum {
-    VERSION = 5, /* MESSAGE_VERSION */
+    VERSION = 5, /* HEDDLE_HANDOFF_VERSION */
     HEAD = 24 + 8 + 2 * (int)sizeof(heddle_address),
     DESCRIPTORS = 3,
 };

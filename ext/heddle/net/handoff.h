@@ -25,6 +25,7 @@
 #include <pthread.h>
 
 enum {
+    HEDDLE_HANDOFF_VERSION = 5, /* of the messages that carry a connection to another process */
     HEDDLE_HANDOFF_BATCH = 64, /* connections sent, or events harvested, in one critical section */
 };
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 enum {
-    MESSAGE_VERSION = 5,
     FLAG_SECURE = 1,
     FLAG_SESSION = 2, /* the bytes describe the session, for the service; they are no input */
 };
@@ -48,7 +47,7 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
         return -EOPNOTSUPP;
     pieces[0] = (struct iovec){.iov_base = &words, .iov_len = sizeof(words)};
     memset(&words, 0, sizeof(words));
-    words.version = MESSAGE_VERSION;
+    words.version = HEDDLE_HANDOFF_VERSION;
     words.size = sizeof(words);
     words.flags = flags | (connection->secure ? FLAG_SECURE : 0);
     words.bytes = (uint32_t)bytes;
@@ -199,7 +198,7 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
         memcpy(&fd, CMSG_DATA(header), sizeof(int));
     if (fd >= 0 && !MSG_CMSG_CLOEXEC)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
-    if (fd >= 0 && ((size_t)result < sizeof(*words) || words->version != MESSAGE_VERSION ||
+    if (fd >= 0 && ((size_t)result < sizeof(*words) || words->version != HEDDLE_HANDOFF_VERSION ||
                     words->size != sizeof(*words) || (size_t)result != sizeof(*words) + words->bytes ||
                     (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))) {
         close(fd);
@@ -217,7 +216,7 @@ static bool is_own_share(const heddle_sockets *sockets, int socket)
     handoff_message words;
     return sockets->handoff.on &&
            recv(socket, &words, sizeof(words), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(words) &&
-           words.version == MESSAGE_VERSION && words.sender == (uint32_t)getpid() &&
+           words.version == HEDDLE_HANDOFF_VERSION && words.sender == (uint32_t)getpid() &&
            heddle_clock_now() - words.shared_at < SHARING_BACKOFF;
 }
 

@@ -159,6 +159,7 @@ static VALUE sockets_wake_at_pool_change(VALUE self, VALUE fiber)
 
 void Init_heddle_sockets_sharing(VALUE sockets_class)
 {
+    rb_define_const(sockets_class, "HANDOFF_VERSION", INT2FIX(HEDDLE_HANDOFF_VERSION));
     rb_define_method(sockets_class, "hand_off_idle", sockets_hand_off_idle, 1);
     rb_define_method(sockets_class, "accept_handoff", sockets_accept_handoff, 1);
     rb_define_method(sockets_class, "enable_handoff", sockets_enable_handoff, 1);

@@ -26,7 +26,7 @@ module Heddle
       # @param engine [HTTP::Engine] what they speak
       # @param configuration [Configuration]
       # @param log [Log]
-      # @param handoff_sender [BasicSocket, nil] see {Server#stop}
+      # @param handoff_sender [BasicSocket, false, nil] see {Server#stop}
       # @param handoff_receiver [BasicSocket, nil] where connections are that workers have handed off
       # @yieldreturn [Boolean] whether to stop at once
       def initialize(sockets, engine, configuration, log, handoff_sender: nil, handoff_receiver: nil, &at_once)
@@ -46,7 +46,7 @@ module Heddle
       # @return [Boolean] whether everything was answered
       def run(&)
         # A worker that is replaced has a successor: 1012. The time left is for those who take theirs to close.
-        @engine.drain(@handoff_sender ? 1012 : 1001, @stop_timeout * 0.8)
+        @engine.drain(@handoff_sender.nil? ? 1001 : 1012, @stop_timeout * 0.8)
         @sockets.wake_at_end(Fiber.current)
         @handoff_sender ? hand_off_all(&) : drain_queue(&)
         wait_until(@deadline)

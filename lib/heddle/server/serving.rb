@@ -147,7 +147,7 @@ module Heddle
 
       # The whole server stops, and not this worker alone: balancers ask the health paths, and have some time to notice.
       def leave(sockets)
-        return if @handoff_sender
+        return unless @handoff_sender.nil?
 
         sockets.leave
         deadline = MonotonicClock.now + @configuration.drain_delay

@@ -36,6 +36,28 @@ class ClusterUpgradeTest < Minitest::Test
     refute_path_exists path("server.pid")
   end
 
+  # Its workers could not read what the old ones hand off.
+  def test_a_new_master_with_another_format_of_handoffs_fails_no_request_and_gets_no_connection
+    serve("--pidfile", "server.pid")
+    old = served.pid
+    idle = ask("/").tap { |socket| socket.readpartial(10_000) }
+    load = self.load
+    load.wait_for(50)
+    write("config/heddle.rb", <<~RUBY)
+      Heddle::Net::Sockets.send(:remove_const, :HANDOFF_VERSION)
+      Heddle::Net::Sockets.const_set(:HANDOFF_VERSION, 1_000)
+    RUBY
+    signal("USR2")
+    wait_until { !alive?(old) }
+    @master = File.read(path("server.pid")).to_i
+    load.wait_for(100)
+    load.stop
+
+    assert_empty load.failures
+    assert idle.wait_readable(20), "it moved"
+    assert_nil idle.read(1)
+  end
+
   def test_hooks_of_the_master_run_when_it_has_booted_and_before_a_new_one_is_started
     write("config/heddle.rb", <<~'RUBY')
       on_booted { raise "no pager" }

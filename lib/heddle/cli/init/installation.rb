@@ -127,7 +127,7 @@ module Heddle
         # Such as `bundle add heddle` wrote. Where it can't be compiled, loading it would end every command.
         def keep_for_production(lines, path, calls)
           call = calls.find { |one| name_of(one) == "heddle" && !grouped?(one) } or return
-          replace_call(lines, path, call, "#{call.slice}, group: :production", @why_kept)
+          replace_call(lines, path, call, with_group(call, ":production"), @why_kept)
         end
 
         # @return [Boolean] whether the Gemfile names Heddle now
@@ -135,7 +135,7 @@ module Heddle
           if @keep_puma
             return here if grouped?(call)
 
-            replace_call(lines, path, call, "#{call.slice}, group: %i[development test]", @why_kept)
+            replace_call(lines, path, call, with_group(call, "%i[development test]"), @why_kept)
           elsif here
             replace_call(lines, path, call, '# The gem "heddle" takes its place.', "The Gemfile names Heddle already.")
           else
@@ -187,6 +187,11 @@ module Heddle
         def grouped?(call)
           @groups.any? { |lines| lines.cover?(call.location.start_line) } ||
             options(call).any? { |pair| pair.key.slice.match?(/\Agroups?:/) }
+        end
+
+        def with_group(call, groups)
+          source = call.slice
+          call.closing_loc ? source.sub(/\s*\)\z/, ", group: #{groups})") : "#{source}, group: #{groups}"
         end
 
         # With the groups and platforms that Puma had.

@@ -112,7 +112,8 @@ module Heddle
         end
 
         # @param worker [WorkerHandle]
-        # @param how [String] "leave": others continue, "stop": none does, "now"
+        # @param how [String] "leave": others continue, "part": others do, and can receive no connections, "stop": none
+        #   does, "now"
         # @return [void]
         def retire(worker, how)
           worker.state = :ending

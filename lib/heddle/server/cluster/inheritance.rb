@@ -12,6 +12,7 @@ module Heddle
         VARIABLE = "HEDDLE_INHERITED"
         # What a new master writes when it serves; anything else is why it could not start.
         READY = "ready\n"
+        READY_APART = "ready, with another format of handoffs\n"
         # Bytes that a pipe takes in one piece.
         REPORT_LIMIT = 4096
 
@@ -96,12 +97,18 @@ module Heddle
         end
 
         # @return [Array(BasicSocket, BasicSocket), nil] where idle connections are handed off
-        def handoff_sockets = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
+        def handoff_sockets
+          sockets = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
+          return sockets unless apart?
+
+          sockets.each(&:close)
+          nil
+        end
 
         # Tells the other master that the workers serve, so that it ends.
         # @return [void]
         def report_ready
-          report(READY)
+          report(apart? ? READY_APART : READY)
         end
 
         # Tells the other master why this one could not start.
@@ -118,6 +125,9 @@ module Heddle
         end
 
         private
+
+        # A master that names no version can't be told, and hands off all the same.
+        def apart? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
 
         def report(text)
           @ready&.write(text)

@@ -126,7 +126,9 @@ module Heddle
         def stop(now: false, replaced: false)
           @mold_supervisor.abandon("the server stops")
           @systemd.stopping(replaced ? @upgrade&.pid : nil)
-          @stopping = replaced ? "leave" : "stop"
+          @stopping = if replaced then @upgrade.apart? ? "part" : "leave"
+                      else "stop"
+                      end
           @stopping = "now" if now
           replaced ? resources.release_listeners : resources.stop_listening
           @jobs.retire

@@ -26,6 +26,7 @@ module Heddle
                      scoreboard: resources.scoreboard.descriptors, ticket_keys: resources.ticket_keys_descriptor,
                      pubsub: resources.pubsub_descriptors }
           passed = [sockets.values, values.except(:listeners).values].flatten.compact
+          values[:handoff] = Net::Sockets::HANDOFF_VERSION
           # systemd's WATCHDOG_PID names this master, and would keep the new one from notifying systemd.
           environment = { Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil, **folder.variables }
           @pid = spawn(environment, *command, **passed.to_h { |fd| [fd, fd] }, chdir: folder.path)
@@ -37,11 +38,16 @@ module Heddle
         def poll
           text = @io.read_nonblock(Inheritance::REPORT_LIMIT, exception: false)
           return :wait if text == :wait_readable
-          return :ready if text == Inheritance::READY
+
+          @apart = text == Inheritance::READY_APART
+          return :ready if text == Inheritance::READY || @apart
 
           @problem = text.dup.force_encoding(Encoding::UTF_8).scrub if text
           :failed
         end
+
+        # @return [Boolean] whether the new master's workers can't receive connections of ours
+        def apart? = @apart
 
         # Records that the process has ended.
         # @return [void]

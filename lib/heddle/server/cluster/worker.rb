@@ -165,6 +165,7 @@ module Heddle
           case name
           when "ping" then @channel.send_message("pong")
           when "leave" then retire
+          when "part" then @server.stop(handoff_sender: false)
           when "stop" then @server.stop
           when "now" then @server.stop(now: true)
           end
