@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "English"
+require "heddle/side_table"
 
 module Heddle
   module Databases

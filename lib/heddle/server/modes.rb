@@ -34,14 +34,13 @@ module Heddle
         thread: Mode.new(class_name: "Modes::Threads", unit: "thread", protections: [:handoff],
                          without: "a request has a thread, mode thread"),
         single: Mode.new(class_name: "Modes::Single", unit: nil, protections: [:handoff],
-                         without: "a request has a thread, mode single"),
-        ractor: Ractors::DEFINITION
+                         without: "a request has a thread, mode single")
       }.freeze
       private_constant :TABLE
 
       # @param name [Symbol] the value of the option `mode`
       # @return [Mode]
-      def self.fetch(name) = TABLE.fetch(name)
+      def self.fetch(name) = name == :ractor ? Ractors::DEFINITION : TABLE.fetch(name)
     end
   end
 end
