@@ -213,8 +213,10 @@ class ConnectionLimitTest < Minitest::Test
     end
   end
 
+  # Long before the others have used up their own time: 10 s for a head or the beginning of a body, 30 s for a response.
   def answer_of_new_connection
     socket = connect
+    socket.timeout = 8
     socket.write(GET)
     read_answer(socket)
   ensure

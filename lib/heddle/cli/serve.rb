@@ -78,8 +78,8 @@ module Heddle
                                    "and workers: stop it, and start it again"
         end
         @server = server = Server.new(configuration, log:)
-        pidfile&.write
         server.open
+        pidfile&.write
         notify = Server::SystemdNotify.new
         control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
         control&.start
@@ -119,8 +119,8 @@ module Heddle
           announce(configuration, log, urls, details, workers: master.fleet.size, reserves: master.fleet.reserves)
         end
         source = nil
-        pidfile&.write unless inheritance.any?
         answered = master.run do
+          pidfile&.write unless inheritance.any?
           master.control = source = Server::Control::Cluster.new(master, log)
           source.control = control_of(configuration, source, log) unless inheritance.any?
         end

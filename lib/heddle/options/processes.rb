@@ -54,9 +54,9 @@ module Heddle
       Option.new(name: :user, unit: :word, argument: "NAME", default_words: "none", example: 'user "shop:web"',
                  text: "user, or user:group, that the server becomes when its sockets are open",
                  reason: "Set it when root starts the server, for ports below 1024 or keys that only root may read",
-                 details: "All processes become it, the master included. The log file and the pidfile are given to " \
-                          "it. A restart keeps the sockets, so that it needs no rights. A reload reads the " \
-                          "configuration, certificates and keys as this user. See " \
+                 details: "All processes become it, the master included. The log file is given to it, and the " \
+                          "pidfile is written by it. A restart keeps the sockets, so that it needs no rights. A " \
+                          "reload reads the configuration, certificates and keys as this user. See " \
                           "[User](processes.md#user-and-rights)."),
       Option.new(name: :drain_delay, unit: :seconds, default: 0, range: 0..86_400,
                  default_words: "0; in Kubernetes 5 s",

@@ -20,8 +20,7 @@ module Heddle
         return if Process.euid == account.uid && Process.egid == gid
         raise BootError, "can't become the user #{configuration.user}: only root can" unless Process.euid.zero?
 
-        files = [configuration.log_file, configuration.pidfile].select { |path| path && ::File.file?(path) }
-        ::File.chown(account.uid, gid, *files)
+        give(configuration.log_file, account.uid, gid) if configuration.log_file
         Process.initgroups(name, gid)
         Process::GID.change_privilege(gid)
         Process::UID.change_privilege(account.uid)
@@ -30,6 +29,16 @@ module Heddle
       rescue ArgumentError
         raise BootError, "can't become the user #{configuration.user}: there is no such user or group"
       end
+
+      # Gives a file to the user, but none that the user has put a link to in its place.
+      def self.give(path, uid, gid)
+        ::File.open(path, ::File::RDONLY | ::File::NOFOLLOW | ::File::NONBLOCK) do |file|
+          file.chown(uid, gid) if file.stat.file? && file.stat.nlink == 1
+        end
+      rescue Errno::ELOOP
+        nil # it is a link
+      end
+      private_class_method :give
     end
   end
 end

@@ -79,6 +79,18 @@ class ClusterUserTest < Minitest::Test
     assert_equal UID, File.stat(path("log")).uid
   end
 
+  def test_file_that_a_link_in_place_of_the_log_names_keeps_its_owner
+    FileUtils.rm_f(path("log"))
+    Dir.mktmpdir do |folder|
+      precious = File.join(folder, "precious")
+      File.write(precious, "")
+      File.symlink(precious, path("log"))
+      serve
+
+      assert_equal 0, File.stat(precious).uid
+    end
+  end
+
   def test_restart_keeps_a_privileged_port
     serve("-b", "127.0.0.1:#{privileged_port}")
     former = master
