@@ -78,7 +78,7 @@ module Switch
 
     check "memory after 3,000 requests", at: :production do
       requests = lambda do |count|
-        at_once(4) { Net::HTTP.start(served.uri.host, served.uri.port) { |http| (count / 4).times { http.get("/posts") } } }
+        at_once(4) { Net::HTTP.start(served.uri.host, served.uri.port) { |http| (count / 4).times { http.get("/posts/new") } } }
       end
       requests.call(1_000)
       before = served.memory
