@@ -126,6 +126,8 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
         state = handle_exception(runner, state);
     work->operations->served(work, call.object);
     runner->quantum.counts = false;
+    if (heddle_account_record)
+        heddle_spender_stop(&runner->fiber->spender, HEDDLE_SPENT_RUNNING);
     heddle_account_end(&runner->account);
     heddle_runners_stop_serving(runner);
     runner->served = NULL;

@@ -222,11 +222,19 @@ static VALUE account_current(VALUE self)
     return spender && heddle_spender_counts(spender) ? heddle_account_hash(spender->account) : Qnil;
 }
 
-/* call-seq: Heddle::Account.number -> Integer or nil. Identifies the request of the calling fiber in #recorded. */
+/*
+ * call-seq: Heddle::Account.number -> Integer or nil
+ *
+ * Identifies the request of the calling fiber in #recorded, which has all of its time until now.
+ */
 static VALUE account_number(VALUE self)
 {
     heddle_loop *loop = current_loop();
-    return loop ? heddle_recorder_number(&heddle_fiber_current(loop)->spender) : Qnil;
+    heddle_spender *spender = loop ? &heddle_fiber_current(loop)->spender : NULL;
+    if (!spender || !heddle_spender_counts(spender))
+        return Qnil;
+    heddle_spender_turn(spender, HEDDLE_SPENT_RUNNING, heddle_clock_now());
+    return heddle_recorder_number(spender);
 }
 
 /* -- the reasons of waits ------------------------------------------------------------------------------------------ */

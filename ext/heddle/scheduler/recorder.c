@@ -79,7 +79,7 @@ void heddle_recorder_add_collection(int64_t began, int64_t ended)
 /*
  * call-seq: Heddle::Account.record(folder) -> nil
  *
- * Switches the recorder on; nil: off. `folder`: of Heddle's own files, whose lines are never a place.
+ * Switches the recorder on, empty; nil: off. `folder`: of Heddle's own files, whose lines are never a place.
  */
 static VALUE account_record(VALUE self, VALUE folder)
 {
@@ -94,8 +94,8 @@ static VALUE account_record(VALUE self, VALUE folder)
         ring = calloc(EVENTS, sizeof(*ring));
         if (!ring)
             rb_memerror();
-        count = 0;
     }
+    count = 0;
     heddle_account_record = record;
     return Qnil;
 }

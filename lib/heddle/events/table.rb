@@ -122,6 +122,7 @@ module Heddle
                                 "to the option isolate: --isolate {variable}",
         threads_not_forked: "workers don't have {threads:thread} that the application has started while it was " \
                             "loaded: {places}. Start such threads in worker_boot (docs/threads.md)",
+        trace_not_written: "can't write {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed in this server: {error}",
         transaction_not_shared: "the task at {place} takes a database connection of its own while the task around it " \
                                 "is in a transaction. It does not see the uncommitted changes, and is not rolled " \
@@ -151,6 +152,7 @@ module Heddle
                         "{processes}.\n<{ruby_notice}.\n><Adapted: {adapted}.\n>Protection: {protection}.",
         stop_requested: "stopping when running requests are answered ({source})" \
                         "<; connections are accepted for another {drain_delay:seconds} (drain_delay)><; {hint}>",
+        trace_written: "a request took {duration:s}<, {request}>: what the last requests did is in {file}",
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
         worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in {age:s}" \

@@ -26,6 +26,7 @@ module Heddle
                                                        stream_bodies: configuration.streamed,
                                                        health_paths: health_paths(configuration),
                                                        http2: configuration.http2)
+        @recorder = make_recorder(configuration)
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = ServerTiming.new(app, paths - ["on"]) if paths.any? && paths != ["on"]
         app = RequestId.new(app, proxies) if configuration.request_id
@@ -39,10 +40,12 @@ module Heddle
       # @return [Proc] serves a request, an HTTP::Exchange: the block of the sockets
       def to_proc
         proc do |exchange|
+          @recorder&.begin(exchange)
           @handler.call(exchange)
         ensure
           Databases.end_leases { |error| @log.failure(exchange, error) } if @leases && Databases.leases
           @log.request(exchange) if @access && !exchange.probe?
+          @recorder&.end(exchange)
         end
       end
 
@@ -54,6 +57,12 @@ module Heddle
         return paths unless Ractor.current == Ractor.main
 
         configuration.source(:health_paths) == Configuration::Source::DEFAULT ? paths | Rails.silenced_paths : paths
+      end
+
+      # It records what accounts count, and only in the main Ractor.
+      def make_recorder(configuration)
+        limit = configuration.slow_request
+        Recorder.new(limit, @log) if limit > 0 && configuration.account.any? && Ractor.current == Ractor.main
       end
 
       def make_handler(app, env_builder, methods, runners, options)
