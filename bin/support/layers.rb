@@ -13,7 +13,7 @@ module Layers
     "offload" => BASE,
     "preempt" => ["watch", *BASE],
     "processes" => %w[offload scheduler],
-    "concurrency" => %w[scheduler],
+    "concurrency" => BASE,
     "net" => ["watch", *BASE],
     "pubsub" => ["net", *BASE],
     "http/websocket" => %w[],

@@ -6,6 +6,7 @@
 #include "concurrency/concurrency.h"
 
 #include "scheduler/loop.h"
+#include "selector/list.h"
 
 #include <pthread.h>
 #include <ruby/fiber/scheduler.h>
@@ -151,13 +152,7 @@ static bool has_room(const channel *self)
 static void append_visit(visit_list *list, visit *visit)
 {
     visit->listed = true;
-    visit->next = NULL;
-    visit->previous = list->last;
-    if (list->last)
-        list->last->next = visit;
-    else
-        list->first = visit;
-    list->last = visit;
+    HEDDLE_QUEUE_APPEND(list, visit);
 }
 
 static void remove_visit(visit_list *list, visit *visit)
@@ -165,14 +160,7 @@ static void remove_visit(visit_list *list, visit *visit)
     if (!visit->listed)
         return;
     visit->listed = false;
-    if (visit->previous)
-        visit->previous->next = visit->next;
-    else
-        list->first = visit->next;
-    if (visit->next)
-        visit->next->previous = visit->previous;
-    else
-        list->last = visit->previous;
+    HEDDLE_QUEUE_REMOVE(list, visit);
 }
 
 static void end_wait(channel_wait *waiter, int outcome)

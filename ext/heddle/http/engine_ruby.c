@@ -22,7 +22,7 @@ static void object_mark(void *data)
         return;
     rb_gc_mark(engine->on_rejection);
     rb_gc_mark(engine->proxies);
-    for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next_body)
+    for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next)
         rb_gc_mark(exchange->body); /* pinned: received bytes are written into it */
     heddle_engine_mark_protocols(engine);
 }

@@ -5,6 +5,7 @@
 #include "http/engine.h"
 #include "net/ready_list.h"
 #include "scheduler/take_errinfo.h"
+#include "selector/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,26 +62,11 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
     return exchange;
 }
 
-/* The engine lists exchanges with a body in memory: it marks and pins their Strings. */
-static void link_body(heddle_engine *engine, heddle_exchange *exchange)
-{
-    exchange->previous_body = NULL;
-    exchange->next_body = engine->bodies;
-    if (exchange->next_body)
-        exchange->next_body->previous_body = exchange;
-    engine->bodies = exchange;
-}
-
 void heddle_exchange_drop_body(heddle_exchange *exchange)
 {
     if (!exchange->body)
         return;
-    if (exchange->previous_body)
-        exchange->previous_body->next_body = exchange->next_body;
-    else
-        exchange->engine->bodies = exchange->next_body;
-    if (exchange->next_body)
-        exchange->next_body->previous_body = exchange->previous_body;
+    HEDDLE_LIST_REMOVE(exchange->engine->bodies, exchange);
     exchange->body = 0;
     exchange->body_size = exchange->body_capacity = 0;
 }
@@ -158,8 +144,8 @@ char *heddle_exchange_make_body_room(heddle_exchange *exchange, size_t size)
             heddle_take_errinfo();
             return NULL;
         }
-        if (!exchange->body)
-            link_body(exchange->engine, exchange);
+        if (!exchange->body) /* the engine marks and pins the Strings of the listed ones */
+            HEDDLE_LIST_ADD(exchange->engine->bodies, exchange);
         exchange->body = body;
         exchange->body_capacity = one.room;
     }

@@ -70,7 +70,7 @@ struct heddle_exchange {
     void *carrier;                  /* the record by which its protocol carries it */
     heddle_exchange_handle *handle; /* the C part of its Ruby object; NULL: none */
     uint8_t state;                  /* a heddle_exchange_state, changed only by heddle_exchange_enter */
-    heddle_exchange *next;          /* in the list of spare records */
+    heddle_exchange *next, *previous; /* in the list of exchanges with `body`, or of spare records */
     heddle_request_head head;
     char *bytes;     /* the bytes of which the head has slices */
     VALUE body;      /* 0: no body in memory; marked and pinned by the engine */
@@ -78,7 +78,6 @@ struct heddle_exchange {
     /* bytes of a body above body_buffer, counted by heddle_body_memory_acquire until the exchange ends */
     size_t reserved_memory;
     heddle_body_spool *spool; /* the body, if it is in a file; or NULL */
-    heddle_exchange *next_body, *previous_body; /* in the list of exchanges with `body` */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
     int64_t queued;  /* when its body was complete, unless that is streamed; the same clock */
     int64_t began; /* when its first byte came; 0: with the complete head */

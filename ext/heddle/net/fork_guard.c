@@ -1,5 +1,7 @@
 #include "net/fork_guard.h"
 
+#include "selector/list.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -41,24 +43,14 @@ void heddle_fork_guard_add(heddle_fork_guard *guard)
 {
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&lock);
-    guard->previous = NULL;
-    guard->next = guards;
-    if (guards)
-        guards->previous = guard;
-    guards = guard;
+    HEDDLE_LIST_ADD(guards, guard);
     pthread_mutex_unlock(&lock);
 }
 
 void heddle_fork_guard_remove(heddle_fork_guard *guard)
 {
     pthread_mutex_lock(&lock);
-    if (guard->previous)
-        guard->previous->next = guard->next;
-    else if (guards == guard)
-        guards = guard->next;
-    if (guard->next)
-        guard->next->previous = guard->previous;
-    guard->next = guard->previous = NULL;
+    HEDDLE_LIST_REMOVE(guards, guard);
     pthread_mutex_unlock(&lock);
 }
 

@@ -2,6 +2,7 @@
 
 #include "net/sockets.h"
 #include "scheduler/take_errinfo.h"
+#include "selector/list.h"
 
 /* -- idle runners ------------------------------------------------------------------------------------------------- */
 
@@ -150,11 +151,7 @@ void heddle_runners_publish_load(heddle_sockets *sockets)
 void heddle_runners_start_serving(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
-    runner->previous = NULL;
-    runner->next = runners->serving;
-    if (runner->next)
-        runner->next->previous = runner;
-    runners->serving = runner;
+    HEDDLE_LIST_ADD(runners->serving, runner);
     runners->serving_count++;
     heddle_runners_publish_load(runner->sockets);
 }
@@ -164,13 +161,7 @@ void heddle_runners_stop_serving(heddle_runner *runner)
     heddle_runners *runners = &runner->sockets->runners;
     if (runner->sockets->abandoned)
         return; /* this is a forked child: other runners are gone, or about to be, so the list must not be used */
-    if (runner->previous)
-        runner->previous->next = runner->next;
-    else
-        runners->serving = runner->next;
-    if (runner->next)
-        runner->next->previous = runner->previous;
-    runner->next = runner->previous = NULL;
+    HEDDLE_LIST_REMOVE(runners->serving, runner);
     runners->serving_count--;
     heddle_runners_publish_load(runner->sockets);
     if (runner->sockets->balance.slot)

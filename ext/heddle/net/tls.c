@@ -1,5 +1,7 @@
 #include "net/tls.h"
 
+#include "selector/list.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -85,21 +87,13 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor)
         return NULL;
     tls->acceptor = acceptor;
     tls->first = list;
-    tls->next = *list;
-    if (tls->next)
-        tls->next->previous = tls;
-    *list = tls;
+    HEDDLE_LIST_ADD(*list, tls);
     return tls;
 }
 
 void heddle_tls_free(heddle_tls *tls)
 {
-    if (tls->previous)
-        tls->previous->next = tls->next;
-    else
-        *tls->first = tls->next;
-    if (tls->next)
-        tls->next->previous = tls->previous;
+    HEDDLE_LIST_REMOVE(*tls->first, tls);
     free(tls->unsent);
     free(tls);
 }

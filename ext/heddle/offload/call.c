@@ -7,6 +7,7 @@
 #include "offload/threads.h"
 #include "scheduler/take_errinfo.h"
 #include "scheduler/wait_in_place.h"
+#include "selector/list.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -58,12 +59,7 @@ static call *calls;
 static void remove_call(call *self)
 {
     heddle_loop_detach(self->loop, &self->attachment);
-    if (self->previous)
-        self->previous->next = self->next;
-    else
-        calls = self->next;
-    if (self->next)
-        self->next->previous = self->previous;
+    HEDDLE_LIST_REMOVE(calls, self);
 }
 
 /* The loop closes: from here on the job's thread posts it no messages, and no fiber waits for the job. */
@@ -79,10 +75,7 @@ static void add_call(call *self)
 {
     self->attachment = (heddle_attachment){.object = self->fiber, .closing = abandon_calls};
     heddle_loop_attach(self->loop, &self->attachment);
-    self->next = calls;
-    if (calls)
-        calls->previous = self;
-    calls = self;
+    HEDDLE_LIST_ADD(calls, self);
 }
 
 /* Marks values that only the native function's own frames hold: the results of its callbacks. */

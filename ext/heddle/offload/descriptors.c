@@ -1,5 +1,7 @@
 #include "offload/descriptors.h"
 
+#include "selector/list.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,12 +23,7 @@ static heddle_descriptor_call *find_call(int fd)
 
 static void unlink_call(heddle_descriptor_call *call)
 {
-    if (call->previous)
-        call->previous->next = call->next;
-    else
-        calls = call->next;
-    if (call->next)
-        call->next->previous = call->previous;
+    HEDDLE_LIST_REMOVE(calls, call);
     atomic_fetch_sub(&call_count, 1);
     call->entered = false;
 }
@@ -38,11 +35,7 @@ bool heddle_descriptor_enter(heddle_descriptor_call *call)
     bool open = !other || !other->closed;
     if (open) {
         call->entered = true;
-        call->previous = NULL;
-        call->next = calls;
-        if (calls)
-            calls->previous = call;
-        calls = call;
+        HEDDLE_LIST_ADD(calls, call);
         atomic_fetch_add(&call_count, 1);
     }
     pthread_mutex_unlock(&lock);

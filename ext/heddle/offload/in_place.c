@@ -4,6 +4,7 @@
 #include "offload/job.h"
 #include "scheduler/interrupt_masks.h"
 #include "selector/clock.h"
+#include "selector/list.h"
 #include "selector/native_thread.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ static const int64_t INSISTING = 10 * 1000 * 1000;
 
 static const int64_t NEVER = INT64_MAX;
 
-/* A call with a deadline, on the stack of its fiber. While it is linked, its function runs on `thread`. */
+/* A call with a deadline, on the stack of its fiber. While it is in the list, its function runs on `thread`. */
 typedef struct timed_call timed_call;
 struct timed_call {
     void *(*function)(void *data);
@@ -29,7 +30,6 @@ struct timed_call {
     void *result;
     int64_t deadline;
     pthread_t thread;
-    bool linked;
     /* its unblocking function runs: the fiber must not leave the call before that function has returned */
     bool unblocking;
     timed_call *next, *previous;
@@ -113,9 +113,10 @@ static void after_fork_in_parent(void)
 /* The calls are the parent's. */
 static void after_fork_in_child(void)
 {
-    for (timed_call *call = deadlines.calls; call; call = call->next)
-        call->linked = call->unblocking = false;
-    deadlines.calls = NULL;
+    for (timed_call *call; (call = deadlines.calls);) {
+        call->unblocking = false;
+        HEDDLE_LIST_REMOVE(deadlines.calls, call);
+    }
     deadlines.next_look = NEVER;
     deadlines.running = false;
     heddle_condition_init(&deadlines.earlier);
@@ -144,12 +145,7 @@ static void link_call(timed_call *self)
     if (!deadlines.running)
         start_thread();
     self->thread = pthread_self();
-    self->previous = NULL;
-    self->next = deadlines.calls;
-    if (self->next)
-        self->next->previous = self;
-    deadlines.calls = self;
-    self->linked = true;
+    HEDDLE_LIST_ADD(deadlines.calls, self);
     if (self->deadline < deadlines.next_look)
         pthread_cond_signal(&deadlines.earlier);
     pthread_mutex_unlock(&deadlines.mutex);
@@ -163,13 +159,7 @@ static void unlink_call(timed_call *self)
     pthread_mutex_lock(&deadlines.mutex);
     while (self->unblocking)
         pthread_cond_wait(&deadlines.unblocked, &deadlines.mutex);
-    if (self->linked && self->previous)
-        self->previous->next = self->next;
-    else if (self->linked)
-        deadlines.calls = self->next;
-    if (self->linked && self->next)
-        self->next->previous = self->previous;
-    self->linked = false;
+    HEDDLE_LIST_REMOVE(deadlines.calls, self);
     pthread_mutex_unlock(&deadlines.mutex);
 }
 

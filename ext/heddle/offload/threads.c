@@ -1,11 +1,11 @@
 #include "offload/threads.h"
 
 #include "offload/thread_delay.h"
-#include "offload/job_queue.h"
 #include "scheduler/spin.h"
 #include "offload/thread_calls.h"
 #include "offload/thread_times.h"
 #include "selector/clock.h"
+#include "selector/list.h"
 #include "selector/native_thread.h"
 
 #include <errno.h>
@@ -36,9 +36,14 @@ static const time_t IDLE_SECONDS = 5;
 static const int64_t RECHECK_AFTER = 20 * 1000 * 1000;
 
 static pthread_cond_t job_available;
+typedef struct {
+    heddle_job *first, *last;
+    unsigned count;
+} job_queue;
+
 /* The queued jobs, by what they are expected to do: wait, compute, or rarely wait (heddle_job.prompt). */
 static struct {
-    heddle_job_queue waiting, computing, prompt;
+    job_queue waiting, computing, prompt;
 } queues;
 static _Atomic unsigned queued_count; /* of all three; read without the lock */
 static unsigned running_limited; /* running jobs that are not prompt: the limit of threads is for these */
@@ -57,7 +62,7 @@ static _Thread_local heddle_job *current;
 static void reset_state(void)
 {
     heddle_condition_init(&job_available);
-    queues.waiting = queues.computing = queues.prompt = (heddle_job_queue){0};
+    queues.waiting = queues.computing = queues.prompt = (job_queue){0};
     running_limited = 0;
     atomic_store(&queued_count, 0);
     spinning = false;
@@ -113,20 +118,24 @@ unsigned heddle_threads_count_forks(void)
 
 /* -- the queue ----------------------------------------------------------------------------------------------------- */
 
-static heddle_job_queue *find_queue(const heddle_job *job)
+static job_queue *find_queue(const heddle_job *job)
 {
     return job->prompt ? &queues.prompt : job->computes ? &queues.computing : &queues.waiting;
 }
 
 static void append_job(heddle_job *job)
 {
-    heddle_job_queue_append(find_queue(job), job);
+    job_queue *queue = find_queue(job);
+    HEDDLE_QUEUE_APPEND(queue, job);
+    queue->count++;
     atomic_fetch_add_explicit(&queued_count, 1, memory_order_relaxed);
 }
 
 static void unlink_job(heddle_job *job)
 {
-    heddle_job_queue_remove(find_queue(job), job);
+    job_queue *queue = find_queue(job);
+    HEDDLE_QUEUE_REMOVE(queue, job);
+    queue->count--;
     atomic_fetch_sub_explicit(&queued_count, 1, memory_order_relaxed);
 }
 
@@ -159,8 +168,8 @@ static bool may_spin(unsigned more)
 static heddle_job *take_job(void)
 {
     bool room = running_limited < statistics.limit;
-    heddle_job *job = room ? queues.waiting.head : NULL;
-    heddle_job *others[] = {room && count_free_cores() ? queues.computing.head : NULL, queues.prompt.head};
+    heddle_job *job = room ? queues.waiting.first : NULL;
+    heddle_job *others[] = {room && count_free_cores() ? queues.computing.first : NULL, queues.prompt.first};
     for (int i = 0; i < 2; i++) {
         if (others[i] && (!job || others[i]->queued_at < job->queued_at))
             job = others[i];
@@ -232,10 +241,10 @@ static void recheck_computing(void)
  * Has the first job of this queue been queued for three times HEDDLE_OVERDUE_NS, and was no thread asked for an overdue
  * job in that time? Then its loop is stuck and never asks: a later job of the queue asks in its place.
  */
-static bool is_overdue(const heddle_job_queue *queue)
+static bool is_overdue(const job_queue *queue)
 {
     int64_t before = heddle_clock_now() - 3 * HEDDLE_OVERDUE_NS;
-    return queue->head->queued_at < before && grown_at < before;
+    return queue->first->queued_at < before && grown_at < before;
 }
 
 bool heddle_threads_check_overdue(heddle_job *job)
@@ -243,7 +252,7 @@ bool heddle_threads_check_overdue(heddle_job *job)
     bool needs_thread = false;
     pthread_mutex_lock(&heddle_threads_lock);
     if (atomic_load(&job->state) == HEDDLE_JOB_QUEUED &&
-        (find_queue(job)->head == job || is_overdue(find_queue(job)))) {
+        (find_queue(job)->first == job || is_overdue(find_queue(job)))) {
         if (job->computes)
             recheck_computing();
         pthread_cond_signal(&job_available);
@@ -304,10 +313,7 @@ heddle_offload_thread *heddle_threads_attach(void)
     if (starting)
         starting--;
     statistics.threads++;
-    thread->next = threads;
-    if (threads)
-        threads->previous = thread;
-    threads = thread;
+    HEDDLE_LIST_ADD(threads, thread);
     pthread_mutex_unlock(&heddle_threads_lock);
     return thread;
 }
@@ -316,12 +322,7 @@ void heddle_threads_detach(heddle_offload_thread *thread)
 {
     pthread_mutex_lock(&heddle_threads_lock);
     statistics.threads--;
-    if (thread->previous)
-        thread->previous->next = thread->next;
-    else
-        threads = thread->next;
-    if (thread->next)
-        thread->next->previous = thread->previous;
+    HEDDLE_LIST_REMOVE(threads, thread);
     pthread_mutex_unlock(&heddle_threads_lock);
     pthread_cond_destroy(&thread->answered);
     free(thread);

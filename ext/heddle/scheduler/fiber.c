@@ -5,6 +5,7 @@
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/loop.h"
 #include "scheduler/starter.h"
+#include "selector/list.h"
 
 static ID id_child_ends, id_new, id_report_failure, id_report_unstarted, id_report_killed, id_run_job;
 
@@ -81,12 +82,7 @@ static void forget_fiber(heddle_fiber *fiber)
         heddle_fiber_table_delete(&loop->by_fiber, fiber->fiber);
         rb_gc_adjust_memory_usage(FIBER_MEMORY);
     }
-    if (fiber->previous)
-        fiber->previous->next = fiber->next;
-    else
-        loop->fibers = fiber->next;
-    if (fiber->next)
-        fiber->next->previous = fiber->previous;
+    HEDDLE_LIST_REMOVE(loop->fibers, fiber);
     loop->fiber_count--;
     free(fiber);
 }
@@ -209,7 +205,7 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
     if (!fiber)
         rb_memerror();
     *fiber = (heddle_fiber){
-        .loop = loop, .fiber = Qnil, .job = job, .request = Qnil, .interrupt = Qundef, .next = loop->fibers};
+        .loop = loop, .fiber = Qnil, .job = job, .request = Qnil, .interrupt = Qundef};
     const heddle_fiber *parent = loop->current;
     if (parent && parent->describe) {
         fiber->describe = parent->describe;
@@ -221,9 +217,7 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
             .account = parent->spender.account, .request = parent->spender.request, .task = true};
     }
     /* Linked before init_fiber: from here on the collector marks the job and the Fiber. */
-    if (fiber->next)
-        fiber->next->previous = fiber;
-    loop->fibers = fiber;
+    HEDDLE_LIST_ADD(loop->fibers, fiber);
     loop->fiber_count++;
 
     int state = 0;

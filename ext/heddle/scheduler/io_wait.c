@@ -1,6 +1,7 @@
 #include "scheduler/io_wait.h"
 
 #include "scheduler/wait_in_place.h"
+#include "selector/list.h"
 
 #include <errno.h>
 #include <ruby/io.h>
@@ -108,10 +109,7 @@ void heddle_io_wait_link(heddle_io_wait *wait)
         if (other->io != wait->io && has_lost_file(other))
             fail_wait(other);
     }
-    wait->next = *first;
-    if (wait->next)
-        wait->next->previous = wait;
-    *first = wait;
+    HEDDLE_LIST_ADD(*first, wait);
     wait->linked = true;
     loop->io.wait_count++;
 }
@@ -122,12 +120,7 @@ void heddle_io_wait_unlink(heddle_io_wait *wait)
     if (!wait->linked)
         return;
     wait->linked = false;
-    if (wait->previous)
-        wait->previous->next = wait->next;
-    else
-        loop->io.waits[wait->waiter.fd] = wait->next;
-    if (wait->next)
-        wait->next->previous = wait->previous;
+    HEDDLE_LIST_REMOVE(loop->io.waits[wait->waiter.fd], wait);
     loop->io.wait_count--;
 }
 

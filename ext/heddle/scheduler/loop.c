@@ -6,6 +6,7 @@
 #include "scheduler/guard_pages.h"
 #include "scheduler/interrupt_masks.h"
 #include "scheduler/starter.h"
+#include "selector/list.h"
 
 #include <pthread.h>
 #include <ruby/thread.h>
@@ -275,22 +276,12 @@ void heddle_loop_release(heddle_loop *loop)
 
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment)
 {
-    attachment->previous = NULL;
-    attachment->next = loop->attachments;
-    if (attachment->next)
-        attachment->next->previous = attachment;
-    loop->attachments = attachment;
+    HEDDLE_LIST_ADD(loop->attachments, attachment);
 }
 
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment)
 {
-    if (attachment->previous)
-        attachment->previous->next = attachment->next;
-    else if (loop->attachments == attachment)
-        loop->attachments = attachment->next;
-    if (attachment->next)
-        attachment->next->previous = attachment->previous;
-    attachment->next = attachment->previous = NULL;
+    HEDDLE_LIST_REMOVE(loop->attachments, attachment);
 }
 
 static void mark_blocks(const heddle_fiber *fiber)

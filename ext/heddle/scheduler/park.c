@@ -5,6 +5,7 @@
 #include "scheduler/fiber_table.h"
 #include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
+#include "selector/list.h"
 
 /* -- slots ------------------------------------------------------------------------------------------------------- */
 
@@ -117,10 +118,7 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
     take_slot(park);
     if (park->fiber != owner->fiber)
         heddle_fiber_table_put(&loop->by_waiter, park->fiber, park);
-    park->next = loop->parks;
-    if (park->next)
-        park->next->previous = park;
-    loop->parks = park;
+    HEDDLE_LIST_ADD(loop->parks, park);
     loop->park_count++;
     owner->park = park;
 }
@@ -191,12 +189,7 @@ void heddle_park_leave(heddle_park *park)
         return;
     if (park->fiber != park->owner->fiber)
         heddle_fiber_table_delete(&loop->by_waiter, park->fiber);
-    if (park->previous)
-        park->previous->next = park->next;
-    else
-        loop->parks = park->next;
-    if (park->next)
-        park->next->previous = park->previous;
+    HEDDLE_LIST_REMOVE(loop->parks, park);
     loop->park_count--;
     /* Not always the innermost park: fibers that the program itself switches between wait in any order. */
     for (heddle_park **link = &park->owner->park; *link; link = &(*link)->outer) {

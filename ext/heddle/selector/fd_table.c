@@ -1,5 +1,6 @@
 #include "fd_table.h"
 #include "selector/assert.h"
+#include "selector/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,11 +45,7 @@ void heddle_fd_table_free(heddle_fd_table *table)
 void heddle_fd_entry_link(heddle_fd_entry *entry, heddle_waiter *waiter)
 {
     HEDDLE_ASSERT(!waiter->armed);
-    waiter->previous = NULL;
-    waiter->next = entry->waiters;
-    if (waiter->next)
-        waiter->next->previous = waiter;
-    entry->waiters = waiter;
+    HEDDLE_LIST_ADD(entry->waiters, waiter);
     waiter->armed = true;
 }
 
@@ -57,13 +54,7 @@ void heddle_fd_entry_unlink(heddle_fd_entry *entry, heddle_waiter *waiter)
     HEDDLE_ASSERT(waiter->armed);
     if (entry->next_to_call == waiter)
         entry->next_to_call = waiter->next;
-    if (waiter->previous)
-        waiter->previous->next = waiter->next;
-    else
-        entry->waiters = waiter->next;
-    if (waiter->next)
-        waiter->next->previous = waiter->previous;
-    waiter->next = waiter->previous = NULL;
+    HEDDLE_LIST_REMOVE(entry->waiters, waiter);
     waiter->armed = false;
 }
 

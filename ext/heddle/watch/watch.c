@@ -2,6 +2,7 @@
 
 #include "watch/lost_time.h"
 #include "selector/clock.h"
+#include "selector/list.h"
 #include "selector/native_thread.h"
 
 #include <errno.h>
@@ -281,11 +282,7 @@ void heddle_watch_add(heddle_rescue *rescue)
     handle_forks();
     pthread_mutex_lock(&watch.mutex);
     rescue->under_way = false;
-    rescue->previous = NULL;
-    rescue->next = watch.rescues;
-    if (rescue->next)
-        rescue->next->previous = rescue;
-    watch.rescues = rescue;
+    HEDDLE_LIST_ADD(watch.rescues, rescue);
     pthread_mutex_unlock(&watch.mutex);
 }
 
@@ -293,13 +290,7 @@ void heddle_watch_remove(heddle_rescue *rescue)
 {
     pthread_mutex_lock(&watch.mutex);
     end_rescue(rescue);
-    if (rescue->previous)
-        rescue->previous->next = rescue->next;
-    else if (watch.rescues == rescue)
-        watch.rescues = rescue->next;
-    if (rescue->next)
-        rescue->next->previous = rescue->previous;
-    rescue->next = rescue->previous = NULL;
+    HEDDLE_LIST_REMOVE(watch.rescues, rescue);
     pthread_mutex_unlock(&watch.mutex);
 }
 

@@ -5,6 +5,7 @@
 #include "http/body/disk.h"
 #include "http/body/spool.h"
 #include "selector/clock.h"
+#include "selector/list.h"
 #include "selector/native_thread.h"
 
 #include <errno.h>
@@ -322,22 +323,13 @@ void heddle_body_writer_add(heddle_body_spool *spool)
     pthread_mutex_lock(&writer.lock);
     if (!writer.forks_seen_to)
         writer.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
-    spool->next = writer.all;
-    spool->previous = NULL;
-    if (spool->next)
-        spool->next->previous = spool;
-    writer.all = spool;
+    HEDDLE_LIST_ADD(writer.all, spool);
     pthread_mutex_unlock(&writer.lock);
 }
 
 void heddle_body_writer_remove(heddle_body_spool *spool)
 {
     pthread_mutex_lock(&writer.lock);
-    if (spool->previous)
-        spool->previous->next = spool->next;
-    else
-        writer.all = spool->next;
-    if (spool->next)
-        spool->next->previous = spool->previous;
+    HEDDLE_LIST_REMOVE(writer.all, spool);
     pthread_mutex_unlock(&writer.lock);
 }

@@ -1,4 +1,5 @@
 #include "http/h2/session_state.h"
+#include "selector/list.h"
 
 /*
  * The output of a session: frames in `output`, in order, and bodies that wait for the client's windows and for their
@@ -44,9 +45,7 @@ static void link_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 static void unlink_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_list *list = list_of(session, stream);
-    *(stream->previous ? &stream->previous->next : &list->first) = stream->next;
-    *(stream->next ? &stream->next->previous : &list->last) = stream->previous;
-    stream->next = stream->previous = NULL;
+    HEDDLE_QUEUE_REMOVE(list, stream);
 }
 
 void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)

@@ -1,0 +1,49 @@
+#ifndef HEDDLE_LIST_H
+#define HEDDLE_LIST_H
+
+/*
+ * Lists of records with `next` and `previous`, NULL at the ends. Macros, because the records are of many types; the
+ * arguments are evaluated several times. Uses no Ruby.
+ */
+
+#include <stddef.h>
+
+/* `first`: the list. */
+#define HEDDLE_LIST_ADD(first, record)                                                                                 \
+    do {                                                                                                               \
+        (record)->previous = NULL;                                                                                     \
+        (record)->next = (first);                                                                                      \
+        if (first)                                                                                                     \
+            (first)->previous = (record);                                                                              \
+        (first) = (record);                                                                                            \
+    } while (0)
+
+/* Idempotent, as long as a record in no list has neither neighbour. */
+#define HEDDLE_LIST_REMOVE(first, record)                                                                              \
+    do {                                                                                                               \
+        if ((record)->previous)                                                                                        \
+            (record)->previous->next = (record)->next;                                                                 \
+        else if ((first) == (record))                                                                                  \
+            (first) = (record)->next;                                                                                  \
+        if ((record)->next)                                                                                            \
+            (record)->next->previous = (record)->previous;                                                             \
+        (record)->next = (record)->previous = NULL;                                                                    \
+    } while (0)
+
+/* `queue`: a pointer to a record with `first` and `last`. */
+#define HEDDLE_QUEUE_APPEND(queue, record)                                                                             \
+    do {                                                                                                               \
+        (record)->next = NULL;                                                                                         \
+        (record)->previous = (queue)->last;                                                                            \
+        *((queue)->last ? &(queue)->last->next : &(queue)->first) = (record);                                          \
+        (queue)->last = (record);                                                                                      \
+    } while (0)
+
+#define HEDDLE_QUEUE_REMOVE(queue, record)                                                                             \
+    do {                                                                                                               \
+        *((record)->previous ? &(record)->previous->next : &(queue)->first) = (record)->next;                          \
+        *((record)->next ? &(record)->next->previous : &(queue)->last) = (record)->previous;                           \
+        (record)->next = (record)->previous = NULL;                                                                    \
+    } while (0)
+
+#endif
