@@ -14,8 +14,6 @@
 #include "selector/selector_ruby.h"
 #include "watch/callback_report.h"
 
-#include <ruby.h>
-
 RUBY_FUNC_EXPORTED void Init_heddle(void)
 {
 #ifdef HAVE_RB_EXT_RACTOR_SAFE

@@ -6,8 +6,6 @@
 #include "cable/cable.h"
 #include "http/push/subscriptions.h"
 
-#include <inttypes.h>
-
 static const char ENVELOPE_END[] = ",\"message\":";
 
 /* The end of the object, with the position for clients that resume. */

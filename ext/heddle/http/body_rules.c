@@ -1,7 +1,6 @@
 #include "http/body_rules.h"
 
 #include <errno.h>
-#include <string.h>
 
 int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since)
 {

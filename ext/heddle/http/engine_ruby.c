@@ -12,8 +12,6 @@
 
 #include <math.h>
 #include <ruby/ractor.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void object_mark(void *data)
 {

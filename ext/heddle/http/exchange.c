@@ -7,9 +7,6 @@
 #include "scheduler/take_errinfo.h"
 #include "selector/list.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* A record that an ended exchange has left, or a new one; NULL without memory. */
 static heddle_exchange *take_spare(heddle_engine *engine)
 {

@@ -18,8 +18,6 @@
 #include "net/work.h"
 #include "scheduler/account.h"
 
-#include <ruby.h>
-
 typedef struct heddle_exchange heddle_exchange;
 typedef struct heddle_engine heddle_engine;
 typedef struct heddle_exchange_handle heddle_exchange_handle;

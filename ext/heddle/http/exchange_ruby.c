@@ -5,8 +5,6 @@
 #include "net/networks.h"
 #include "scheduler/take_errinfo.h"
 
-#include <stdlib.h>
-
 static void handle_mark(void *data)
 {
     heddle_exchange_handle *handle = data;

@@ -5,8 +5,6 @@
 
 #include "http/engine.h"
 
-#include <ruby.h>
-
 struct heddle_exchange_handle {
     heddle_engine *engine;
     VALUE engine_object;

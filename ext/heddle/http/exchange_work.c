@@ -6,10 +6,6 @@
 #include "http/request_label.h"
 #include "net/networks.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* A longer time before the server, ns, is taken for a wrong clock. */
 static const int64_t PROXY_LIMIT = INT64_C(600) * 1000 * 1000 * 1000;
 

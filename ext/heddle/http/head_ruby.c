@@ -2,7 +2,6 @@
 
 #include "http/fields.h"
 #include "http/http.h"
-#include "http/message.h"
 #include "http/head_ruby.h"
 #include "http/text.h"
 

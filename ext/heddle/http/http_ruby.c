@@ -8,8 +8,6 @@
 #include "http/push/event_stream.h"
 #include "http/push/session.h"
 
-#include <string.h>
-
 /*
  * call-seq: Heddle::Native.request_label("GET /users/7?page=2") -> "GET /users/:id"
  */

@@ -1,8 +1,5 @@
 #include "http/path_options.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* A prefix ends at a slash, or where the path ends: /rpc is no prefix of /rpcs. */
 bool heddle_path_option_counts(const heddle_path_option *option, const heddle_exchange *exchange)
 {

@@ -1,8 +1,6 @@
 #include "http/response_head_ruby.h"
 
 #include <ruby/encoding.h>
-#include <stdlib.h>
-#include <string.h>
 
 static VALUE invalid_response;
 static bool lines_are_values; /* set before the process serves */

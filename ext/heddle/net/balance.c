@@ -1,7 +1,5 @@
 #include "net/sockets.h"
 
-#include <unistd.h>
-
 static heddle_balance *balance_of(heddle_sockets *sockets)
 {
     return &sockets->balance;

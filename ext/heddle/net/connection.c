@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <ruby/io.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 /* -- the local address -------------------------------------------------------------------------------------------- */

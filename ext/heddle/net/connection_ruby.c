@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <ruby/encoding.h>
 #include <ruby/io.h>
-#include <string.h>
 #include <sys/socket.h>
 
 static VALUE connection_class;

@@ -8,7 +8,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ruby/io.h>
-#include <string.h>
 
 /* Heddle::Net::DatagramSocket and its Peer. lib/heddle/net/datagram_socket.rb opens the sockets. */
 

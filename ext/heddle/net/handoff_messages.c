@@ -8,9 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum {
     FLAG_SECURE = 1,

@@ -9,9 +9,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <ruby/io.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 typedef union {
     struct sockaddr any;

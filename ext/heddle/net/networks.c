@@ -1,7 +1,5 @@
 #include "net/networks.h"
 
-#include <string.h>
-
 /* IPv4 networks are stored as the IPv6 addresses that map them (RFC 4291, 2.5.5.2), so that one list serves both. */
 typedef struct {
     uint8_t bytes[16];

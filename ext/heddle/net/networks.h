@@ -6,7 +6,6 @@
 #include "net/address.h"
 
 #include <ruby.h>
-#include <stdbool.h>
 
 /* Heddle::Net::Networks. */
 extern const rb_data_type_t heddle_networks_type;

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <ruby/io.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 enum {

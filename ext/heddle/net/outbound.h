@@ -11,8 +11,6 @@
 #include "net/tls.h"
 #include "net/transport.h"
 
-#include <ruby.h>
-
 typedef struct {
     heddle_transport transport;
     heddle_tls *tls_list;     /* its TLS record, which holds the SSLSocket; NULL: plain */

@@ -3,7 +3,6 @@
 #include "scheduler/io_wait.h"
 
 #include <ruby/io.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 /* Heddle::Net::OutboundConnection: the object, and its methods. */

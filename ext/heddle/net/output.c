@@ -5,10 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <ruby/io.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <sys/sendfile.h>
 #endif

@@ -1,8 +1,5 @@
 #include "net/output_queue.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static heddle_piece *add_piece(heddle_output *output)
 {
     if (output->count == output->piece_room && output->first) {

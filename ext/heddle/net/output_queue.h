@@ -7,9 +7,6 @@
  */
 
 #include <ruby.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/uio.h>
 
 typedef struct {

@@ -6,7 +6,6 @@
 #include "net/fork_guard.h"
 
 #include <ruby.h>
-#include <stdbool.h>
 
 typedef struct {
     VALUE io;                /* owns the descriptor; nil once closed */

@@ -5,7 +5,6 @@
 #include "net/sockets.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 typedef enum {

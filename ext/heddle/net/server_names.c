@@ -2,10 +2,6 @@
 
 #include "net/tls.h"
 
-#include <stdbool.h>
-#include <string.h>
-#include <strings.h>
-
 /* As in openssl/ssl.h and openssl/tls1.h since 1.1.1. */
 enum {
     HELLO_SUCCESS = 1,

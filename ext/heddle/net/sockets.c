@@ -1,10 +1,7 @@
 #include "net/sockets.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static const uint32_t NO_SLOT = UINT32_MAX;
 

@@ -6,9 +6,7 @@
 
 #include <fcntl.h>
 #include <ruby/io.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static void sockets_mark(void *data)
 {

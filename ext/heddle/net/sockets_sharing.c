@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <ruby/io.h>
-#include <unistd.h>
 
 static void wake_loop(heddle_sockets *sockets)
 {

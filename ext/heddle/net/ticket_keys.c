@@ -7,9 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* -- the library ------------------------------------------------------------------------------------------------- */
 

@@ -5,8 +5,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 /* -- the library ------------------------------------------------------------------------------------------------- */

@@ -11,7 +11,6 @@
 #include "net/link.h"
 
 #include <ruby.h>
-#include <stdbool.h>
 
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_ready_list heddle_ready_list;

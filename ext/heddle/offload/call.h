@@ -7,8 +7,6 @@
 #include "offload/policy.h"
 #include "scheduler/loop.h"
 
-#include <ruby.h>
-
 typedef enum {
     HEDDLE_CALL_ENDS_EARLY, /* an exception ends the call early, and is raised when the call has ended */
     /*

@@ -8,8 +8,6 @@
 
 #include "scheduler/loop.h"
 
-#include <ruby.h>
-
 /*
  * The loop of the calling fiber if its native calls may be offloaded, in the main Ractor only; NULL: they run as
  * without Heddle.

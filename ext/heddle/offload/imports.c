@@ -11,9 +11,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <ruby/thread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static void *hooked_dlopen(const char *path, int mode)
 {

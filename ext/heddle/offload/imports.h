@@ -7,8 +7,6 @@
  */
 
 #include <ruby.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 /*
  * Intercepts the loaded libraries, and libruby's dlopen, so that later ones are intercepted before their Init functions

@@ -10,7 +10,6 @@
 #include "offload/import_table.h"
 
 #include <ruby.h>
-#include <stddef.h>
 
 /* The entries for import tables; none where this Ruby was not known at compile time. */
 const heddle_import *heddle_io_call_imports(size_t *count);

@@ -9,12 +9,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #ifdef HAVE_RUBY_THREAD_HAS_GVL_P
 int ruby_thread_has_gvl_p(void); /* exported by Ruby for its own closures, but in no header */

@@ -4,12 +4,10 @@
 #include "offload/caller.h"
 #include "offload/descriptors.h"
 #include "offload/in_place.h"
-#include "offload/policy.h"
 #include "offload/targets.h"
 #include "offload/threads.h"
 
 #include <errno.h>
-#include <ruby/thread.h>
 
 #ifndef RB_NOGVL_OFFLOAD_SAFE
 #define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4 no library can mark its calls as safe */

@@ -10,8 +10,6 @@
 
 #include <ruby.h>
 #include <ruby/thread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 void heddle_offload_switch(bool on);
 bool heddle_offload_on(void);

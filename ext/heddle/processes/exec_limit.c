@@ -6,7 +6,6 @@
 #include <ruby/thread.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <unistd.h>
 
 extern char **environ;
 

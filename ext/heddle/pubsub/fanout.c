@@ -2,9 +2,6 @@
 
 #include "pubsub/process_history.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     RECORDS_A_TICK = 1024, /* records of the log that are read before the loop's other work gets its turn */
     DELIVERIES_A_TICK = 256, /* the same for deliveries, one message to one subscriber each: at most some 10 us each */

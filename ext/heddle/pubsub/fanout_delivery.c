@@ -5,7 +5,6 @@
 #include "scheduler/take_errinfo.h"
 
 #include <errno.h>
-#include <string.h>
 
 enum {
     SHARED_MESSAGES = 64, /* messages of a topic that its subscribers share when all of them catch up */

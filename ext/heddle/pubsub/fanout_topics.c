@@ -2,9 +2,6 @@
 
 #include "pubsub/fanout_records.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static heddle_topic **find_slot(heddle_fanout *fanout, uint64_t hash, const char *name, size_t size)
 {
     heddle_topic **link = &fanout->buckets[hash & (fanout->bucket_count - 1)];

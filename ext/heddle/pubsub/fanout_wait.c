@@ -3,8 +3,6 @@
 #include "net/link.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
 #ifdef HAVE_SYS_EPOLL_H
 #include <sys/epoll.h>
 #endif

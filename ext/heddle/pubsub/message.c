@@ -2,9 +2,6 @@
 
 #include "scheduler/take_errinfo.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 size_t heddle_message_position(const heddle_message *message, char *text)
 {
     int size = snprintf(text, HEDDLE_POSITION_SIZE, "%.12s:%" PRIu64, message->epoch, message->offset);

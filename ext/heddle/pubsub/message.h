@@ -7,8 +7,6 @@
  */
 
 #include <ruby.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 enum {
     HEDDLE_MESSAGE_FORMS = 8, /* framings for which one message is encoded */

@@ -3,10 +3,8 @@
 #include "pubsub/fanout.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 enum {
     DEFAULT_MEMORY = 16 << 20,

@@ -6,8 +6,6 @@
 
 #include <ruby/encoding.h>
 #include <ruby/fiber/scheduler.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     char epoch[HEDDLE_EPOCH_SIZE + 4];

@@ -7,8 +7,6 @@
 #include "rack/env_parts.h"
 
 #include <ruby/encoding.h>
-#include <string.h>
-#include <strings.h>
 
 /* -- the builder ------------------------------------------------------------------------------------------------- */
 

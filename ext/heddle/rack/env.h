@@ -6,8 +6,6 @@
 #include "http/message.h"
 #include "net/connection.h"
 
-#include <ruby.h>
-
 /*
  * Makes the keys that come from the request; the caller adds the rest (rack.input, rack.hijack …). `builder`: a
  * Heddle::Rack::EnvBuilder. It keeps values for later requests, so a builder belongs to one loop.

@@ -1,8 +1,6 @@
 #include "rack/env_parts.h"
 
 #include <ruby/encoding.h>
-#include <stdio.h>
-#include <string.h>
 
 heddle_env_keys heddle_env_key;
 heddle_env_values heddle_env_value;

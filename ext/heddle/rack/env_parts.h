@@ -7,8 +7,6 @@
 #include "http/message.h"
 #include "net/connection.h"
 
-#include <ruby.h>
-
 /* Made once for all loops; frozen, and never moved or freed. */
 typedef struct {
     VALUE request_method, path_info, query_string, request_uri, server_name, server_port, server_protocol, remote_addr,

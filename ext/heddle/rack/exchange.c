@@ -7,8 +7,6 @@
 #include "http/fields.h"
 
 #include <ruby/encoding.h>
-#include <string.h>
-#include <strings.h>
 
 static VALUE can_hijack_key, server_protocol_key;
 static VALUE hijack_key, protocol_key, finished_key, after_reply_key, body_wait_key;

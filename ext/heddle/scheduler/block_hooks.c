@@ -8,8 +8,6 @@
 
 #include <ruby/debug.h>
 
-#include <string.h>
-
 static VALUE mutex_class;
 
 /* True: the park was woken. False: the timeout passed first. */

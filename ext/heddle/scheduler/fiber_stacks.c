@@ -4,7 +4,6 @@
 #include "selector/clock.h"
 #include "selector/native_thread.h"
 
-#include <ruby.h>
 #include <ruby/debug.h>
 #include <ruby/ractor.h>
 #include <ruby/thread.h>

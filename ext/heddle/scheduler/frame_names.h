@@ -4,7 +4,6 @@
 /* Names and paths of frames as rb_profile_frame_* returns them: a String, or nil. */
 
 #include <ruby.h>
-#include <string.h>
 
 static inline bool heddle_frame_name_begins(VALUE name, const char *beginning)
 {

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <ruby/io.h>
-#include <unistd.h>
 
 /*
  * IO.copy_stream of Ruby 3.4 runs as a whole on a thread of OffloadThreads. When it has to wait there, Ruby calls the

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <ruby/io.h>
-#include <string.h>
 #include <sys/stat.h>
 
 int64_t heddle_io_get_timeout(VALUE io)

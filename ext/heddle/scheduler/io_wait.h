@@ -6,8 +6,6 @@
  * descriptor, the loop checks them before it blocks, and a new wait for a descriptor first fails those of closed IOs.
  */
 
-#include <sys/types.h>
-
 #include "scheduler/loop.h"
 
 typedef struct heddle_io_wait heddle_io_wait;

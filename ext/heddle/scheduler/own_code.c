@@ -1,7 +1,6 @@
 #include "scheduler/own_code.h"
 
 #include <ruby/debug.h>
-#include <string.h>
 
 enum {
     FRAMES = 16, /* frames read at a time */

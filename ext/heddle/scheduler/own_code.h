@@ -4,7 +4,6 @@
 /* Distinguishes Heddle's own Ruby code, which expects switches of fibers only at its waits, from users' code. */
 
 #include <ruby.h>
-#include <stdbool.h>
 
 /* Is the current code of this thread Heddle's own, which may be interrupted only at its waits? */
 bool heddle_own_code_runs(void);

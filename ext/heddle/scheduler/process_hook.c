@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #ifndef __NR_pidfd_open

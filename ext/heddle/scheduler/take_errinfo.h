@@ -2,7 +2,6 @@
 #define HEDDLE_TAKE_ERRINFO_H
 
 #include <ruby.h>
-#include <stdbool.h>
 
 /* Is rb_errinfo() an exception? Not when a thread or a fiber is being killed, nor when a throw has left a block. */
 static inline bool heddle_is_exception(VALUE error)

@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <termios.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif

@@ -11,8 +11,6 @@
 
 #include <dlfcn.h>
 #include <ruby/debug.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     PLACES = 1024, /* places that are remembered; more are only counted */

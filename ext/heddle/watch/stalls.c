@@ -5,7 +5,6 @@
 #include "watch/watch.h"
 
 #include <ruby/debug.h>
-#include <string.h>
 
 enum {
     KEPT = 64,   /* stalls that Ruby has not taken; of more, the oldest is dropped */
@@ -20,7 +19,6 @@ typedef struct {
     char place[HEDDLE_HEARTBEAT_PLACE];
     char library[HEDDLE_HEARTBEAT_LIBRARY]; /* the library in whose callback the loop waited in place, or "" */
 } stall;
-
 
 static stall stalls[KEPT];
 static unsigned next_stall, noted;

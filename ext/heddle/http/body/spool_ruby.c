@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <ruby/encoding.h>
 #include <ruby/thread.h>
-#include <string.h>
 
 static const size_t SMALL_READ = 262144; /* bytes: a shorter read keeps the GVL, because releasing it costs more */
 enum {

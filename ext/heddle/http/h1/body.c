@@ -7,7 +7,6 @@
 #include "http/h1/states.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* -- how long it may take ----------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,6 @@
 #include "http/h2/frame.h"
 
 #include <errno.h>
-#include <string.h>
 
 /*
  * Reads request heads and bodies of HTTP/1.1. When a connection begins with the preface of HTTP/2, replaces the

@@ -5,7 +5,6 @@
 #include "net/sockets.h"
 
 #include <errno.h>
-#include <string.h>
 
 enum {
     COPIED = 16384, /* content up to this size is copied behind its head */

@@ -10,8 +10,6 @@
 #include "selector/assert.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 enum {
     FILL = 16384,

@@ -5,7 +5,6 @@
 #include "selector/clock.h"
 
 #include <ruby/encoding.h>
-#include <string.h>
 
 static VALUE to_binary(const char *bytes, size_t size)
 {

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <ruby/io.h>
-#include <string.h>
 
 void heddle_h1_flush(heddle_connection *connection)
 {

@@ -7,8 +7,6 @@
 #include "http/request_label.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 static void send_more(heddle_connection *connection)

@@ -3,7 +3,6 @@
 #include "http/log/access_log.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 enum {
     TEXT,     /* for people */

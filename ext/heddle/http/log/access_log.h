@@ -6,8 +6,6 @@
 #include "http/exchange_ruby.h"
 #include "http/fields.h"
 
-#include <string.h>
-
 /* Bytes. Longer texts are cut. */
 enum {
     HEDDLE_LOG_TARGET = 4096, /* in formats for programs */

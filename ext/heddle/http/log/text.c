@@ -2,9 +2,6 @@
 
 #include "http/log/access_log.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { TEXT_TARGET = 200 }; /* longer targets are cut: they may have 16 KiB */
 
 static void put_size(heddle_log_line *line, uint64_t bytes)

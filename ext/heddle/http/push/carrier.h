@@ -10,11 +10,6 @@
 
 #include "http/exchange_ruby.h"
 
-#include <ruby.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 typedef struct heddle_push_session heddle_push_session;
 
 typedef struct {

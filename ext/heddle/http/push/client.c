@@ -5,7 +5,6 @@
 
 #include <ruby/encoding.h>
 #include <ruby/io.h>
-#include <stdlib.h>
 
 static ID id_socket_class, id_call, id_ended, id_request_id;
 static ID callback_ids[HEDDLE_PUSH_CALLBACKS]; /* index: the number of the callback's bit */

@@ -2,10 +2,6 @@
 
 #include "http/message.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 /* Adds the payload's lines, each with the field name in front; a carriage return ends a line, too. */
 static void add_lines(VALUE text, const char *bytes, size_t size)
 {

@@ -5,8 +5,6 @@
 #include "http/push/subscriptions.h"
 
 #include <ruby/encoding.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 

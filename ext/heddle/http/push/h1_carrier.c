@@ -4,7 +4,6 @@
 #include "http/push/session.h"
 
 #include <errno.h>
-#include <string.h>
 
 enum {
     READS = 16, /* reads of the scratch buffer's size in a row: then other connections get their turn */

@@ -4,8 +4,6 @@
 #include "http/push/session.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A fiber that waits for room; the record is on that fiber's stack. */
 typedef struct {

@@ -13,8 +13,6 @@
 #include <errno.h>
 #include <ruby/encoding.h>
 #include <ruby/io.h>
-#include <string.h>
-#include <unistd.h>
 
 enum {
     VERSION = 1,

@@ -2,9 +2,6 @@
 
 #include "http/push/session.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* A pong that was written when much output waited, and the latest ping since then. */
 struct heddle_push_pong {
     uint64_t end; /* the pong has left when so many bytes have */

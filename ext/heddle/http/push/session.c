@@ -2,9 +2,6 @@
 
 #include "http/push/session.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 heddle_push_session *heddle_push_session_new(heddle_engine *engine, const heddle_push_carrier *carrier,
                                              const heddle_push_framing *framing)
 {

@@ -2,10 +2,6 @@
 
 #include "http/push/event_stream.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* -- encoding, once for all sockets -------------------------------------------------------------------------------- */
 
 static VALUE join_frame(heddle_websocket_opcode opcode, bool compressed, const char *bytes, size_t size)

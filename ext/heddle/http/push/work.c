@@ -2,8 +2,6 @@
 
 #include "http/push/session.h"
 
-#include <stdlib.h>
-
 enum {
     WAITING_SIZE = 65536, /* bytes of messages that may wait for the handler before reading pauses … */
     WAITING_COUNT = 128,  /* … and messages */

@@ -8,7 +8,6 @@
 #include "http/h2/server/server.h"
 
 #include <errno.h>
-#include <string.h>
 
 static void handle_written(void *owner, int error);
 

@@ -4,8 +4,6 @@
 #include "http/h2/server/server.h"
 #include "selector/assert.h"
 
-#include <stdlib.h>
-
 static heddle_h2_server *server_of(heddle_h2_session *session)
 {
     return heddle_h2_session_owner(session);

@@ -5,7 +5,6 @@
 #include "http/h2/server/server.h"
 
 #include <ruby/io.h>
-#include <string.h>
 
 static VALUE exchange_class;
 

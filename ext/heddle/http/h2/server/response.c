@@ -2,10 +2,6 @@
 
 #include "http/h2/server/server.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     MOST_FIELDS = 1024,
     COPIED = 16384, /* bytes of a string: a longer one is sent from the string itself */

@@ -3,8 +3,6 @@
 #include "http/h2/server/server.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     READS = 4, /* reads of HEDDLE_SCRATCH bytes before other connections get their turn */
