@@ -1,7 +1,4 @@
-#ifndef HEDDLE_CABLE_H
-#define HEDDLE_CABLE_H
+#pragma once
 
 /* Registers the forms in which clients of Action Cable get the messages of topics. */
 void Init_heddle_cable(void);
-
-#endif

@@ -1,9 +1,6 @@
-#ifndef HEDDLE_CONCURRENCY_H
-#define HEDDLE_CONCURRENCY_H
+#pragma once
 
 #include <ruby.h>
 
 void Init_heddle_concurrency(VALUE heddle);
 void Init_heddle_alarm_heap(VALUE concurrency); /* called by Init_heddle_concurrency */
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_AUTHORITY_H
-#define HEDDLE_HTTP_AUTHORITY_H
+#pragma once
 
 /* Splits `uri-host[:port]` (RFC 9110, 7.2; RFC 3986, 3.2.2), as in Host fields and request targets. */
 
@@ -13,5 +12,3 @@ typedef struct {
 
 /* False: the text is no authority. An empty text is the authority of a target that has none. */
 bool heddle_authority_split(heddle_authority *authority, const char *text, size_t size);
-
-#endif

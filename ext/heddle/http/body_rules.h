@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_BODY_RULES_H
-#define HEDDLE_HTTP_BODY_RULES_H
+#pragma once
 
 /* Decides where the body of a request is kept until it is complete, in every version of HTTP. */
 
@@ -29,5 +28,3 @@ int heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, he
  */
 const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
                                   heddle_rejection *rejection);
-
-#endif

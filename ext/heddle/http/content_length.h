@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_CONTENT_LENGTH_H
-#define HEDDLE_HTTP_CONTENT_LENGTH_H
+#pragma once
 
 /* The Content-Length of a message (RFC 9110, 8.6), collected line by line. */
 
@@ -17,5 +16,3 @@ void heddle_content_length_note(heddle_content_length *length, const char *bytes
 int64_t heddle_content_length_parse(const char *text, size_t size);
 /* The same for the noted value. */
 int64_t heddle_content_length_read(const heddle_content_length *length, const char *bytes);
-
-#endif

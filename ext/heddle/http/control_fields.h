@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_CONTROL_FIELDS_H
-#define HEDDLE_HTTP_CONTROL_FIELDS_H
+#pragma once
 
 /*
  * The fields of a head about the message itself and its connection (RFC 9112, 6 and 9; RFC 9110, 7.6 to 7.8 and
@@ -24,5 +23,3 @@ void heddle_control_fields_note(heddle_control_fields *controls, const char *byt
 
 /* May the connection be kept open after this message (RFC 9112, 9.3)? */
 bool heddle_control_fields_keep_alive(const heddle_control_fields *controls, uint8_t minor);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_ENDPOINTS_H
-#define HEDDLE_HTTP_ENDPOINTS_H
+#pragma once
 
 /*
  * The sums of the time accounts by endpoint, that is by label (request_label.h): of the first endpoints that have a
@@ -29,5 +28,3 @@ typedef struct {
 
 void heddle_endpoints_count(heddle_endpoints *endpoints, const char *method, size_t method_size, const char *target,
                             size_t target_size, const int64_t parts[HEDDLE_SPENT_PARTS], int64_t other);
-
-#endif

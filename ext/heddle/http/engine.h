@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_ENGINE_H
-#define HEDDLE_HTTP_ENGINE_H
+#pragma once
 
 /*
  * The HTTP service of a loop. Its connections, of every version of HTTP, share it: limits, counters, and buffers that
@@ -91,5 +90,3 @@ static inline heddle_engine *heddle_engine_of_connection(const heddle_connection
 void heddle_engine_count_response(heddle_engine *engine, const heddle_exchange *exchange, int status);
 /* Counts a rejection before the request reached the application. A callback may close the connection. */
 HEDDLE_FATE heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_EXCHANGE_H
-#define HEDDLE_HTTP_EXCHANGE_H
+#pragma once
 
 /*
  * An exchange: a request and its response, in any version of HTTP; the work item of HTTP. The record has the request's
@@ -130,5 +129,3 @@ VALUE heddle_exchange_take_body(heddle_exchange *exchange);
 void heddle_exchange_drop_body(heddle_exchange *exchange);
 
 extern const heddle_work_operations heddle_exchange_work;
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_EXCHANGE_RUBY_H
-#define HEDDLE_HTTP_EXCHANGE_RUBY_H
+#pragma once
 
 /* Heddle::HTTP::Exchange: the Ruby object with which a request is answered. Each version of HTTP has a subclass. */
 
@@ -83,5 +82,3 @@ VALUE heddle_exchange_define(VALUE version, const heddle_exchange_methods *metho
 void Init_heddle_engine(VALUE http);
 void Init_heddle_exchange(VALUE http);
 void Init_heddle_access_log(VALUE http);
-
-#endif

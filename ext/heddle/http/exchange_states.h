@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_EXCHANGE_STATES_H
-#define HEDDLE_HTTP_EXCHANGE_STATES_H
+#pragma once
 
 /*
  * The states of an exchange's record.
@@ -43,5 +42,3 @@ static inline bool heddle_exchange_may_enter(uint8_t from, uint8_t to)
     };
     return allowed[from] >> to & 1;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_FIELD_NAMES_H
-#define HEDDLE_HTTP_FIELD_NAMES_H
+#pragma once
 
 /*
  * The perfect hash behind fields.h. A name's size, its first and its last but one letter distinguish it from all
@@ -37,5 +36,3 @@ static inline unsigned heddle_field_candidate(const char *name, size_t size)
 {
     return heddle_field_slots[heddle_field_slot(name, size)];
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_FIELD_VALUE_H
-#define HEDDLE_HTTP_FIELD_VALUE_H
+#pragma once
 
 /* Values of fields (RFC 9110, 5.5) that an application has made: finds forbidden bytes, 16 or eight at a time. */
 
@@ -51,5 +50,3 @@ static inline bool heddle_value_is_forbidden(const char *value, size_t size)
     }
     return heddle_any_forbidden(heddle_eight(value + size - 8));
 }
-
-#endif

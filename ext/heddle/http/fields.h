@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_FIELDS_H
-#define HEDDLE_HTTP_FIELDS_H
+#pragma once
 
 /* Known field names, found in any case by a perfect hash. Uses no Ruby. */
 
@@ -81,5 +80,3 @@ typedef enum {
 heddle_field_id heddle_field_find(const char *name, size_t size);
 /* In lower case. */
 const char *heddle_field_name(heddle_field_id id);
-
-#endif

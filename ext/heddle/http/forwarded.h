@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_FORWARDED_H
-#define HEDDLE_HTTP_FORWARDED_H
+#pragma once
 
 /*
  * Fields in which a proxy describes its client's connection: Forwarded (RFC 7239) and its predecessors. Uses no Ruby.
@@ -47,5 +46,3 @@ int64_t heddle_forwarded_start(const heddle_request_head *head, const char *byte
 
 /* Does a field name a proxy: Via, X-Forwarded-* or one of HEDDLE_FORWARDED_FIELDS? */
 bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes);
-
-#endif

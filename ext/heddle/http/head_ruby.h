@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_HEAD_RUBY_H
-#define HEDDLE_HTTP_HEAD_RUBY_H
+#pragma once
 
 /* The Ruby objects of parsed heads. */
 
@@ -17,5 +16,3 @@ VALUE heddle_received_response(const char *bytes, const heddle_response_head *he
 VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigned count, bool folded);
 /* The method of a request, as far as it decides the framing of the response. */
 heddle_method heddle_response_method(VALUE name);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_H
-#define HEDDLE_HTTP_H
+#pragma once
 
 #include <ruby.h>
 
@@ -8,5 +7,3 @@ void Init_heddle_http_writer(VALUE http);
 void Init_heddle_http_heads(VALUE h1);
 void Init_heddle_http_chunked(VALUE h1);
 void Init_heddle_response_reader(VALUE h1);
-
-#endif

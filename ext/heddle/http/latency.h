@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_LATENCY_H
-#define HEDDLE_HTTP_LATENCY_H
+#pragma once
 
 /*
  * Counts the durations of responses in buckets, four for each power of two, so that a bucket's bounds are at most a
@@ -43,5 +42,3 @@ static inline void heddle_latency_add(heddle_latency *latency, int64_t ns)
     latency->counts[heddle_latency_bucket(taken)]++;
     latency->sum += taken;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_MESSAGE_H
-#define HEDDLE_HTTP_MESSAGE_H
+#pragma once
 
 /* Heads of HTTP/1 messages (RFC 9112), as slices of the bytes from which they were parsed. Uses no Ruby. */
 
@@ -109,5 +108,3 @@ void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32
  */
 int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t size, char *output, size_t *length,
                               const heddle_http_limits *limits, heddle_rejection *rejection);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_PATH_OPTIONS_H
-#define HEDDLE_HTTP_PATH_OPTIONS_H
+#pragma once
 
 /* An option that counts for all requests, for none, or for those of some paths and below, such as stream_bodies. */
 
@@ -16,5 +15,3 @@ bool heddle_path_option_counts(const heddle_path_option *option, const heddle_ex
 /* Is the request's path one of the option's, and not only below it? */
 bool heddle_path_option_names(const heddle_path_option *option, const heddle_exchange *exchange);
 void heddle_path_option_free(heddle_path_option *option);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_PROTOCOLS_H
-#define HEDDLE_HTTP_PROTOCOLS_H
+#pragma once
 
 /*
  * The protocols of the engine's connections. Each registers its table when the extension is loaded; the engine, and a
@@ -39,5 +38,3 @@ typedef struct {
 /* Called once for each protocol, before the first engine exists. The table is static. */
 void heddle_http_register(heddle_http_protocol_number number, const heddle_http_protocol *protocol);
 const heddle_http_protocol *heddle_http_protocol_of(heddle_http_protocol_number number);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_REJECTION_H
-#define HEDDLE_HTTP_REJECTION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@ void heddle_reject_connect(heddle_rejection *rejection);
 /* A rejection that is not admission's. Returns -1, so that a parser can `return heddle_reject(…)`. */
 int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

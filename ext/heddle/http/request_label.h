@@ -1,5 +1,4 @@
-#ifndef HEDDLE_REQUEST_LABEL_H
-#define HEDDLE_REQUEST_LABEL_H
+#pragma once
 
 /*
  * The label of a request: its method and path, with `:id` instead of segments that may be identifiers or secrets:
@@ -23,5 +22,3 @@ size_t heddle_request_label_write(char label[HEDDLE_REQUEST_LABEL], const char *
 uint32_t heddle_request_label_hash(const char *method, size_t method_size, const char *target, size_t target_size);
 /* The same for bytes that begin with a request line; 0: there are too few bytes. */
 uint32_t heddle_request_label_hash_line(const char *bytes, size_t size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_RESPONSE_HEAD_RUBY_H
-#define HEDDLE_HTTP_RESPONSE_HEAD_RUBY_H
+#pragma once
 
 /* Writes heads of responses from the values that a Rack application returns. */
 
@@ -34,5 +33,3 @@ void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form
 
 /* Defines Heddle::HTTP::InvalidResponseError. */
 void Init_heddle_response_head(VALUE http);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_RESPONSE_HEAD_WRITER_H
-#define HEDDLE_HTTP_RESPONSE_HEAD_WRITER_H
+#pragma once
 
 /*
  * Writes heads of responses (RFC 9112, 4 and 6; RFC 9110, 6.4 and 15) into memory that the caller provides. The framing
@@ -109,5 +108,3 @@ size_t heddle_rejection_text(const heddle_rejection *rejection, char *text);
  */
 void heddle_rejection_write(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
                              bool content, const char *retry_after);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_SLOWEST_H
-#define HEDDLE_HTTP_SLOWEST_H
+#pragma once
 
 /*
  * The slowest responses of the last minutes, a bounded list. A response that does not enter the list costs two
@@ -43,5 +42,3 @@ void heddle_slowest_note(heddle_slowest *slowest, int64_t now, int64_t taken, in
                          uint32_t method_size, const char *target, uint32_t target_size);
 /* Removes entries that are too old. */
 void heddle_slowest_expire(heddle_slowest *slowest, int64_t now);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_STATUS_H
-#define HEDDLE_HTTP_STATUS_H
+#pragma once
 
 /* Status lines, ready to send. Uses no Ruby. */
 
@@ -15,5 +14,3 @@ const char *heddle_status_line(int status, size_t *size, char room[HEDDLE_STATUS
 
 /* "OK"; empty for an unregistered status. */
 const char *heddle_status_phrase(int status);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_TARGET_H
-#define HEDDLE_HTTP_TARGET_H
+#pragma once
 
 #include "http/message.h"
 
@@ -11,5 +10,3 @@ int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rej
 
 /* Sets an authority that is a slice of the bytes. False: it is invalid. */
 bool heddle_target_authority(heddle_request_head *head, const char *bytes, heddle_slice authority);
-
-#endif

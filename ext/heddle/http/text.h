@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_TEXT_H
-#define HEDDLE_HTTP_TEXT_H
+#pragma once
 
 /* Classes of characters, searches, and lists. No byte from `end` on is read. */
 
@@ -145,5 +144,3 @@ bool heddle_is_word(const char *text, size_t size, const char *word);
  * behind it. NULL at the end. The CR LF of a folded line counts as white space: no other can be in a value.
  */
 const char *heddle_next_element(const char **at, const char *end, size_t *size);
-
-#endif

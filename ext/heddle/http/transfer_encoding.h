@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_TRANSFER_ENCODING_H
-#define HEDDLE_HTTP_TRANSFER_ENCODING_H
+#pragma once
 
 /* The Transfer-Encoding of a message (RFC 9112, 6.1), line by line. chunked_decoder.c reads the only known coding. */
 
@@ -18,5 +17,3 @@ void heddle_transfer_encoding_note(heddle_transfer_encoding *encoding, const cha
  */
 int heddle_transfer_encoding_check(const heddle_transfer_encoding *encoding, int malformed, int unknown,
                                    heddle_rejection *rejection);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_ADDRESS_H
-#define HEDDLE_ADDRESS_H
+#pragma once
 
 /* An address in the form that a request's env needs. Uses no Ruby. */
 
@@ -21,5 +20,3 @@ enum { HEDDLE_ADDRESS_ROOM = 46 };
 const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM]);
 /* Parses such a text, also with a port (192.0.2.1:80, [::1]:80), which is ignored. False: it is no address. */
 bool heddle_address_read(const char *text, size_t size, heddle_address *address);
-
-#endif

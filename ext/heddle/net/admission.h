@@ -1,5 +1,4 @@
-#ifndef HEDDLE_ADMISSION_H
-#define HEDDLE_ADMISSION_H
+#pragma once
 
 /*
  * Limits how many work items are served at once. Further ones wait on the ready list, first come first served, for a
@@ -23,5 +22,3 @@ typedef enum {
     HEDDLE_QUEUED_TOO_LONG,
     HEDDLE_QUEUE_ENDS, /* the server stops */
 } heddle_overload;
-
-#endif

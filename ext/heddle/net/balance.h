@@ -1,5 +1,4 @@
-#ifndef HEDDLE_BALANCE_H
-#define HEDDLE_BALANCE_H
+#pragma once
 
 /*
  * Several workers listen on the same sockets, and the kernel wakes any of them. A worker that is clearly busier than
@@ -23,5 +22,3 @@ typedef struct {
 
 /* The interval, in ns, at which a worker that has stopped accepting reads the scoreboard. */
 #define HEDDLE_BALANCE_AGAIN INT64_C(10000000)
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_CONNECTION_H
-#define HEDDLE_CONNECTION_H
+#pragma once
 
 /*
  * A connection: a transport, unused input, queued output, and its protocol with its session. The record comes from
@@ -153,5 +152,3 @@ VALUE heddle_connection_object(heddle_connection *connection);
 heddle_connection *heddle_connection_of(VALUE object);
 /* Raises ThreadError on a thread other than the loop's. */
 void heddle_connection_check_thread(const heddle_connection *connection);
-
-#endif

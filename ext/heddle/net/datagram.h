@@ -1,5 +1,4 @@
-#ifndef HEDDLE_DATAGRAM_H
-#define HEDDLE_DATAGRAM_H
+#pragma once
 
 /*
  * A UDP socket that receives and sends many datagrams with one system call. Nothing here waits. Uses no Ruby. Only one
@@ -78,5 +77,3 @@ void heddle_datagram_end_batch(heddle_datagram_socket *socket);
 
 size_t heddle_datagram_memory_size(const heddle_datagram_socket *socket);
 void heddle_datagram_release_memory(heddle_datagram_socket *socket);
-
-#endif

@@ -1,8 +1,5 @@
-#ifndef HEDDLE_DATAGRAM_RUBY_H
-#define HEDDLE_DATAGRAM_RUBY_H
+#pragma once
 
 #include <ruby.h>
 
 void Init_heddle_datagram(VALUE net);
-
-#endif

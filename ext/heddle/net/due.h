@@ -1,5 +1,4 @@
-#ifndef HEDDLE_DUE_H
-#define HEDDLE_DUE_H
+#pragma once
 
 /* A time limit in the timer wheel of a Sockets, embedded in a connection, an exchange and so on. */
 
@@ -20,5 +19,3 @@ struct heddle_due {
 void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at);
 /* Removes it from the wheel. Idempotent; must be called before its record is freed. */
 void heddle_due_remove(heddle_sockets *sockets, heddle_due *due);
-
-#endif

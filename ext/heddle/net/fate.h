@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FATE_H
-#define HEDDLE_FATE_H
+#pragma once
 
 /*
  * Does a connection, stream or request still exist after a call that may have ended it? The compiler warns where a
@@ -27,5 +26,3 @@ static inline void heddle_last_use(heddle_fate fate)
 {
     (void)fate;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FIBER_RESET_H
-#define HEDDLE_FIBER_RESET_H
+#pragma once
 
 #include "scheduler/loop.h"
 
@@ -11,5 +10,3 @@
 int heddle_fiber_reset(heddle_fiber *fiber);
 
 void Init_heddle_fiber_reset(void);
-
-#endif

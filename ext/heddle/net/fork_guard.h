@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FORK_GUARD_H
-#define HEDDLE_FORK_GUARD_H
+#pragma once
 
 /*
  * Closes descriptors in a forked child before other code runs there. A copy in a child would keep the connection open
@@ -20,5 +19,3 @@ void heddle_fork_guard_remove(heddle_fork_guard *guard); /* idempotent */
  * socket itself remains only in the parent.
  */
 void heddle_fork_guard_replace(int fd);
-
-#endif

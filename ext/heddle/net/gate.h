@@ -1,5 +1,4 @@
-#ifndef HEDDLE_GATE_H
-#define HEDDLE_GATE_H
+#pragma once
 
 /*
  * When may the next request begin? If all that arrive began at once, pages that only compute would all run in turns:
@@ -46,5 +45,3 @@ static inline bool heddle_gate_admits(const heddle_gate *gate, size_t begun, uin
 {
     return begun == 0 || gate->tick == tick;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HANDOFF_H
-#define HEDDLE_HANDOFF_H
+#pragma once
 
 /*
  * Handoff of connections to another process. A loop hands off its own at a drain (handoff_messages.c), and requests
@@ -108,5 +107,3 @@ int heddle_connection_hand_off(heddle_connection *connection, int socket);
 int heddle_connection_share(heddle_connection *connection, int socket);
 /* The same for a connection whose session these words describe: see heddle_service_operations. In the loop. */
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HANDSHAKE_H
-#define HEDDLE_HANDSHAKE_H
+#pragma once
 
 /*
  * The handshake stage of a connection, before its protocol begins: the PROXY header, a TLS handshake, or both. It takes
@@ -46,5 +45,3 @@ void heddle_handshake_run_queued(heddle_sockets *sockets);
 bool heddle_handshake_is_idle(const heddle_connection *connection);
 
 void Init_heddle_handshake(VALUE net);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_IDLE_WHEEL_H
-#define HEDDLE_IDLE_WHEEL_H
+#pragma once
 
 /*
  * A hashed timer wheel for very many deadlines, most of which never expire. Adding and removing is O(1). A record whose
@@ -52,5 +51,3 @@ static inline bool heddle_idle_wheel_has(const heddle_idle_entry *entry)
 {
     return entry->link != NULL;
 }
-
-#endif

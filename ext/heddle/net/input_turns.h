@@ -1,5 +1,4 @@
-#ifndef HEDDLE_INPUT_TURNS_H
-#define HEDDLE_INPUT_TURNS_H
+#pragma once
 
 /*
  * Bounds the part of a tick that expensive input takes, over all connections. Connections that come after that part, or
@@ -45,5 +44,3 @@ void heddle_input_turns_wait(heddle_connection *connection);
 HEDDLE_LAST_USE void heddle_input_turns_hang_up(heddle_connection *connection, uint8_t ready);
 /* Gives queued connections their turns, as many as this tick has left. */
 void heddle_input_turns_run(heddle_sockets *sockets);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_IO_AWAIT_H
-#define HEDDLE_IO_AWAIT_H
+#pragma once
 
 /* Waits for an IO that belongs to no loop, by the means of the calling fiber or thread. */
 
@@ -17,5 +16,3 @@ int heddle_await_io(VALUE io, int events, int64_t deadline);
  * must not be left.
  */
 bool heddle_await_tick(VALUE io);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_LINK_H
-#define HEDDLE_LINK_H
+#pragma once
 
 /*
  * A circular doubly linked list of records that embed their link. The head is a link that belongs to no record. A link
@@ -66,5 +65,3 @@ static inline void heddle_link_remove(heddle_link *link)
     link->next->previous = link->previous;
     link->next = link->previous = NULL;
 }
-
-#endif

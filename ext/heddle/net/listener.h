@@ -1,5 +1,4 @@
-#ifndef HEDDLE_LISTENER_H
-#define HEDDLE_LISTENER_H
+#pragma once
 
 /* Listening sockets, which belong to Ruby's TCPServer and UNIXServer objects, and when to accept from them. */
 
@@ -64,5 +63,3 @@ void heddle_address_uncount(heddle_connection *connection);
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
 void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason);
-
-#endif

@@ -1,8 +1,5 @@
-#ifndef HEDDLE_NET_H
-#define HEDDLE_NET_H
+#pragma once
 
 #include <ruby.h>
 
 void Init_heddle_net(VALUE heddle);
-
-#endif

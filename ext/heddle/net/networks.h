@@ -1,5 +1,4 @@
-#ifndef HEDDLE_NETWORKS_H
-#define HEDDLE_NETWORKS_H
+#pragma once
 
 /* A set of networks, such as those of trusted proxies. */
 
@@ -12,5 +11,3 @@ extern const rb_data_type_t heddle_networks_type;
 /* Is the address in the networks, a checked object or Qnil, which contains no address? */
 bool heddle_networks_trust(VALUE networks, const heddle_address *address);
 void Init_heddle_networks(VALUE net);
-
-#endif

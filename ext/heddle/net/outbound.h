@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OUTBOUND_H
-#define HEDDLE_OUTBOUND_H
+#pragma once
 
 /*
  * A connection that this process has opened. It has the same transport as the server's connections, but belongs to no
@@ -75,5 +74,3 @@ size_t heddle_outbound_send_all(VALUE object, VALUE data, int64_t timeout, bool 
 NORETURN(void heddle_outbound_fail(heddle_outbound *connection, ssize_t error, const char *doing));
 
 void Init_heddle_outbound(VALUE net);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OUTPUT_H
-#define HEDDLE_OUTPUT_H
+#pragma once
 
 /* Writes strings and files to a connection, completely. */
 
@@ -13,5 +12,3 @@
 /* A String or an Array of Strings; returns the number of bytes. */
 size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t timeout);
 void heddle_output_sendfile(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OUTPUT_QUEUE_H
-#define HEDDLE_OUTPUT_QUEUE_H
+#pragma once
 
 /*
  * The output of a connection, in order: copied bytes, and frozen Strings that are not copied. It is empty, and
@@ -45,5 +44,3 @@ int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int 
 void heddle_output_advance(heddle_output *output, size_t sent);
 void heddle_output_mark(const heddle_output *output);
 void heddle_output_clear(heddle_output *output);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OWNED_SOCKET_H
-#define HEDDLE_OWNED_SOCKET_H
+#pragma once
 
 /* The Socket of an object that belongs to no loop. A forked child has no part in it. */
 
@@ -29,5 +28,3 @@ static inline bool heddle_owned_socket_is_open(const heddle_owned_socket *socket
 
 /* Raises IOError unless it is open. `what`: the object in the message. */
 void heddle_owned_socket_check(const heddle_owned_socket *socket, const char *what);
-
-#endif

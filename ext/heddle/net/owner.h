@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OWNER_H
-#define HEDDLE_OWNER_H
+#pragma once
 
 /*
  * Which thread may touch a connection's record. The word changes by compare-and-swap: the thread whose swap succeeds
@@ -47,5 +46,3 @@ static inline void heddle_owner_check(uint8_t from, uint8_t to)
 {
     HEDDLE_ASSERT(heddle_owner_may_change(from, to));
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_POOL_SHARES_H
-#define HEDDLE_POOL_SHARES_H
+#pragma once
 
 /*
  * Limits of pools over all workers, in the shared memory behind the scoreboard's slots. A pool has as many shares as
@@ -34,5 +33,3 @@ int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t pool
 uint32_t heddle_pool_taken(const heddle_scoreboard *scoreboard, uint32_t pool);
 /* Releases the shares of a slot whose worker has ended. Called by the master. */
 void heddle_pool_release_slot(const heddle_scoreboard *scoreboard, uint32_t slot);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PREFETCH_H
-#define HEDDLE_PREFETCH_H
+#pragma once
 
 /*
  * Asks the processor to load a record into its caches. Worth it for a walk over thousands of records, where each would
@@ -17,5 +16,3 @@ static inline void heddle_prefetch(const void *record, size_t size)
     for (size_t at = 0; at < size; at += HEDDLE_CACHE_LINE)
         __builtin_prefetch((const char *)record + at);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PROTOCOL_H
-#define HEDDLE_PROTOCOL_H
+#pragma once
 
 /*
  * The protocol of a connection, and the service that chooses it. When its handshake stage is complete, a connection
@@ -148,5 +147,3 @@ static inline void *heddle_connection_session(const heddle_connection *connectio
 {
     return connection->session;
 }
-
-#endif

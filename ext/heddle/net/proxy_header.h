@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PROXY_HEADER_H
-#define HEDDLE_PROXY_HEADER_H
+#pragma once
 
 /*
  * Parses the header that a proxy sends before the bytes of its client: the PROXY protocol, versions 1 and 2
@@ -18,5 +17,3 @@ typedef struct {
 
 /* The header's size in bytes; 0: more bytes are needed; -1: the bytes are no PROXY header. */
 long heddle_proxy_header_parse(heddle_proxy_header *header, const char *bytes, size_t size);
-
-#endif

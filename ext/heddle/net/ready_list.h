@@ -1,5 +1,4 @@
-#ifndef HEDDLE_READY_LIST_H
-#define HEDDLE_READY_LIST_H
+#pragma once
 
 /*
  * Work items that wait for a runner, in order. Only the loop adds and removes; the lock lets the watch thread read the
@@ -72,5 +71,3 @@ static inline heddle_work *heddle_ready_list_take_first(heddle_ready_list *list)
         heddle_ready_list_remove(work);
     return work;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_RESERVE_H
-#define HEDDLE_RESERVE_H
+#pragma once
 
 /*
  * A reserve is a worker that accepts nothing while the others run. When all of them are held up, it starts to accept
@@ -43,5 +42,3 @@ static inline bool heddle_reserve_parked(const heddle_reserve *reserve)
 
 /* Does the reserve defer this work item? Then the item is in the list `deferred`, or was rejected and may be freed. */
 bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work);
-
-#endif

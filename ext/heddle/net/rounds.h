@@ -1,5 +1,4 @@
-#ifndef HEDDLE_ROUNDS_H
-#define HEDDLE_ROUNDS_H
+#pragma once
 
 /*
  * Fairness between connections with many work items (HTTP/2, pipelining) and those with one. In a round each connection
@@ -42,5 +41,3 @@ bool heddle_rounds_has_turn_left(const heddle_sockets *sockets, const heddle_con
  * deferred.
  */
 void heddle_rounds_release(heddle_sockets *sockets);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_RUNNER_H
-#define HEDDLE_RUNNER_H
+#pragma once
 
 /* A pooled fiber that serves one work item after another. */
 
@@ -39,5 +38,3 @@ void heddle_runners_stop_serving(heddle_runner *runner);
 void heddle_runners_summon_later(heddle_sockets *sockets);
 
 void Init_heddle_runner(VALUE net);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_RUNNERS_H
-#define HEDDLE_RUNNERS_H
+#pragma once
 
 /*
  * The fibers that serve work items. A runner takes one ready item after another and waits while none is ready. When the
@@ -55,5 +54,3 @@ bool heddle_runners_are_done(const heddle_sockets *sockets);
 void heddle_runners_wake_if_done(heddle_sockets *sockets);
 /* Ends all idle runners. */
 void heddle_runners_end_idle(heddle_sockets *sockets);
-
-#endif

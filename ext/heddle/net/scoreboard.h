@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SCOREBOARD_H
-#define HEDDLE_SCOREBOARD_H
+#pragma once
 
 /*
  * The scoreboard: memory that all processes of a server share, with one slot for each worker. A worker writes only its
@@ -142,5 +141,3 @@ bool heddle_scoreboard_other_accepts(const heddle_scoreboard *scoreboard, const 
 #define HEDDLE_SCOREBOARD_ADD(word, count)                                                                             \
     atomic_store_explicit(&(word), atomic_load_explicit(&(word), memory_order_relaxed) + (count), memory_order_relaxed)
 #define HEDDLE_SCOREBOARD_SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SCOREBOARD_RUBY_H
-#define HEDDLE_SCOREBOARD_RUBY_H
+#pragma once
 
 #include "net/scoreboard.h"
 
@@ -10,5 +9,3 @@ heddle_scoreboard *heddle_scoreboard_of(VALUE object);
 
 void Init_heddle_scoreboard(VALUE net);
 void Init_heddle_pool_shares(VALUE scoreboard_class);
-
-#endif

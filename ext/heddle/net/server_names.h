@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SERVER_NAMES_H
-#define HEDDLE_SERVER_NAMES_H
+#pragma once
 
 /*
  * Heddle::Net::TLS::ServerNames: the context of each host name (RFC 6066, 3), chosen before the library looks at the
@@ -9,5 +8,3 @@
 #include <ruby.h>
 
 void Init_heddle_server_names(VALUE tls);
-
-#endif

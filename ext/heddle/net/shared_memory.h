@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SHARED_MEMORY_H
-#define HEDDLE_SHARED_MEMORY_H
+#pragma once
 
 /*
  * Memory that a master shares with the processes that it forks, and, by its descriptor, with the program that replaces
@@ -23,5 +22,3 @@ int heddle_shared_memory_create(heddle_shared_memory *memory, const char *name, 
 int heddle_shared_memory_open(heddle_shared_memory *memory, int fd, size_t least);
 /* Idempotent. */
 void heddle_shared_memory_close(heddle_shared_memory *memory);
-
-#endif

@@ -1,10 +1,7 @@
-#ifndef HEDDLE_SHARED_TEXT_H
-#define HEDDLE_SHARED_TEXT_H
+#pragma once
 
 /* Heddle::Net::SharedText: a string that one process replaces, and that the processes which it forks read. */
 
 #include <ruby.h>
 
 void Init_heddle_shared_text(VALUE net);
-
-#endif

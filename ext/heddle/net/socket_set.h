@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SOCKET_SET_H
-#define HEDDLE_SOCKET_SET_H
+#pragma once
 
 /*
  * How the loop gets the events of its connections and listeners. Two implementations: an epoll set, with
@@ -71,5 +70,3 @@ static inline uint8_t heddle_epoll_events(uint32_t mask)
 
 extern const heddle_socket_set_operations heddle_epoll_set;
 extern const heddle_socket_set_operations heddle_selector_set;
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SOCKETS_H
-#define HEDDLE_SOCKETS_H
+#pragma once
 
 /* The server's sockets of one worker: listeners, connections, and their runners. One loop owns them. */
 
@@ -352,5 +351,3 @@ void heddle_sockets_free(heddle_sockets *sockets);
 size_t heddle_sockets_memory_size(const heddle_sockets *sockets);
 
 void Init_heddle_sockets(VALUE net);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SOCKETS_RUBY_H
-#define HEDDLE_SOCKETS_RUBY_H
+#pragma once
 
 #include "net/sockets.h"
 
@@ -12,5 +11,3 @@ heddle_sockets *heddle_sockets_open(VALUE self);
 
 void Init_heddle_sockets_sharing(VALUE sockets_class);
 void Init_heddle_sockets_statistics(VALUE sockets_class);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_TICKET_KEYS_H
-#define HEDDLE_TICKET_KEYS_H
+#pragma once
 
 /*
  * The keys of session tickets (RFC 5077, RFC 8446 4.6.1), in memory that a process shares with those that it forks: a
@@ -10,5 +9,3 @@
 #include <ruby.h>
 
 void Init_heddle_ticket_keys(VALUE tls);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_TLS_H
-#define HEDDLE_TLS_H
+#pragma once
 
 /*
  * The transport over TLS. Ruby's openssl makes the contexts and the handshakes; afterwards C reads and writes the SSL
@@ -69,5 +68,3 @@ static inline uint8_t heddle_tls_translate_events(const heddle_tls *tls, uint8_t
         ready |= HEDDLE_HAS_ROOM;
     return ready;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_TRANSPORT_H
-#define HEDDLE_TRANSPORT_H
+#pragma once
 
 /*
  * Receives and sends a connection's bytes. The two kinds, plain and TLS, differ in their table of operations. Nothing
@@ -114,5 +113,3 @@ static inline void heddle_transport_forget(heddle_transport *transport, uint8_t 
     if (heddle_transport_has(transport, ready))
         atomic_fetch_and(&transport->ready, (uint8_t)~ready);
 }
-
-#endif

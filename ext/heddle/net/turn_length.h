@@ -1,5 +1,4 @@
-#ifndef HEDDLE_TURN_LENGTH_H
-#define HEDDLE_TURN_LENGTH_H
+#pragma once
 
 /*
  * How many work items a connection may have served in one turn: as many as every connection had ready lately. Where all
@@ -49,5 +48,3 @@ static inline void heddle_turn_length_note(heddle_turn_length *length, unsigned 
     length->items = length->items * 2 < length->shortest ? length->items * 2 : length->shortest;
     heddle_turn_length_start_window(length, now);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_WORK_H
-#define HEDDLE_WORK_H
+#pragma once
 
 /*
  * A work item, which a runner serves, such as an HTTP exchange. A protocol embeds it in its own record. Runners,
@@ -51,5 +50,3 @@ struct heddle_work {
      */
     bool probe;
 };
-
-#endif

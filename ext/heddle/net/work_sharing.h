@@ -1,5 +1,4 @@
-#ifndef HEDDLE_WORK_SHARING_H
-#define HEDDLE_WORK_SHARING_H
+#pragma once
 
 /*
  * A worker that computes without a pause hands requests that wait for a runner off to a worker whose loop sleeps; or,
@@ -20,5 +19,3 @@
  * connection is gone. For an item in no list. False also if its connection is not at rest.
  */
 bool heddle_work_share(heddle_sockets *sockets, heddle_work *work, int64_t now);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_CALL_H
-#define HEDDLE_OFFLOAD_CALL_H
+#pragma once
 
 /* Runs a native call of a fiber on an offload thread, while the loop runs other fibers. */
 
@@ -29,5 +28,3 @@ uint64_t heddle_offload_return_wait(void);
 
 /* Once. */
 void heddle_calls_setup(void);
-
-#endif

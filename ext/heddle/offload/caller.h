@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_CALLER_H
-#define HEDDLE_OFFLOAD_CALLER_H
+#pragma once
 
 /*
  * The fiber that makes a native call: may its calls be offloaded, may an exception be raised in it here, and which
@@ -37,5 +36,3 @@ void heddle_offload_postpone_cancellation(heddle_loop *loop, int state);
 
 /* Once. */
 void heddle_offload_caller_setup(void);
-
-#endif

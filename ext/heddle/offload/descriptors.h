@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_DESCRIPTORS_H
-#define HEDDLE_OFFLOAD_DESCRIPTORS_H
+#pragma once
 
 /*
  * Which descriptors are used by offloaded calls. The number of a descriptor that Ruby closes meanwhile stays taken
@@ -34,5 +33,3 @@ bool heddle_descriptor_leave(heddle_descriptor_call *call);
 bool heddle_descriptor_in_use(int fd);
 /* Replaces close(2) for Ruby, on any thread, also in a child after vfork. Never waits for a call. */
 int heddle_descriptor_close(int fd);
-
-#endif

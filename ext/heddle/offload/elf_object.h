@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_ELF_OBJECT_H
-#define HEDDLE_OFFLOAD_ELF_OBJECT_H
+#pragma once
 
 /*
  * Reads loaded ELF objects: programs and libraries in memory, and the tables that the dynamic linker uses.
@@ -57,7 +56,5 @@ struct heddle_object {
 bool heddle_elf_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);
 
 void heddle_elf_object_read_tables(heddle_object *object);
-
-#endif
 
 #endif

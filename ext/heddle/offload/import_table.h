@@ -1,5 +1,4 @@
-#ifndef HEDDLE_IMPORT_TABLE_H
-#define HEDDLE_IMPORT_TABLE_H
+#pragma once
 
 /*
  * Redirects the calls that loaded libraries make to a function of another library, by the entries for it in their
@@ -40,5 +39,3 @@ bool heddle_object_contains(const heddle_object *object, const void *address);
  * them. Must not be called by two threads at once.
  */
 int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_IMPORTS_H
-#define HEDDLE_OFFLOAD_IMPORTS_H
+#pragma once
 
 /*
  * Decides which functions are intercepted in which libraries. An intercepted function stays intercepted: a switch
@@ -33,5 +32,3 @@ const char *heddle_offload_missing(size_t index, const char **use, const char **
  */
 size_t heddle_offload_library_count(void);
 const char *heddle_offload_library(size_t index, const void **address);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_IN_PLACE_H
-#define HEDDLE_OFFLOAD_IN_PLACE_H
+#pragma once
 
 /*
  * Native calls that run on the loop's own thread, and how Timeout.timeout ends them. The loop's timers don't run during
@@ -26,5 +25,3 @@ void heddle_in_place_end(heddle_loop *loop, int flags);
 
 /* As rb_thread_call_with_gvl: while the callback runs, no time limit ends the native function that made it. */
 void *heddle_in_place_call_back(void *(*function)(void *data), void *data);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_IO_CALLS_H
-#define HEDDLE_OFFLOAD_IO_CALLS_H
+#pragma once
 
 /*
  * Calls on a descriptor that Ruby makes without the GVL: file locks, fsync, fcntl, and those of the socket library.
@@ -22,5 +21,3 @@ const char *heddle_io_calls_missing(void);
  * Returns heddle_io_calls_missing(). After a failed check the entries must lead to Ruby's functions again.
  */
 const char *heddle_io_calls_check(VALUE file, VALUE expected);
-
-#endif

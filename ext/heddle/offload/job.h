@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_JOB_H
-#define HEDDLE_OFFLOAD_JOB_H
+#pragma once
 
 /*
  * One native call that an offload thread runs for a fiber. The record lies on that fiber's own stack, so the fiber
@@ -68,5 +67,3 @@ struct heddle_job {
     bool left;      /* Ruby has left the function by longjmp (heddle_threads_end_left_job); `result` is not set */
     bool last;      /* afterwards its thread leaves heddle_threads_serve, to be called again */
 };
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_LIBC_HOOKS_H
-#define HEDDLE_OFFLOAD_LIBC_HOOKS_H
+#pragma once
 
 /*
  * Intercepts waits that a library makes with the GVL held: libc's poll, select, sleep and the like are redirected to
@@ -19,5 +18,3 @@ void heddle_libc_intercept(void);
 /* The number of intercepted libraries, and the file of each. */
 size_t heddle_libc_count(void);
 const char *heddle_libc_library(size_t index);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_LIBRARY_JUDGE_H
-#define HEDDLE_OFFLOAD_LIBRARY_JUDGE_H
+#pragma once
 
 /*
  * Judges a loaded library by its mapped ELF file: may any thread call its functions, or could a function depend on the
@@ -44,5 +43,3 @@ bool heddle_libc_function_neutral(const char *name);
 /* … a function that can wait, and that a program may call directly with any arguments? */
 bool heddle_libc_function_waits(const char *name);
 bool heddle_ruby_function_neutral(const char *name);
-
-#endif

@@ -1,10 +1,7 @@
-#ifndef HEDDLE_OFFLOAD_H
-#define HEDDLE_OFFLOAD_H
+#pragma once
 
 /* Heddle::Offload: a native call that releases the GVL blocks only its own fiber. */
 
 #include <ruby.h>
 
 void Init_heddle_offload(VALUE heddle);
-
-#endif

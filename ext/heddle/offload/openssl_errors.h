@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_OPENSSL_ERRORS_H
-#define HEDDLE_OFFLOAD_OPENSSL_ERRORS_H
+#pragma once
 
 /*
  * OpenSSL keeps the errors of a call in a queue of the calling thread. The errors of an offloaded call are moved to the
@@ -17,5 +16,3 @@ heddle_openssl_errors *(*heddle_openssl_errors_taker(void))(void);
 /* Adds the errors to the calling thread's queue and frees them; NULL: none. */
 void heddle_openssl_errors_put(heddle_openssl_errors *errors);
 void heddle_openssl_errors_free(heddle_openssl_errors *errors);
-
-#endif

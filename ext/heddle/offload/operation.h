@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_OPERATION_H
-#define HEDDLE_OFFLOAD_OPERATION_H
+#pragma once
 
 /* Ruby's own blocking operations on the offload threads; lib/heddle/scheduler/blocking_operations.rb decides which. */
 
@@ -7,5 +6,3 @@
 
 /* Defines the methods of Heddle::Offload::Switch. */
 void heddle_define_operations(VALUE switch_class);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_POLICY_H
-#define HEDDLE_OFFLOAD_POLICY_H
+#pragma once
 
 /*
  * The facts about each native function, which decide where it runs. The function's library decides whether an
@@ -90,5 +89,3 @@ const heddle_function *heddle_function_at(size_t index);
 
 /* Does the path's last part begin with one of the names? */
 bool heddle_library_listed(const char *path, const char *const *names, size_t count);
-
-#endif

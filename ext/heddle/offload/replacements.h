@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_REPLACEMENTS_H
-#define HEDDLE_OFFLOAD_REPLACEMENTS_H
+#pragma once
 
 /*
  * The functions that take the place of Ruby's in import tables (imports.c). Each decides at every call whether an
@@ -58,5 +57,3 @@ heddle_function *heddle_function_of_call(void *function);
 bool heddle_function_is_ruby(const heddle_function *known);
 /* Only functions on the list of quick ones run inline, and only while they are quick. */
 bool heddle_function_is_inline_in_ruby(const heddle_function *known);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_TARGETS_H
-#define HEDDLE_OFFLOAD_TARGETS_H
+#pragma once
 
 /*
  * Finds the function that a call of Fiddle is for. Fiddle makes every call without the GVL by one function of its own,
@@ -22,5 +21,3 @@ heddle_function *heddle_target_find(const heddle_function *function, const void 
 
 /* The address of a function that does nothing, for the call that shows the offset. */
 void *heddle_target_probe(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_THREAD_CALLS_H
-#define HEDDLE_THREAD_CALLS_H
+#pragma once
 
 /* The calls between a job's fiber and the offload thread that runs it. For threads.c and thread_calls.c only. */
 
@@ -31,5 +30,3 @@ void heddle_threads_interrupt_locked(heddle_job *job);
 
 /* Runs the job's function on this thread. Also returns NULL when a callback has raised. */
 void *heddle_thread_run_function(heddle_offload_thread *thread, heddle_job *job);
-
-#endif

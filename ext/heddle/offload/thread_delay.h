@@ -1,5 +1,4 @@
-#ifndef HEDDLE_THREAD_DELAY_H
-#define HEDDLE_THREAD_DELAY_H
+#pragma once
 
 /*
  * Random pauses of offload threads before and after each call, which trials switch on to find races. Only debug and
@@ -16,6 +15,4 @@ void heddle_threads_set_delay(int64_t most, unsigned seed);
 static inline void heddle_debug_delay(void)
 {
 }
-#endif
-
 #endif

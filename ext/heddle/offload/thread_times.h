@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_THREAD_TIMES_H
-#define HEDDLE_OFFLOAD_THREAD_TIMES_H
+#pragma once
 
 /* Reads from the system how a thread has spent its time. */
 
@@ -20,5 +19,3 @@ heddle_thread_pauses heddle_thread_pauses_now(void);
 int64_t heddle_thread_computed(int64_t cpu, int64_t wall, heddle_thread_pauses before);
 /* Does the thread with this kernel id sleep? A thread that waits for a core does not, however busy the machine is. */
 bool heddle_thread_sleeps(long id);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OFFLOAD_THREADS_H
-#define HEDDLE_OFFLOAD_THREADS_H
+#pragma once
 
 /*
  * The offload threads and their queues of jobs. They are Ruby threads, each of which stays in a call without the GVL
@@ -102,5 +101,3 @@ typedef struct {
 } heddle_threads_statistics;
 
 heddle_threads_statistics heddle_threads_read_statistics(void);
-
-#endif

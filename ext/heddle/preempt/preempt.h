@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PREEMPT_H
-#define HEDDLE_PREEMPT_H
+#pragma once
 
 /*
  * Preempts a fiber that computes in Ruby beyond its time slice. The watch thread triggers a postponed job
@@ -41,5 +40,3 @@ void heddle_preempt_register_end(void);
 bool heddle_exception_deliver(VALUE exception);
 
 void Init_heddle_preempt(VALUE heddle);
-
-#endif

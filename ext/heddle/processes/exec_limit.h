@@ -1,5 +1,4 @@
-#ifndef HEDDLE_EXEC_LIMIT_H
-#define HEDDLE_EXEC_LIMIT_H
+#pragma once
 
 /*
  * Sets RLIMIT_NOFILE of programs that this process or a child of it starts. The server raises its own soft limit; a
@@ -14,5 +13,3 @@
  * calls of exec can't be intercepted on this system.
  */
 bool heddle_exec_with_limit(rlim_t soft, rlim_t raised);
-
-#endif

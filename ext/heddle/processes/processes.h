@@ -1,8 +1,5 @@
-#ifndef HEDDLE_PROCESSES_H
-#define HEDDLE_PROCESSES_H
+#pragma once
 
 #include <ruby.h>
 
 void Init_heddle_processes(VALUE heddle);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PUBSUB_FANOUT_H
-#define HEDDLE_PUBSUB_FANOUT_H
+#pragma once
 
 /*
  * The subscribers of one loop, by topic. Each message that any process has published is copied from the history's
@@ -147,5 +146,3 @@ typedef struct {
 
 /* All zero when the loop has no fan-out, and none is made: any thread with the GVL may call it. */
 heddle_fanout_statistics heddle_fanout_read_statistics(const heddle_loop *loop);
-
-#endif

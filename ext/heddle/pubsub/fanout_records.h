@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PUBSUB_FANOUT_RECORDS_H
-#define HEDDLE_PUBSUB_FANOUT_RECORDS_H
+#pragma once
 
 /* The records of a fan-out, for its source files. */
 
@@ -116,5 +115,3 @@ HEDDLE_LAST_USE void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, 
 HEDDLE_LAST_USE void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool all_missed);
 /* At most `most` subscribers, from overrun.next on, catch up with shared messages. Returns their number. */
 unsigned heddle_fanout_catch_up_some(heddle_topic *topic, unsigned most);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PUBSUB_FANOUT_WAIT_H
-#define HEDDLE_PUBSUB_FANOUT_WAIT_H
+#pragma once
 
 /*
  * How a loop learns of new messages. All processes have the same eventfd, and each has it, edge-triggered, in its own
@@ -33,5 +32,3 @@ void heddle_fanout_wait_call_again(heddle_fanout_wait *wait);
 void heddle_fanout_wait_close(heddle_fanout_wait *wait); /* idempotent */
 /* The loop may be freed already. Idempotent. */
 void heddle_fanout_wait_abandon(heddle_fanout_wait *wait);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PUBSUB_HISTORY_H
-#define HEDDLE_PUBSUB_HISTORY_H
+#pragma once
 
 /*
  * The messages of all topics, in memory that a master shares with its workers: a log of records that overwrites its
@@ -128,5 +127,3 @@ int64_t heddle_history_offset_before(heddle_history *history, const char *topic,
  */
 int heddle_history_find(heddle_history *history, const char *topic, size_t size, uint32_t generation, uint64_t since,
                         uint64_t lsns[HEDDLE_HISTORY_MESSAGES], uint64_t *offset);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PUBSUB_HISTORY_LAYOUT_H
-#define HEDDLE_PUBSUB_HISTORY_LAYOUT_H
+#pragma once
 
 /* The layout of a history's shared memory. Any change of it must change MAGIC. Uses no Ruby. */
 
@@ -98,5 +97,3 @@ const heddle_history_topic *heddle_history_find_topic(const heddle_history *hist
 uint64_t heddle_history_find_forgotten(const heddle_history *history, const char *name, size_t size);
 /* With the mutex held: were topics of this hash's set forgotten that may have had messages since this time? */
 bool heddle_history_forgot_since(const heddle_history *history, const char *name, size_t size, int64_t time);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PUBSUB_MESSAGE_H
-#define HEDDLE_PUBSUB_MESSAGE_H
+#pragma once
 
 /*
  * A message that is being delivered to the subscribers of this loop. Its Strings are kept and pinned by the fan-out, or
@@ -49,5 +48,3 @@ size_t heddle_message_position(const heddle_message *message, char *text);
  * Add it to an output queue with heddle_output_add_string. 0 without memory.
  */
 VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, VALUE key, void *context);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PUBSUB_PROCESS_HISTORY_H
-#define HEDDLE_PUBSUB_PROCESS_HISTORY_H
+#pragma once
 
 /* The history of this process and of those that it forks: Heddle::PubSub::History. */
 
@@ -11,5 +10,3 @@
 heddle_history *heddle_process_history(void);
 
 void Init_heddle_history(VALUE pubsub);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_PUBSUB_TOPIC_HASH_H
-#define HEDDLE_PUBSUB_TOPIC_HASH_H
+#pragma once
 
 /*
  * SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012), which identifies a topic in the table of a ring. The key is
@@ -61,5 +60,3 @@ static inline heddle_topic_hash heddle_hash_topic(const uint64_t key[2], const c
     hash.high = v[0] ^ v[1] ^ v[2] ^ v[3];
     return hash;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_RACK_ENV_H
-#define HEDDLE_RACK_ENV_H
+#pragma once
 
 /* The env of a request (the Rack specification, "The Environment"). */
 
@@ -15,5 +14,3 @@ VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char
 
 /* Heddle::Rack::EnvBuilder. */
 void Init_heddle_env(VALUE rack);
-
-#endif

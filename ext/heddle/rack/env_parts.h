@@ -1,5 +1,4 @@
-#ifndef HEDDLE_RACK_ENV_PARTS_H
-#define HEDDLE_RACK_ENV_PARTS_H
+#pragma once
 
 /* Keys and values of an env that are made once, and values that are kept for later requests. */
 
@@ -72,5 +71,3 @@ VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_ad
 VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_id id, const char *value, size_t size);
 
 void Init_heddle_env_parts(void);
-
-#endif

@@ -1,8 +1,5 @@
-#ifndef HEDDLE_RACK_H
-#define HEDDLE_RACK_H
+#pragma once
 
 #include <ruby.h>
 
 void Init_heddle_rack(VALUE heddle);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_ACCOUNT_H
-#define HEDDLE_ACCOUNT_H
+#pragma once
 
 /*
  * The time account of a request: on what it has spent its time. Whoever parks a fiber knows the reason, so the clock is
@@ -166,5 +165,3 @@ void heddle_account_count_library(heddle_account *account, const char *name, int
 /* The parts of a running request until now. Returns its total; `other`: what the parts don't explain. */
 int64_t heddle_account_read(const heddle_account *account, int64_t now, int64_t parts[HEDDLE_SPENT_PARTS],
                             int64_t *other);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_ACCOUNT_RUBY_H
-#define HEDDLE_ACCOUNT_RUBY_H
+#pragma once
 
 #include "scheduler/account.h"
 
@@ -8,5 +7,3 @@
 /* The account of a running request, as a Hash. */
 VALUE heddle_account_hash(const heddle_account *account);
 void Init_heddle_account(VALUE heddle);
-
-#endif

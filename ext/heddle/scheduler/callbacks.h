@@ -1,5 +1,4 @@
-#ifndef HEDDLE_CALLBACKS_H
-#define HEDDLE_CALLBACKS_H
+#pragma once
 
 /* Finds out whether a C function of an extension has called back into the Ruby code that is about to switch fibers. */
 
@@ -19,5 +18,3 @@ heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds
 bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found);
 
 void Init_heddle_callbacks(VALUE heddle);
-
-#endif

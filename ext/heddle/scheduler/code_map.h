@@ -1,5 +1,4 @@
-#ifndef HEDDLE_CODE_MAP_H
-#define HEDDLE_CODE_MAP_H
+#pragma once
 
 /*
  * Finds the library that contains the machine code at an address: the executable ranges of all loaded libraries,
@@ -50,5 +49,3 @@ const heddle_library *heddle_code_map_find(uintptr_t address);
 bool heddle_code_map_has(unsigned kinds);
 /* The lowest and the highest address of any library of these kinds, a mask; equal when there is none. */
 void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_DECIMAL_H
-#define HEDDLE_DECIMAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ static inline int64_t heddle_parse_decimal(const char *text)
         number = number * 10 + (*text - '0');
     return number;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_EARLY_UNBLOCK_H
-#define HEDDLE_EARLY_UNBLOCK_H
+#pragma once
 
 #include "scheduler/loop.h"
 
@@ -23,5 +22,3 @@ bool heddle_early_unblock_consume(heddle_loop *loop, VALUE blocker);
  * Ruby documents. Kernel#sleep may not: Ruby lists its fiber nowhere, so a kept wake-up is stale.
  */
 bool heddle_early_unblock_consume_asleep(heddle_loop *loop);
-
-#endif

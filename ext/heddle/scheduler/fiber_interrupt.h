@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FIBER_INTERRUPT_H
-#define HEDDLE_FIBER_INTERRUPT_H
+#pragma once
 
 #include "scheduler/fiber_notes.h"
 #include "scheduler/loop.h"
@@ -33,5 +32,3 @@ static inline void heddle_interrupt_raise_deferred(heddle_loop *loop, VALUE fibe
     if (__builtin_expect(heddle_fiber_notes_any(loop->interrupts.deferred), 0))
         heddle_interrupt_raise_kept(loop, fiber);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FIBER_NOTES_H
-#define HEDDLE_FIBER_NOTES_H
+#pragma once
 
 #include <ruby.h>
 
@@ -15,5 +14,3 @@ static inline bool heddle_fiber_notes_any(VALUE notes)
 {
     return notes && RHASH_SIZE(notes);
 }
-
-#endif

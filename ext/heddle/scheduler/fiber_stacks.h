@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FIBER_STACKS_H
-#define HEDDLE_FIBER_STACKS_H
+#pragma once
 
 /*
  * A lock around Ruby's list of vacant fiber stacks. Ruby takes a stack from the list at the first switch to a fiber.
@@ -26,5 +25,3 @@ void heddle_fiber_stacks_unlock(const void *loop);
 void heddle_fiber_stacks_setup(void);
 /* Called when a loop is made, in its Ractor. */
 void heddle_fiber_stacks_join(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FIBER_TABLE_H
-#define HEDDLE_FIBER_TABLE_H
+#pragma once
 
 /*
  * A hash table with open addressing from a Fiber to a pointer. The keys are object addresses: the caller must keep each
@@ -14,5 +13,3 @@ void *heddle_fiber_table_get(const heddle_fiber_table *table, VALUE fiber);
 void heddle_fiber_table_delete(heddle_fiber_table *table, VALUE fiber);
 void heddle_fiber_table_clear(heddle_fiber_table *table);
 void heddle_fiber_table_free(heddle_fiber_table *table);
-
-#endif

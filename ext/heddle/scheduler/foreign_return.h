@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FOREIGN_RETURN_H
-#define HEDDLE_FOREIGN_RETURN_H
+#pragma once
 
 #include "scheduler/loop.h"
 
@@ -18,5 +17,3 @@ void heddle_foreign_return(heddle_loop *loop);
 void heddle_foreign_raise(heddle_loop *loop, int *state);
 /* Switches once more to a fiber that has to end (`ending`). */
 void heddle_loop_switch_to_ending(heddle_loop *loop);
-
-#endif

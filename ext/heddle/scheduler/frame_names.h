@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FRAME_NAMES_H
-#define HEDDLE_FRAME_NAMES_H
+#pragma once
 
 /* Names and paths of frames as rb_profile_frame_* returns them: a String, or nil. */
 
@@ -15,5 +14,3 @@ static inline bool heddle_frame_name_is(VALUE name, const char *expected)
 {
     return heddle_frame_name_begins(name, expected) && (size_t)RSTRING_LEN(name) == strlen(expected);
 }
-
-#endif

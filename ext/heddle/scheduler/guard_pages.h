@@ -1,5 +1,4 @@
-#ifndef HEDDLE_GUARD_PAGES_H
-#define HEDDLE_GUARD_PAGES_H
+#pragma once
 
 /*
  * Lets a process hold more fibers than vm.max_map_count / 2. Ruby protects the end of each fiber's stack by
@@ -35,5 +34,3 @@ size_t heddle_guard_pages_count(void);
  * `buffer`.
  */
 const char *heddle_fiber_limit_message(char *buffer, size_t size);
-
-#endif

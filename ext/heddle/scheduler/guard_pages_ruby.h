@@ -1,5 +1,4 @@
-#ifndef HEDDLE_GUARD_PAGES_RUBY_H
-#define HEDDLE_GUARD_PAGES_RUBY_H
+#pragma once
 
 #include <ruby.h>
 
@@ -11,5 +10,3 @@ void Init_heddle_guard_pages(VALUE scheduler_class);
  * copy that says what the limit is and how to raise it; else the same exception.
  */
 VALUE heddle_fiber_limit_error(VALUE exception);
-
-#endif

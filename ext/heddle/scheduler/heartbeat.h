@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HEARTBEAT_H
-#define HEDDLE_HEARTBEAT_H
+#pragma once
 
 /*
  * The heartbeat of a running loop: a record that the loop and the watch thread share. Records are reused and never
@@ -105,5 +104,3 @@ extern _Atomic(heddle_heartbeat *) heddle_heartbeats;
 
 /* When the watch thread samples next, CLOCK_MONOTONIC ns; INT64_MAX: it is sampling, or sleeps until it is roused. */
 extern _Atomic int64_t heddle_watch_due;
-
-#endif

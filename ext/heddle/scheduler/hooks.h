@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HOOKS_H
-#define HEDDLE_HOOKS_H
+#pragma once
 
 /* The methods of Heddle::Scheduler, by subject; scheduler.c calls each once. */
 
@@ -11,5 +10,3 @@ void heddle_define_timeout_hook(VALUE scheduler_class);
 void heddle_define_io_hooks(VALUE scheduler_class);
 void heddle_define_transfer_hooks(VALUE scheduler_class);
 void heddle_define_process_hook(VALUE scheduler_class);
-
-#endif

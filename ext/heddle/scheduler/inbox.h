@@ -1,5 +1,4 @@
-#ifndef HEDDLE_INBOX_H
-#define HEDDLE_INBOX_H
+#pragma once
 
 /*
  * Messages from other native threads to the loop: many writers, one reader, no lock and no GVL. A message is part of
@@ -50,5 +49,3 @@ static inline void heddle_inbox_open(heddle_inbox *inbox)
         ordered = next;
     }
 }
-
-#endif

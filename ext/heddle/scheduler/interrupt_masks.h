@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SCHEDULER_INTERRUPT_MASKS_H
-#define HEDDLE_SCHEDULER_INTERRUPT_MASKS_H
+#pragma once
 
 #include "scheduler/loop.h"
 
@@ -27,5 +26,3 @@ void heddle_fiber_mark_masks(const heddle_fiber *fiber);
 void heddle_fiber_drop_masks(heddle_fiber *fiber);
 
 void heddle_define_interrupt_masks(VALUE scheduler_class);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_IO_WAIT_H
-#define HEDDLE_IO_WAIT_H
+#pragma once
 
 /*
  * Waits for IO objects that Heddle has not created. Before Ruby 4.0 no hook reports a close. So the waits are kept by
@@ -69,5 +68,3 @@ void heddle_io_fail_closed_waits(heddle_loop *loop);
 void heddle_io_fail_waits(heddle_loop *loop, int fd);
 /* Fails the waits for this descriptor in all loops of the main Ractor: IO#reopen has given it another file. */
 void heddle_io_fail_reopened_waits(int fd);
-
-#endif

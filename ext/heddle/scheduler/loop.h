@@ -1,5 +1,4 @@
-#ifndef HEDDLE_LOOP_H
-#define HEDDLE_LOOP_H
+#pragma once
 
 /*
  * The run loop of one thread: ready fibers, waiting fibers, timers.
@@ -493,5 +492,3 @@ static inline void heddle_loop_note_switch(heddle_loop *loop)
     if (__builtin_expect(heddle_reporting_callbacks, 0))
         heddle_hooks.report_callback(loop);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_LOOP_HOOKS_H
-#define HEDDLE_LOOP_HOOKS_H
+#pragma once
 
 /*
  * Hooks that the layers above fill in when they are initialized, before there is a loop. So the scheduler includes
@@ -54,5 +53,3 @@ extern _Atomic int heddle_watch_asleep;
 extern bool heddle_stalls_pending;       /* stalls were noted and not yet announced */
 extern bool heddle_preempting;          /* preemption is on */
 extern bool heddle_reporting_callbacks; /* `report_callback` is to be called at each switch of fibers */
-
-#endif

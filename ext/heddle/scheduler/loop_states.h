@@ -1,5 +1,4 @@
-#ifndef HEDDLE_LOOP_STATES_H
-#define HEDDLE_LOOP_STATES_H
+#pragma once
 
 /*
  * The states of a loop.
@@ -44,5 +43,3 @@ static inline bool heddle_loop_may_enter(uint8_t from, uint8_t to)
     };
     return allowed[from] >> to & 1;
 }
-
-#endif

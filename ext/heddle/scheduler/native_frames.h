@@ -1,5 +1,4 @@
-#ifndef HEDDLE_NATIVE_FRAMES_H
-#define HEDDLE_NATIVE_FRAMES_H
+#pragma once
 
 /*
  * Is a C function of an extension on this fiber's stack, waiting for a Ruby callback to return? Such a function may
@@ -34,5 +33,3 @@ heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t bas
 /* The same where no library of these kinds can have been loaded since heddle_code_map_refresh. */
 heddle_frames_verdict heddle_native_frames_inspect_unchanged(unsigned kinds, uintptr_t base,
                                                              heddle_native_frame *found);
-
-#endif

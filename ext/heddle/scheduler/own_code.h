@@ -1,5 +1,4 @@
-#ifndef HEDDLE_OWN_CODE_H
-#define HEDDLE_OWN_CODE_H
+#pragma once
 
 /* Distinguishes Heddle's own Ruby code, which expects switches of fibers only at its waits, from users' code. */
 
@@ -14,5 +13,3 @@ bool heddle_own_code_excludes(VALUE path);
  * caller's.
  */
 void heddle_own_code_set_paths(VALUE own, VALUE neutral);
-
-#endif

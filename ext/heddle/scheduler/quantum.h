@@ -1,5 +1,4 @@
-#ifndef HEDDLE_QUANTUM_H
-#define HEDDLE_QUANTUM_H
+#pragma once
 
 /*
  * How much a request has computed. It is counted where a fiber has used up its time slice, so that a switch of fibers
@@ -34,5 +33,3 @@ static inline void heddle_quantum_use_slice(heddle_quantum *quantum, unsigned re
     if (quantum && quantum->request == request)
         quantum->used += cpu < HEDDLE_QUANTUM_SLICE ? cpu : HEDDLE_QUANTUM_SLICE;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_RECORDER_H
-#define HEDDLE_RECORDER_H
+#pragma once
 
 /*
  * The last stretches of time of all requests of this process, in a ring of fixed size: what each fiber did and for how
@@ -18,5 +17,3 @@ VALUE heddle_recorder_number(const heddle_spender *spender);
 
 /* `account`: the module Heddle::Account. */
 void Init_heddle_recorder(VALUE account);
-
-#endif

@@ -1,8 +1,5 @@
-#ifndef HEDDLE_SCHEDULER_H
-#define HEDDLE_SCHEDULER_H
+#pragma once
 
 #include <ruby.h>
 
 void Init_heddle_scheduler(VALUE heddle);
-
-#endif

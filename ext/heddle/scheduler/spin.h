@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SPIN_H
-#define HEDDLE_SPIN_H
+#pragma once
 
 /*
  * A thread that expects a message within microseconds polls for a short time before it sleeps. A wake-up costs some 15
@@ -54,5 +53,3 @@ static inline void heddle_spin_pause(void)
     __asm__ volatile("yield");
 #endif
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_STACK_WALK_H
-#define HEDDLE_STACK_WALK_H
+#pragma once
 
 /*
  * Walks the native frames of the calling fiber by the unwind tables of the libraries (.eh_frame), from the caller to
@@ -25,5 +24,3 @@ typedef bool heddle_frame_visitor(const heddle_stack_frame *frame, void *data);
 
 /* `base` is the highest address of the calling fiber's stack. heddle_code_map_refresh must have been called. */
 heddle_walk_end heddle_stack_walk(uintptr_t base, heddle_frame_visitor *visit, void *data);
-
-#endif

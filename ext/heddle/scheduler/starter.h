@@ -1,5 +1,4 @@
-#ifndef HEDDLE_STARTER_H
-#define HEDDLE_STARTER_H
+#pragma once
 
 #include "scheduler/loop.h"
 
@@ -14,5 +13,3 @@
 VALUE heddle_starter_switch(heddle_loop *loop, VALUE fiber);
 /* Makes that other fiber in advance, while a stack for it is available. */
 void heddle_starter_prepare(heddle_loop *loop);
-
-#endif

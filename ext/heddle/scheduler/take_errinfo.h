@@ -1,5 +1,4 @@
-#ifndef HEDDLE_TAKE_ERRINFO_H
-#define HEDDLE_TAKE_ERRINFO_H
+#pragma once
 
 #include <ruby.h>
 
@@ -16,5 +15,3 @@ static inline bool heddle_is_exception(VALUE error)
  * has left a frame of Ruby code. With an interrupt that is never taken, a loop can't sleep any more.
  */
 VALUE heddle_take_errinfo(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_TIMER_HEAP_H
-#define HEDDLE_TIMER_HEAP_H
+#pragma once
 
 /*
  * Timers of a loop: a 4-ary heap of records that the waiting code owns (mostly on a fiber's stack). Each record has its
@@ -34,5 +33,3 @@ int64_t heddle_timer_heap_next(const heddle_timer_heap *heap);
 /* Removes and calls every timer whose deadline is at or before `now`; returns how many. */
 size_t heddle_timer_heap_expire(heddle_timer_heap *heap, int64_t now);
 void heddle_timer_heap_free(heddle_timer_heap *heap);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_TOKEN_RING_H
-#define HEDDLE_TOKEN_RING_H
+#pragma once
 
 /* A growing FIFO ring of park tokens (slot and generation in one word). */
 
@@ -69,5 +68,3 @@ static inline void heddle_token_ring_free(heddle_token_ring *ring)
     free(ring->entries);
     *ring = (heddle_token_ring){0};
 }
-
-#endif

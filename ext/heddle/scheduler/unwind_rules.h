@@ -1,5 +1,4 @@
-#ifndef HEDDLE_UNWIND_RULES_H
-#define HEDDLE_UNWIND_RULES_H
+#pragma once
 
 /*
  * Looks an address up in the unwind table of a library (.eh_frame): its function, and where the caller's registers are
@@ -68,5 +67,3 @@ typedef struct {
 uint64_t heddle_unwind_bytes(heddle_unwind_reader *from, size_t size);
 uint64_t heddle_unwind_unsigned(heddle_unwind_reader *from); /* LEB128 */
 int64_t heddle_unwind_signed(heddle_unwind_reader *from);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_WAIT_IN_PLACE_H
-#define HEDDLE_WAIT_IN_PLACE_H
+#pragma once
 
 /*
  * Waits that block the whole loop: in Ruby code that was called back by a library which is not re-entrant. The thread
@@ -25,5 +24,3 @@ bool heddle_must_call_in_place(heddle_loop *loop);
  * SystemCallError.
  */
 int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, int64_t deadline, const bool *woken);
-
-#endif

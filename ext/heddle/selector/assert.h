@@ -1,5 +1,4 @@
-#ifndef HEDDLE_ASSERT_H
-#define HEDDLE_ASSERT_H
+#pragma once
 
 /* <assert.h> is of no use here: ruby.h defines NDEBUG. Debug and sanitizer builds check, others don't evaluate. */
 
@@ -15,6 +14,4 @@
     } while (0)
 #else
 #define HEDDLE_ASSERT(condition) ((void)sizeof(condition))
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_CLOCK_H
-#define HEDDLE_CLOCK_H
+#pragma once
 
 /* Clocks in nanoseconds, for any thread. */
 
@@ -39,5 +38,3 @@ static inline struct timespec heddle_clock_after(clockid_t clock, int64_t durati
     int64_t end = heddle_clock_read(clock) + duration;
     return (struct timespec){.tv_sec = (time_t)(end / HEDDLE_SECOND), .tv_nsec = (long)(end % HEDDLE_SECOND)};
 }
-
-#endif

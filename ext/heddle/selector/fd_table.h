@@ -1,5 +1,4 @@
-#ifndef HEDDLE_FD_TABLE_H
-#define HEDDLE_FD_TABLE_H
+#pragma once
 
 /* The waiters of each descriptor, indexed by descriptor: shared by epoll, kqueue and select. */
 
@@ -32,5 +31,3 @@ uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
  * may link and unlink any waiter; those linked meanwhile are not called.
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_LIST_H
-#define HEDDLE_LIST_H
+#pragma once
 
 /*
  * Lists of records with `next` and `previous`, NULL at the ends. Macros, because the records are of many types; the
@@ -45,5 +44,3 @@
         *((record)->next ? &(record)->next->previous : &(queue)->last) = (record)->previous;                           \
         (record)->next = (record)->previous = NULL;                                                                    \
     } while (0)
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_NATIVE_THREAD_H
-#define HEDDLE_NATIVE_THREAD_H
+#pragma once
 
 /* Threads that Ruby does not know, and the conditions that they wait for. */
 
@@ -35,5 +34,3 @@ static inline int heddle_native_thread_start(pthread_t *thread, void *(*run)(voi
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
 }
-
-#endif

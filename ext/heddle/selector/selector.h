@@ -1,5 +1,4 @@
-#ifndef HEDDLE_SELECTOR_H
-#define HEDDLE_SELECTOR_H
+#pragma once
 
 /*
  * One interface to io_uring, epoll, kqueue and select. A selector knows only waiters: records with a callback, which
@@ -118,5 +117,3 @@ extern const heddle_selector_operations heddle_select_operations;
 extern const heddle_selector_operations *const heddle_selectors[];
 
 const heddle_selector_operations *heddle_selector_find(const char *name);
-
-#endif

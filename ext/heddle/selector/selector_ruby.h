@@ -1,8 +1,5 @@
-#ifndef HEDDLE_SELECTOR_RUBY_H
-#define HEDDLE_SELECTOR_RUBY_H
+#pragma once
 
 #include <ruby.h>
 
 void Init_heddle_selector(VALUE heddle);
-
-#endif

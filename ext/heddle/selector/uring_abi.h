@@ -1,5 +1,4 @@
-#ifndef HEDDLE_URING_ABI_H
-#define HEDDLE_URING_ABI_H
+#pragma once
 
 /*
  * Constants that the build machine's kernel header may lack. These numbers are kernel ABI; whether the running kernel
@@ -62,5 +61,3 @@ typedef struct {
     uint8_t opcode, reserved[7];
     uint64_t more[3];
 } heddle_sync_cancel;
-
-#endif

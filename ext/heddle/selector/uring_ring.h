@@ -1,5 +1,4 @@
-#ifndef HEDDLE_URING_RING_H
-#define HEDDLE_URING_RING_H
+#pragma once
 
 /*
  * One io_uring, by raw system calls: its memory and how to enter it. It belongs to the thread that opened it
@@ -61,5 +60,3 @@ static inline bool heddle_ring_needs_enter(const heddle_ring *ring)
     unsigned flags = atomic_load_explicit(ring->sq_flags, memory_order_relaxed);
     return (flags & (HEDDLE_SQ_TASKRUN | HEDDLE_SQ_CQ_OVERFLOW)) || heddle_ring_unsubmitted(ring) > 0;
 }
-
-#endif

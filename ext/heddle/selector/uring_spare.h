@@ -1,5 +1,4 @@
-#ifndef HEDDLE_URING_SPARE_H
-#define HEDDLE_URING_SPARE_H
+#pragma once
 
 /*
  * To open and close a ring takes 60 to 160 µs of CPU, most of it for its memory. So a thread keeps the ring of its last
@@ -27,5 +26,3 @@ bool heddle_spare_keep(void *selector);
 /* Is this process known to be allowed to have rings? To ask the kernel takes a ring, too. */
 bool heddle_spare_is_allowed(void);
 void heddle_spare_set_allowed(bool allowed);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_WAKEUP_H
-#define HEDDLE_WAKEUP_H
+#pragma once
 
 /* A descriptor that another thread can make readable: an eventfd on Linux, a pipe elsewhere. */
 
@@ -12,5 +11,3 @@ int heddle_wakeup_open(heddle_wakeup *wakeup); /* 0 or -errno */
 void heddle_wakeup_close(heddle_wakeup *wakeup);
 void heddle_wakeup_signal(heddle_wakeup *wakeup); /* from any thread, and from a signal handler */
 void heddle_wakeup_drain(heddle_wakeup *wakeup);
-
-#endif

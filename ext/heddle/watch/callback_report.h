@@ -1,5 +1,4 @@
-#ifndef HEDDLE_CALLBACK_REPORT_H
-#define HEDDLE_CALLBACK_REPORT_H
+#pragma once
 
 /*
  * Reports Ruby code that waits in a callback of a native library. While its fiber is suspended, a C function of an
@@ -9,5 +8,3 @@
 #include "scheduler/loop.h"
 
 void Init_heddle_callback_report(VALUE heddle);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_LOST_TIME_H
-#define HEDDLE_LOST_TIME_H
+#pragma once
 
 /*
  * How much of a heartbeat the machine took from its thread: the thread was ready to run and had no core, or the whole
@@ -26,5 +25,3 @@ void heddle_lost_time_begin(heddle_heartbeat *heartbeat, int64_t now);
 int64_t heddle_lost_time_add(heddle_heartbeat *heartbeat, int64_t now, int64_t late);
 /* Has the thread waited for a core all the time since the last sample? For how long is known only when it runs. */
 bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_STALLS_H
-#define HEDDLE_STALLS_H
+#pragma once
 
 /* Stalls: heartbeats that took too long. The last ones are kept until Ruby takes them. */
 
@@ -18,5 +17,3 @@ void heddle_stalls_prolong_callback(heddle_loop *loop);
 void heddle_stalls_announce(heddle_loop *loop);
 
 void Init_heddle_stalls(VALUE native);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_WATCH_H
-#define HEDDLE_WATCH_H
+#pragma once
 
 /*
  * The watch thread: one native thread for each process, which samples the heartbeats of the loops every few
@@ -83,5 +82,3 @@ static inline heddle_activity heddle_watch_gvl(uint32_t word)
 
 /* Starts or stops following the holder of the GVL. */
 void heddle_watch_follow_gvl(bool follow);
-
-#endif

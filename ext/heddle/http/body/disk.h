@@ -1,5 +1,4 @@
-#ifndef HEDDLE_BODY_DISK_H
-#define HEDDLE_BODY_DISK_H
+#pragma once
 
 /*
  * Counts the bytes of request bodies on disk: of this process, and, by the scoreboard, of the server's other processes.
@@ -23,5 +22,3 @@ void heddle_body_disk_share(const heddle_scoreboard *scoreboard, uint32_t slot);
 /* Around fork: a child has no files and no slot. */
 void heddle_body_disk_before_fork(void);
 void heddle_body_disk_after_fork(bool child);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_BODY_FILES_H
-#define HEDDLE_HTTP_BODY_FILES_H
+#pragma once
 
 /*
  * The files of spooled bodies. They have no name, and only the process that made a file writes to it. To create a file,
@@ -57,5 +56,3 @@ void heddle_body_file_close(heddle_body_file *file);
 /* Around a fork. The child keeps no files but the `inherited` ones of the application. */
 void heddle_body_files_before_fork(void);
 void heddle_body_files_after_fork(bool in_child, unsigned inherited);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_BODY_SPOOL_H
-#define HEDDLE_HTTP_BODY_SPOOL_H
+#pragma once
 
 /*
  * A spool: a request's body that is too large for memory, in an unlinked temporary file, behind one buffer. The owner
@@ -171,5 +170,3 @@ void heddle_body_writer_close(heddle_body_file *file, uint64_t counted);
 /* Called when the loop opens the message of a spool. */
 void heddle_body_writer_deliver(heddle_loop_message *message);
 void heddle_body_spool_free(heddle_body_spool *spool);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_BODY_SPOOL_RUBY_H
-#define HEDDLE_HTTP_BODY_SPOOL_RUBY_H
+#pragma once
 
 /* Heddle::HTTP::SpooledBody: a complete body in a file, for the application. */
 
@@ -10,5 +9,3 @@
 /* The object of a complete spool, to which it has a reference. */
 VALUE heddle_spooled_body(heddle_body_spool *spool);
 void Init_heddle_spooled_body(VALUE http);
-
-#endif

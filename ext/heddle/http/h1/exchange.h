@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_H1_EXCHANGE_H
-#define HEDDLE_HTTP_H1_EXCHANGE_H
+#pragma once
 
 /* Heddle::HTTP::H1::Exchange: an exchange over HTTP/1.1. */
 
@@ -27,5 +26,3 @@ bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status, VALUE heade
 /* -- h1/exchange.c ------------------------------------------------------------------------------------------------- */
 
 void Init_heddle_h1_exchange(VALUE h1);
-
-#endif

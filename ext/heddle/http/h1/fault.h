@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_FAULT_H
-#define HEDDLE_HTTP_FAULT_H
+#pragma once
 
 /* Error messages for a line that a parser has rejected; the parser has decided that before. All return -1. */
 
@@ -13,5 +12,3 @@ int heddle_reject_request_line(heddle_rejection *rejection, const char *line, co
 
 /* For a control character; `next` is the character after a CR. */
 int heddle_reject_control(heddle_rejection *rejection, int status, char character);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_FIELD_LINES_H
-#define HEDDLE_HTTP_FIELD_LINES_H
+#pragma once
 
 /* Reads the field lines of a head (RFC 9112, 5; RFC 9110, 5.5 and 5.6). */
 
@@ -27,5 +26,3 @@ enum {
 
 /* Reads from the start of a line on. Returns where the body starts, or one of the above. */
 int64_t heddle_field_lines_read(heddle_field_lines *lines, uint32_t start);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_HEAD_H
-#define HEDDLE_HTTP_HEAD_H
+#pragma once
 
 /* Shared by heads of requests and of responses: limits, field lines, and arrival in pieces. */
 
@@ -40,5 +39,3 @@ typedef struct {
 int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_t size,
                                 const heddle_http_limits *limits, const heddle_head_statuses *statuses,
                                 heddle_rejection *rejection);
-
-#endif

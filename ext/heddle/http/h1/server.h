@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_H1_SERVER_H
-#define HEDDLE_HTTP_H1_SERVER_H
+#pragma once
 
 /*
  * The server's side of an HTTP/1.1 connection. While no runner serves a request, this record reads heads and bodies by
@@ -84,5 +83,3 @@ HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, co
 HEDDLE_LAST_USE void heddle_h1_complete_rejection(heddle_connection *connection, int status);
 /* `watch_disconnect` of the exchange's operations. */
 bool heddle_h1_watch_disconnect(heddle_exchange *exchange);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_H1_STATES_H
-#define HEDDLE_HTTP_H1_STATES_H
+#pragma once
 
 /*
  * The transitions between a session's stages. Each file calls those above it in this list only:
@@ -107,5 +106,3 @@ HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection);
 /* Has a head begun? Empty lines before a request are ignored. */
 bool heddle_h1_has_begun(const heddle_connection *connection);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_H2_BLOCK_H
-#define HEDDLE_H2_BLOCK_H
+#pragma once
 
 /* A header block while it becomes a request or a response: each field is checked alone, and then all together. */
 
@@ -43,5 +42,3 @@ typedef enum {
 /* Makes a request of the fields. `ended`: no body follows. */
 heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
                                              heddle_rejection *rejection);
-
-#endif

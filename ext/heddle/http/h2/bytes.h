@@ -1,5 +1,4 @@
-#ifndef HEDDLE_H2_BYTES_H
-#define HEDDLE_H2_BYTES_H
+#pragma once
 
 /* Bytes in memory that grows. Those before `start` were taken. All zero: empty. */
 
@@ -62,5 +61,3 @@ static inline void heddle_bytes_reset(heddle_bytes *bytes, size_t keep)
         bytes->room = 0;
     }
 }
-
-#endif

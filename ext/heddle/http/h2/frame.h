@@ -1,5 +1,4 @@
-#ifndef HEDDLE_H2_FRAME_H
-#define HEDDLE_H2_FRAME_H
+#pragma once
 
 /* Frames of HTTP/2 (RFC 9113, 4 and 6; RFC 9218, 7.1), for servers and clients. Uses no Ruby. */
 
@@ -134,5 +133,3 @@ bool heddle_h2_write_settings(heddle_bytes *to, uint8_t flags, const heddle_h2_s
 /* A header block in HEADERS and, if it is longer than a frame may be, CONTINUATION frames. */
 bool heddle_h2_write_headers(heddle_bytes *to, uint32_t stream, bool end_stream, const char *block, size_t size,
                              uint32_t frame_size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_H2_HPACK_H
-#define HEDDLE_H2_HPACK_H
+#pragma once
 
 /*
  * HPACK (RFC 7541), for servers and clients. Uses no Ruby. Start a decoder or encoder, which must be all zero, with its
@@ -116,5 +115,3 @@ bool heddle_hpack_encode_start(heddle_hpack_encoder *encoder, heddle_bytes *to);
 /* The name must be in lower case. Values of `set-cookie`, `authorization` and the like are never indexed. */
 bool heddle_hpack_encode(heddle_hpack_encoder *encoder, heddle_bytes *to, const char *name, size_t name_size,
                          const char *value, size_t value_size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_H2_SESSION_H
-#define HEDDLE_H2_SESSION_H
+#pragma once
 
 /*
  * One side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby: the server's, or the
@@ -265,5 +264,3 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
 bool heddle_h2_is_reset_by_peer(const heddle_h2_stream *stream);
 /* The reason of the last failure of the session or one of its streams that had a reason; NULL: there was none. */
 const char *heddle_h2_reason(const heddle_h2_session *session);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_H2_SESSION_STATE_H
-#define HEDDLE_H2_SESSION_STATE_H
+#pragma once
 
 /* Declarations that the files of the session share. */
 
@@ -376,5 +375,3 @@ bool heddle_h2_count_reset(heddle_h2_session *session);
 bool heddle_h2_count_control(heddle_h2_session *session);
 bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *frame);
 void heddle_h2_finish_drain(heddle_h2_session *session);
-
-#endif

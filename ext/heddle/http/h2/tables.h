@@ -1,5 +1,4 @@
-#ifndef HEDDLE_H2_TABLES_H
-#define HEDDLE_H2_TABLES_H
+#pragma once
 
 /* The static table of HPACK (RFC 7541, appendix A), written by bin/support/hpack_tables.rb. */
 
@@ -21,5 +20,3 @@ extern const heddle_hpack_static_entry heddle_hpack_static_table[HEDDLE_HPACK_ST
 /* The first index of each name, ordered by the size of the name, and where the names of each size start in it. */
 extern const uint8_t heddle_hpack_static_names[];
 extern const uint8_t heddle_hpack_static_name_starts[HEDDLE_HPACK_LONGEST_STATIC_NAME + 2];
-
-#endif

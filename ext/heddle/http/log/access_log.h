@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_ACCESS_LOG_H
-#define HEDDLE_HTTP_ACCESS_LOG_H
+#pragma once
 
 /* Lines of the access log. Each format has a file: text.c, json.c, clf.c. */
 
@@ -63,5 +62,3 @@ const char *heddle_log_protocol(const heddle_exchange *exchange);
 VALUE heddle_log_make_text(const heddle_log_entry *entry);
 VALUE heddle_log_make_json(const heddle_log_entry *entry);
 VALUE heddle_log_make_clf(const heddle_log_entry *entry, bool combined);
-
-#endif

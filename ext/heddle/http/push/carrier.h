@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_CARRIER_H
-#define HEDDLE_HTTP_WEBSOCKET_CARRIER_H
+#pragma once
 
 /*
  * The carrier of a push session: the connection of an HTTP/1.1 request after its response's head (h1_carrier.c), or a
@@ -61,5 +60,3 @@ extern const heddle_push_carrier heddle_push_h1_carrier, heddle_push_h2_carrier;
 
 /* The one that continues this exchange, which is open. */
 const heddle_push_carrier *heddle_push_carrier_of(const heddle_exchange_handle *exchange);
-
-#endif

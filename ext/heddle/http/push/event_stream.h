@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_EVENT_STREAM_H
-#define HEDDLE_HTTP_EVENT_STREAM_H
+#pragma once
 
 /*
  * Server-sent events (HTML standard, section 9.2) of a topic, without a fiber: when the response's head is sent, the
@@ -39,5 +38,3 @@ size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, s
 size_t heddle_events_farewell(char *text, size_t room);
 
 void Init_heddle_events(void);
-
-#endif

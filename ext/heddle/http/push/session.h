@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_PUSH_SESSION_H
-#define HEDDLE_HTTP_PUSH_SESSION_H
+#pragma once
 
 /*
  * A push session: a WebSocket of the server (RFC 6455), or a stream of server-sent events (HTML standard, section 9.2).
@@ -372,5 +371,3 @@ HEDDLE_LAST_USE void heddle_push_resume(heddle_connection *connection, VALUE loa
 /* `describe` of the protocol: for event streams without a handler. */
 ssize_t heddle_events_describe(heddle_connection *connection, char *words);
 void Init_heddle_push_handoff(VALUE session_class);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_SUBSCRIPTIONS_H
-#define HEDDLE_HTTP_WEBSOCKET_SUBSCRIPTIONS_H
+#pragma once
 
 /* The topics of a WebSocket: their messages go from the fan-out into its output, encoded once for all sockets. */
 
@@ -76,5 +75,3 @@ heddle_subscribe_result heddle_push_subscribe(heddle_push_session *socket, heddl
 heddle_slow_policy heddle_push_policy_named(VALUE name);
 /* False: there was no such subscription. */
 bool heddle_push_unsubscribe(heddle_push_session *socket, const char *name, size_t size, VALUE envelope);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_PUSH_WORDS_H
-#define HEDDLE_HTTP_PUSH_WORDS_H
+#pragma once
 
 /*
  * The description of a session that another process continues: its protocol's number and a version, one byte each, then
@@ -96,5 +95,3 @@ static inline bool heddle_words_are_complete(const heddle_words_reader *reader)
 {
     return reader->valid && reader->size == 0;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_CODEC_RUBY_H
-#define HEDDLE_HTTP_WEBSOCKET_CODEC_RUBY_H
+#pragma once
 
 #include "http/websocket/frame_reader.h"
 
@@ -9,5 +8,3 @@
 VALUE heddle_websocket_message_string(heddle_websocket_message *message);
 
 void Init_heddle_websocket_codec(VALUE module);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_DEFLATE_H
-#define HEDDLE_HTTP_WEBSOCKET_DEFLATE_H
+#pragma once
 
 /*
  * permessage-deflate (RFC 7692) without context takeover in either direction: each message is compressed alone, so all
@@ -34,5 +33,3 @@ heddle_websocket_event heddle_websocket_inflate(heddle_deflater **deflater, hedd
  * is, because of its size, because it would not become smaller, or for lack of memory.
  */
 size_t heddle_websocket_deflate(heddle_deflater **deflater, const char *bytes, size_t size, char *to);
-
-#endif

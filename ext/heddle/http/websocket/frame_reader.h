@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_FRAME_READER_H
-#define HEDDLE_HTTP_WEBSOCKET_FRAME_READER_H
+#pragma once
 
 /*
  * The receiving side of a WebSocket: makes messages and control frames of bytes (RFC 6455, section 5), as strictly as
@@ -73,5 +72,3 @@ heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *rea
                                                     const char *failure);
 /* Ends the reader for good: frees an incomplete message. A later read returns FAILED, `failure` perhaps being NULL. */
 void heddle_websocket_reader_end(heddle_websocket_reader *reader);
-
-#endif

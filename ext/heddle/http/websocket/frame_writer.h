@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_FRAME_WRITER_H
-#define HEDDLE_HTTP_WEBSOCKET_FRAME_WRITER_H
+#pragma once
 
 /* Frames of the WebSocket protocol (RFC 6455, section 5): heads, masks and close codes. Uses no Ruby. */
 
@@ -55,5 +54,3 @@ void heddle_websocket_mask(char *bytes, size_t size, const uint8_t *mask, uint64
  * characters.
  */
 size_t heddle_websocket_write_close(char *bytes, unsigned code, const char *reason, size_t reason_size);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_SERVICE_H
-#define HEDDLE_HTTP_WEBSOCKET_SERVICE_H
+#pragma once
 
 /* The state that all WebSockets of an engine share: limits, counters, and the list that keeps their Ruby objects. */
 
@@ -38,5 +37,3 @@ static inline unsigned heddle_websocket_code_slot(unsigned code)
 {
     return code >= 4000 ? 17 : code >= 3000 ? 16 : code - 1000;
 }
-
-#endif

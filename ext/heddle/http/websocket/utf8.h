@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_WEBSOCKET_UTF8_H
-#define HEDDLE_HTTP_WEBSOCKET_UTF8_H
+#pragma once
 
 /* Checks UTF-8 (RFC 3629) that comes in pieces: a piece may end within a character. Uses no Ruby. */
 
@@ -20,5 +19,3 @@ static inline bool heddle_utf8_is_complete(const heddle_utf8 *utf8)
 {
     return utf8->missing == 0;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_H2_CLIENT_H
-#define HEDDLE_H2_CLIENT_H
+#pragma once
 
 /*
  * A client's HTTP/2 connection for Ruby: a session over an outbound connection, and its streams. Many fibers and
@@ -108,5 +107,3 @@ heddle_h2_client_stream *heddle_h2_client_stream_of(VALUE object);
 
 void Init_heddle_h2_client(VALUE h2);
 void Init_heddle_h2_client_stream(VALUE h2);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_H2_SERVER_H
-#define HEDDLE_HTTP_H2_SERVER_H
+#pragma once
 
 /* The server's side of an HTTP/2 connection: a session between a connection and its exchanges. */
 
@@ -219,5 +218,3 @@ bool heddle_h2_send_string(heddle_h2_carrier *carrier, VALUE string);
 void heddle_h2_mark_loans(const heddle_engine *engine);
 
 void Init_heddle_h2_exchange(VALUE h2);
-
-#endif

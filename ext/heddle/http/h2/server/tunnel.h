@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_H2_TUNNEL_H
-#define HEDDLE_HTTP_H2_TUNNEL_H
+#pragma once
 
 /*
  * A tunnel: a stream of HTTP/2 that continues after its exchange, without a fiber. It carries a WebSocket (RFC 8441) or
@@ -82,5 +81,3 @@ void heddle_h2_tunnels_retire(heddle_h2_server *server);
 /* The connection is gone. */
 void heddle_h2_tunnels_release(heddle_h2_server *server);
 void heddle_h2_tunnels_abandon(heddle_h2_server *server);
-
-#endif
