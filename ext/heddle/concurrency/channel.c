@@ -5,6 +5,7 @@
 
 #include "concurrency/concurrency.h"
 
+#include "binding.h"
 #include "scheduler/loop.h"
 #include "selector/list.h"
 
@@ -389,20 +390,11 @@ static VALUE channel_capacity(VALUE object)
     return capacity < 0 ? Qnil : LONG2NUM(capacity);
 }
 
-static VALUE channel_closed_p(VALUE object)
-{
-    return channel_of(object)->closed ? Qtrue : Qfalse;
-}
-
-static VALUE channel_item_p(VALUE object)
-{
-    return has_item(channel_of(object)) ? Qtrue : Qfalse;
-}
-
-static VALUE channel_size(VALUE object)
-{
-    return SIZET2NUM(channel_of(object)->count);
-}
+#define METHODS(X)                                                                                                     \
+    X(channel_closed_p, "closed?", channel_of(self)->closed ? Qtrue : Qfalse)                                          \
+    X(channel_item_p, "item?", has_item(channel_of(self)) ? Qtrue : Qfalse)                                            \
+    X(channel_size, "size", SIZET2NUM(channel_of(self)->count))
+METHODS(HEDDLE_DEFINE_METHOD)
 
 static VALUE channel_num_waiting(VALUE object)
 {
@@ -420,17 +412,15 @@ void Init_heddle_concurrency(VALUE heddle)
     pthread_atfork(NULL, NULL, count_fork);
     VALUE concurrency = rb_define_module_under(heddle, "Concurrency");
     Init_heddle_alarm_heap(concurrency);
-    VALUE klass = rb_define_class_under(concurrency, "ChannelCore", rb_cObject);
-    rb_define_alloc_func(klass, channel_allocate);
-    rb_define_private_method(klass, "limit", channel_limit, 1);
-    rb_define_method(klass, "push", channel_push, -1);
-    rb_define_method(klass, "<<", channel_push, -1);
-    rb_define_method(klass, "pop", channel_pop, -1);
-    rb_define_method(klass, "close", channel_close, 0);
-    rb_define_method(klass, "capacity", channel_capacity, 0);
-    rb_define_method(klass, "closed?", channel_closed_p, 0);
-    rb_define_method(klass, "item?", channel_item_p, 0);
-    rb_define_method(klass, "size", channel_size, 0);
-    rb_define_method(klass, "num_waiting", channel_num_waiting, 0);
-    rb_define_private_method(rb_singleton_class(klass), "await", channel_await, 2);
+    VALUE class = rb_define_class_under(concurrency, "ChannelCore", rb_cObject);
+    rb_define_alloc_func(class, channel_allocate);
+    rb_define_private_method(class, "limit", channel_limit, 1);
+    rb_define_method(class, "push", channel_push, -1);
+    rb_define_method(class, "<<", channel_push, -1);
+    rb_define_method(class, "pop", channel_pop, -1);
+    rb_define_method(class, "close", channel_close, 0);
+    rb_define_method(class, "capacity", channel_capacity, 0);
+    METHODS(HEDDLE_REGISTER_METHOD)
+    rb_define_method(class, "num_waiting", channel_num_waiting, 0);
+    rb_define_private_method(rb_singleton_class(class), "await", channel_await, 2);
 }

@@ -6,6 +6,7 @@
 #include "http/exchange_ruby.h"
 #include "http/head_ruby.h"
 
+#include "binding.h"
 #include "net/scoreboard_ruby.h"
 #include "net/networks.h"
 #include "net/sockets.h"
@@ -186,35 +187,6 @@ static VALUE engine_websocket_clients(VALUE self)
     return found;
 }
 
-static VALUE engine_draining_p(VALUE self)
-{
-    return engine_of(self)->draining ? Qtrue : Qfalse;
-}
-
-/* Requests whose head was complete. */
-static VALUE engine_requests(VALUE self)
-{
-    return ULL2NUM(engine_of(self)->requests);
-}
-
-/* Requests that were rejected before the application was called. */
-static VALUE engine_rejected(VALUE self)
-{
-    return ULL2NUM(engine_of(self)->rejected);
-}
-
-/* Requests whose body went into a file. */
-static VALUE engine_spooled(VALUE self)
-{
-    return ULL2NUM(engine_of(self)->spooled);
-}
-
-/* Bytes on disk of all spooled bodies of this process, over all engines. */
-static VALUE engine_body_disk_used(VALUE self)
-{
-    return ULL2NUM(heddle_body_disk_used());
-}
-
 /* How many files for bodies a process with so many descriptors opens. */
 static VALUE engine_body_files(VALUE class, VALUE descriptors)
 {
@@ -248,17 +220,6 @@ static VALUE make_class_counts(const uint64_t *counts)
     for (unsigned i = 0; i < HEDDLE_STATUS_CLASSES; i++)
         rb_ary_push(list, ULL2NUM(counts[i]));
     return list;
-}
-
-/*
- * call-seq: answers -> Array of Integers
- *
- * Complete responses of the application by the first digit of their status, 1 to 5; at index 0 those with another
- * status.
- */
-static VALUE engine_answers(VALUE self)
-{
-    return make_class_counts(engine_of(self)->answers);
 }
 
 /* Requests that were rejected before they reached the application, by the status that they got. */
@@ -370,11 +331,22 @@ static VALUE engine_endpoints(VALUE self)
     return result;
 }
 
-/* The sum of these times, in seconds. */
-static VALUE engine_latency_sum(VALUE self)
-{
-    return DBL2NUM((double)engine_of(self)->latency.sum / 1e9);
-}
+#define METHODS(X)                                                                                                     \
+    X(engine_draining_p, "draining?", engine_of(self)->draining ? Qtrue : Qfalse)                                      \
+    /* Requests whose head was complete. */                                                                            \
+    X(engine_requests, "requests", ULL2NUM(engine_of(self)->requests))                                                 \
+    /* Requests that were rejected before the application was called. */                                               \
+    X(engine_rejected, "rejected", ULL2NUM(engine_of(self)->rejected))                                                 \
+    /* Requests whose body went into a file. */                                                                        \
+    X(engine_spooled, "spooled", ULL2NUM(engine_of(self)->spooled))                                                    \
+    /* Bytes on disk of all spooled bodies of this process, over all engines. */                                       \
+    X(engine_body_disk_used, "body_disk_used", ULL2NUM(heddle_body_disk_used()))                                       \
+    /* Complete responses of the application by the first digit of their status, 1 to 5; at index 0 those with         \
+     * another status. */                                                                                              \
+    X(engine_answers, "answers", make_class_counts(engine_of(self)->answers))                                          \
+    /* The sum of these times, in seconds. */                                                                          \
+    X(engine_latency_sum, "latency_sum", DBL2NUM((double)engine_of(self)->latency.sum / 1e9))
+METHODS(HEDDLE_DEFINE_METHOD)
 
 static int compare_durations(const void *one, const void *other)
 {
@@ -465,37 +437,31 @@ static VALUE make_latency_bounds(void)
 
 void Init_heddle_engine(VALUE http)
 {
-    VALUE engine_class = rb_define_class_under(http, "Engine", rb_cObject);
-    rb_define_alloc_func(engine_class, engine_allocate);
-    rb_define_private_method(engine_class, "set_up", engine_set_up, 7);
-    rb_define_method(engine_class, "drain", engine_drain, -1);
-    rb_define_method(engine_class, "websocket_loader", engine_websocket_loader, 0);
-    rb_define_method(engine_class, "websocket_loader=", engine_set_websocket_loader, 1);
-    rb_define_method(engine_class, "websocket_clients", engine_websocket_clients, 0);
-    rb_define_method(engine_class, "draining?", engine_draining_p, 0);
-    rb_define_method(engine_class, "requests", engine_requests, 0);
-    rb_define_method(engine_class, "rejected", engine_rejected, 0);
-    rb_define_method(engine_class, "spooled", engine_spooled, 0);
-    rb_define_method(engine_class, "body_disk_used", engine_body_disk_used, 0);
-    rb_define_method(engine_class, "share_disk", engine_share_disk, 2);
-    rb_define_singleton_method(engine_class, "body_files", engine_body_files, 1);
+    VALUE class = rb_define_class_under(http, "Engine", rb_cObject);
+    rb_define_alloc_func(class, engine_allocate);
+    rb_define_private_method(class, "set_up", engine_set_up, 7);
+    rb_define_method(class, "drain", engine_drain, -1);
+    rb_define_method(class, "websocket_loader", engine_websocket_loader, 0);
+    rb_define_method(class, "websocket_loader=", engine_set_websocket_loader, 1);
+    rb_define_method(class, "websocket_clients", engine_websocket_clients, 0);
+    METHODS(HEDDLE_REGISTER_METHOD)
+    rb_define_method(class, "share_disk", engine_share_disk, 2);
+    rb_define_singleton_method(class, "body_files", engine_body_files, 1);
     rb_gc_register_address(&disk_scoreboard);
-    rb_define_method(engine_class, "answers", engine_answers, 0);
-    rb_define_method(engine_class, "rejections", engine_rejections, 0);
-    rb_define_method(engine_class, "durations", engine_durations, 0);
-    rb_define_method(engine_class, "latencies", engine_latencies, 0);
-    rb_define_method(engine_class, "latency_sum", engine_latency_sum, 0);
-    rb_define_method(engine_class, "spent", engine_spent, 0);
-    rb_define_method(engine_class, "endpoints", engine_endpoints, 0);
-    rb_define_method(engine_class, "slowest", engine_slowest, 0);
-    rb_define_method(engine_class, "websockets", engine_websockets, 0);
+    rb_define_method(class, "rejections", engine_rejections, 0);
+    rb_define_method(class, "durations", engine_durations, 0);
+    rb_define_method(class, "latencies", engine_latencies, 0);
+    rb_define_method(class, "spent", engine_spent, 0);
+    rb_define_method(class, "endpoints", engine_endpoints, 0);
+    rb_define_method(class, "slowest", engine_slowest, 0);
+    rb_define_method(class, "websockets", engine_websockets, 0);
     /*
      * The upper bounds of the buckets in seconds. Each is at most a quarter above the one before, and the last is
      * infinite.
      */
-    rb_define_const(engine_class, "LATENCY_BOUNDS", make_latency_bounds());
+    rb_define_const(class, "LATENCY_BOUNDS", make_latency_bounds());
     VALUE bounds = rb_ary_new();
     for (unsigned i = 0; i < HEDDLE_DURATION_BOUNDS; i++)
         rb_ary_push(bounds, DBL2NUM(heddle_duration_bounds[i] / 1e3));
-    rb_define_const(engine_class, "DURATION_BOUNDS", rb_ary_freeze(bounds));
+    rb_define_const(class, "DURATION_BOUNDS", rb_ary_freeze(bounds));
 }

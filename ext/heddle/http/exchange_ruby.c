@@ -1,5 +1,6 @@
 #include "http/exchange_ruby.h"
 
+#include "binding.h"
 #include "http/body/spool_ruby.h"
 #include "http/forwarded.h"
 #include "net/networks.h"
@@ -170,85 +171,19 @@ static VALUE string_of(const heddle_exchange *exchange, heddle_slice slice)
     return rb_str_new(exchange->bytes + slice.start, slice.size);
 }
 
-#define TEXT(name)                                                                                                     \
-    static VALUE exchange_##name(VALUE self)                                                                           \
-    {                                                                                                                  \
-        heddle_exchange *exchange = exchange_of(self);                                                                 \
-        return string_of(exchange, exchange->head.name);                                                               \
-    }
-
-/* The method as sent: methods are case-sensitive. */
-TEXT(method)
-/* The request target as sent. */
-TEXT(target)
-
-/*
- * call-seq: minor -> 0 or 1
- *
- * 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions.
- */
-static VALUE exchange_minor(VALUE self)
+static bool is_proxied(const heddle_exchange *exchange)
 {
-    return INT2FIX(exchange_of(self)->head.minor);
+    return heddle_forwarded_any(&exchange->head, exchange->bytes);
 }
 
-/*
- * call-seq: proxied? -> true or false
- *
- * Does the request name a proxy in front of this server, trusted or not: in Via, Forwarded, X-Forwarded-* or X-Real-IP?
- */
-static VALUE exchange_proxied_p(VALUE self)
+static VALUE length_of(const heddle_request_head *head)
 {
-    const heddle_exchange *exchange = exchange_of(self);
-    return heddle_forwarded_any(&exchange->head, exchange->bytes) ? Qtrue : Qfalse;
+    return head->content_length < 0 ? Qnil : LL2NUM(head->content_length);
 }
 
-/*
- * call-seq: content_length -> Integer or nil
- *
- * The length of the body; nil if there is none or it is unknown.
- */
-static VALUE exchange_content_length(VALUE self)
+static bool has_body(const heddle_request_head *head)
 {
-    int64_t length = exchange_of(self)->head.content_length;
-    return length < 0 ? Qnil : LL2NUM(length);
-}
-
-#define QUESTION(name, expression)                                                                                    \
-    static VALUE exchange_##name(VALUE self)                                                                          \
-    {                                                                                                                 \
-        const heddle_request_head *head = &exchange_of(self)->head;                                                   \
-        return (expression) ? Qtrue : Qfalse;                                                                         \
-    }
-
-/* Is the body chunked? */
-QUESTION(chunked_p, head->content_length == HEDDLE_CHUNKED_BODY)
-/* Does a body follow? */
-QUESTION(body_p, head->content_length == HEDDLE_CHUNKED_BODY || head->content_length > 0)
-/* Does the client want to keep the connection open after the response? */
-QUESTION(keep_alive_p, head->keep_alive)
-/* Does the request's method demand a response without content? */
-QUESTION(head_p, head->method_id == HEDDLE_HEAD)
-
-/*
- * call-seq: age -> Float
- *
- * Seconds since the head was complete.
- */
-static VALUE exchange_age(VALUE self)
-{
-    return DBL2NUM((double)(heddle_clock_now() - exchange_of(self)->arrived) / 1e9);
-}
-
-static VALUE exchange_engine(VALUE self)
-{
-    return heddle_exchange_handle_of(self)->engine_object;
-}
-
-/* The peer's address, also after the connection has ended. */
-static VALUE exchange_remote_address(VALUE self)
-{
-    return heddle_address_string(&heddle_exchange_handle_of(self)->remote);
+    return head->content_length == HEDDLE_CHUNKED_BODY || head->content_length > 0;
 }
 
 int64_t heddle_content_size(VALUE body)
@@ -280,16 +215,6 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange)
 static VALUE exchange_take_body(VALUE self)
 {
     return heddle_exchange_body_object(heddle_exchange_of(heddle_exchange_handle_of(self)));
-}
-
-/*
- * call-seq: closed? -> true or false
- *
- * Is the exchange complete, or its connection closed or taken over?
- */
-static VALUE exchange_closed_p(VALUE self)
-{
-    return heddle_exchange_connection(heddle_exchange_handle_of(self)) ? Qfalse : Qtrue;
 }
 
 static VALUE call_cancel(VALUE object)
@@ -342,23 +267,39 @@ static VALUE exchange_env(VALUE self)
     return env ? env : Qnil;
 }
 
-/* Does the client ask for a WebSocket, and is it allowed here? */
-static VALUE exchange_upgradable_p(VALUE self)
-{
-    return heddle_exchange_handle_of(self)->upgradable ? Qtrue : Qfalse;
-}
-
-/* The status that was sent; 0 when this object has sent none. */
-static VALUE exchange_status_sent(VALUE self)
-{
-    return INT2FIX(heddle_exchange_handle_of(self)->status);
-}
-
-/* Bytes of content that C has sent. */
-static VALUE exchange_content_sent(VALUE self)
-{
-    return ULL2NUM(heddle_exchange_handle_of(self)->sent);
-}
+#define METHODS(X)                                                                                                     \
+    /* The method as sent: methods are case-sensitive. */                                                              \
+    X(exchange_method, "method", string_of(exchange_of(self), exchange_of(self)->head.method))                         \
+    /* The request target as sent. */                                                                                  \
+    X(exchange_target, "target", string_of(exchange_of(self), exchange_of(self)->head.target))                         \
+    /* Does the request name a proxy in front of this server: in Via, Forwarded, X-Forwarded-* or X-Real-IP? */        \
+    X(exchange_proxied_p, "proxied?", is_proxied(exchange_of(self)) ? Qtrue : Qfalse)                                  \
+    /* The length of the body; nil if there is none or it is unknown. */                                               \
+    X(exchange_content_length, "content_length", length_of(&exchange_of(self)->head))                                  \
+    /* Is the body chunked? */                                                                                         \
+    X(exchange_chunked_p, "chunked?", exchange_of(self)->head.content_length == HEDDLE_CHUNKED_BODY ? Qtrue : Qfalse)  \
+    /* Does a body follow? */                                                                                          \
+    X(exchange_body_p, "body?", has_body(&exchange_of(self)->head) ? Qtrue : Qfalse)                                   \
+    /* Does the client want to keep the connection open after the response? */                                         \
+    X(exchange_keep_alive_p, "keep_alive?", exchange_of(self)->head.keep_alive ? Qtrue : Qfalse)                       \
+    /* Does the request's method demand a response without content? */                                                 \
+    X(exchange_head_p, "head?", exchange_of(self)->head.method_id == HEDDLE_HEAD ? Qtrue : Qfalse)                     \
+    /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions. */                                                     \
+    X(exchange_minor, "minor", INT2FIX(exchange_of(self)->head.minor))                                                 \
+    /* Seconds since the head was complete. */                                                                         \
+    X(exchange_age, "age", DBL2NUM((double)(heddle_clock_now() - exchange_of(self)->arrived) / 1e9))                   \
+    X(exchange_engine, "engine", heddle_exchange_handle_of(self)->engine_object)                                       \
+    /* The peer's address, also after the connection has ended. */                                                     \
+    X(exchange_remote_address, "remote_address", heddle_address_string(&heddle_exchange_handle_of(self)->remote))      \
+    /* Is the exchange complete, or its connection closed or taken over? */                                            \
+    X(exchange_closed_p, "closed?", heddle_exchange_connection(heddle_exchange_handle_of(self)) ? Qfalse : Qtrue)      \
+    /* Does the client ask for a WebSocket, and is it allowed here? */                                                 \
+    X(exchange_upgradable_p, "upgradable?", heddle_exchange_handle_of(self)->upgradable ? Qtrue : Qfalse)              \
+    /* The status that was sent; 0 when this object has sent none. */                                                  \
+    X(exchange_status_sent, "status_sent", INT2FIX(heddle_exchange_handle_of(self)->status))                           \
+    /* Bytes of content that C has sent. */                                                                            \
+    X(exchange_content_sent, "content_sent", ULL2NUM(heddle_exchange_handle_of(self)->sent))
+METHODS(HEDDLE_DEFINE_METHOD)
 
 VALUE heddle_exchange_define(VALUE version, const heddle_exchange_methods *methods)
 {
@@ -379,26 +320,11 @@ VALUE heddle_exchange_define(VALUE version, const heddle_exchange_methods *metho
 
 void Init_heddle_exchange(VALUE http)
 {
-    VALUE exchange_class = rb_define_class_under(http, "Exchange", rb_cObject);
-    rb_undef_alloc_func(exchange_class);
-    rb_define_method(exchange_class, "method", exchange_method, 0);
-    rb_define_method(exchange_class, "target", exchange_target, 0);
-    rb_define_method(exchange_class, "minor", exchange_minor, 0);
-    rb_define_method(exchange_class, "proxied?", exchange_proxied_p, 0);
-    rb_define_method(exchange_class, "content_length", exchange_content_length, 0);
-    rb_define_method(exchange_class, "chunked?", exchange_chunked_p, 0);
-    rb_define_method(exchange_class, "body?", exchange_body_p, 0);
-    rb_define_method(exchange_class, "keep_alive?", exchange_keep_alive_p, 0);
-    rb_define_method(exchange_class, "head?", exchange_head_p, 0);
-    rb_define_method(exchange_class, "age", exchange_age, 0);
-    rb_define_method(exchange_class, "engine", exchange_engine, 0);
-    rb_define_method(exchange_class, "remote_address", exchange_remote_address, 0);
-    rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
-    rb_define_method(exchange_class, "closed?", exchange_closed_p, 0);
-    rb_define_method(exchange_class, "cancel_on_disconnect", exchange_cancel_on_disconnect, 1);
-    rb_define_method(exchange_class, "probe?", exchange_probe_p, 0);
-    rb_define_method(exchange_class, "env", exchange_env, 0);
-    rb_define_method(exchange_class, "upgradable?", exchange_upgradable_p, 0);
-    rb_define_method(exchange_class, "status_sent", exchange_status_sent, 0);
-    rb_define_method(exchange_class, "content_sent", exchange_content_sent, 0);
+    VALUE class = rb_define_class_under(http, "Exchange", rb_cObject);
+    rb_undef_alloc_func(class);
+    METHODS(HEDDLE_REGISTER_METHOD)
+    rb_define_method(class, "take_body", exchange_take_body, 0);
+    rb_define_method(class, "cancel_on_disconnect", exchange_cancel_on_disconnect, 1);
+    rb_define_method(class, "probe?", exchange_probe_p, 0);
+    rb_define_method(class, "env", exchange_env, 0);
 }

@@ -1,5 +1,6 @@
 /* Heddle::Net::Connection: the Ruby object of a connection, for the code that serves it. */
 
+#include "binding.h"
 #include "net/connection.h"
 #include "net/output.h"
 #include "net/raw_protocol.h"
@@ -213,16 +214,6 @@ static VALUE connection_close(VALUE self)
     return Qnil;
 }
 
-/*
- * call-seq: closed? -> true or false
- *
- * Has this object no connection any more: was it closed, made idle or detached?
- */
-static VALUE connection_closed_p(VALUE self)
-{
-    return heddle_connection_of(self) ? Qfalse : Qtrue;
-}
-
 VALUE heddle_connection_detach(heddle_connection *connection)
 {
     uint8_t family = connection->remote.family ? connection->remote.family : connection->local.family;
@@ -246,17 +237,6 @@ VALUE heddle_connection_detach(heddle_connection *connection)
     return socket;
 }
 
-/*
- * call-seq: detach -> TCPSocket, UNIXSocket, Socket or OpenSSL::SSL::SSLSocket
- *
- * Takes the connection over as an ordinary socket, which returns the unused input first. Fibers that
- * wait for the connection get IOError.
- */
-static VALUE connection_detach(VALUE self)
-{
-    return heddle_connection_detach(open_handle(self)->connection);
-}
-
 /* -- addresses --------------------------------------------------------------------------------------------------- */
 
 static VALUE intern_string(const char *text)
@@ -277,24 +257,6 @@ static VALUE port_of(const heddle_address *address)
 }
 
 /*
- * call-seq: remote_address -> String
- *
- * The peer's IP address, or "unix".
- */
-static VALUE connection_remote_address(VALUE self)
-{
-    return heddle_address_string(&open_handle(self)->connection->remote);
-}
-
-/*
- * call-seq: remote_port -> Integer or nil
- */
-static VALUE connection_remote_port(VALUE self)
-{
-    return port_of(&open_handle(self)->connection->remote);
-}
-
-/*
  * call-seq: local_address -> String
  *
  * The IP address that the peer has connected to, or "unix".
@@ -304,39 +266,30 @@ static VALUE connection_local_address(VALUE self)
     return heddle_address_string(heddle_connection_local(open_handle(self)->connection));
 }
 
-/*
- * call-seq: local_port -> Integer or nil
- */
-static VALUE connection_local_port(VALUE self)
-{
-    return port_of(&open_handle(self)->connection->local);
-}
-
-/*
- * call-seq: secure? -> true or false
- *
- * Does the client use TLS, with this server or with a proxy that says so in its PROXY header?
- */
-static VALUE connection_secure_p(VALUE self)
-{
-    return open_handle(self)->connection->secure ? Qtrue : Qfalse;
-}
+#define METHODS(X)                                                                                                     \
+    /* Has this object no connection any more: was it closed, made idle or detached? */                                \
+    X(connection_closed_p, "closed?", heddle_connection_of(self) ? Qfalse : Qtrue)                                     \
+    /* Takes the connection over as an ordinary socket, which returns the unused input first. Fibers that wait         \
+     * for the connection get IOError. */                                                                              \
+    X(connection_detach, "detach", heddle_connection_detach(open_handle(self)->connection))                            \
+    /* The peer's IP address, or "unix". */                                                                            \
+    X(connection_remote_address, "remote_address", heddle_address_string(&open_handle(self)->connection->remote))      \
+    X(connection_remote_port, "remote_port", port_of(&open_handle(self)->connection->remote))                          \
+    X(connection_local_port, "local_port", port_of(&open_handle(self)->connection->local))                             \
+    /* Does the client use TLS, with this server or with a proxy that says so in its PROXY header? */                  \
+    X(connection_secure_p, "secure?", open_handle(self)->connection->secure ? Qtrue : Qfalse)
+METHODS(HEDDLE_DEFINE_METHOD)
 
 void Init_heddle_connection(VALUE net)
 {
-    connection_class = rb_define_class_under(net, "Connection", rb_cObject);
-    rb_undef_alloc_func(connection_class);
-    rb_define_method(connection_class, "readpartial", connection_readpartial, -1);
-    rb_define_method(connection_class, "unread", connection_unread, 1);
-    rb_define_method(connection_class, "write", connection_write, -1);
-    rb_define_method(connection_class, "sendfile", connection_sendfile, -1);
-    rb_define_method(connection_class, "idle!", connection_idle, 0);
-    rb_define_method(connection_class, "close", connection_close, 0);
-    rb_define_method(connection_class, "closed?", connection_closed_p, 0);
-    rb_define_method(connection_class, "detach", connection_detach, 0);
-    rb_define_method(connection_class, "secure?", connection_secure_p, 0);
-    rb_define_method(connection_class, "remote_address", connection_remote_address, 0);
-    rb_define_method(connection_class, "remote_port", connection_remote_port, 0);
-    rb_define_method(connection_class, "local_address", connection_local_address, 0);
-    rb_define_method(connection_class, "local_port", connection_local_port, 0);
+    VALUE class = connection_class = rb_define_class_under(net, "Connection", rb_cObject);
+    rb_undef_alloc_func(class);
+    rb_define_method(class, "readpartial", connection_readpartial, -1);
+    rb_define_method(class, "unread", connection_unread, 1);
+    rb_define_method(class, "write", connection_write, -1);
+    rb_define_method(class, "sendfile", connection_sendfile, -1);
+    rb_define_method(class, "idle!", connection_idle, 0);
+    rb_define_method(class, "close", connection_close, 0);
+    METHODS(HEDDLE_REGISTER_METHOD)
+    rb_define_method(class, "local_address", connection_local_address, 0);
 }

@@ -1,5 +1,6 @@
 #include "net/datagram_ruby.h"
 
+#include "binding.h"
 #include "net/address.h"
 #include "net/datagram.h"
 #include "net/io_await.h"
@@ -221,16 +222,6 @@ static VALUE datagram_close(VALUE self)
 }
 
 /*
- * call-seq: closed? -> true or false
- *
- * True also in a forked child.
- */
-static VALUE datagram_closed_p(VALUE self)
-{
-    return heddle_owned_socket_is_open(&datagram_data(self)->owned) ? Qfalse : Qtrue;
-}
-
-/*
  * call-seq: address -> String
  *
  * The IP address that it is bound to.
@@ -242,26 +233,15 @@ static VALUE datagram_address(VALUE self)
     return text ? rb_usascii_str_new_cstr(text) : Qnil;
 }
 
-/*
- * call-seq: port -> Integer
- *
- * The port that it is bound to.
- */
-static VALUE datagram_port(VALUE self)
-{
-    return INT2FIX(datagram_data(self)->local.port);
-}
-
-/*
- * call-seq: unsent -> Integer
- *
- * How many datagrams could not be sent so far: the kernel had no room for them, there was no route, or they were too
- * large.
- */
-static VALUE datagram_unsent(VALUE self)
-{
-    return ULL2NUM(datagram_data(self)->socket.unsent);
-}
+#define METHODS(X)                                                                                                     \
+    /* True also in a forked child. */                                                                                 \
+    X(datagram_closed_p, "closed?", heddle_owned_socket_is_open(&datagram_data(self)->owned) ? Qfalse : Qtrue)         \
+    /* The port that it is bound to. */                                                                                \
+    X(datagram_port, "port", INT2FIX(datagram_data(self)->local.port))                                                 \
+    /* How many datagrams could not be sent so far: the kernel had no room for them, there was no route, or            \
+     * they were too large. */                                                                                         \
+    X(datagram_unsent, "unsent", ULL2NUM(datagram_data(self)->socket.unsent))
+METHODS(HEDDLE_DEFINE_METHOD)
 
 /* -- receiving ----------------------------------------------------------------------------------------------------- */
 
@@ -373,10 +353,8 @@ void Init_heddle_datagram(VALUE net)
     rb_define_const(class, "LARGEST", INT2FIX(HEDDLE_DATAGRAM_LARGEST)); /* bytes */
     rb_define_private_method(rb_singleton_class(class), "adopt", datagram_adopt, 3);
     rb_define_method(class, "close", datagram_close, 0);
-    rb_define_method(class, "closed?", datagram_closed_p, 0);
+    METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "address", datagram_address, 0);
-    rb_define_method(class, "port", datagram_port, 0);
-    rb_define_method(class, "unsent", datagram_unsent, 0);
     rb_define_method(class, "receive", datagram_receive, 0);
     rb_define_method(class, "send", datagram_send, 2);
 

@@ -1,5 +1,6 @@
 #include "net/outbound.h"
 
+#include "binding.h"
 #include "scheduler/io_wait.h"
 
 #include <ruby/io.h>
@@ -128,16 +129,6 @@ static VALUE outbound_close(VALUE self)
 }
 
 /*
- * call-seq: closed? -> true or false
- *
- * True also in a forked child.
- */
-static VALUE outbound_closed_p(VALUE self)
-{
-    return heddle_owned_socket_is_open(&outbound_data(self)->owned) ? Qfalse : Qtrue;
-}
-
-/*
  * call-seq: stale? -> true or false
  *
  * For an idle connection: has the peer closed it, or sent something unexpected?
@@ -222,24 +213,6 @@ static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 }
 
 /*
- * call-seq: bytes_sent -> Integer
- *
- * The bytes that the kernel has accepted.
- */
-static VALUE outbound_bytes_sent(VALUE self)
-{
-    return ULL2NUM(outbound_data(self)->sent);
-}
-
-/*
- * call-seq: bytes_received -> Integer
- */
-static VALUE outbound_bytes_received(VALUE self)
-{
-    return ULL2NUM(outbound_data(self)->received);
-}
-
-/*
  * call-seq: deadline = seconds
  *
  * Sets the end of all waits from now on, by CLOCK_MONOTONIC; nil: none.
@@ -262,23 +235,16 @@ static VALUE outbound_remote_address(VALUE self)
     return text ? rb_usascii_str_new_cstr(text) : Qnil;
 }
 
-/*
- * call-seq: remote_port -> Integer
- */
-static VALUE outbound_remote_port(VALUE self)
-{
-    return INT2FIX(outbound_data(self)->remote.port);
-}
-
-/*
- * call-seq: secure? -> true or false
- *
- * Does it use TLS?
- */
-static VALUE outbound_secure_p(VALUE self)
-{
-    return outbound_data(self)->transport.tls ? Qtrue : Qfalse;
-}
+#define METHODS(X)                                                                                                     \
+    /* True also in a forked child. */                                                                                 \
+    X(outbound_closed_p, "closed?", heddle_owned_socket_is_open(&outbound_data(self)->owned) ? Qfalse : Qtrue)         \
+    /* The bytes that the kernel has accepted. */                                                                      \
+    X(outbound_bytes_sent, "bytes_sent", ULL2NUM(outbound_data(self)->sent))                                           \
+    X(outbound_bytes_received, "bytes_received", ULL2NUM(outbound_data(self)->received))                               \
+    X(outbound_remote_port, "remote_port", INT2FIX(outbound_data(self)->remote.port))                                  \
+    /* Does it use TLS? */                                                                                             \
+    X(outbound_secure_p, "secure?", outbound_data(self)->transport.tls ? Qtrue : Qfalse)
+METHODS(HEDDLE_DEFINE_METHOD)
 
 /*
  * call-seq: application_protocol -> String or nil
@@ -308,17 +274,13 @@ void Init_heddle_outbound(VALUE net)
     rb_define_singleton_method(native, "adopt_outbound", outbound_adopt, -1);
     rb_define_singleton_method(native, "load_client_tls", load_tls, 1);
     rb_define_method(class, "close", outbound_close, 0);
-    rb_define_method(class, "closed?", outbound_closed_p, 0);
+    METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "stale?", outbound_stale_p, 0);
     rb_define_method(class, "detach", outbound_detach, 0);
     rb_define_method(class, "readpartial", outbound_readpartial, -1);
     rb_define_method(class, "write", outbound_write, -1);
     rb_define_method(class, "write_unless_answered", outbound_write_unless_answered, -1);
-    rb_define_method(class, "bytes_sent", outbound_bytes_sent, 0);
-    rb_define_method(class, "bytes_received", outbound_bytes_received, 0);
     rb_define_method(class, "deadline=", outbound_set_deadline, 1);
     rb_define_method(class, "remote_address", outbound_remote_address, 0);
-    rb_define_method(class, "remote_port", outbound_remote_port, 0);
-    rb_define_method(class, "secure?", outbound_secure_p, 0);
     rb_define_method(class, "application_protocol", outbound_application_protocol, 0);
 }

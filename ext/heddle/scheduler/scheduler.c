@@ -2,6 +2,7 @@
 
 #include "scheduler/scheduler.h"
 
+#include "binding.h"
 #include "scheduler/account_ruby.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/guard_pages_ruby.h"
@@ -92,11 +93,6 @@ static VALUE scheduler_open(VALUE self, VALUE name)
     return self;
 }
 
-static VALUE scheduler_selector(VALUE self)
-{
-    return ID2SYM(rb_intern(heddle_loop_of(self)->operations->name));
-}
-
 /* Runs ticks until no fiber is left. Exceptions raised in the loop are raised in the caller. */
 static VALUE scheduler_run_ticks(VALUE self)
 {
@@ -133,35 +129,6 @@ static VALUE scheduler_release(VALUE self)
         heddle_loop_release(loop);
     }
     return Qnil;
-}
-
-/*
- * call-seq: closed? -> true or false
- */
-static VALUE scheduler_closed_p(VALUE self)
-{
-    return heddle_loop_is_closed(heddle_loop_of(self)) ? Qtrue : Qfalse;
-}
-
-/*
- * call-seq: forked? -> true or false
- *
- * Is this a child process that was forked by one of the loop's fibers? That fiber is the child's program, and runs the
- * loop.
- */
-static VALUE scheduler_forked_p(VALUE self)
-{
-    return heddle_loop_of(self)->run.forked_by ? Qtrue : Qfalse;
-}
-
-/*
- * call-seq: running? -> true or false
- *
- * Is the loop running on its thread?
- */
-static VALUE scheduler_running_p(VALUE self)
-{
-    return heddle_loop_is_running(heddle_loop_of(self)) ? Qtrue : Qfalse;
 }
 
 /*
@@ -279,13 +246,16 @@ static VALUE scheduler_each_fiber(VALUE self)
     return Qnil;
 }
 
-/*
- * call-seq: fiber_count -> Integer
- */
-static VALUE scheduler_fiber_count(VALUE self)
-{
-    return SIZET2NUM(heddle_loop_of(self)->fiber_count);
-}
+#define METHODS(X)                                                                                                     \
+    X(scheduler_selector, "selector", ID2SYM(rb_intern(heddle_loop_of(self)->operations->name)))                       \
+    X(scheduler_closed_p, "closed?", heddle_loop_is_closed(heddle_loop_of(self)) ? Qtrue : Qfalse)                     \
+    /* Is this a child process that was forked by one of the loop's fibers? That fiber is the child's program,         \
+     * and runs the loop. */                                                                                           \
+    X(scheduler_forked_p, "forked?", heddle_loop_of(self)->run.forked_by ? Qtrue : Qfalse)                             \
+    /* Is the loop running on its thread? */                                                                           \
+    X(scheduler_running_p, "running?", heddle_loop_is_running(heddle_loop_of(self)) ? Qtrue : Qfalse)                  \
+    X(scheduler_fiber_count, "fiber_count", SIZET2NUM(heddle_loop_of(self)->fiber_count))
+METHODS(HEDDLE_DEFINE_METHOD)
 
 /*
  * call-seq: statistics -> Hash
@@ -317,33 +287,29 @@ void Init_heddle_scheduler(VALUE heddle)
     heddle_ticks_setup();
     heddle_fiber_setup();
     heddle_fiber_stacks_setup();
-    VALUE scheduler_class = rb_define_class_under(heddle, "Scheduler", rb_cObject);
-    rb_define_alloc_func(scheduler_class, scheduler_allocate);
-    rb_define_private_method(scheduler_class, "open_loop", scheduler_open, 1);
-    rb_define_private_method(scheduler_class, "run_ticks", scheduler_run_ticks, 0);
-    rb_define_private_method(scheduler_class, "claim", scheduler_claim, 0);
-    rb_define_private_method(scheduler_class, "release", scheduler_release, 0);
-    rb_define_method(scheduler_class, "selector", scheduler_selector, 0);
-    rb_define_method(scheduler_class, "closed?", scheduler_closed_p, 0);
-    rb_define_method(scheduler_class, "forked?", scheduler_forked_p, 0);
-    rb_define_method(scheduler_class, "running?", scheduler_running_p, 0);
-    rb_define_method(scheduler_class, "fiber", scheduler_fiber, 0);
-    rb_define_method(scheduler_class, "spawn", scheduler_spawn, 1);
-    rb_define_method(scheduler_class, "start", scheduler_start, 1);
-    rb_define_method(scheduler_class, "current", scheduler_current, 0);
-    rb_define_method(scheduler_class, "current_fiber", scheduler_current_fiber, 0);
-    rb_define_method(scheduler_class, "interrupt", scheduler_interrupt, 2);
-    rb_define_method(scheduler_class, "uninterrupt", scheduler_uninterrupt, 1);
-    rb_define_method(scheduler_class, "each_fiber", scheduler_each_fiber, 0);
-    rb_define_method(scheduler_class, "fiber_count", scheduler_fiber_count, 0);
-    rb_define_method(scheduler_class, "statistics", scheduler_statistics, 0);
+    VALUE class = rb_define_class_under(heddle, "Scheduler", rb_cObject);
+    rb_define_alloc_func(class, scheduler_allocate);
+    rb_define_private_method(class, "open_loop", scheduler_open, 1);
+    rb_define_private_method(class, "run_ticks", scheduler_run_ticks, 0);
+    rb_define_private_method(class, "claim", scheduler_claim, 0);
+    rb_define_private_method(class, "release", scheduler_release, 0);
+    METHODS(HEDDLE_REGISTER_METHOD)
+    rb_define_method(class, "fiber", scheduler_fiber, 0);
+    rb_define_method(class, "spawn", scheduler_spawn, 1);
+    rb_define_method(class, "start", scheduler_start, 1);
+    rb_define_method(class, "current", scheduler_current, 0);
+    rb_define_method(class, "current_fiber", scheduler_current_fiber, 0);
+    rb_define_method(class, "interrupt", scheduler_interrupt, 2);
+    rb_define_method(class, "uninterrupt", scheduler_uninterrupt, 1);
+    rb_define_method(class, "each_fiber", scheduler_each_fiber, 0);
+    rb_define_method(class, "statistics", scheduler_statistics, 0);
     Init_heddle_account(heddle);
-    Init_heddle_guard_pages(scheduler_class);
-    heddle_define_block_hooks(scheduler_class);
-    heddle_define_interrupt_hook(scheduler_class);
-    heddle_define_timeout_hook(scheduler_class);
-    heddle_define_interrupt_masks(scheduler_class);
-    heddle_define_io_hooks(scheduler_class);
-    heddle_define_transfer_hooks(scheduler_class);
-    heddle_define_process_hook(scheduler_class);
+    Init_heddle_guard_pages(class);
+    heddle_define_block_hooks(class);
+    heddle_define_interrupt_hook(class);
+    heddle_define_timeout_hook(class);
+    heddle_define_interrupt_masks(class);
+    heddle_define_io_hooks(class);
+    heddle_define_transfer_hooks(class);
+    heddle_define_process_hook(class);
 }

@@ -1,5 +1,6 @@
 /* Heddle::HTTP::H1::ChunkedDecoder: the decoder of chunked bodies, for Strings. */
 
+#include "binding.h"
 #include "http/head_ruby.h"
 #include "http/http.h"
 
@@ -101,43 +102,20 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
     return position;
 }
 
-/*
- * call-seq: done? -> true or false
- *
- * Are the body and its trailers complete?
- */
-static VALUE decoder_done_p(VALUE self)
-{
-    return decoder_of(self)->chunked.done ? Qtrue : Qfalse;
-}
-
-/*
- * call-seq: rejection -> Rejection or nil
- *
- * Why the bytes were invalid.
- */
-static VALUE decoder_rejection(VALUE self)
-{
-    return decoder_of(self)->rejection;
-}
-
-/*
- * call-seq: remaining -> nil
- *
- * How many bytes are to come is unknown.
- */
-static VALUE decoder_remaining(VALUE self)
-{
-    return Qnil;
-}
+#define METHODS(X)                                                                                                     \
+    /* Are the body and its trailers complete? */                                                                      \
+    X(decoder_done_p, "done?", decoder_of(self)->chunked.done ? Qtrue : Qfalse)                                        \
+    /* Why the bytes were invalid. */                                                                                  \
+    X(decoder_rejection, "rejection", decoder_of(self)->rejection)                                                     \
+    /* How many bytes are to come is unknown. */                                                                       \
+    X(decoder_remaining, "remaining", Qnil)
+METHODS(HEDDLE_DEFINE_METHOD)
 
 void Init_heddle_http_chunked(VALUE h1)
 {
-    VALUE decoder_class = rb_define_class_under(h1, "ChunkedDecoder", rb_cObject);
-    rb_define_alloc_func(decoder_class, decoder_allocate);
-    rb_define_method(decoder_class, "initialize", decoder_initialize, -1);
-    rb_define_method(decoder_class, "decode", decoder_decode, 3);
-    rb_define_method(decoder_class, "done?", decoder_done_p, 0);
-    rb_define_method(decoder_class, "rejection", decoder_rejection, 0);
-    rb_define_method(decoder_class, "remaining", decoder_remaining, 0);
+    VALUE class = rb_define_class_under(h1, "ChunkedDecoder", rb_cObject);
+    rb_define_alloc_func(class, decoder_allocate);
+    rb_define_method(class, "initialize", decoder_initialize, -1);
+    rb_define_method(class, "decode", decoder_decode, 3);
+    METHODS(HEDDLE_REGISTER_METHOD)
 }

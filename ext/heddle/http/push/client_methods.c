@@ -1,5 +1,6 @@
 /* The methods of Heddle::HTTP::WebSocket::Session that handlers call. */
 
+#include "binding.h"
 #include "http/push/subscriptions.h"
 #include "http/websocket/codec_ruby.h"
 
@@ -98,18 +99,6 @@ static VALUE client_output_limit(VALUE self)
     return socket ? ULL2NUM(socket->engine->websockets.output_limit) : INT2FIX(0);
 }
 
-/* Can messages be written? */
-static VALUE client_open_p(VALUE self)
-{
-    return open_session(self) ? Qtrue : Qfalse;
-}
-
-/* The object to which the request was upgraded. */
-static VALUE client_handler(VALUE self)
-{
-    return heddle_push_handle_of(self)->handler;
-}
-
 /*
  * call-seq: close_code -> Integer or nil
  *
@@ -122,11 +111,14 @@ static VALUE client_close_code(VALUE self)
     return code ? UINT2NUM(code) : Qnil;
 }
 
-/* call-seq: close_reason -> String or nil */
-static VALUE client_close_reason(VALUE self)
-{
-    return heddle_push_handle_of(self)->reason;
-}
+#define METHODS(X)                                                                                                     \
+    /* Can messages be written? */                                                                                     \
+    X(client_open_p, "open?", open_session(self) ? Qtrue : Qfalse)                                                     \
+    /* The object to which the request was upgraded. */                                                                \
+    X(client_handler, "handler", heddle_push_handle_of(self)->handler)                                                 \
+    /* call-seq: close_reason -> String or nil */                                                                      \
+    X(client_close_reason, "close_reason", heddle_push_handle_of(self)->reason)
+METHODS(HEDDLE_DEFINE_METHOD)
 
 /* -- topics -------------------------------------------------------------------------------------------------------- */
 
@@ -382,25 +374,23 @@ static VALUE client_drain(VALUE self, VALUE most)
     }
 }
 
-void Init_heddle_push_methods(VALUE module, VALUE session_class)
+void Init_heddle_push_methods(VALUE module, VALUE class)
 {
     static const char *const policies[] = {"close", "coalesce", "drop"};
     for (unsigned i = 0; i < 3; i++)
         slow_ids[i] = rb_intern(policies[i]);
-    rb_define_method(session_class, "write", client_write, 1);
-    rb_define_method(session_class, "close", client_close, -1);
-    rb_define_method(session_class, "pending", client_pending, 0);
-    rb_define_method(session_class, "output_limit", client_output_limit, 0);
-    rb_define_method(session_class, "open?", client_open_p, 0);
-    rb_define_method(session_class, "handler", client_handler, 0);
-    rb_define_method(session_class, "close_code", client_close_code, 0);
-    rb_define_method(session_class, "close_reason", client_close_reason, 0);
-    rb_define_method(session_class, "subscribe_to", client_subscribe_to, 5);
-    rb_define_method(session_class, "unsubscribe_from", client_unsubscribe_from, 2);
-    rb_define_method(session_class, "write_frame", client_write_frame, 1);
-    rb_define_method(session_class, "wake", client_wake, 0);
-    rb_define_method(session_class, "farewell=", client_set_farewell, 1);
+    rb_define_method(class, "write", client_write, 1);
+    rb_define_method(class, "close", client_close, -1);
+    rb_define_method(class, "pending", client_pending, 0);
+    rb_define_method(class, "output_limit", client_output_limit, 0);
+    METHODS(HEDDLE_REGISTER_METHOD)
+    rb_define_method(class, "close_code", client_close_code, 0);
+    rb_define_method(class, "subscribe_to", client_subscribe_to, 5);
+    rb_define_method(class, "unsubscribe_from", client_unsubscribe_from, 2);
+    rb_define_method(class, "write_frame", client_write_frame, 1);
+    rb_define_method(class, "wake", client_wake, 0);
+    rb_define_method(class, "farewell=", client_set_farewell, 1);
     rb_define_singleton_method(module, "prepare", websocket_prepare, 1);
-    rb_define_method(session_class, "receive", client_receive, 1);
-    rb_define_method(session_class, "drain", client_drain, 1);
+    rb_define_method(class, "receive", client_receive, 1);
+    rb_define_method(class, "drain", client_drain, 1);
 }

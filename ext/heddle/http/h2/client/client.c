@@ -2,6 +2,7 @@
 
 #include "http/h2/client/client.h"
 
+#include "binding.h"
 #include "net/outbound.h"
 #include "scheduler/loop.h"
 
@@ -178,12 +179,6 @@ static VALUE client_open(int argc, VALUE *argv, VALUE object)
     return stream;
 }
 
-/* call-seq: stream_limit -> Integer: how many requests may run at a time, by both sides' limits */
-static VALUE client_stream_limit(VALUE object)
-{
-    return UINT2NUM(heddle_h2_stream_limit(object_of(object)->client->session));
-}
-
 /* call-seq: leaving? -> true or false: can no request begin on this connection any more? */
 static VALUE client_leaving_p(VALUE object)
 {
@@ -244,17 +239,6 @@ static int send_output(client_object *self)
         if (heddle_bytes_left(&client->outgoing) == 0)
             heddle_bytes_reset(&client->outgoing, 0);
     }
-}
-
-/*
- * call-seq: flush -> true or false
- *
- * Sends as much as the kernel takes. false: output is left, and `await_room` should be called. If another fiber or
- * thread is sending, that one sends all.
- */
-static VALUE client_flush(VALUE object)
-{
-    return send_output(object_of(object)) == -EAGAIN ? Qfalse : Qtrue;
 }
 
 /*
@@ -373,16 +357,6 @@ static VALUE client_attend(VALUE object)
     return collect_waiters(self->client);
 }
 
-/*
- * call-seq: waiters -> Array or nil
- *
- * The same after a flush, which may have made room for other streams. The list is kept for the fiber that reads.
- */
-static VALUE client_waiters(VALUE object)
-{
-    return heddle_h2_client_waiters(object_of(object)->client);
-}
-
 /* Reading and sending are roles, which one fiber or thread has at a time. True: the caller has it now. */
 static VALUE take_role(bool *taken)
 {
@@ -392,12 +366,6 @@ static VALUE take_role(bool *taken)
     return Qtrue;
 }
 
-/* call-seq: begin_reading -> true or false: is it the caller alone who calls `receive` until end_reading? */
-static VALUE client_begin_reading(VALUE object)
-{
-    return take_role(&object_of(object)->client->is_read);
-}
-
 /* call-seq: end_reading -> nil */
 static VALUE client_end_reading(VALUE object)
 {
@@ -405,17 +373,21 @@ static VALUE client_end_reading(VALUE object)
     return Qnil;
 }
 
-/* call-seq: reading? -> true or false: does a fiber or thread read? */
-static VALUE client_reading_p(VALUE object)
-{
-    return object_of(object)->client->is_read ? Qtrue : Qfalse;
-}
-
-/* call-seq: begin_sending -> true or false: is it the caller alone who waits for room until end_sending? */
-static VALUE client_begin_sending(VALUE object)
-{
-    return take_role(&object_of(object)->client->is_sent);
-}
+#define METHODS(X)                                                                                                     \
+    /* How many requests may run at a time, by both sides' limits */                                                   \
+    X(client_stream_limit, "stream_limit", UINT2NUM(heddle_h2_stream_limit(object_of(self)->client->session)))         \
+    /* Sends as much as the kernel takes. false: output is left, and `await_room` should be called. If another         \
+     * fiber or thread is sending, that one sends all. */                                                              \
+    X(client_flush, "flush", send_output(object_of(self)) == -EAGAIN ? Qfalse : Qtrue)                                 \
+    /* The waiters after a flush, which may have made room for streams. The list is kept for the fiber that reads. */  \
+    X(client_waiters, "waiters", heddle_h2_client_waiters(object_of(self)->client))                                    \
+    /* Is it the caller alone who calls `receive` until end_reading? */                                                \
+    X(client_begin_reading, "begin_reading", take_role(&object_of(self)->client->is_read))                             \
+    /* Does a fiber or thread read? */                                                                                 \
+    X(client_reading_p, "reading?", object_of(self)->client->is_read ? Qtrue : Qfalse)                                 \
+    /* Is it the caller alone who waits for room until end_sending? */                                                 \
+    X(client_begin_sending, "begin_sending", take_role(&object_of(self)->client->is_sent))
+METHODS(HEDDLE_DEFINE_METHOD)
 
 /* call-seq: end_sending -> nil */
 static VALUE client_end_sending(VALUE object)
@@ -457,17 +429,12 @@ void Init_heddle_h2_client(VALUE h2)
     rb_define_alloc_func(class, client_allocate);
     rb_define_method(class, "initialize", client_initialize, 1);
     rb_define_method(class, "open", client_open, -1);
-    rb_define_method(class, "stream_limit", client_stream_limit, 0);
+    METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "leaving?", client_leaving_p, 0);
-    rb_define_method(class, "flush", client_flush, 0);
     rb_define_method(class, "await_room", client_await_room, 1);
     rb_define_method(class, "receive", client_receive, 1);
     rb_define_method(class, "attend", client_attend, 0);
-    rb_define_method(class, "waiters", client_waiters, 0);
-    rb_define_method(class, "begin_reading", client_begin_reading, 0);
     rb_define_method(class, "end_reading", client_end_reading, 0);
-    rb_define_method(class, "reading?", client_reading_p, 0);
-    rb_define_method(class, "begin_sending", client_begin_sending, 0);
     rb_define_method(class, "end_sending", client_end_sending, 0);
     rb_define_method(class, "open?", client_open_p, 0);
     rb_define_method(class, "close", client_close, 0);

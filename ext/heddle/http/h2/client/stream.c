@@ -2,6 +2,7 @@
 
 #include "http/h2/client/client.h"
 
+#include "binding.h"
 #include "http/head_ruby.h"
 #include "scheduler/loop.h"
 
@@ -282,23 +283,11 @@ static VALUE stream_take_head(VALUE self)
     return fields;
 }
 
-/* call-seq: head_only? -> true or false: has the response no body and no fields about one? */
-static VALUE stream_head_only_p(VALUE self)
-{
-    return heddle_h2_client_stream_of(self)->ended_with_head ? Qtrue : Qfalse;
-}
-
 /* call-seq: trailers -> Array or nil: the fields after the body, as take_head returns those of the head */
 static VALUE stream_trailers(VALUE self)
 {
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
     return stream->trailers ? fields_of(stream->trailers, stream->trailer_count) : Qnil;
-}
-
-/* call-seq: ended? -> true or false: was the response received completely, perhaps unread? */
-static VALUE stream_ended_p(VALUE self)
-{
-    return heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_COMPLETE ? Qtrue : Qfalse;
 }
 
 /*
@@ -324,12 +313,6 @@ static VALUE stream_read(VALUE self, VALUE max)
     return bytes;
 }
 
-/* call-seq: buffered -> Integer: bytes of the body that were received and not read */
-static VALUE stream_buffered(VALUE self)
-{
-    return SIZET2NUM(heddle_bytes_left(&heddle_h2_client_stream_of(self)->body));
-}
-
 /*
  * call-seq: failure -> Array or nil
  *
@@ -348,12 +331,6 @@ static VALUE stream_failure(VALUE self)
         return Qnil;
     VALUE reason = stream->reason ? rb_usascii_str_new_cstr(stream->reason) : Qnil;
     return rb_ary_new_from_args(3, ID2SYM(rb_intern(names[stream->failure])), UINT2NUM(stream->error), reason);
-}
-
-/* call-seq: failed? -> true or false */
-static VALUE stream_failed_p(VALUE self)
-{
-    return heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_FAILED ? Qtrue : Qfalse;
 }
 
 /* -- the request --------------------------------------------------------------------------------------------------- */
@@ -378,11 +355,17 @@ static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
     return SIZET2NUM(taken);
 }
 
-/* call-seq: room? -> true or false: may more be written since `write` took less than it was given? */
-static VALUE stream_room_p(VALUE self)
-{
-    return heddle_h2_client_stream_of(self)->has_room ? Qtrue : Qfalse;
-}
+#define METHODS(X)                                                                                                     \
+    /* Has the response no body and no fields about one? */                                                            \
+    X(stream_head_only_p, "head_only?", heddle_h2_client_stream_of(self)->ended_with_head ? Qtrue : Qfalse)            \
+    /* Was the response received completely, perhaps unread? */                                                        \
+    X(stream_ended_p, "ended?", heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_COMPLETE ? Qtrue : Qfalse) \
+    /* Bytes of the body that were received and not read */                                                            \
+    X(stream_buffered, "buffered", SIZET2NUM(heddle_bytes_left(&heddle_h2_client_stream_of(self)->body)))              \
+    X(stream_failed_p, "failed?", heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_FAILED ? Qtrue : Qfalse) \
+    /* May more be written since `write` took less than it was given? */                                               \
+    X(stream_room_p, "room?", heddle_h2_client_stream_of(self)->has_room ? Qtrue : Qfalse)
+METHODS(HEDDLE_DEFINE_METHOD)
 
 /* call-seq: finish -> nil: the request's body is complete */
 static VALUE stream_finish(VALUE self)
@@ -409,20 +392,17 @@ static VALUE stream_set_waiter(VALUE self, VALUE waiter)
 
 void Init_heddle_h2_client_stream(VALUE h2)
 {
-    rb_gc_register_mark_object(stream_class = rb_define_class_under(h2, "ClientStream", rb_cObject));
-    rb_undef_alloc_func(stream_class);
-    rb_define_method(stream_class, "status", stream_status, 0);
-    rb_define_method(stream_class, "take_head", stream_take_head, 0);
-    rb_define_method(stream_class, "head_only?", stream_head_only_p, 0);
-    rb_define_method(stream_class, "trailers", stream_trailers, 0);
-    rb_define_method(stream_class, "ended?", stream_ended_p, 0);
-    rb_define_method(stream_class, "read", stream_read, 1);
-    rb_define_method(stream_class, "buffered", stream_buffered, 0);
-    rb_define_method(stream_class, "failure", stream_failure, 0);
-    rb_define_method(stream_class, "failed?", stream_failed_p, 0);
-    rb_define_method(stream_class, "write", stream_write, 2);
-    rb_define_method(stream_class, "room?", stream_room_p, 0);
-    rb_define_method(stream_class, "finish", stream_finish, 0);
-    rb_define_method(stream_class, "close", stream_close, 0);
-    rb_define_method(stream_class, "waiter=", stream_set_waiter, 1);
+    VALUE class = stream_class = rb_define_class_under(h2, "ClientStream", rb_cObject);
+    rb_gc_register_mark_object(class);
+    rb_undef_alloc_func(class);
+    rb_define_method(class, "status", stream_status, 0);
+    rb_define_method(class, "take_head", stream_take_head, 0);
+    METHODS(HEDDLE_REGISTER_METHOD)
+    rb_define_method(class, "trailers", stream_trailers, 0);
+    rb_define_method(class, "read", stream_read, 1);
+    rb_define_method(class, "failure", stream_failure, 0);
+    rb_define_method(class, "write", stream_write, 2);
+    rb_define_method(class, "finish", stream_finish, 0);
+    rb_define_method(class, "close", stream_close, 0);
+    rb_define_method(class, "waiter=", stream_set_waiter, 1);
 }
