@@ -127,39 +127,24 @@ char *heddle_connection_push_back(heddle_connection *connection, size_t size)
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
 
-static VALUE wait_in_park(VALUE data)
+static void note_wait(heddle_wait *wait, bool begins)
 {
-    heddle_wait *wait = (heddle_wait *)data;
-    heddle_connection *connection = wait->connection;
-    heddle_park_set_deadline(&wait->park, wait->deadline);
-    connection->waits[wait->direction] = wait;
-    connection->sockets->set.operations->want(&connection->sockets->set, connection, wait->direction);
-    heddle_park_wait(&wait->park);
-    return Qnil;
-}
-
-static VALUE leave_park(VALUE data)
-{
-    heddle_wait *wait = (heddle_wait *)data;
-    if (wait->connection && wait->connection->waits[wait->direction] == wait)
-        wait->connection->waits[wait->direction] = NULL;
-    heddle_park_leave(&wait->park);
-    return Qnil;
+    heddle_connection *connection = wait->data;
+    if (begins)
+        connection->sockets->set.operations->want(&connection->sockets->set, connection,
+                                                  (heddle_direction)(wait->slot - connection->waits));
 }
 
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
                                               int64_t deadline)
 {
-    heddle_wait wait = {.connection = connection, .direction = direction, .deadline = deadline};
-    if (connection->waits[direction])
-        rb_raise(rb_eIOError, "another fiber is %s this connection already: one may read it and one write it",
-                 direction == HEDDLE_READING ? "reading" : "writing");
-    heddle_park_enter(connection->sockets->loop, &wait.park);
-    heddle_park_waits_for(&wait.park, HEDDLE_SPENT_CLIENT);
-    rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
-    if (!wait.connection)
-        return HEDDLE_WAIT_CLOSED;
-    return wait.park.timed_out ? HEDDLE_WAIT_TIMED_OUT : HEDDLE_WAIT_READY;
+    heddle_wait wait = {.slot = &connection->waits[direction], .deadline = deadline, .part = HEDDLE_SPENT_CLIENT,
+                        .note = note_wait, .data = connection};
+    return heddle_wait_in_slot(
+        connection->sockets->loop, wait,
+        direction == HEDDLE_READING
+            ? "another fiber is reading this connection already: one may read it and one write it"
+            : "another fiber is writing this connection already: one may read it and one write it");
 }
 
 void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direction direction, int64_t deadline,
@@ -182,9 +167,8 @@ void heddle_connection_wake(heddle_connection *connection, uint8_t ready)
         [HEDDLE_WRITING] = HEDDLE_HAS_ROOM | HEDDLE_HUNG_UP | HEDDLE_BROKEN,
     };
     for (int direction = 0; direction < 2; direction++) {
-        heddle_wait *wait = connection->waits[direction];
-        if (wait && (ready & reasons[direction]))
-            heddle_park_wake(&wait->park);
+        if (ready & reasons[direction])
+            heddle_wait_wake(connection->waits[direction]);
     }
 }
 
@@ -193,12 +177,6 @@ void heddle_connection_drop_handle(heddle_connection *connection)
     if (connection->handle)
         connection->handle->connection = NULL;
     connection->handle = NULL;
-    for (int direction = 0; direction < 2; direction++) {
-        heddle_wait *wait = connection->waits[direction];
-        connection->waits[direction] = NULL;
-        if (wait) {
-            wait->connection = NULL;
-            heddle_park_wake(&wait->park);
-        }
-    }
+    for (int direction = 0; direction < 2; direction++)
+        heddle_wait_drop(&connection->waits[direction]);
 }

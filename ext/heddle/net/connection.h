@@ -11,13 +11,12 @@
 #include "net/output_queue.h"
 #include "net/prefetch.h"
 #include "net/transport.h"
-#include "scheduler/loop.h"
+#include "scheduler/slot_wait.h"
 
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_handle heddle_handle;
 typedef struct heddle_protocol heddle_protocol;
 typedef struct heddle_sockets heddle_sockets;
-typedef struct heddle_wait heddle_wait;
 
 typedef enum {
     HEDDLE_READING,
@@ -61,14 +60,6 @@ struct heddle_connection {
     heddle_waiter waiters[]; /* without epoll: one for reading and one for writing */
 };
 
-/* A fiber that waits for a connection; the record is on that fiber's stack. */
-struct heddle_wait {
-    heddle_park park;
-    heddle_connection *connection; /* NULL: closed or detached meanwhile */
-    heddle_direction direction;
-    int64_t deadline;
-};
-
 /* The C part of a Heddle::Net::Connection. */
 struct heddle_handle {
     heddle_connection *connection; /* NULL: idle again, closed or detached */
@@ -110,12 +101,6 @@ void heddle_connection_drop_input(heddle_connection *connection);
 void heddle_connection_use_input(heddle_connection *connection, size_t size);
 /* Receives without waiting: bytes, 0 at the end of input, -EAGAIN, or the -errno that has broken the connection. */
 ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size);
-
-typedef enum {
-    HEDDLE_WAIT_READY,
-    HEDDLE_WAIT_TIMED_OUT,
-    HEDDLE_WAIT_CLOSED, /* the connection was closed or detached; the record may be freed */
-} heddle_wait_result;
 
 /*
  * Waits until there may be input, or room for output; `deadline` as for heddle_park_set_deadline. Raises interrupts,

@@ -3,6 +3,7 @@
 #include "pubsub/fanout.h"
 #include "pubsub/process_history.h"
 #include "pubsub/pubsub.h"
+#include "scheduler/slot_wait.h"
 
 #include <ruby/encoding.h>
 #include <ruby/fiber/scheduler.h>
@@ -19,7 +20,7 @@ enum {
 
 typedef struct subscription {
     heddle_subscriber subscriber;
-    heddle_park *park; /* of the waiting fiber */
+    heddle_wait *wait; /* the waiting fiber's */
     entry *entries;
     size_t first, count, room;
     size_t bytes; /* of the payloads, and of their entries */
@@ -88,12 +89,6 @@ static bool make_room(subscription *subscription)
     return true;
 }
 
-static void wake_reader(subscription *subscription)
-{
-    if (subscription->park)
-        heddle_park_wake(subscription->park);
-}
-
 static size_t size_of(VALUE payload)
 {
     return ENTRY_SIZE + (NIL_P(payload) ? 0 : (size_t)RSTRING_LEN(payload));
@@ -102,7 +97,7 @@ static size_t size_of(VALUE payload)
 static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     subscription *subscription = subscription_at(subscriber);
-    wake_reader(subscription);
+    heddle_wait_wake(subscription->wait);
     if (!make_room(subscription)) {
         subscription->lost = true;
         return;
@@ -120,7 +115,7 @@ static bool is_full(const heddle_subscriber *subscriber)
 
 static void note_end(heddle_subscriber *subscriber)
 {
-    wake_reader(subscription_at(subscriber));
+    heddle_wait_wake(subscription_at(subscriber)->wait);
 }
 
 static const heddle_subscriber_operations operations = {
@@ -180,32 +175,6 @@ static VALUE position_of_entry(const entry *entry)
     return rb_usascii_str_new(text, (long)heddle_message_position(&message, text));
 }
 
-static VALUE wait_in_park(VALUE data)
-{
-    subscription *subscription = (void *)data;
-    heddle_park_wait(subscription->park);
-    return Qnil;
-}
-
-static VALUE leave_park(VALUE data)
-{
-    subscription *subscription = (void *)data;
-    heddle_park *park = subscription->park;
-    subscription->park = NULL;
-    heddle_park_leave(park);
-    return Qnil;
-}
-
-static void wait_for_message(subscription *subscription)
-{
-    heddle_park park;
-    heddle_loop *loop = heddle_loop_get(rb_fiber_scheduler_current());
-    heddle_park_enter(loop, &park);
-    heddle_park_waits_for(&park, HEDDLE_SPENT_LOCK);
-    subscription->park = &park;
-    rb_ensure(wait_in_park, (VALUE)subscription, leave_park, (VALUE)subscription);
-}
-
 /* As a WebSocket's message: UTF-8 if its bytes are, otherwise BINARY. */
 static VALUE data_of(VALUE payload)
 {
@@ -223,8 +192,6 @@ static VALUE data_of(VALUE payload)
 static VALUE subscription_take(VALUE self)
 {
     subscription *subscription = subscription_of(self);
-    if (subscription->park)
-        rb_raise(rb_eIOError, "another fiber waits for this subscription's messages");
     for (;;) {
         if (subscription->lost && subscription->subscriber.topic) {
             subscription->lost = false;
@@ -237,7 +204,9 @@ static VALUE subscription_take(VALUE self)
             break;
         if (!subscription->subscriber.topic)
             return Qnil;
-        wait_for_message(subscription);
+        heddle_wait wait = {.slot = &subscription->wait, .deadline = -1, .part = HEDDLE_SPENT_LOCK};
+        heddle_wait_in_slot(heddle_loop_get(rb_fiber_scheduler_current()), wait,
+                            "another fiber waits for this subscription's messages");
     }
     entry entry = subscription->entries[subscription->first];
     VALUE pair = rb_ary_new_from_args(2, data_of(entry.payload), position_of_entry(&entry));
@@ -268,7 +237,7 @@ static VALUE subscription_close(VALUE self)
 {
     subscription *subscription = subscription_of(self);
     heddle_unsubscribe(&subscription->subscriber);
-    wake_reader(subscription);
+    heddle_wait_wake(subscription->wait);
     return Qnil;
 }
 

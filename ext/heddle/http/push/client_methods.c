@@ -278,24 +278,6 @@ static VALUE websocket_prepare(VALUE self, VALUE scheduler)
 
 /* -- waiting, for a fiber that serves the socket all the time ------------------------------------------------------ */
 
-static VALUE wait_in_park(VALUE data)
-{
-    heddle_push_wait *wait = (heddle_push_wait *)data;
-    heddle_park_set_deadline(&wait->park, wait->deadline);
-    wait->session->wait = wait;
-    heddle_park_wait(&wait->park);
-    return Qnil;
-}
-
-static VALUE leave_park(VALUE data)
-{
-    heddle_push_wait *wait = (heddle_push_wait *)data;
-    if (wait->session && wait->session->wait == wait)
-        wait->session->wait = NULL;
-    heddle_park_leave(&wait->park);
-    return Qnil;
-}
-
 static heddle_push_session *own_session(VALUE self)
 {
     heddle_push_session *socket = session_of(self);
@@ -330,12 +312,9 @@ static VALUE client_receive(VALUE self, VALUE seconds)
             heddle_push_keep_end(socket, self);
             return Qnil;
         }
-        if (socket->wait)
-            rb_raise(rb_eIOError, "another fiber waits for this socket's messages already");
-        heddle_push_wait wait = {.session = socket, .deadline = deadline};
-        heddle_park_enter(socket->work.connection->sockets->loop, &wait.park);
-        rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
-        if (wait.park.timed_out)
+        heddle_wait wait = {.slot = &socket->wait, .deadline = deadline};
+        if (heddle_wait_in_slot(socket->work.connection->sockets->loop, wait,
+                                "another fiber waits for this socket's messages already") == HEDDLE_WAIT_TIMED_OUT)
             rb_raise(rb_eIOTimeoutError, "no message came in time");
     }
 }

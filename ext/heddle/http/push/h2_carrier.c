@@ -5,16 +5,10 @@
 
 #include <errno.h>
 
-/* A fiber that waits for room; the record is on that fiber's stack. */
-typedef struct {
-    heddle_park park;
-    heddle_push_stream *stream; /* NULL: the stream has ended */
-} writer;
-
 struct heddle_push_stream {
     heddle_h2_tunnel tunnel;
     heddle_push_session *socket;
-    writer *writer;
+    heddle_wait *writer; /* the fiber that waits for room */
     char *input; /* from malloc: received bytes that wait and are not consumed: the stream's window bounds them */
     size_t start, end, room;
     size_t counted; /* bytes of `input` that are counted in the server's memory for waiting requests */
@@ -186,39 +180,16 @@ static int flush_stream(heddle_push_session *socket)
     return count_pending(socket) ? -EAGAIN : 0;
 }
 
-static VALUE wait_in_park(VALUE data)
-{
-    writer *writer = (void *)data;
-    writer->stream->writer = writer;
-    heddle_park_set_deadline(&writer->park, -1);
-    heddle_park_wait(&writer->park);
-    return Qnil;
-}
-
-static VALUE leave_park(VALUE data)
-{
-    writer *writer = (void *)data;
-    if (writer->stream && writer->stream->writer == writer)
-        writer->stream->writer = NULL;
-    heddle_park_leave(&writer->park);
-    return Qnil;
-}
-
 static bool wait_for_room(heddle_push_session *socket)
 {
-    writer writer = {.stream = socket->stream};
-    if (socket->stream->writer)
-        rb_raise(rb_eIOError, "another fiber waits for this socket's output already");
-    heddle_park_enter(socket->work.connection->sockets->loop, &writer.park);
-    heddle_park_waits_for(&writer.park, HEDDLE_SPENT_CLIENT);
-    rb_ensure(wait_in_park, (VALUE)&writer, leave_park, (VALUE)&writer);
-    return writer.stream != NULL;
+    heddle_wait wait = {.slot = &socket->stream->writer, .deadline = -1, .part = HEDDLE_SPENT_CLIENT};
+    return heddle_wait_in_slot(socket->work.connection->sockets->loop, wait,
+                               "another fiber waits for this socket's output already") != HEDDLE_WAIT_CLOSED;
 }
 
 static void wake_writer(heddle_push_session *socket)
 {
-    if (socket->stream->writer)
-        heddle_park_wake(&socket->stream->writer->park);
+    heddle_wait_wake(socket->stream->writer);
 }
 
 /* -- the end ------------------------------------------------------------------------------------------------------- */
@@ -284,10 +255,8 @@ static void release_stream(heddle_h2_tunnel *tunnel)
 {
     heddle_push_stream *stream = stream_of(tunnel);
     heddle_push_session *socket = stream->socket;
-    if (stream->writer && !socket->work.connection->sockets->abandoned) {
-        stream->writer->stream = NULL;
-        heddle_park_wake(&stream->writer->park);
-    }
+    if (!socket->work.connection->sockets->abandoned)
+        heddle_wait_drop(&stream->writer);
     socket->stream = NULL;
     heddle_push_drop_carrier(socket);
     drop_input(stream);

@@ -202,10 +202,8 @@ void heddle_push_drop_carrier(heddle_push_session *socket)
         enter_state(socket, HEDDLE_PUSH_OVER);
     heddle_ready_list_remove(&socket->work);
     socket->work.connection = NULL;
-    if (socket->wait && !abandoned) {
-        socket->wait->session = NULL;
-        heddle_park_wake(&socket->wait->park);
-    }
+    if (!abandoned)
+        heddle_wait_drop(&socket->wait);
     socket->wait = NULL;
     heddle_push_free_subscriptions(socket);
     heddle_push_drop_client(socket, abandoned);

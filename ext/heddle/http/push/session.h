@@ -95,13 +95,6 @@ typedef struct {
 
 extern const heddle_push_framing heddle_push_frames, heddle_push_events;
 
-/* A fiber that waits for a message; the record is on that fiber's stack. */
-typedef struct {
-    heddle_park park;
-    heddle_push_session *session; /* NULL: the session has ended */
-    int64_t deadline;
-} heddle_push_wait;
-
 /* The number of messages, and the bytes of their payloads. */
 typedef struct {
     uint64_t sent, sent_bytes, received, received_bytes;
@@ -144,7 +137,7 @@ struct heddle_push_session {
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
-    heddle_push_wait *wait;
+    heddle_wait *wait; /* the fiber that waits for a message */
     /* when input came last; of an event stream, when output was last taken, or there was none. Coarse clock, ns */
     int64_t heard;
     int64_t pinged_at, retires_at; /* of an event stream, `pinged_at` is the time of the last comment */

@@ -62,8 +62,7 @@ void heddle_push_drop_messages(heddle_push_session *socket)
 
 void heddle_push_wake_receiver(heddle_push_session *socket)
 {
-    if (socket->wait)
-        heddle_park_wake(&socket->wait->park);
+    heddle_wait_wake(socket->wait);
 }
 
 /* -- the runner ---------------------------------------------------------------------------------------------------- */

@@ -45,8 +45,7 @@ bool heddle_h2_holds_too_much_data(const heddle_h2_server *server)
 
 static void wake_fiber(heddle_h2_carrier *carrier, heddle_direction direction)
 {
-    if (carrier->waits[direction])
-        heddle_park_wake(&carrier->waits[direction]->park);
+    heddle_wait_wake(carrier->waits[direction]);
 }
 
 static void list_waiting(heddle_h2_carrier *carrier)
@@ -71,12 +70,8 @@ static void unlist_waiting(heddle_h2_carrier *carrier)
 void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
-    for (int direction = 0; direction < 2; direction++) {
-        if (!carrier->waits[direction] || server->connection->sockets->abandoned)
-            continue;
-        carrier->waits[direction]->carrier = NULL;
-        heddle_park_wake(&carrier->waits[direction]->park);
-    }
+    for (int direction = 0; direction < 2 && !server->connection->sockets->abandoned; direction++)
+        heddle_wait_drop(&carrier->waits[direction]);
     heddle_h2_drop_head(carrier);
     server->body_memory -= carrier->body_memory;
     heddle_h2_count_memory(server, -(ssize_t)(carrier->body_memory + carrier->head_memory));

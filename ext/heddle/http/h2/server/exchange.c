@@ -30,38 +30,22 @@ static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
 
-static VALUE wait_in_park(VALUE data)
+/* The client's window may be closed. */
+static void note_lender(heddle_wait *wait, bool begins)
 {
-    heddle_h2_wait *wait = (heddle_h2_wait *)data;
-    wait->carrier->waits[wait->direction] = wait;
-    wait->sockets->lenders += wait->direction == HEDDLE_WRITING; /* the client's window may be closed */
-    heddle_park_set_deadline(&wait->park, wait->deadline);
-    heddle_park_wait(&wait->park);
-    return Qnil;
-}
-
-static VALUE leave_park(VALUE data)
-{
-    heddle_h2_wait *wait = (heddle_h2_wait *)data;
-    if (wait->carrier && wait->carrier->waits[wait->direction] == wait)
-        wait->carrier->waits[wait->direction] = NULL;
-    wait->sockets->lenders -= wait->direction == HEDDLE_WRITING;
-    heddle_park_leave(&wait->park);
-    return Qnil;
+    ((heddle_sockets *)wait->data)->lenders += begins ? 1 : (size_t)-1;
 }
 
 /* False: the deadline has passed. The carrier may be freed. */
 static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int64_t deadline)
 {
     heddle_sockets *sockets = carrier->server->connection->sockets;
-    heddle_h2_wait wait = {.carrier = carrier, .sockets = sockets, .direction = direction, .deadline = deadline};
-    if (carrier->waits[direction])
-        rb_raise(rb_eIOError, "another fiber is %s already",
-                 direction == HEDDLE_READING ? "reading this request's body" : "writing this answer");
-    heddle_park_enter(sockets->loop, &wait.park);
-    heddle_park_waits_for(&wait.park, HEDDLE_SPENT_CLIENT);
-    rb_ensure(wait_in_park, (VALUE)&wait, leave_park, (VALUE)&wait);
-    return !wait.park.timed_out;
+    bool reads = direction == HEDDLE_READING;
+    heddle_wait wait = {.slot = &carrier->waits[direction], .deadline = deadline, .part = HEDDLE_SPENT_CLIENT,
+                        .note = reads ? NULL : note_lender, .data = sockets};
+    return heddle_wait_in_slot(sockets->loop, wait,
+                               reads ? "another fiber is reading this request's body already"
+                                     : "another fiber is writing this answer already") != HEDDLE_WAIT_TIMED_OUT;
 }
 
 /* -- the body ------------------------------------------------------------------------------------------------------ */

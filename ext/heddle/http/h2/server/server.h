@@ -15,15 +15,6 @@ enum {
 
 typedef struct heddle_h2_carrier heddle_h2_carrier;
 
-/* A fiber that waits for its stream; the record is on that fiber's stack. */
-typedef struct {
-    heddle_park park;
-    heddle_h2_carrier *carrier; /* NULL: the stream has ended */
-    heddle_sockets *sockets;
-    heddle_direction direction;
-    int64_t deadline;
-} heddle_h2_wait;
-
 /* The head of a response, with fields packed by HEDDLE_AS_FIELDS. */
 typedef struct {
     int status;
@@ -51,7 +42,7 @@ struct heddle_h2_carrier {
     size_t uncredited;       /* bytes of the body that were not yet credited to the client's windows */
     bool gone;               /* the client has reset the stream, or the connection has failed */
     heddle_h2_held_head *held; /* a head that leaves in the next tick, unless the application fails before; or NULL */
-    heddle_h2_wait *waits[2]; /* the waiting fibers, by heddle_direction */
+    heddle_wait *waits[2]; /* the waiting fibers, by heddle_direction */
 };
 
 struct heddle_h2_server {
