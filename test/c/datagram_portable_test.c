@@ -1,6 +1,6 @@
 /* sources: net/datagram.c */
-/* wrap: sendmmsg sendmsg clock_gettime */
+/* wrap: sendmsg */
 
-/* The same tests where there is neither recvmmsg nor sendmmsg. */
+/* The same tests where there is no recvmmsg. */
 
 #include "datagram_test.c"

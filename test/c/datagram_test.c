@@ -1,6 +1,6 @@
 /* sources: net/datagram.c */
-/* wrap: sendmmsg sendmsg clock_gettime */
-/* link: -DHAVE_RECVMMSG=1 -DHAVE_SENDMMSG=1 */
+/* wrap: sendmsg */
+/* link: -DHAVE_RECVMMSG=1 */
 #include "check.h"
 #include "net/datagram.h"
 
@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
-/* Datagrams are received in batches, and sent in batches or at once; each one is counted as sent or unsent. */
+/* Datagrams are received in batches, and sent one by one; those that were not sent are counted. */
 
 enum { SMALL = 64 };
 
@@ -18,31 +18,12 @@ static heddle_datagram_peer client_peer;
 
 /* -- system calls that fail on purpose ----------------------------------------------------------------------------- */
 
-#ifdef HAVE_SENDMMSG
-enum { CALLS_FOR_THREE = 1 };
-#else
-enum { CALLS_FOR_THREE = 3 };
-#endif
-
-static int calls;                     /* of either function */
-static unsigned most_taken;           /* > 0: messages that one call takes at most */
+static int calls;
 static int first_failing, end_failing; /* calls that fail with this errno: from the first one up to the end */
 static int code;
 static struct in6_pktinfo own_ipv6; /* of the last datagram's control message */
 static size_t control_size;
 
-/* The clock stands unless a test moves it: a queue that has waited for long is sent, on a slow machine at any time. */
-static time_t seconds;
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
-{
-    (void)clock;
-    *time = (struct timespec){.tv_sec = 1000 + seconds};
-    return 0;
-}
-
-int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 
 static void note_control(const struct msghdr *message)
@@ -50,17 +31,6 @@ static void note_control(const struct msghdr *message)
     control_size = message->msg_controllen;
     if (control_size == CMSG_SPACE(sizeof(own_ipv6)))
         memcpy(&own_ipv6, CMSG_DATA(CMSG_FIRSTHDR(message)), sizeof(own_ipv6));
-}
-
-int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
-{
-    calls++;
-    note_control(&messages[0].msg_hdr);
-    if (calls >= first_failing && calls < end_failing) {
-        errno = code;
-        return -1;
-    }
-    return __real_sendmmsg(fd, messages, most_taken && most_taken < count ? most_taken : count, flags);
 }
 
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
@@ -96,7 +66,6 @@ static void open_pair(size_t max_size)
 {
     heddle_datagram_peer address;
     calls = first_failing = end_failing = 0;
-    most_taken = 0;
     server = (heddle_datagram_socket){.fd = bind_udp(AF_INET, "127.0.0.1", &address), .max_size = max_size};
     client = bind_udp(AF_INET, "127.0.0.1", &client_peer);
     MUST(connect(client, &address.remote.any, sizeof(address.remote.ipv4)));
@@ -164,76 +133,12 @@ static void marks_what_was_cut_off(void)
     close_pair();
 }
 
-static void sends_at_once_outside_of_a_batch(void)
+static void sends_at_once(void)
 {
     open_pair(SMALL);
     CHECK(respond(7));
     CHECK_EQUAL(7, read_number());
-    CHECK_EQUAL(1, server.sent);
     CHECK_EQUAL(0, heddle_datagram_memory_size(&server));
-    close_pair();
-}
-
-static void queues_in_a_batch_and_sends_at_its_end(void)
-{
-    open_pair(SMALL);
-    heddle_datagram_begin_batch(&server);
-    heddle_datagram_begin_batch(&server); /* of another fiber */
-    CHECK(respond(1) && respond(2));
-    CHECK_EQUAL(0, calls);
-    heddle_datagram_end_batch(&server);
-    CHECK_EQUAL(1, read_number());
-    CHECK_EQUAL(2, read_number());
-    CHECK(respond(3));
-    CHECK_EQUAL(-1, read_number());
-    heddle_datagram_end_batch(&server);
-    CHECK_EQUAL(3, read_number());
-    CHECK(respond(4));
-    CHECK_EQUAL(4, read_number());
-    CHECK_EQUAL(4, server.sent);
-    close_pair();
-}
-
-static void sends_a_full_queue(void)
-{
-    open_pair(SMALL);
-    heddle_datagram_begin_batch(&server);
-    for (int i = 0; i <= HEDDLE_DATAGRAM_BATCH; i++)
-        CHECK(respond(i));
-    CHECK_EQUAL(HEDDLE_DATAGRAM_BATCH, server.sent);
-    for (int i = 0; i < HEDDLE_DATAGRAM_BATCH; i++)
-        CHECK_EQUAL(i, read_number());
-    heddle_datagram_end_batch(&server);
-    CHECK_EQUAL(HEDDLE_DATAGRAM_BATCH, read_number());
-    close_pair();
-}
-
-static void sends_a_queue_that_has_waited_for_long(void)
-{
-    open_pair(SMALL);
-    heddle_datagram_begin_batch(&server);
-    respond(1);
-    CHECK_EQUAL(-1, read_number());
-    seconds++; /* more than HEDDLE_DATAGRAM_MAX_DELAY */
-    respond(2);
-    CHECK_EQUAL(1, read_number());
-    CHECK_EQUAL(2, read_number());
-    heddle_datagram_end_batch(&server);
-    close_pair();
-}
-
-static void goes_on_behind_partial_progress(void)
-{
-    open_pair(SMALL);
-    most_taken = 3;
-    heddle_datagram_begin_batch(&server);
-    for (int i = 0; i < 10; i++)
-        respond(i);
-    heddle_datagram_end_batch(&server);
-    for (int i = 0; i < 10; i++)
-        CHECK_EQUAL(i, read_number());
-    CHECK_EQUAL(10, server.sent);
-    CHECK_EQUAL(0, server.unsent);
     close_pair();
 }
 
@@ -243,15 +148,12 @@ static void a_rejected_datagram_takes_nothing_from_the_others(void)
     open_pair(SMALL);
     nobody = client_peer;
     nobody.remote.ipv4.sin_port = 0; /* EINVAL */
-    heddle_datagram_begin_batch(&server);
     respond(1);
     heddle_datagram_send(&server, "x", 1, &nobody);
     respond(2);
     heddle_datagram_send(&server, "x", 1, &nobody);
-    heddle_datagram_end_batch(&server);
     CHECK_EQUAL(1, read_number());
     CHECK_EQUAL(2, read_number());
-    CHECK_EQUAL(2, server.sent);
     CHECK_EQUAL(2, server.unsent);
     CHECK(!heddle_datagram_send(&server, "x", 1, &nobody));
     CHECK_EQUAL(3, server.unsent);
@@ -261,21 +163,15 @@ static void a_rejected_datagram_takes_nothing_from_the_others(void)
 static void without_room_the_rest_is_unsent(void)
 {
     open_pair(SMALL);
-    most_taken = 3;
-    first_failing = CALLS_FOR_THREE + 1;
+    first_failing = 4;
     end_failing = 1000;
     code = EAGAIN;
-    heddle_datagram_begin_batch(&server);
     for (int i = 0; i < 10; i++)
-        respond(i);
-    heddle_datagram_end_batch(&server);
+        CHECK_EQUAL(i < 3, respond(i));
     for (int i = 0; i < 3; i++)
         CHECK_EQUAL(i, read_number());
     CHECK_EQUAL(-1, read_number());
-    CHECK_EQUAL(3, server.sent);
     CHECK_EQUAL(7, server.unsent);
-    CHECK(!respond(1));
-    CHECK_EQUAL(8, server.unsent);
     end_failing = 0;
     CHECK(respond(2));
     CHECK_EQUAL(2, read_number());
@@ -294,44 +190,28 @@ static void an_interrupted_call_is_repeated(void)
     close_pair();
 }
 
-static void large_datagrams_are_queued_whole_and_their_memory_is_released(void)
+static void large_datagrams_are_sent_whole(void)
 {
     char *large = calloc(1, HEDDLE_DATAGRAM_LARGEST), *received = malloc(HEDDLE_DATAGRAM_LARGEST);
     size_t sizes[] = {30000, 0, 40000, 1};
     open_pair(SMALL);
     int room = 1 << 20;
     MUST(setsockopt(client, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)));
-    heddle_datagram_begin_batch(&server);
     for (int i = 0; i < 4; i++) {
         memset(large, 'a' + i, sizes[i]);
         CHECK(heddle_datagram_send(&server, large, sizes[i], &client_peer));
     }
-    heddle_datagram_end_batch(&server);
     for (int i = 0; i < 4; i++) {
         CHECK_EQUAL(sizes[i], recv(client, received, HEDDLE_DATAGRAM_LARGEST, 0));
         for (size_t at = 0; at < sizes[i]; at++)
             CHECK(received[at] == 'a' + i);
     }
-    CHECK(heddle_datagram_memory_size(&server) < 65536);
-    CHECK(!heddle_datagram_send(&server, large, HEDDLE_DATAGRAM_LARGEST + 1, &client_peer)); /* not read at all */
+    CHECK(!heddle_datagram_send(&server, large, HEDDLE_DATAGRAM_LARGEST + 1, &client_peer));
     CHECK(!heddle_datagram_send(&server, large, HEDDLE_DATAGRAM_LARGEST, &client_peer));     /* no room for a header */
     CHECK_EQUAL(2, server.unsent);
     close_pair();
     free(large);
     free(received);
-}
-
-static void a_dropped_queue_is_not_sent(void)
-{
-    open_pair(SMALL);
-    heddle_datagram_drop_queue(&server);
-    heddle_datagram_begin_batch(&server);
-    respond(1);
-    heddle_datagram_drop_queue(&server);
-    heddle_datagram_end_batch(&server);
-    CHECK_EQUAL(0, calls);
-    CHECK_EQUAL(-1, read_number());
-    close_pair();
 }
 
 /* -- wildcard addresses -------------------------------------------------------------------------------------------- */
@@ -341,7 +221,6 @@ static void check_own_address(int family, const char *wildcard, const char *aske
     heddle_datagram_peer bound, target, source;
     int on = 1;
     calls = first_failing = end_failing = 0;
-    most_taken = 0;
     server = (heddle_datagram_socket){.fd = bind_udp(family, wildcard, &bound), .is_wildcard = true, .max_size = SMALL};
     MUST(setsockopt(server.fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6,
                     family == AF_INET ? IP_PKTINFO : IPV6_RECVPKTINFO, &on, sizeof(on)));
@@ -354,11 +233,7 @@ static void check_own_address(int family, const char *wildcard, const char *aske
         CHECK_EQUAL(1, heddle_datagram_receive(&server));
         const heddle_datagram *datagram = heddle_datagram_at(&server, 0);
         CHECK(datagram->peer.has_own);
-        if (round)
-            heddle_datagram_begin_batch(&server);
         CHECK(heddle_datagram_send(&server, "answer", 6, &datagram->peer));
-        if (round)
-            heddle_datagram_end_batch(&server);
         char answer[6], text[INET6_ADDRSTRLEN];
         socklen_t size = sizeof(source.remote);
         CHECK_EQUAL(6, recvfrom(client, answer, 6, 0, &source.remote.any, &size));
@@ -428,18 +303,12 @@ int main(int argc, char **argv)
     check_filter = argc > 1 ? argv[1] : NULL;
     check_run("datagram", "receives at most a batch and then the rest", receives_at_most_a_batch_and_then_the_rest);
     check_run("datagram", "marks what was cut off", marks_what_was_cut_off);
-    check_run("datagram", "sends at once outside of a batch", sends_at_once_outside_of_a_batch);
-    check_run("datagram", "queues in a batch and sends at its end", queues_in_a_batch_and_sends_at_its_end);
-    check_run("datagram", "sends a full queue", sends_a_full_queue);
-    check_run("datagram", "sends a queue that has waited for long", sends_a_queue_that_has_waited_for_long);
-    check_run("datagram", "goes on behind partial progress", goes_on_behind_partial_progress);
+    check_run("datagram", "sends at once", sends_at_once);
     check_run("datagram", "a rejected datagram takes nothing from the others",
               a_rejected_datagram_takes_nothing_from_the_others);
     check_run("datagram", "without room the rest is unsent", without_room_the_rest_is_unsent);
     check_run("datagram", "an interrupted call is repeated", an_interrupted_call_is_repeated);
-    check_run("datagram", "large datagrams are queued whole, and their memory is released",
-              large_datagrams_are_queued_whole_and_their_memory_is_released);
-    check_run("datagram", "a dropped queue is not sent", a_dropped_queue_is_not_sent);
+    check_run("datagram", "large datagrams are sent whole", large_datagrams_are_sent_whole);
     check_run("datagram", "answers come from the IPv4 address that was asked",
               answers_come_from_the_ipv4_address_that_was_asked);
     check_run("datagram", "answers come from the IPv6 address that was asked",

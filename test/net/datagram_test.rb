@@ -100,19 +100,6 @@ class DatagramTest < Minitest::Test
     sender&.close
   end
 
-  def test_responses_of_a_batch_leave_together_at_its_end
-    3.times { |number| @client.send(number.to_s, 0) }
-    within = []
-    @socket.receive do |bytes, peer|
-      @socket.send("#{bytes}!", peer)
-      within.concat(responses)
-    end
-
-    # On a machine that is slow all but the last may leave earlier.
-    assert_equal %w[0! 1! 2!], within + responses
-    refute_includes within, "2!"
-  end
-
   # The queries of a batch become tasks, which run when the receiver lets them.
   def test_responses_of_tasks_that_a_batch_starts_leave_before_the_next_wait
     3.times { |number| @client.send(number.to_s, 0) }
@@ -137,7 +124,7 @@ class DatagramTest < Minitest::Test
     end
   end
 
-  def test_an_exception_in_the_block_sends_what_was_queued
+  def test_a_socket_is_usable_after_an_exception_in_the_block
     2.times { @client.send("query", 0) }
     assert_raises(ArgumentError) do
       @socket.receive do |_, peer|
@@ -255,7 +242,7 @@ class DatagramTest < Minitest::Test
     assert_raises(IOError) { receiver.value }
   end
 
-  def test_closing_in_a_batch_sends_what_was_queued_and_ends_the_receive
+  def test_closing_in_a_batch_ends_the_receive
     2.times { @client.send("query", 0) }
     assert_raises(IOError) do
       @socket.receive do |_, peer|

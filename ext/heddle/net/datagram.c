@@ -2,15 +2,12 @@
 
 #include "net/datagram.h"
 
-#include "selector/clock.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CONTROL_ROOM = 64,     /* bytes of ancillary data: one struct in6_pktinfo or in_pktinfo */
-    KEPT_ROOM = 64 * 1024, /* bytes of the queue that stay allocated between batches */
+    CONTROL_ROOM = 64, /* bytes of ancillary data: one struct in6_pktinfo or in_pktinfo */
 };
 
 _Static_assert(CONTROL_ROOM >= CMSG_SPACE(sizeof(struct in6_pktinfo)), "the own address fits");
@@ -20,7 +17,7 @@ typedef union {
     char bytes[CONTROL_ROOM];
 } control;
 
-/* -- recvmmsg and sendmmsg, or their replacement ------------------------------------------------------------------- */
+/* -- recvmmsg, or its replacement ---------------------------------------------------------------------------------- */
 
 #ifdef HAVE_RECVMMSG
 
@@ -48,25 +45,6 @@ static int receive_messages(int fd, message *messages, unsigned count)
             break;
         messages[done].msg_len = (unsigned)size;
     }
-    return done ? (int)done : -1;
-}
-
-#endif
-
-#if defined(HAVE_RECVMMSG) && defined(HAVE_SENDMMSG)
-
-static int send_messages(int fd, message *messages, unsigned count)
-{
-    return sendmmsg(fd, messages, count, MSG_DONTWAIT);
-}
-
-#else
-
-static int send_messages(int fd, message *messages, unsigned count)
-{
-    unsigned done = 0;
-    while (done < count && sendmsg(fd, &messages[done].msg_hdr, MSG_DONTWAIT) >= 0)
-        done++;
     return done ? (int)done : -1;
 }
 
@@ -213,161 +191,37 @@ bool heddle_datagram_is_late_error(int error)
 
 /* -- sending ------------------------------------------------------------------------------------------------------- */
 
-struct heddle_datagram_outgoing {
-    unsigned count;
-    int64_t since; /* when the first one was queued, CLOCK_MONOTONIC ns */
-    message messages[HEDDLE_DATAGRAM_BATCH];
-    struct iovec pieces[HEDDLE_DATAGRAM_BATCH]; /* iov_base is set by the flush: the bytes move when they grow */
-    control controls[HEDDLE_DATAGRAM_BATCH];
-    heddle_datagram_peer peers[HEDDLE_DATAGRAM_BATCH];
-    char *bytes; /* from malloc: one datagram behind the other */
-    size_t used, capacity;
-};
-
-/* The caller's peer and memory must outlive the header. */
-static void fill_header(struct msghdr *header, struct iovec *piece, control *memory, const heddle_datagram_peer *peer)
-{
-    bool is_ipv6 = peer->remote.any.sa_family == AF_INET6;
-    *header = (struct msghdr){
-        .msg_name = (void *)&peer->remote.any,
-        .msg_namelen = is_ipv6 ? sizeof(peer->remote.ipv6) : sizeof(peer->remote.ipv4),
-        .msg_iov = piece,
-        .msg_iovlen = 1,
-    };
-    write_own_address(header, memory, peer);
-}
-
-/*
- * Sends messages in order. Those behind one that the kernel rejects are sent; when the socket's buffer is full, the
- * rest is dropped, as datagrams may be.
- */
-static void send_in_order(heddle_datagram_socket *socket, message *messages, unsigned count)
-{
-    unsigned done = 0;
-    while (done < count) {
-        int taken = send_messages(socket->fd, messages + done, count - done);
-        if (taken > 0) { /* fewer than all when the next one failed: the next call returns its error */
-            socket->sent += (unsigned)taken;
-            done += (unsigned)taken;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            socket->unsent += count - done;
-            return;
-        } else if (errno != EINTR) {
-            socket->unsent++;
-            done++;
-        }
-    }
-}
-
-void heddle_datagram_flush(heddle_datagram_socket *socket)
-{
-    heddle_datagram_outgoing *queue = socket->outgoing;
-    if (!queue || queue->count == 0)
-        return;
-    char *start = queue->bytes;
-    for (unsigned i = 0; i < queue->count; i++) {
-        queue->pieces[i].iov_base = start;
-        start += queue->pieces[i].iov_len;
-    }
-    send_in_order(socket, queue->messages, queue->count);
-    heddle_datagram_drop_queue(socket);
-    if (queue->capacity > KEPT_ROOM) {
-        free(queue->bytes);
-        queue->bytes = NULL;
-        queue->capacity = 0;
-    }
-}
-
-void heddle_datagram_drop_queue(heddle_datagram_socket *socket)
-{
-    if (!socket->outgoing)
-        return;
-    socket->outgoing->count = 0;
-    socket->outgoing->used = 0;
-}
-
-/* Makes room for one more datagram; false without memory. */
-static bool reserve_room(heddle_datagram_socket *socket, size_t size)
-{
-    if (!socket->outgoing && !(socket->outgoing = calloc(1, sizeof(*socket->outgoing))))
-        return false;
-    heddle_datagram_outgoing *queue = socket->outgoing;
-    size_t capacity = queue->capacity ? queue->capacity : 4096;
-    while (capacity - queue->used < size)
-        capacity *= 2;
-    if (capacity == queue->capacity)
-        return true;
-    char *bytes = realloc(queue->bytes, capacity);
-    if (!bytes)
-        return false;
-    queue->bytes = bytes;
-    queue->capacity = capacity;
-    return true;
-}
-
-static void queue_datagram(heddle_datagram_socket *socket, const void *bytes, size_t size,
-                           const heddle_datagram_peer *peer)
-{
-    heddle_datagram_outgoing *queue = socket->outgoing;
-    unsigned index = queue->count++;
-    if (size)
-        memcpy(queue->bytes + queue->used, bytes, size);
-    queue->used += size;
-    queue->pieces[index].iov_len = size;
-    queue->peers[index] = *peer;
-    fill_header(&queue->messages[index].msg_hdr, &queue->pieces[index], &queue->controls[index], &queue->peers[index]);
-    int64_t now = heddle_clock_now();
-    if (index == 0)
-        queue->since = now;
-    if (queue->count == HEDDLE_DATAGRAM_BATCH || now - queue->since >= HEDDLE_DATAGRAM_MAX_DELAY)
-        heddle_datagram_flush(socket);
-}
-
 bool heddle_datagram_send(heddle_datagram_socket *socket, const void *bytes, size_t size,
                           const heddle_datagram_peer *peer)
 {
-    uint64_t unsent = socket->unsent;
-    if (size > HEDDLE_DATAGRAM_LARGEST) {
+    bool is_ipv6 = peer->remote.any.sa_family == AF_INET6;
+    struct iovec piece = {(void *)bytes, size};
+    control memory;
+    struct msghdr header = {
+        .msg_name = (void *)&peer->remote.any,
+        .msg_namelen = is_ipv6 ? sizeof(peer->remote.ipv6) : sizeof(peer->remote.ipv4),
+        .msg_iov = &piece,
+        .msg_iovlen = 1,
+    };
+    ssize_t result;
+    write_own_address(&header, &memory, peer);
+    do {
+        result = sendmsg(socket->fd, &header, MSG_DONTWAIT);
+    } while (result < 0 && errno == EINTR);
+    if (result < 0)
         socket->unsent++;
-    } else if (socket->batches && reserve_room(socket, size)) {
-        queue_datagram(socket, bytes, size, peer);
-    } else {
-        struct iovec piece = {(void *)bytes, size};
-        control memory;
-        message one = {0};
-        fill_header(&one.msg_hdr, &piece, &memory, peer);
-        send_in_order(socket, &one, 1);
-    }
-    return socket->unsent == unsent;
-}
-
-/* -- batches ------------------------------------------------------------------------------------------------------- */
-
-void heddle_datagram_begin_batch(heddle_datagram_socket *socket)
-{
-    socket->batches++;
-}
-
-void heddle_datagram_end_batch(heddle_datagram_socket *socket)
-{
-    socket->batches--;
-    heddle_datagram_flush(socket);
+    return result >= 0;
 }
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 size_t heddle_datagram_memory_size(const heddle_datagram_socket *socket)
 {
-    return (socket->incoming ? incoming_size(socket) : 0) +
-           (socket->outgoing ? sizeof(*socket->outgoing) + socket->outgoing->capacity : 0);
+    return socket->incoming ? incoming_size(socket) : 0;
 }
 
 void heddle_datagram_release_memory(heddle_datagram_socket *socket)
 {
     free(socket->incoming);
     socket->incoming = NULL;
-    if (socket->outgoing)
-        free(socket->outgoing->bytes);
-    free(socket->outgoing);
-    socket->outgoing = NULL;
 }

@@ -19,7 +19,6 @@
 enum {
     HEDDLE_DATAGRAM_BATCH = 64,          /* datagrams of one system call */
     HEDDLE_DATAGRAM_LARGEST = 65535,     /* bytes; the length field of UDP has 16 bits */
-    HEDDLE_DATAGRAM_MAX_DELAY = 1000000, /* ns that a response stays in the queue before the next one flushes it */
 };
 
 /* Where a datagram came from, and the own address that it was sent to: a response has to come from that one. */
@@ -42,16 +41,13 @@ typedef struct {
 } heddle_datagram;
 
 typedef struct heddle_datagram_incoming heddle_datagram_incoming;
-typedef struct heddle_datagram_outgoing heddle_datagram_outgoing;
 
 typedef struct {
     int fd;                             /* -1: closed; the owner of this record closes the descriptor */
     bool is_wildcard;                   /* receives the own address of each datagram */
     size_t max_size;                    /* bytes of a received datagram that are kept */
     heddle_datagram_incoming *incoming; /* from malloc, at the first receive */
-    heddle_datagram_outgoing *outgoing; /* from malloc, at the first queued datagram */
-    unsigned batches;                   /* batches that are being dispatched, by as many fibers or threads */
-    uint64_t sent, unsent;              /* datagrams that the kernel has taken, and others */
+    uint64_t unsent;                    /* datagrams that the kernel has not taken */
 } heddle_datagram_socket;
 
 /* Receives without waiting: how many datagrams, -EAGAIN, -ENOMEM or another -errno. */
@@ -61,19 +57,9 @@ const heddle_datagram *heddle_datagram_at(const heddle_datagram_socket *socket, 
 /* Does such an error belong to a datagram that was sent earlier? Its receiver has gone, and the socket works on. */
 bool heddle_datagram_is_late_error(int error);
 
-/*
- * Sends a datagram, or queues a copy of it in a batch. False: this one, or one that was queued, could not be sent;
- * each of them is counted as unsent. That includes a socket without room: waiting for it would hold up the others.
- */
+/* False: the kernel has not taken it. That includes a socket without room: waiting for it would hold up the others. */
 bool heddle_datagram_send(heddle_datagram_socket *socket, const void *bytes, size_t size,
                           const heddle_datagram_peer *peer);
-void heddle_datagram_flush(heddle_datagram_socket *socket);
-/* Forgets what is queued. Async-signal-safe: for a forked child, whose parent sends it. */
-void heddle_datagram_drop_queue(heddle_datagram_socket *socket);
-
-void heddle_datagram_begin_batch(heddle_datagram_socket *socket);
-/* Flushes. Also after the memory was released. */
-void heddle_datagram_end_batch(heddle_datagram_socket *socket);
 
 size_t heddle_datagram_memory_size(const heddle_datagram_socket *socket);
 void heddle_datagram_release_memory(heddle_datagram_socket *socket);

@@ -175,7 +175,6 @@ static datagram_object *open_datagram(VALUE self)
 static void in_child(heddle_fork_guard *guard)
 {
     datagram_object *object = (datagram_object *)((char *)guard - offsetof(datagram_object, owned.guard));
-    heddle_datagram_drop_queue(&object->socket);
     heddle_owned_socket_abandon(&object->owned, object->socket.fd);
 }
 
@@ -207,7 +206,7 @@ static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcar
 /*
  * call-seq: close -> nil
  *
- * Idempotent. Sends what is queued first. A fiber or thread that waits in #receive gets IOError.
+ * Idempotent. A fiber or thread that waits in #receive gets IOError.
  */
 static VALUE datagram_close(VALUE self)
 {
@@ -215,7 +214,6 @@ static VALUE datagram_close(VALUE self)
     VALUE io = object->owned.io;
     if (NIL_P(io))
         return Qnil;
-    heddle_datagram_flush(&object->socket);
     release_resources(object);
     rb_io_close(io);
     return Qnil;
@@ -283,32 +281,13 @@ static void copy_datagrams(dispatch *batch, int count)
     }
 }
 
-static VALUE dispatch_datagrams(VALUE data)
-{
-    dispatch *batch = (dispatch *)data;
-    for (int i = 0; 2 * i < RARRAY_LEN(batch->datagrams); i++)
-        rb_yield_values(3, RARRAY_AREF(batch->datagrams, 2 * i), RARRAY_AREF(batch->datagrams, 2 * i + 1),
-                        batch->truncated >> i & 1 ? Qtrue : Qfalse);
-    heddle_await_tick(open_datagram(batch->self)->owned.io);
-    return Qnil;
-}
-
-static VALUE end_batch(VALUE self)
-{
-    heddle_datagram_end_batch(&datagram_data(self)->socket);
-    return Qnil;
-}
-
 /*
  * call-seq: receive { |bytes, peer, truncated| } -> Integer
  *
  * Waits until there are datagrams, and yields each: at most 64 that one system call returns. +truncated+: it was larger
  * than max_size, and the rest is lost. Returns how many there were.
  *
- * In a Heddle loop the other ready fibers run before it returns. If there were several datagrams, those that are sent
- * before it returns are queued, and leave together: when it returns, when 64 are queued, and with the first one that is
- * sent 1 ms or more after the oldest was queued. So the block should not wait. While one of the other fibers blocks the
- * loop, the responses that the fibers before it have sent stay queued.
+ * In a Heddle loop the other ready fibers run before it returns.
  *
  * Raises IOError when the socket is closed meanwhile.
  */
@@ -318,12 +297,10 @@ static VALUE datagram_receive(VALUE self)
     dispatch batch = {.self = self};
     int count = await_datagrams(self);
     copy_datagrams(&batch, count);
-    if (count == 1) { /* nothing to gain by a queue */
-        dispatch_datagrams((VALUE)&batch);
-    } else {
-        heddle_datagram_begin_batch(&datagram_data(self)->socket);
-        rb_ensure(dispatch_datagrams, (VALUE)&batch, end_batch, self);
-    }
+    for (int i = 0; 2 * i < RARRAY_LEN(batch.datagrams); i++)
+        rb_yield_values(3, RARRAY_AREF(batch.datagrams, 2 * i), RARRAY_AREF(batch.datagrams, 2 * i + 1),
+                        batch.truncated >> i & 1 ? Qtrue : Qfalse);
+    heddle_await_tick(open_datagram(self)->owned.io);
     RB_GC_GUARD(batch.datagrams);
     return INT2FIX(count);
 }
@@ -333,8 +310,8 @@ static VALUE datagram_receive(VALUE self)
 /*
  * call-seq: send(bytes, peer) -> true or false
  *
- * Sends a datagram to a Peer, from the address to which that one wrote. Never waits: false when this datagram, or one
- * that was queued before, could not be sent; #unsent counts them. Raises IOError when the socket is closed.
+ * Sends a datagram to a Peer, from the address to which that one wrote. Never waits: false when the kernel has not taken
+ * it; #unsent counts those. Raises IOError when the socket is closed.
  */
 static VALUE datagram_send(VALUE self, VALUE bytes, VALUE peer)
 {

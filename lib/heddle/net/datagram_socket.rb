@@ -4,7 +4,7 @@ require "heddle/native"
 
 module Heddle
   module Net
-    # A UDP socket that receives and sends many datagrams with one system call. It belongs to no loop and no thread: in
+    # A UDP socket that receives many datagrams with one system call. It belongs to no loop and no thread: in
     # a loop only the calling fiber waits, in a plain thread the thread does. A forked child has no part in it.
     #
     #     socket = Heddle::Net::DatagramSocket.bind("0.0.0.0", 5353)
