@@ -9,8 +9,6 @@
 
 static VALUE h1_module;
 static VALUE names[HEDDLE_FIELD_COUNT]; /* frozen */
-static ID id_new, id_minor, id_fields, id_content_length, id_chunked, id_keep_alive, id_upgrade, id_ending,
-    id_field_bytes, id_line_count, id_status, id_reason, id_until_close;
 
 static VALUE to_binary(const char *bytes, size_t size)
 {
@@ -30,7 +28,8 @@ static VALUE find_class(const char *name)
 VALUE heddle_rejection_object(const heddle_rejection *rejection)
 {
     VALUE reason = rb_obj_freeze(rb_utf8_str_new_cstr(rejection->reason));
-    return rb_funcall(rb_path2class("Heddle::HTTP::Rejection"), id_new, 2, INT2FIX(rejection->status), reason);
+    return rb_funcall(rb_path2class("Heddle::HTTP::Rejection"), rb_intern("new"), 2, INT2FIX(rejection->status),
+                      reason);
 }
 
 /* -- limits ------------------------------------------------------------------------------------------------------- */
@@ -109,24 +108,25 @@ static VALUE truth_of(bool value)
 
 static void set_length(VALUE object, int64_t length)
 {
-    rb_ivar_set(object, id_chunked, truth_of(length == HEDDLE_CHUNKED_BODY));
-    rb_ivar_set(object, id_content_length, length >= 0 ? LL2NUM(length) : Qnil);
+    rb_ivar_set(object, rb_intern("@chunked"), truth_of(length == HEDDLE_CHUNKED_BODY));
+    rb_ivar_set(object, rb_intern("@content_length"), length >= 0 ? LL2NUM(length) : Qnil);
 }
 
 VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position)
 {
     VALUE object = rb_obj_alloc(find_class("ReceivedResponse"));
-    rb_ivar_set(object, id_status, INT2FIX(head->status));
-    rb_ivar_set(object, id_reason, text_of(bytes, head->reason));
-    rb_ivar_set(object, id_minor, INT2FIX(head->minor));
-    rb_ivar_set(object, id_fields, heddle_fields_array(bytes, head->fields, head->field_count, head->folded));
+    rb_ivar_set(object, rb_intern("@status"), INT2FIX(head->status));
+    rb_ivar_set(object, rb_intern("@reason"), text_of(bytes, head->reason));
+    rb_ivar_set(object, rb_intern("@minor"), INT2FIX(head->minor));
+    rb_ivar_set(object, rb_intern("@fields"),
+                heddle_fields_array(bytes, head->fields, head->field_count, head->folded));
     set_length(object, head->content_length);
-    rb_ivar_set(object, id_until_close, truth_of(head->until_close));
-    rb_ivar_set(object, id_keep_alive, truth_of(head->keep_alive));
-    rb_ivar_set(object, id_upgrade, truth_of(head->upgrade));
-    rb_ivar_set(object, id_ending, SIZET2NUM(position + head->size));
-    rb_ivar_set(object, id_field_bytes, UINT2NUM(head->field_bytes));
-    rb_ivar_set(object, id_line_count, UINT2NUM(head->line_count));
+    rb_ivar_set(object, rb_intern("@until_close"), truth_of(head->until_close));
+    rb_ivar_set(object, rb_intern("@keep_alive"), truth_of(head->keep_alive));
+    rb_ivar_set(object, rb_intern("@upgrade"), truth_of(head->upgrade));
+    rb_ivar_set(object, rb_intern("@ending"), SIZET2NUM(position + head->size));
+    rb_ivar_set(object, rb_intern("@field_bytes"), UINT2NUM(head->field_bytes));
+    rb_ivar_set(object, rb_intern("@line_count"), UINT2NUM(head->line_count));
     return object;
 }
 
@@ -145,19 +145,6 @@ static void define_names(void)
         names[id] = rb_enc_interned_str(name, (long)strlen(name), rb_ascii8bit_encoding());
         rb_gc_register_mark_object(names[id]);
     }
-    id_new = rb_intern("new");
-    id_minor = rb_intern("@minor");
-    id_fields = rb_intern("@fields");
-    id_content_length = rb_intern("@content_length");
-    id_chunked = rb_intern("@chunked");
-    id_keep_alive = rb_intern("@keep_alive");
-    id_upgrade = rb_intern("@upgrade");
-    id_ending = rb_intern("@ending");
-    id_field_bytes = rb_intern("@field_bytes");
-    id_line_count = rb_intern("@line_count");
-    id_status = rb_intern("@status");
-    id_reason = rb_intern("@reason");
-    id_until_close = rb_intern("@until_close");
 }
 
 void Init_heddle_http_heads(VALUE h1)

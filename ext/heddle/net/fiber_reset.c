@@ -1,25 +1,24 @@
 #include "net/fiber_reset.h"
 
 static VALUE fiber_class;
-static ID id_storage, id_store, id_keys;
 
 static int drop_from_storage(VALUE key, VALUE value, VALUE data)
 {
-    rb_funcall(fiber_class, id_store, 2, key, Qnil); /* nil deletes the key; Fiber#storage= would warn */
+    rb_funcall(fiber_class, rb_intern("[]="), 2, key, Qnil); /* nil deletes the key; Fiber#storage= would warn */
     return ST_CONTINUE;
 }
 
 /* `storage` returns a copy, so entries can be removed during the iteration. */
 static void clear_storage(VALUE fiber)
 {
-    VALUE storage = rb_funcall(fiber, id_storage, 0);
+    VALUE storage = rb_funcall(fiber, rb_intern("storage"), 0);
     if (RB_TYPE_P(storage, T_HASH) && RHASH_SIZE(storage))
         rb_hash_foreach(storage, drop_from_storage, Qnil);
 }
 
 static void clear_locals(VALUE thread)
 {
-    VALUE keys = rb_funcall(thread, id_keys, 0);
+    VALUE keys = rb_funcall(thread, rb_intern("keys"), 0);
     for (long i = 0; i < RARRAY_LEN(keys); i++)
         rb_thread_local_aset(thread, SYM2ID(rb_ary_entry(keys, i)), Qnil);
 }
@@ -55,7 +54,4 @@ int heddle_fiber_reset(heddle_fiber *fiber)
 void Init_heddle_fiber_reset(void)
 {
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
-    id_storage = rb_intern("storage");
-    id_store = rb_intern("[]=");
-    id_keys = rb_intern("keys");
 }

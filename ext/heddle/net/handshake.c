@@ -17,7 +17,6 @@
  */
 static const int64_t SHARE = 2000000;
 
-static ID id_socket, id_handshake;
 static VALUE wait_readable, wait_writable;
 
 void heddle_handshake_init(heddle_handshakes *queue)
@@ -150,7 +149,7 @@ static VALUE make_socket(VALUE data)
 {
     heddle_connection *connection = (heddle_connection *)data;
     heddle_tls *tls = connection->transport.tls;
-    tls->socket = rb_funcall(tls->acceptor, id_socket, 1, INT2NUM(connection->transport.fd));
+    tls->socket = rb_funcall(tls->acceptor, rb_intern("socket"), 1, INT2NUM(connection->transport.fd));
     return Qnil;
 }
 
@@ -161,7 +160,7 @@ static VALUE make_socket(VALUE data)
 static VALUE step_handshake(VALUE data)
 {
     heddle_tls *tls = ((heddle_connection *)data)->transport.tls;
-    return rb_funcall(tls->acceptor, id_handshake, 1, tls->socket);
+    return rb_funcall(tls->acceptor, rb_intern("handshake"), 1, tls->socket);
 }
 
 static VALUE call_protected(VALUE (*function)(VALUE), heddle_connection *connection)
@@ -291,8 +290,6 @@ static VALUE tls_load(VALUE class, VALUE path)
 
 void Init_heddle_handshake(VALUE net)
 {
-    id_socket = rb_intern("socket");
-    id_handshake = rb_intern("handshake");
     wait_readable = ID2SYM(rb_intern("wait_readable"));
     wait_writable = ID2SYM(rb_intern("wait_writable"));
     VALUE tls = rb_define_class_under(net, "TLS", rb_cObject);

@@ -6,7 +6,6 @@
 #include "scheduler/take_errinfo.h"
 
 static VALUE runner_class;
-static ID id_report_failure;
 
 static void runner_mark(void *runner)
 {
@@ -73,7 +72,7 @@ static VALUE report_error(VALUE data)
 {
     failure *one = (failure *)data;
     heddle_runner *runner = one->runner;
-    return rb_funcall(runner->sockets->scheduler, id_report_failure, 2, runner->fiber->fiber, one->error);
+    return rb_funcall(runner->sockets->scheduler, rb_intern("report_failure"), 2, runner->fiber->fiber, one->error);
 }
 
 static VALUE find_cancelled_class(void)
@@ -316,7 +315,6 @@ void heddle_runner_start(heddle_sockets *sockets)
 
 void Init_heddle_runner(VALUE net)
 {
-    id_report_failure = rb_intern("report_failure");
     runner_class = rb_define_class_under(net, "Runner", rb_cObject);
     rb_undef_alloc_func(runner_class);
     rb_define_method(runner_class, "hosts?", runner_hosts_p, 0);

@@ -16,7 +16,6 @@ enum {
 };
 
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
-static ID id_alive, id_pending_interrupt, id_raise_delivered;
 
 /* -- where the last switch led to -------------------------------------------------------------------------------- */
 
@@ -50,7 +49,7 @@ void heddle_preempt_raise_delivered_error(heddle_fiber *fiber)
 {
     VALUE exception = fiber->delivered_error;
     fiber->delivered_error = 0;
-    rb_funcall(rb_path2class("Heddle::Preemption"), id_raise_delivered, 1, exception);
+    rb_funcall(rb_path2class("Heddle::Preemption"), rb_intern("raise_delivered"), 1, exception);
 }
 
 void heddle_preempt_raise_kill(heddle_loop *loop)
@@ -106,7 +105,8 @@ static bool is_delivery_masked(heddle_fiber *fiber)
 {
     if (!fiber->delivered_error)
         return false;
-    VALUE pending = rb_funcall(rb_thread_current(), id_pending_interrupt, 1, rb_obj_class(fiber->delivered_error));
+    VALUE pending =
+        rb_funcall(rb_thread_current(), rb_intern("pending_interrupt?"), 1, rb_obj_class(fiber->delivered_error));
     if (!RTEST(pending))
         fiber->delivered_error = 0;
     return RTEST(pending);
@@ -343,7 +343,7 @@ void heddle_preempt_register_end(void)
 {
     if (exit_handler_registered || !(heddle_watch_purposes() || heddle_watch_paused()))
         return;
-    if (!RTEST(rb_funcall(rb_thread_main(), id_alive, 0))) {
+    if (!RTEST(rb_funcall(rb_thread_main(), rb_intern("alive?"), 0))) {
         heddle_watch_pause(true); /* the main thread has ended: an exit handler registered now might not run */
         return;
     }
@@ -445,9 +445,6 @@ static void set_hooks(void)
 void Init_heddle_preempt(VALUE heddle)
 {
     set_hooks();
-    id_alive = rb_intern("alive?");
-    id_pending_interrupt = rb_intern("pending_interrupt?");
-    id_raise_delivered = rb_intern("raise_delivered");
     VALUE native = rb_define_module_under(heddle, "Native");
     rb_define_singleton_method(native, "watch", native_watch, 3);
     rb_define_singleton_method(native, "handoff_loops", native_handoff_loops, 0);

@@ -11,7 +11,6 @@
 static VALUE can_hijack_key, server_protocol_key;
 static VALUE hijack_key, protocol_key, finished_key, after_reply_key, body_wait_key;
 static VALUE upgrade_key, websocket_symbol, sse_symbol;
-static ID id_lock, id_exchange, id_write_all;
 
 /* Is it a status, fields and content, and nothing else? An Array has no `close`, but a subclass of it may. */
 static bool is_plain(VALUE answer)
@@ -123,12 +122,12 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
 /* Heddle::Rack::Stream#write; the documentation is there. */
 static VALUE stream_write(int argc, VALUE *argv, VALUE self)
 {
-    if (argc == 1 && !RTEST(rb_mutex_locked_p(rb_ivar_get(self, id_lock)))) {
-        heddle_exchange_handle *handle = heddle_exchange_handle_of(rb_ivar_get(self, id_exchange));
+    if (argc == 1 && !RTEST(rb_mutex_locked_p(rb_ivar_get(self, rb_intern("@lock"))))) {
+        heddle_exchange_handle *handle = heddle_exchange_handle_of(rb_ivar_get(self, rb_intern("@exchange")));
         if (handle->exchange && handle->exchange->operations->write_piece(handle, argv[0]))
             return LONG2NUM(RSTRING_LEN(argv[0]));
     }
-    return rb_funcallv(self, id_write_all, argc, argv);
+    return rb_funcallv(self, rb_intern("write_all"), argc, argv);
 }
 
 static VALUE made_key(const char *text)
@@ -152,8 +151,5 @@ void Init_heddle_rack_exchange(VALUE rack)
     websocket_symbol = ID2SYM(rb_intern("websocket"));
     rb_define_singleton_method(rack, "env", rack_env, 2);
     rb_define_singleton_method(rack, "respond", rack_respond, 3);
-    id_lock = rb_intern("@lock");
-    id_exchange = rb_intern("@exchange");
-    id_write_all = rb_intern("write_all");
     rb_define_method(rb_define_class_under(rack, "Stream", rb_cObject), "write", stream_write, -1);
 }

@@ -7,8 +7,6 @@
 #include "scheduler/starter.h"
 #include "selector/list.h"
 
-static ID id_child_ends, id_new, id_report_failure, id_report_unstarted, id_report_killed, id_run_job;
-
 static VALUE fiber_class;
 
 /*
@@ -24,14 +22,8 @@ static const unsigned STARTS_A_TURN = 16;
 /* Called at load time, not at first use: two Ractors could come to it at the same time. */
 void heddle_fiber_setup(void)
 {
-    id_child_ends = rb_intern("child_ends");
-    id_new = rb_intern("new");
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
     rb_gc_register_mark_object(fiber_class);
-    id_report_failure = rb_intern("report_failure");
-    id_report_unstarted = rb_intern("report_unstarted");
-    id_report_killed = rb_intern("report_killed");
-    id_run_job = rb_intern("run_job");
 }
 
 typedef struct {
@@ -45,12 +37,12 @@ typedef struct {
 static VALUE call_job(VALUE data)
 {
     const job_call *call = (const job_call *)data;
-    return rb_funcall(call->scheduler, id_run_job, 1, call->job);
+    return rb_funcall(call->scheduler, rb_intern("run_job"), 1, call->job);
 }
 
 static VALUE report_failure(VALUE data)
 {
-    return rb_funcall(data, id_report_failure, 2, rb_fiber_current(), rb_errinfo());
+    return rb_funcall(data, rb_intern("report_failure"), 2, rb_fiber_current(), rb_errinfo());
 }
 
 /* A nested fiber that this fiber left by Fiber#transfer may still wait on its behalf: its park gets another owner. */
@@ -90,7 +82,7 @@ static void forget_fiber(heddle_fiber *fiber)
 static VALUE call_child_ends(VALUE data)
 {
     VALUE *arguments = (VALUE *)data;
-    return rb_funcall(arguments[0], id_child_ends, 1, arguments[1]);
+    return rb_funcall(arguments[0], rb_intern("child_ends"), 1, arguments[1]);
 }
 
 /*
@@ -192,7 +184,7 @@ static VALUE init_fiber(VALUE data)
     heddle_loop *loop = fiber->loop;
 
     heddle_fiber_reserve_queue_park(fiber);
-    fiber->fiber = rb_funcall_with_block(fiber_class, id_new, 0, NULL, loop->body);
+    fiber->fiber = rb_funcall_with_block(fiber_class, rb_intern("new"), 0, NULL, loop->body);
     fiber->queue_park.fiber = fiber->fiber;
     heddle_fiber_table_put(&loop->by_fiber, fiber->fiber, fiber);
     rb_gc_adjust_memory_usage(-FIBER_MEMORY);
@@ -240,7 +232,7 @@ bool heddle_is_fiber_error(VALUE error)
 static VALUE report_unstarted(VALUE data)
 {
     VALUE *arguments = (VALUE *)data;
-    return rb_funcall(arguments[0], id_report_unstarted, 2, arguments[1], arguments[2]);
+    return rb_funcall(arguments[0], rb_intern("report_unstarted"), 2, arguments[1], arguments[2]);
 }
 
 void heddle_fiber_handle_start_failure(heddle_fiber *fiber, VALUE error)
@@ -256,7 +248,7 @@ void heddle_fiber_handle_kill(heddle_fiber *fiber)
     VALUE scheduler = fiber->loop->scheduler, job = fiber->job;
     heddle_park_leave(&fiber->queue_park);
     forget_fiber(fiber);
-    rb_funcall(scheduler, id_report_killed, 1, job);
+    rb_funcall(scheduler, rb_intern("report_killed"), 1, job);
 }
 
 NORETURN(static void reject_fiber(heddle_fiber *fiber, VALUE error));

@@ -3,8 +3,6 @@
 #include "scheduler/hooks.h"
 #include "scheduler/take_errinfo.h"
 
-static ID id_alive_p, id_blocking_p, id_raise;
-
 static VALUE copy_frozen(VALUE exception)
 {
     return RB_OBJ_FROZEN(exception) ? rb_obj_dup(exception) : exception;
@@ -47,7 +45,8 @@ void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber)
 static VALUE call_proxy(VALUE pair)
 {
     VALUE proxy = rb_ary_entry(pair, 0);
-    return RTEST(rb_funcall(proxy, id_alive_p, 0)) ? rb_funcall(proxy, id_raise, 1, rb_ary_entry(pair, 1)) : Qnil;
+    bool alive = RTEST(rb_funcall(proxy, rb_intern("alive?"), 0));
+    return alive ? rb_funcall(proxy, rb_intern("raise"), 1, rb_ary_entry(pair, 1)) : Qnil;
 }
 
 /* FiberError: the fiber waits for one that it has resumed itself. Ruby raises the exception when the call ends. */
@@ -99,7 +98,7 @@ static void queue_proxy(heddle_loop *loop, VALUE proxy, VALUE exception)
 
 VALUE heddle_thread_raise(VALUE thread, VALUE exception)
 {
-    VALUE own = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(id_raise));
+    VALUE own = rb_funcall(rb_cThread, rb_intern("instance_method"), 1, ID2SYM(rb_intern("raise")));
     return rb_funcall(own, rb_intern("bind_call"), 2, thread, exception);
 }
 
@@ -111,7 +110,7 @@ static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE excep
 {
     if (heddle_loop_is_running(loop) && fiber == loop->fiber)
         return false;
-    if (RTEST(rb_funcall(fiber, id_blocking_p, 0)))
+    if (RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)))
         return true;
     return RB_OBJ_FROZEN(exception) && loop->current && loop->current->fiber == fiber;
 }
@@ -136,7 +135,7 @@ static void interrupt_running(heddle_loop *loop, VALUE fiber, VALUE exception)
 /* Ruby still calls the hook of its closed loop for a thread's blocking fibers. */
 static bool interrupt_blocking(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
-    if (loop->thread == rb_thread_current() || !RTEST(rb_funcall(fiber, id_blocking_p, 0)))
+    if (loop->thread == rb_thread_current() || !RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)))
         return false;
     heddle_thread_raise(loop->thread, copy_frozen(exception));
     return true;
@@ -183,8 +182,5 @@ static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
 
 void heddle_define_interrupt_hook(VALUE scheduler_class)
 {
-    id_alive_p = rb_intern("alive?");
-    id_blocking_p = rb_intern("blocking?");
-    id_raise = rb_intern("raise");
     rb_define_method(scheduler_class, "fiber_interrupt", scheduler_fiber_interrupt, 2);
 }

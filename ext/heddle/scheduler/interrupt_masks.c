@@ -1,7 +1,5 @@
 #include "scheduler/interrupt_masks.h"
 
-static ID id_never;
-
 typedef struct {
     VALUE exception_class, closest, timing;
 } mask_search;
@@ -41,7 +39,7 @@ bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exc
         mask_search search = {.exception_class = exception_class, .closest = Qundef, .timing = Qundef};
         rb_hash_foreach(mask->timings, compare_entry, (VALUE)&search);
         if (search.closest != Qundef)
-            return search.timing == ID2SYM(id_never);
+            return search.timing == ID2SYM(rb_intern("never"));
     }
     return false;
 }
@@ -126,6 +124,5 @@ static VALUE scheduler_mask_interrupts(VALUE self, VALUE timings, VALUE immediat
 
 void heddle_define_interrupt_masks(VALUE scheduler_class)
 {
-    id_never = rb_intern("never");
     rb_define_private_method(scheduler_class, "mask_interrupts", scheduler_mask_interrupts, 2);
 }

@@ -284,7 +284,6 @@ static VALUE scheduler_statistics(VALUE self)
 void Init_heddle_scheduler(VALUE heddle)
 {
     heddle_fork_watch();
-    heddle_ticks_setup();
     heddle_fiber_setup();
     heddle_fiber_stacks_setup();
     VALUE class = rb_define_class_under(heddle, "Scheduler", rb_cObject);

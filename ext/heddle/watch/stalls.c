@@ -22,7 +22,6 @@ typedef struct {
 
 static stall stalls[KEPT];
 static unsigned next_stall, noted;
-static ID id_noted, id_backtrace_locations, id_path, id_lineno, id_base_label;
 
 /* -- where it is ------------------------------------------------------------------------------------------------- */
 
@@ -60,7 +59,7 @@ static void add_frames_of_thread(place_text *to, VALUE thread)
 
 static VALUE locations_of(VALUE fiber)
 {
-    return rb_funcall(fiber, id_backtrace_locations, 2, INT2FIX(0), INT2FIX(FRAMES));
+    return rb_funcall(fiber, rb_intern("backtrace_locations"), 2, INT2FIX(0), INT2FIX(FRAMES));
 }
 
 static VALUE add_frames_of_fiber(VALUE data)
@@ -70,8 +69,8 @@ static VALUE add_frames_of_fiber(VALUE data)
     volatile VALUE locations = locations_of(arguments[1]);
     for (long i = 0; RB_TYPE_P(locations, T_ARRAY) && i < RARRAY_LEN(locations); i++) {
         VALUE location = RARRAY_AREF(locations, i);
-        add_frame(to, rb_funcall(location, id_path, 0), NUM2INT(rb_funcall(location, id_lineno, 0)),
-                  rb_funcall(location, id_base_label, 0));
+        add_frame(to, rb_funcall(location, rb_intern("path"), 0), NUM2INT(rb_funcall(location, rb_intern("lineno"), 0)),
+                  rb_funcall(location, rb_intern("base_label"), 0));
     }
     return Qnil;
 }
@@ -214,7 +213,7 @@ void heddle_loop_note_late(heddle_loop *loop, bool idle)
 
 static VALUE announce_stalls(VALUE loop)
 {
-    return rb_funcall(rb_path2class("Heddle::Stalls"), id_noted, 1, ((heddle_loop *)loop)->scheduler);
+    return rb_funcall(rb_path2class("Heddle::Stalls"), rb_intern("noted"), 1, ((heddle_loop *)loop)->scheduler);
 }
 
 void heddle_stalls_announce(heddle_loop *loop)
@@ -292,10 +291,5 @@ void Init_heddle_stalls(VALUE native)
     heddle_hooks.prolong_wait_in_place = heddle_stalls_prolong_callback;
     rb_define_singleton_method(native, "loop_number", loop_number, 1);
     rb_define_singleton_method(native, "leave_unreported", loop_exclude_from_reports, 1);
-    id_noted = rb_intern("noted");
-    id_backtrace_locations = rb_intern("backtrace_locations");
-    id_path = rb_intern("path");
-    id_lineno = rb_intern("lineno");
-    id_base_label = rb_intern("base_label");
     rb_define_singleton_method(native, "take_stalls", stalls_take, 0);
 }

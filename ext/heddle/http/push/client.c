@@ -6,7 +6,6 @@
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 
-static ID id_socket_class, id_call, id_ended, id_request_id;
 static ID callback_ids[HEDDLE_PUSH_CALLBACKS]; /* index: the number of the callback's bit */
 
 static const uint32_t NO_SLOT = UINT32_MAX;
@@ -143,12 +142,12 @@ VALUE heddle_push_call(heddle_push_session *socket, VALUE client, uint8_t callba
     if (callback == HEDDLE_PUSH_ON_CLOSE) {
         heddle_push_keep_end(socket, client);
         if (!NIL_P(handle->label))
-            rb_funcall(handle->caller, id_ended, 1, summarize_socket(socket, handle));
+            rb_funcall(handle->caller, rb_intern("ended"), 1, summarize_socket(socket, handle));
         if (!(socket->wanted & callback))
             return Qnil;
     }
-    return rb_funcall(handle->caller, id_call, 4, handle->handler, ID2SYM(callback_ids[number_of(callback)]), client,
-                      data);
+    return rb_funcall(handle->caller, rb_intern("call"), 4, handle->handler, ID2SYM(callback_ids[number_of(callback)]),
+                      client, data);
 }
 
 /* -- the upgrade --------------------------------------------------------------------------------------------------- */
@@ -165,8 +164,9 @@ static uint8_t callbacks_of(VALUE handler)
 
 static VALUE class_of_socket(VALUE handler)
 {
-    return rb_respond_to(handler, id_socket_class) ? rb_funcall(handler, id_socket_class, 0)
-                                                   : rb_path2class("Heddle::WebSocket::ServerSocket");
+    ID name = rb_intern("heddle_socket_class");
+    return rb_respond_to(handler, name) ? rb_funcall(handler, name, 0)
+                                        : rb_path2class("Heddle::WebSocket::ServerSocket");
 }
 
 enum {
@@ -181,7 +181,7 @@ static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
     char remote[HEDDLE_ADDRESS_ROOM], behind[HEDDLE_ADDRESS_ROOM];
     heddle_address client;
     const char *peer = heddle_address_text(&handle->remote, remote), *proxy = NULL;
-    VALUE id = rb_attr_get(exchange, id_request_id);
+    VALUE id = rb_attr_get(exchange, rb_intern("@request_id"));
     if (heddle_exchange_client(handle, &client)) {
         proxy = peer;
         peer = heddle_address_text(&client, behind);
@@ -255,12 +255,8 @@ void Init_heddle_push(VALUE http)
     static const char *const names[] = {"on_open",  "on_message", "on_drained",     "on_shutdown",
                                         "on_close", "on_reset",   "on_publication", "on_wake"};
     VALUE module = rb_define_module_under(http, "WebSocket");
-    id_call = rb_intern("call");
-    id_ended = rb_intern("ended");
-    id_request_id = rb_intern("@request_id");
     for (unsigned number = 0; number < HEDDLE_PUSH_CALLBACKS; number++)
         callback_ids[number] = rb_intern(names[number]);
-    id_socket_class = rb_intern("heddle_socket_class");
     VALUE session_class = rb_define_class_under(module, "Session", rb_cObject);
     rb_undef_alloc_func(session_class);
     Init_heddle_push_methods(module, session_class);
