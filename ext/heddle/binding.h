@@ -4,6 +4,20 @@
 
 #include <ruby.h>
 
+/* The type of a record that Ruby objects have; the last arguments are its functions. */
+#define HEDDLE_TYPE(name, more_flags, ...)                                                                             \
+    {                                                                                                                  \
+        .wrap_struct_name = name, .function = {__VA_ARGS__}, .flags = RUBY_TYPED_FREE_IMMEDIATELY | (more_flags)       \
+    }
+/* `dmark` of a record whose only references are these members, by offsetof; with RUBY_TYPED_DECL_MARKING. */
+#define HEDDLE_REFERENCES(...) RUBY_REFS_LIST_PTR(((const size_t[]){__VA_ARGS__, RUBY_REF_END}))
+/* `dsize` of a record without memory of its own. */
+#define HEDDLE_FIXED_SIZE(function, type)                                                                              \
+    static size_t function(const void *record)                                                                         \
+    {                                                                                                                  \
+        return sizeof(type);                                                                                           \
+    }
+
 /*
  * The methods of a class that are one expression are rows of a table, METHODS: X(function, name, expression of `self`).
  * It defines the functions, and within Init_… the methods of `class`.

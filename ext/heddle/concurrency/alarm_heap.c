@@ -5,6 +5,7 @@
 
 #include "concurrency/concurrency.h"
 
+#include "binding.h"
 #include "scheduler/timer_heap.h"
 
 #include <math.h>
@@ -22,34 +23,13 @@ static VALUE alarm_class;
 
 /* -- an alarm ---------------------------------------------------------------------------------------------------- */
 
-static void alarm_mark(void *data)
-{
-    const alarm_record *alarm = data;
-    rb_gc_mark_movable(alarm->heap);
-    rb_gc_mark_movable(alarm->target);
-}
-
-static void alarm_compact(void *data)
-{
-    alarm_record *alarm = data;
-    alarm->heap = rb_gc_location(alarm->heap);
-    alarm->target = rb_gc_location(alarm->target);
-}
-
-static size_t alarm_memory_size(const void *data)
-{
-    return sizeof(alarm_record);
-}
+HEDDLE_FIXED_SIZE(alarm_memory_size, alarm_record)
 
 /* An alarm that is in a heap is never freed before the heap: each marks the other. */
-static const rb_data_type_t alarm_type = {
-    .wrap_struct_name = "Heddle::Concurrency::Alarm",
-    .function = {.dmark = alarm_mark,
-                 .dfree = RUBY_DEFAULT_FREE,
-                 .dsize = alarm_memory_size,
-                 .dcompact = alarm_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
+static const rb_data_type_t alarm_type =
+    HEDDLE_TYPE("Heddle::Concurrency::Alarm", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_DECL_MARKING,
+                .dmark = HEDDLE_REFERENCES(offsetof(alarm_record, heap), offsetof(alarm_record, target)),
+                .dfree = RUBY_DEFAULT_FREE, .dsize = alarm_memory_size);
 
 static alarm_record *alarm_of(VALUE object)
 {
@@ -100,11 +80,9 @@ static size_t heap_memory_size(const void *data)
     return sizeof(*heap) + heap->size * sizeof(*heap->entries);
 }
 
-static const rb_data_type_t heap_type = {
-    .wrap_struct_name = "Heddle::Concurrency::AlarmHeap",
-    .function = {.dmark = heap_mark, .dfree = heap_free, .dsize = heap_memory_size, .dcompact = heap_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
+static const rb_data_type_t heap_type =
+    HEDDLE_TYPE("Heddle::Concurrency::AlarmHeap", RUBY_TYPED_WB_PROTECTED, .dmark = heap_mark, .dfree = heap_free,
+                .dsize = heap_memory_size, .dcompact = heap_compact);
 
 static VALUE heap_allocate(VALUE klass)
 {

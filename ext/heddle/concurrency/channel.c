@@ -78,11 +78,8 @@ static size_t channel_memory_size(const void *data)
     return sizeof(*self) + self->size * sizeof(VALUE);
 }
 
-static const rb_data_type_t channel_type = {
-    .wrap_struct_name = "Heddle::Channel",
-    .function = {.dmark = channel_mark, .dfree = channel_free, .dsize = channel_memory_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t channel_type =
+    HEDDLE_TYPE("Heddle::Channel", 0, .dmark = channel_mark, .dfree = channel_free, .dsize = channel_memory_size);
 
 static VALUE channel_allocate(VALUE klass)
 {

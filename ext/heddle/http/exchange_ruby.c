@@ -31,16 +31,10 @@ static void handle_free(void *data)
     free(handle);
 }
 
-static size_t handle_size(const void *data)
-{
-    return sizeof(heddle_exchange_handle);
-}
+HEDDLE_FIXED_SIZE(handle_size, heddle_exchange_handle)
 
-static const rb_data_type_t exchange_type = {
-    .wrap_struct_name = "Heddle::HTTP::Exchange",
-    .function = {.dmark = handle_mark, .dfree = handle_free, .dsize = handle_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t exchange_type =
+    HEDDLE_TYPE("Heddle::HTTP::Exchange", 0, .dmark = handle_mark, .dfree = handle_free, .dsize = handle_size);
 
 VALUE heddle_exchange_object(heddle_exchange *exchange)
 {

@@ -22,16 +22,10 @@ static void handle_free(void *data)
     xfree(handle);
 }
 
-static size_t handle_size(const void *handle)
-{
-    return sizeof(heddle_handle);
-}
+HEDDLE_FIXED_SIZE(handle_size, heddle_handle)
 
-const rb_data_type_t heddle_handle_type = {
-    .wrap_struct_name = "Heddle::Net::Connection",
-    .function = {.dfree = handle_free, .dsize = handle_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+const rb_data_type_t heddle_handle_type =
+    HEDDLE_TYPE("Heddle::Net::Connection", 0, .dfree = handle_free, .dsize = handle_size);
 
 VALUE heddle_connection_object(heddle_connection *connection)
 {

@@ -16,10 +16,7 @@ static VALUE peer_class;
 
 /* -- Heddle::Net::DatagramSocket::Peer ----------------------------------------------------------------------------- */
 
-static size_t peer_size(const void *data)
-{
-    return sizeof(heddle_datagram_peer);
-}
+HEDDLE_FIXED_SIZE(peer_size, heddle_datagram_peer)
 
 static const rb_data_type_t peer_type = {
     .wrap_struct_name = "Heddle::Net::DatagramSocket::Peer",
@@ -153,11 +150,9 @@ static size_t datagram_size(const void *data)
     return sizeof(*object) + heddle_datagram_memory_size(&object->socket);
 }
 
-static const rb_data_type_t datagram_type = {
-    .wrap_struct_name = "Heddle::Net::DatagramSocket",
-    .function = {.dmark = datagram_mark, .dfree = datagram_free, .dsize = datagram_size, .dcompact = datagram_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t datagram_type =
+    HEDDLE_TYPE("Heddle::Net::DatagramSocket", 0, .dmark = datagram_mark, .dfree = datagram_free,
+                .dsize = datagram_size, .dcompact = datagram_compact);
 
 static datagram_object *datagram_data(VALUE self)
 {
@@ -310,8 +305,8 @@ static VALUE datagram_receive(VALUE self)
 /*
  * call-seq: send(bytes, peer) -> true or false
  *
- * Sends a datagram to a Peer, from the address to which that one wrote. Never waits: false when the kernel has not taken
- * it; #unsent counts those. Raises IOError when the socket is closed.
+ * Sends a datagram to a Peer, from the address to which that one wrote. Never waits: false when the kernel has not
+ * taken it; #unsent counts those. Raises IOError when the socket is closed.
  */
 static VALUE datagram_send(VALUE self, VALUE bytes, VALUE peer)
 {

@@ -1,3 +1,4 @@
+#include "binding.h"
 #include "net/networks.h"
 
 /* IPv4 networks are stored as the IPv6 addresses that map them (RFC 4291, 2.5.5.2), so that one list serves both. */
@@ -53,11 +54,9 @@ static size_t networks_size(const void *data)
     return sizeof(*networks) + networks->count * sizeof(heddle_network);
 }
 
-const rb_data_type_t heddle_networks_type = {
-    .wrap_struct_name = "Heddle::Net::Networks",
-    .function = {.dfree = networks_free, .dsize = networks_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE,
-};
+const rb_data_type_t heddle_networks_type =
+    HEDDLE_TYPE("Heddle::Net::Networks", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE, .dfree = networks_free,
+                .dsize = networks_size);
 
 static VALUE networks_allocate(VALUE class)
 {

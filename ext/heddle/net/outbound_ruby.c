@@ -47,11 +47,9 @@ static size_t outbound_size(const void *data)
     return sizeof(*connection) + connection->input_capacity + (connection->transport.tls ? sizeof(heddle_tls) : 0);
 }
 
-static const rb_data_type_t outbound_type = {
-    .wrap_struct_name = "Heddle::Net::OutboundConnection",
-    .function = {.dmark = outbound_mark, .dfree = outbound_free, .dsize = outbound_size, .dcompact = outbound_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t outbound_type =
+    HEDDLE_TYPE("Heddle::Net::OutboundConnection", 0, .dmark = outbound_mark, .dfree = outbound_free,
+                .dsize = outbound_size, .dcompact = outbound_compact);
 
 static heddle_outbound *outbound_data(VALUE self)
 {

@@ -1,5 +1,6 @@
 #include "net/runner.h"
 
+#include "binding.h"
 #include "net/sockets.h"
 #include "net/fiber_reset.h"
 #include "net/work_sharing.h"
@@ -12,16 +13,10 @@ static void runner_mark(void *runner)
     rb_gc_mark(((heddle_runner *)runner)->object);
 }
 
-static size_t runner_size(const void *runner)
-{
-    return sizeof(heddle_runner);
-}
+HEDDLE_FIXED_SIZE(runner_size, heddle_runner)
 
-static const rb_data_type_t runner_type = {
-    .wrap_struct_name = "Heddle::Net::Runner",
-    .function = {.dmark = runner_mark, .dfree = RUBY_DEFAULT_FREE, .dsize = runner_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t runner_type =
+    HEDDLE_TYPE("Heddle::Net::Runner", 0, .dmark = runner_mark, .dfree = RUBY_DEFAULT_FREE, .dsize = runner_size);
 
 /* -- the work item it serves --------------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 
 #include "net/pool_shares.h"
 
+#include "binding.h"
 #include "scheduler/loop.h"
 
 #include <errno.h>
@@ -14,16 +15,10 @@ static void scoreboard_free(void *data)
     ruby_xfree(data);
 }
 
-static size_t scoreboard_size(const void *data)
-{
-    return sizeof(heddle_scoreboard);
-}
+HEDDLE_FIXED_SIZE(scoreboard_size, heddle_scoreboard)
 
-static const rb_data_type_t scoreboard_type = {
-    .wrap_struct_name = "Heddle::Net::Scoreboard",
-    .function = {.dfree = scoreboard_free, .dsize = scoreboard_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t scoreboard_type =
+    HEDDLE_TYPE("Heddle::Net::Scoreboard", 0, .dfree = scoreboard_free, .dsize = scoreboard_size);
 
 static VALUE scoreboard_allocate(VALUE klass)
 {

@@ -1,5 +1,6 @@
 #include "net/server_names.h"
 
+#include "binding.h"
 #include "net/tls.h"
 
 /* As in openssl/ssl.h and openssl/tls1.h since 1.1.1. */
@@ -53,11 +54,8 @@ static void names_free(void *data)
     ruby_xfree(names);
 }
 
-static const rb_data_type_t names_type = {
-    .wrap_struct_name = "Heddle::Net::TLS::ServerNames",
-    .function = {.dmark = names_mark, .dfree = names_free},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t names_type =
+    HEDDLE_TYPE("Heddle::Net::TLS::ServerNames", 0, .dmark = names_mark, .dfree = names_free);
 
 static VALUE names_allocate(VALUE klass)
 {

@@ -1,5 +1,6 @@
 #include "net/shared_text.h"
 
+#include "binding.h"
 #include "net/shared_memory.h"
 
 #include <stdatomic.h>
@@ -22,11 +23,7 @@ static void text_free(void *data)
     ruby_xfree(data);
 }
 
-static const rb_data_type_t text_type = {
-    .wrap_struct_name = "Heddle::Net::SharedText",
-    .function = {.dfree = text_free},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t text_type = HEDDLE_TYPE("Heddle::Net::SharedText", 0, .dfree = text_free);
 
 static VALUE text_allocate(VALUE klass)
 {

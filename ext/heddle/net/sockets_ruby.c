@@ -2,6 +2,7 @@
 
 #include "net/sockets_ruby.h"
 
+#include "binding.h"
 #include "net/networks.h"
 
 #include <fcntl.h>
@@ -44,11 +45,8 @@ static size_t sockets_size(const void *data)
     return data ? heddle_sockets_memory_size(data) : 0;
 }
 
-static const rb_data_type_t sockets_type = {
-    .wrap_struct_name = "Heddle::Net::Sockets",
-    .function = {.dmark = sockets_mark, .dfree = sockets_free, .dsize = sockets_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t sockets_type =
+    HEDDLE_TYPE("Heddle::Net::Sockets", 0, .dmark = sockets_mark, .dfree = sockets_free, .dsize = sockets_size);
 
 const rb_data_type_t heddle_service_type = {.wrap_struct_name = "Heddle::Net::Service"};
 

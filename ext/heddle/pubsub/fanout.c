@@ -1,5 +1,6 @@
 #include "pubsub/fanout_records.h"
 
+#include "binding.h"
 #include "pubsub/process_history.h"
 
 enum {
@@ -41,11 +42,8 @@ static void mark_fanout(void *data)
     heddle_fanout_mark_broadcast(data);
 }
 
-static const rb_data_type_t fanout_type = {
-    .wrap_struct_name = "Heddle::PubSub::Fanout",
-    .function = {.dmark = mark_fanout, .dfree = release_fanout, .dsize = memory_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t fanout_type =
+    HEDDLE_TYPE("Heddle::PubSub::Fanout", 0, .dmark = mark_fanout, .dfree = release_fanout, .dsize = memory_size);
 
 static void end_subscriber(heddle_subscriber *subscriber)
 {

@@ -1,5 +1,6 @@
 /* Heddle::PubSub::Subscription: a subscriber for a fiber, which takes messages from a queue. */
 
+#include "binding.h"
 #include "pubsub/fanout.h"
 #include "pubsub/process_history.h"
 #include "pubsub/pubsub.h"
@@ -48,11 +49,9 @@ static size_t memory_size(const void *data)
     return sizeof(*subscription) + subscription->room * sizeof(entry);
 }
 
-static const rb_data_type_t subscription_type = {
-    .wrap_struct_name = "Heddle::PubSub::Subscription",
-    .function = {.dmark = mark_subscription, .dfree = free_subscription, .dsize = memory_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t subscription_type =
+    HEDDLE_TYPE("Heddle::PubSub::Subscription", 0, .dmark = mark_subscription, .dfree = free_subscription,
+                .dsize = memory_size);
 
 static subscription *subscription_of(VALUE object)
 {

@@ -1,5 +1,6 @@
 /* Heddle::Rack::EnvBuilder: makes the env of a request. */
 
+#include "binding.h"
 #include "http/forwarded.h"
 #include "net/networks.h"
 #include "net/tls.h"
@@ -32,19 +33,11 @@ static void builder_compact(void *data)
     heddle_env_memory_compact(&builder->memory);
 }
 
-static size_t builder_size(const void *data)
-{
-    return sizeof(env_builder);
-}
+HEDDLE_FIXED_SIZE(builder_size, env_builder)
 
-static const rb_data_type_t builder_type = {
-    .wrap_struct_name = "Heddle::Rack::EnvBuilder",
-    .function = {.dmark = builder_mark,
-                 .dfree = RUBY_DEFAULT_FREE,
-                 .dsize = builder_size,
-                 .dcompact = builder_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
+static const rb_data_type_t builder_type =
+    HEDDLE_TYPE("Heddle::Rack::EnvBuilder", RUBY_TYPED_WB_PROTECTED, .dmark = builder_mark, .dfree = RUBY_DEFAULT_FREE,
+                .dsize = builder_size, .dcompact = builder_compact);
 
 static VALUE builder_allocate(VALUE class)
 {

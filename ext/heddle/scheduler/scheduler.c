@@ -33,14 +33,9 @@ static size_t scheduler_size(const void *loop)
     return heddle_loop_memory_size(loop);
 }
 
-static const rb_data_type_t scheduler_type = {
-    .wrap_struct_name = "Heddle::Scheduler",
-    .function = {.dmark = scheduler_mark,
-                 .dfree = scheduler_free,
-                 .dsize = scheduler_size,
-                 .dcompact = scheduler_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t scheduler_type =
+    HEDDLE_TYPE("Heddle::Scheduler", 0, .dmark = scheduler_mark, .dfree = scheduler_free, .dsize = scheduler_size,
+                .dcompact = scheduler_compact);
 
 static VALUE scheduler_allocate(VALUE klass)
 {
@@ -284,6 +279,7 @@ static VALUE scheduler_statistics(VALUE self)
 void Init_heddle_scheduler(VALUE heddle)
 {
     heddle_fork_watch();
+    heddle_ticks_setup();
     heddle_fiber_setup();
     heddle_fiber_stacks_setup();
     VALUE class = rb_define_class_under(heddle, "Scheduler", rb_cObject);

@@ -3,6 +3,7 @@
  * that a native library can read a body in a callback and find its thread's state unchanged.
  */
 
+#include "binding.h"
 #include "http/body/spool_ruby.h"
 
 #include <errno.h>
@@ -27,11 +28,8 @@ static size_t body_memory(const void *data)
     return data ? sizeof(heddle_body_spool) : 0;
 }
 
-static const rb_data_type_t body_type = {
-    .wrap_struct_name = "Heddle::HTTP::SpooledBody",
-    .function = {.dfree = body_free, .dsize = body_memory},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t body_type =
+    HEDDLE_TYPE("Heddle::HTTP::SpooledBody", 0, .dfree = body_free, .dsize = body_memory);
 
 VALUE heddle_spooled_body(heddle_body_spool *spool)
 {

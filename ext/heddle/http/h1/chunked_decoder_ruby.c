@@ -10,30 +10,12 @@ typedef struct {
     VALUE rejection; /* or nil */
 } decoder;
 
-static void decoder_mark(void *data)
-{
-    rb_gc_mark_movable(((decoder *)data)->rejection);
-}
+HEDDLE_FIXED_SIZE(decoder_size, decoder)
 
-static void decoder_compact(void *data)
-{
-    decoder *self = data;
-    self->rejection = rb_gc_location(self->rejection);
-}
-
-static size_t decoder_size(const void *data)
-{
-    return sizeof(decoder);
-}
-
-static const rb_data_type_t decoder_type = {
-    .wrap_struct_name = "Heddle::HTTP::H1::ChunkedDecoder",
-    .function = {.dmark = decoder_mark,
-                 .dfree = RUBY_DEFAULT_FREE,
-                 .dsize = decoder_size,
-                 .dcompact = decoder_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
+static const rb_data_type_t decoder_type =
+    HEDDLE_TYPE("Heddle::HTTP::H1::ChunkedDecoder", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_DECL_MARKING,
+                .dmark = HEDDLE_REFERENCES(offsetof(decoder, rejection)),
+                .dfree = RUBY_DEFAULT_FREE, .dsize = decoder_size);
 
 static decoder *decoder_of(VALUE self)
 {

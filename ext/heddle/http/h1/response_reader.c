@@ -3,6 +3,7 @@
  * ends: if the connection ends before the body, that is an error, never the end of the body (RFC 9112, 8).
  */
 
+#include "binding.h"
 #include "http/http.h"
 #include "http/head_ruby.h"
 #include "net/outbound.h"
@@ -56,17 +57,6 @@ static void change_state(reader *reader, reader_state next)
 
 /* -- the object ---------------------------------------------------------------------------------------------------- */
 
-static void reader_mark(void *data)
-{
-    rb_gc_mark_movable(((reader *)data)->connection);
-}
-
-static void reader_compact(void *data)
-{
-    reader *self = data;
-    self->connection = rb_gc_location(self->connection);
-}
-
 static void reader_free(void *data)
 {
     xfree(((reader *)data)->fields);
@@ -79,11 +69,10 @@ static size_t reader_size(const void *data)
     return sizeof(*self) + (self->fields ? self->limits.header_count * sizeof(*self->fields) : 0);
 }
 
-static const rb_data_type_t reader_type = {
-    .wrap_struct_name = "Heddle::HTTP::H1::ResponseReader",
-    .function = {.dmark = reader_mark, .dfree = reader_free, .dsize = reader_size, .dcompact = reader_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t reader_type =
+    HEDDLE_TYPE("Heddle::HTTP::H1::ResponseReader", RUBY_TYPED_DECL_MARKING,
+                .dmark = HEDDLE_REFERENCES(offsetof(reader, connection)),
+                .dfree = reader_free, .dsize = reader_size);
 
 static VALUE reader_allocate(VALUE class)
 {

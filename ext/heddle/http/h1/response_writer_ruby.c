@@ -1,5 +1,6 @@
 /* Heddle::HTTP::ResponseWriter: heads of responses as Strings. */
 
+#include "binding.h"
 #include "http/response_head_ruby.h"
 #include "http/http.h"
 #include "selector/clock.h"
@@ -29,11 +30,8 @@ static size_t writer_size(const void *data)
     return sizeof(response_writer) + ((const response_writer *)data)->buffer.room;
 }
 
-static const rb_data_type_t writer_type = {
-    .wrap_struct_name = "Heddle::HTTP::ResponseWriter",
-    .function = {.dfree = writer_free, .dsize = writer_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
+static const rb_data_type_t writer_type =
+    HEDDLE_TYPE("Heddle::HTTP::ResponseWriter", RUBY_TYPED_WB_PROTECTED, .dfree = writer_free, .dsize = writer_size);
 
 static VALUE allocate_writer(VALUE class, heddle_head_form form)
 {

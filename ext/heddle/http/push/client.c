@@ -1,5 +1,6 @@
 /* Heddle::HTTP::WebSocket::Session: the Ruby object of a socket, for its handler. */
 
+#include "binding.h"
 #include "http/push/subscriptions.h"
 #include "http/websocket/codec_ruby.h"
 
@@ -47,16 +48,11 @@ static void handle_free(void *data)
     xfree(handle);
 }
 
-static size_t handle_size(const void *data)
-{
-    return sizeof(heddle_push_handle);
-}
+HEDDLE_FIXED_SIZE(handle_size, heddle_push_handle)
 
-static const rb_data_type_t client_type = {
-    .wrap_struct_name = "Heddle::HTTP::WebSocket::Session",
-    .function = {.dmark = handle_mark, .dfree = handle_free, .dsize = handle_size, .dcompact = handle_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
-};
+static const rb_data_type_t client_type =
+    HEDDLE_TYPE("Heddle::HTTP::WebSocket::Session", RUBY_TYPED_WB_PROTECTED, .dmark = handle_mark, .dfree = handle_free,
+                .dsize = handle_size, .dcompact = handle_compact);
 
 heddle_push_handle *heddle_push_handle_of(VALUE self)
 {

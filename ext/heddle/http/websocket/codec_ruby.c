@@ -3,6 +3,7 @@
  * writing.
  */
 
+#include "binding.h"
 #include "http/websocket/codec_ruby.h"
 
 #include <ruby/encoding.h>
@@ -32,16 +33,10 @@ static void codec_free(void *data)
     xfree(codec);
 }
 
-static size_t codec_size(const void *data)
-{
-    return sizeof(codec_record);
-}
+HEDDLE_FIXED_SIZE(codec_size, codec_record)
 
-static const rb_data_type_t codec_type = {
-    .wrap_struct_name = "Heddle::HTTP::WebSocket::Codec",
-    .function = {.dfree = codec_free, .dsize = codec_size},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t codec_type =
+    HEDDLE_TYPE("Heddle::HTTP::WebSocket::Codec", 0, .dfree = codec_free, .dsize = codec_size);
 
 static VALUE codec_allocate(VALUE class)
 {

@@ -32,17 +32,6 @@ void heddle_h2_client_release(heddle_h2_client *client)
     free(client);
 }
 
-static void client_mark(void *data)
-{
-    rb_gc_mark_movable(((client_object *)data)->connection);
-}
-
-static void client_compact(void *data)
-{
-    client_object *self = data;
-    self->connection = rb_gc_location(self->connection);
-}
-
 static void client_free(void *data)
 {
     client_object *self = data;
@@ -57,11 +46,10 @@ static size_t client_size(const void *data)
     return sizeof(*self) + (self->client ? sizeof(*self->client) + self->client->outgoing.room : 0);
 }
 
-static const rb_data_type_t client_type = {
-    .wrap_struct_name = "Heddle::HTTP::H2::ClientConnection",
-    .function = {.dmark = client_mark, .dfree = client_free, .dsize = client_size, .dcompact = client_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t client_type =
+    HEDDLE_TYPE("Heddle::HTTP::H2::ClientConnection", RUBY_TYPED_DECL_MARKING,
+                .dmark = HEDDLE_REFERENCES(offsetof(client_object, connection)),
+                .dfree = client_free, .dsize = client_size);
 
 static VALUE client_allocate(VALUE class)
 {

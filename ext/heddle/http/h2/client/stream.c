@@ -194,20 +194,6 @@ void heddle_h2_client_close_stream(heddle_h2_client_stream *stream)
     heddle_h2_release(session, at);
 }
 
-static void stream_mark(void *data)
-{
-    heddle_h2_client_stream *stream = data;
-    rb_gc_mark_movable(stream->connection);
-    rb_gc_mark_movable(stream->waiter);
-}
-
-static void stream_compact(void *data)
-{
-    heddle_h2_client_stream *stream = data;
-    stream->connection = rb_gc_location(stream->connection);
-    stream->waiter = rb_gc_location(stream->waiter);
-}
-
 static void stream_free(void *data)
 {
     heddle_h2_client_stream *stream = data;
@@ -225,11 +211,11 @@ static size_t stream_size(const void *data)
     return sizeof(heddle_h2_client_stream) + ((const heddle_h2_client_stream *)data)->body.room;
 }
 
-static const rb_data_type_t stream_type = {
-    .wrap_struct_name = "Heddle::HTTP::H2::ClientStream",
-    .function = {.dmark = stream_mark, .dfree = stream_free, .dsize = stream_size, .dcompact = stream_compact},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t stream_type =
+    HEDDLE_TYPE("Heddle::HTTP::H2::ClientStream", RUBY_TYPED_DECL_MARKING,
+                .dmark = HEDDLE_REFERENCES(offsetof(heddle_h2_client_stream, connection),
+                                           offsetof(heddle_h2_client_stream, waiter)),
+                .dfree = stream_free, .dsize = stream_size);
 
 static VALUE stream_class;
 
