@@ -28,3 +28,12 @@
         return expression;                                                                                             \
     }
 #define HEDDLE_REGISTER_METHOD(function, name, expression) rb_define_method(class, name, function, 0);
+
+/* One for each layer, called by heddle.c. */
+void Init_heddle_rack(VALUE heddle);
+void Init_heddle_processes(VALUE heddle);
+void Init_heddle_offload(VALUE heddle);
+void Init_heddle_selector(VALUE heddle);
+void Init_heddle_cable(void);
+void Init_heddle_callback_report(VALUE heddle);
+void Init_heddle_scheduler(VALUE heddle);

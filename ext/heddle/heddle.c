@@ -1,18 +1,12 @@
 /* Defines what Ruby sees; each part is in the folder of its layer. */
 
-#include "cable/cable.h"
 #include "concurrency/concurrency.h"
 #include "http/http.h"
 #include "net/net.h"
-#include "offload/offload.h"
 #include "preempt/preempt.h"
-#include "processes/processes.h"
 #include "pubsub/pubsub.h"
-#include "rack/rack.h"
+#include "binding.h"
 #include "scheduler/callbacks.h"
-#include "scheduler/scheduler.h"
-#include "selector/selector_ruby.h"
-#include "watch/callback_report.h"
 
 RUBY_FUNC_EXPORTED void Init_heddle(void)
 {

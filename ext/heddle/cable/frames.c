@@ -3,7 +3,7 @@
  * envelope is the text before it, up to `"message":`.
  */
 
-#include "cable/cable.h"
+#include "binding.h"
 #include "http/push/subscriptions.h"
 
 static const char ENVELOPE_END[] = ",\"message\":";

@@ -1,5 +1,4 @@
-#ifndef HEDDLE_HTTP_REQUEST_DURATIONS_H
-#define HEDDLE_HTTP_REQUEST_DURATIONS_H
+#pragma once
 
 /*
  * The metric http.server.request.duration of OpenTelemetry's semantic conventions: a histogram for each method, scheme,
@@ -65,5 +64,3 @@ static inline void heddle_request_durations_add(heddle_request_durations *durati
     series->counts[bucket]++;
     series->sum += taken;
 }
-
-#endif

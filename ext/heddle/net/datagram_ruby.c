@@ -1,4 +1,4 @@
-#include "net/datagram_ruby.h"
+#include "net/net.h"
 
 #include "binding.h"
 #include "net/address.h"

@@ -2,9 +2,8 @@
 
 #include "net/protocol.h"
 #include "net/proxy_header.h"
-#include "net/server_names.h"
+#include "net/net.h"
 #include "net/sockets.h"
-#include "net/ticket_keys.h"
 #include "scheduler/take_errinfo.h"
 #include "selector/assert.h"
 

@@ -2,12 +2,10 @@
 
 #include "net/net.h"
 
-#include "net/datagram_ruby.h"
 #include "net/scoreboard_ruby.h"
 #include "net/networks.h"
 #include "net/outbound.h"
 #include "net/runner.h"
-#include "net/shared_text.h"
 #include "net/sockets.h"
 #include "net/fiber_reset.h"
 

@@ -1,4 +1,4 @@
-#include "net/server_names.h"
+#include "net/net.h"
 
 #include "binding.h"
 #include "net/tls.h"

@@ -1,4 +1,4 @@
-#include "net/shared_text.h"
+#include "net/net.h"
 
 #include "binding.h"
 #include "net/shared_memory.h"

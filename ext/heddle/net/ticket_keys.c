@@ -1,4 +1,4 @@
-#include "net/ticket_keys.h"
+#include "net/net.h"
 
 #include "net/shared_memory.h"
 #include "net/tls.h"

@@ -1,4 +1,4 @@
-#include "offload/offload.h"
+#include "binding.h"
 
 #include "offload/call.h"
 #include "offload/caller.h"

@@ -1,6 +1,6 @@
 /* Heddle::Native::Processes: functions of the system and of Ruby's internals that a server's processes need. */
 
-#include "processes/processes.h"
+#include "binding.h"
 
 #include "processes/exec_limit.h"
 

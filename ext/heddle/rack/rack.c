@@ -1,6 +1,6 @@
 /* Defines the classes of Heddle::Rack that are written in C. */
 
-#include "rack/rack.h"
+#include "binding.h"
 
 #include "rack/env.h"
 #include "rack/exchange.h"

@@ -309,7 +309,6 @@ void heddle_fork_watch(void);
 bool heddle_loop_forked(const heddle_loop *loop);
 /* Forgets the parent's fibers at its first call in a forked child; must be called before `current` changes. */
 void heddle_loop_notice_fork(heddle_loop *loop);
-void heddle_ticks_setup(void); /* once */
 /* One tick: runs the fibers that are ready, asks the selector, and waits for it where no fiber is ready. */
 void heddle_loop_tick(heddle_loop *loop);
 /* Is there a fiber beside the idle ones and the one that runs the loop itself? */

@@ -1,6 +1,5 @@
 /* Heddle::Scheduler: the Ruby object around a loop. */
 
-#include "scheduler/scheduler.h"
 
 #include "binding.h"
 #include "scheduler/account_ruby.h"
@@ -279,7 +278,6 @@ static VALUE scheduler_statistics(VALUE self)
 void Init_heddle_scheduler(VALUE heddle)
 {
     heddle_fork_watch();
-    heddle_ticks_setup();
     heddle_fiber_setup();
     heddle_fiber_stacks_setup();
     VALUE class = rb_define_class_under(heddle, "Scheduler", rb_cObject);

@@ -23,14 +23,6 @@ static const int64_t BEGIN_INTERVAL = 200 * 1000;
 /* The interval of checks when only other threads can wake the loop: they may end without waking it. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
-static ID id_on_deadlock, id_list;
-
-void heddle_ticks_setup(void)
-{
-    id_on_deadlock = rb_intern("on_deadlock");
-    id_list = rb_intern("list");
-}
-
 /* -- ready fibers ------------------------------------------------------------------------------------------------- */
 
 /* The first switch to a fiber fails when it gets no stack. */
@@ -380,7 +372,7 @@ static bool is_alone(void)
     long idle = heddle_hooks.count_idle_threads();
     if (idle <= 0)
         return false;
-    VALUE list = rb_funcall(rb_cThread, id_list, 0);
+    VALUE list = rb_funcall(rb_cThread, rb_intern("list"), 0);
     return RARRAY_LEN(list) == 1 + idle;
 }
 
@@ -475,7 +467,7 @@ void heddle_loop_tick(heddle_loop *loop)
         }
         if (timeout < 0 && loop->armed == 0 && heddle_inbox_empty(&loop->inbox)) {
             if (is_alone()) {
-                rb_funcall(loop->scheduler, id_on_deadlock, 0);
+                rb_funcall(loop->scheduler, rb_intern("on_deadlock"), 0);
                 if (has_work(loop))
                     return;
             } else {

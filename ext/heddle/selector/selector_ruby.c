@@ -1,6 +1,6 @@
 /* The selectors for Ruby: which are built in, and which this machine supports. */
 
-#include "selector/selector_ruby.h"
+#include "binding.h"
 
 #include "selector/selector.h"
 

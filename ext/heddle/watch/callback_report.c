@@ -2,9 +2,10 @@
 #define _GNU_SOURCE /* dladdr */
 #endif
 
-#include "watch/callback_report.h"
+#include "binding.h"
 
 #include "scheduler/callbacks.h"
+#include "scheduler/loop.h"
 #include "scheduler/own_code.h"
 #include "scheduler/stack_walk.h"
 #include "watch/stalls.h"
