@@ -96,7 +96,7 @@ require "mkmf"
 %w[sys/epoll.h sys/eventfd.h sys/event.h].each { |header| have_header(header) }
 %w[
   accept4 memfd_create pthread_mutexattr_setrobust pthread_mutex_clocklock recvmmsg
-  rb_ext_ractor_safe ruby_thread_has_gvl_p rb_thread_io_blocking_call rb_thread_io_blocking_operation
+  ruby_thread_has_gvl_p rb_thread_io_blocking_call rb_thread_io_blocking_operation
   rb_bug_reporter_add rb_thread_lock_native_thread rb_fiber_scheduler_blocking_operation_extract
 ].each { |function| have_func(function) }
 

@@ -1,18 +1,16 @@
 /* Defines what Ruby sees; each part is in the folder of its layer. */
 
+#include "binding.h"
 #include "concurrency/concurrency.h"
 #include "http/http.h"
 #include "net/net.h"
 #include "preempt/preempt.h"
 #include "pubsub/pubsub.h"
-#include "binding.h"
 #include "scheduler/callbacks.h"
 
 RUBY_FUNC_EXPORTED void Init_heddle(void)
 {
-#ifdef HAVE_RB_EXT_RACTOR_SAFE
     rb_ext_ractor_safe(true);
-#endif
     VALUE heddle = rb_define_module("Heddle");
     Init_heddle_selector(heddle);
     Init_heddle_scheduler(heddle);

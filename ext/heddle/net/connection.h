@@ -133,7 +133,5 @@ VALUE heddle_address_string(const heddle_address *address);
 /* Heddle::Net::Connection. */
 void Init_heddle_connection(VALUE net);
 VALUE heddle_connection_object(heddle_connection *connection);
-/* NULL when the object no longer has a connection. */
-heddle_connection *heddle_connection_of(VALUE object);
 /* Raises ThreadError on a thread other than the loop's. */
 void heddle_connection_check_thread(const heddle_connection *connection);

@@ -43,7 +43,8 @@ static heddle_handle *handle_of(VALUE self)
     return handle;
 }
 
-heddle_connection *heddle_connection_of(VALUE self)
+/* NULL when the object no longer has a connection. */
+static heddle_connection *connection_of(VALUE self)
 {
     return handle_of(self)->connection;
 }
@@ -198,7 +199,7 @@ static VALUE connection_idle(VALUE self)
  */
 static VALUE connection_close(VALUE self)
 {
-    heddle_connection *connection = heddle_connection_of(self);
+    heddle_connection *connection = connection_of(self);
     if (!connection)
         return Qnil;
     heddle_connection_check_thread(connection);
@@ -262,7 +263,7 @@ static VALUE connection_local_address(VALUE self)
 
 #define METHODS(X)                                                                                                     \
     /* Has this object no connection any more: was it closed, made idle or detached? */                                \
-    X(connection_closed_p, "closed?", heddle_connection_of(self) ? Qfalse : Qtrue)                                     \
+    X(connection_closed_p, "closed?", connection_of(self) ? Qfalse : Qtrue)                                     \
     /* Takes the connection over as an ordinary socket, which returns the unused input first. Fibers that wait         \
      * for the connection get IOError. */                                                                              \
     X(connection_detach, "detach", heddle_connection_detach(open_handle(self)->connection))                            \

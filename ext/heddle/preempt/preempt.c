@@ -24,7 +24,8 @@ static void follow_switch(rb_event_flag_t event, VALUE loop, VALUE self, ID id, 
     ((heddle_loop *)(loop & ~(VALUE)1))->preempt.switched_to = rb_fiber_current();
 }
 
-void heddle_preempt_follow(heddle_loop *loop, bool follow)
+/* Switches the hook of this thread's loop on or off; must not be called within a switch of fibers. */
+static void follow_switches(heddle_loop *loop, bool follow)
 {
     VALUE data = (VALUE)loop | 1; /* tagged, so that the garbage collector takes it for an Integer */
     if (follow == loop->preempt.hooked || !loop->watch.heartbeat)
@@ -45,14 +46,16 @@ static VALUE make_cancelled(const char *message)
     return rb_exc_new_cstr(class, message);
 }
 
-void heddle_preempt_raise_delivered_error(heddle_fiber *fiber)
+/* Raises the delivered exception that Thread.handle_interrupt has delayed in the calling fiber. */
+static void raise_delivered_error(heddle_fiber *fiber)
 {
     VALUE exception = fiber->delivered_error;
     fiber->delivered_error = 0;
     rb_funcall(rb_path2class("Heddle::Preemption"), rb_intern("raise_delivered"), 1, exception);
 }
 
-void heddle_preempt_raise_kill(heddle_loop *loop)
+/* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */
+static void raise_kill(heddle_loop *loop)
 {
     loop->preempt.killed = false;
     rb_exc_raise(make_cancelled("the thread was killed"));
@@ -74,12 +77,12 @@ static void postpone_error(heddle_fiber *fiber, VALUE exception)
 
 static VALUE raise_delivered(VALUE fiber)
 {
-    heddle_preempt_raise_delivered_error((heddle_fiber *)fiber);
+    raise_delivered_error((heddle_fiber *)fiber);
     return Qnil;
 }
 
 /* Takes the exception back from the thread, which all fibers share; Qundef: the thread has raised it already. */
-static VALUE take_back_error(heddle_fiber *fiber)
+static VALUE pop_error(heddle_fiber *fiber)
 {
     heddle_loop *loop = fiber->loop;
     int state = 0;
@@ -93,9 +96,13 @@ static VALUE take_back_error(heddle_fiber *fiber)
     return Qundef;
 }
 
-void heddle_preempt_take_back_error(heddle_fiber *fiber)
+/*
+ * Takes a delivered exception back from the thread: it is raised at the fiber's next wait or in its next slice, or
+ * dropped with the fiber.
+ */
+static void take_back_error(heddle_fiber *fiber)
 {
-    VALUE exception = take_back_error(fiber);
+    VALUE exception = pop_error(fiber);
     if (exception != Qundef)
         postpone_error(fiber, exception);
 }
@@ -268,7 +275,7 @@ static int consider_preempting(heddle_loop *loop)
      * without a mask.
      */
     charge_slice(loop);
-    preempt_fiber(loop, is_delivery_masked(loop->current) ? take_back_error(loop->current) : Qundef);
+    preempt_fiber(loop, is_delivery_masked(loop->current) ? pop_error(loop->current) : Qundef);
     return HEDDLE_LOOK_LATER;
 }
 
@@ -339,7 +346,11 @@ static void stop_preempting(VALUE unused)
     follow_gvl(0);
 }
 
-void heddle_preempt_register_end(void)
+/*
+ * Called before a loop runs. The watch thread is paused when the program ends; this continues it for loops in later
+ * at_exit handlers, which run tests, for example.
+ */
+static void register_end(void)
 {
     if (exit_handler_registered || !(heddle_watch_purposes() || heddle_watch_paused()))
         return;
@@ -380,7 +391,7 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
         rb_syserr_fail(-result, "starting the watch");
     follow_gvl(wants);
     heddle_preempting = !NIL_P(slice);
-    heddle_preempt_register_end();
+    register_end();
     return Qnil;
 }
 
@@ -435,11 +446,11 @@ static VALUE scheduler_without_preemption(VALUE self)
 
 static void set_hooks(void)
 {
-    heddle_hooks.prepare_preemption = heddle_preempt_register_end;
-    heddle_hooks.follow_switches = heddle_preempt_follow;
-    heddle_hooks.raise_delivered_error = heddle_preempt_raise_delivered_error;
-    heddle_hooks.take_back_error = heddle_preempt_take_back_error;
-    heddle_hooks.raise_kill = heddle_preempt_raise_kill;
+    heddle_hooks.prepare_preemption = register_end;
+    heddle_hooks.follow_switches = follow_switches;
+    heddle_hooks.raise_delivered_error = raise_delivered_error;
+    heddle_hooks.take_back_error = take_back_error;
+    heddle_hooks.raise_kill = raise_kill;
 }
 
 void Init_heddle_preempt(VALUE heddle)

@@ -18,23 +18,7 @@
 #include "scheduler/loop.h"
 #include "scheduler/own_code.h"
 
-/* Switches the hook of this thread's loop on or off; must not be called within a switch of fibers. */
-void heddle_preempt_follow(heddle_loop *loop, bool follow);
-/* Raises the delivered exception that Thread.handle_interrupt has delayed in the calling fiber. */
-void heddle_preempt_raise_delivered_error(heddle_fiber *fiber);
-/*
- * Takes a delivered exception back from the thread: it is raised at the fiber's next wait or in its next slice, or
- * dropped with the fiber.
- */
-void heddle_preempt_take_back_error(heddle_fiber *fiber);
-/* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */
-void heddle_preempt_raise_kill(heddle_loop *loop);
 
-/*
- * Called before a loop runs. The watch thread is paused when the program ends; this continues it for loops in later
- * at_exit handlers, which run tests, for example.
- */
-void heddle_preempt_register_end(void);
 
 /* Makes the calling thread raise the exception as soon as it takes interrupts again. False: that was not possible. */
 bool heddle_exception_deliver(VALUE exception);

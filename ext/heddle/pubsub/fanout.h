@@ -93,11 +93,6 @@ typedef struct {
     size_t size;
 } heddle_position;
 
-typedef struct {
-    const char *text;
-    size_t size;
-} heddle_topic_name;
-
 typedef enum {
     HEDDLE_SUBSCRIBED,
     HEDDLE_TOPIC_TOO_LONG,
@@ -122,9 +117,6 @@ static inline void heddle_subscriber_abandon(heddle_subscriber *subscriber)
 
 /* Writes the position from which a new client continues, "epoch:offset" and a NUL; returns its length. */
 size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *text);
-
-/* The name of its topic, without a NUL; {NULL, 0}: it is not subscribed. Valid until it unsubscribes. */
-heddle_topic_name heddle_subscriber_topic(const heddle_subscriber *subscriber);
 
 /* The slow path of heddle_subscriber_drained. */
 HEDDLE_LAST_USE void heddle_subscriber_catch_up(heddle_subscriber *subscriber);

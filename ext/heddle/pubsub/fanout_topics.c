@@ -57,12 +57,6 @@ heddle_topic *heddle_fanout_make_topic(heddle_fanout *fanout, const char *name, 
     return topic;
 }
 
-heddle_topic_name heddle_subscriber_topic(const heddle_subscriber *subscriber)
-{
-    const heddle_topic *topic = subscriber->topic;
-    return topic ? (heddle_topic_name){topic->name, topic->size} : (heddle_topic_name){NULL, 0};
-}
-
 static void leave_overrun(heddle_topic *topic)
 {
     heddle_fanout *fanout = topic->fanout;

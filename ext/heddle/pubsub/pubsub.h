@@ -3,4 +3,3 @@
 #include <ruby.h>
 
 void Init_heddle_pubsub(VALUE heddle);
-void Init_heddle_subscription(VALUE pubsub);

@@ -259,7 +259,7 @@ static VALUE read_statistics(VALUE self, VALUE scheduler)
     return hash;
 }
 
-void Init_heddle_subscription(VALUE pubsub)
+static void define_subscription(VALUE pubsub)
 {
     VALUE subscription_class = rb_define_class_under(pubsub, "Subscription", rb_cObject);
     rb_define_alloc_func(subscription_class, allocate_subscription);
@@ -274,5 +274,5 @@ void Init_heddle_pubsub(VALUE heddle)
 {
     VALUE pubsub = rb_define_module_under(heddle, "PubSub");
     Init_heddle_history(pubsub);
-    Init_heddle_subscription(pubsub);
+    define_subscription(pubsub);
 }

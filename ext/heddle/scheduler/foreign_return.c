@@ -4,7 +4,7 @@
 #include "scheduler/fiber_stacks.h"
 
 /* Ruby returns the stack of a fiber when the fiber ends by a switch to the one that last switched to it. */
-void heddle_loop_switch_to_ending(heddle_loop *loop)
+static void switch_to_ending(heddle_loop *loop)
 {
     while (loop->switching.ending) {
         VALUE fiber = loop->switching.ending;
@@ -39,7 +39,7 @@ static void prepare_switch(heddle_loop *loop, VALUE fiber)
 
 void heddle_foreign_return(heddle_loop *loop)
 {
-    heddle_loop_switch_to_ending(loop);
+    switch_to_ending(loop);
     while (is_current_left(loop)) {
         VALUE fiber = loop->current->fiber, value = loop->switching.returned;
         prepare_switch(loop, fiber);
@@ -48,7 +48,7 @@ void heddle_foreign_return(heddle_loop *loop)
          */
         loop->switching.returned = heddle_fiber_transfer_checked(fiber, 1, &value);
         heddle_fiber_stacks_unlock(loop);
-        heddle_loop_switch_to_ending(loop);
+        switch_to_ending(loop);
         RB_GC_GUARD(fiber);
     }
 }

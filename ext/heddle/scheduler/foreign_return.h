@@ -15,5 +15,3 @@ void heddle_foreign_return(heddle_loop *loop);
  * exception raised meanwhile. An exception that was meant for the loop itself stays pending.
  */
 void heddle_foreign_raise(heddle_loop *loop, int *state);
-/* Switches once more to a fiber that has to end (`ending`). */
-void heddle_loop_switch_to_ending(heddle_loop *loop);

@@ -98,7 +98,7 @@ static void fail_wait(heddle_io_wait *wait)
     heddle_park_wake(&wait->park);
 }
 
-void heddle_io_wait_link(heddle_io_wait *wait)
+static void link_wait(heddle_io_wait *wait)
 {
     heddle_loop *loop = wait->park.loop;
     heddle_io_wait **first = find_waits(loop, wait->waiter.fd);
@@ -113,7 +113,7 @@ void heddle_io_wait_link(heddle_io_wait *wait)
     loop->io.wait_count++;
 }
 
-void heddle_io_wait_unlink(heddle_io_wait *wait)
+static void unlink_wait(heddle_io_wait *wait)
 {
     heddle_loop *loop = wait->park.loop;
     if (!wait->linked)
@@ -189,7 +189,7 @@ static VALUE wait_for_event(VALUE data)
     heddle_io_wait *wait = (heddle_io_wait *)data;
     heddle_loop *loop = wait->park.loop;
 
-    heddle_io_wait_link(wait);
+    link_wait(wait);
     int ready_now = heddle_loop_arm(loop, &wait->waiter); /* a readiness mask, -errno, or 0: armed */
     if (ready_now != 0) {
         wait->result = ready_now;
@@ -209,7 +209,7 @@ static VALUE end_wait(VALUE data)
     /* False when the loop was closed meanwhile, or in a child after a fork: then it has forgotten this wait. */
     if (heddle_park_entered(&wait->park)) {
         heddle_loop_disarm(wait->park.loop, &wait->waiter);
-        heddle_io_wait_unlink(wait);
+        unlink_wait(wait);
     }
     heddle_park_leave(&wait->park);
     return Qnil;
@@ -290,7 +290,7 @@ bool heddle_io_has_others_ready(const heddle_loop *loop)
 static VALUE wait_a_tick(VALUE data)
 {
     heddle_io_wait *wait = (heddle_io_wait *)data;
-    heddle_io_wait_link(wait);
+    link_wait(wait);
     heddle_park_wake(&wait->park);
     heddle_park_wait(&wait->park);
     return Qnil;
@@ -300,7 +300,7 @@ static VALUE end_tick_wait(VALUE data)
 {
     heddle_io_wait *wait = (heddle_io_wait *)data;
     if (heddle_park_entered(&wait->park))
-        heddle_io_wait_unlink(wait);
+        unlink_wait(wait);
     heddle_park_leave(&wait->park);
     return Qnil;
 }

@@ -60,8 +60,6 @@ bool heddle_io_has_others_ready(const heddle_loop *loop);
 /* Lets the fibers run that are ready now. Raises IOError when `io` is closed or reopened meanwhile. */
 void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd);
 
-void heddle_io_wait_link(heddle_io_wait *wait);
-void heddle_io_wait_unlink(heddle_io_wait *wait);
 /* Fails the waits whose IO is closed: before Ruby 4.0 no hook reports that. */
 void heddle_io_fail_closed_waits(heddle_loop *loop);
 /* Fails the waits for this descriptor (Ruby >= 4.0 reports a close). */

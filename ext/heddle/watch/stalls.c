@@ -133,7 +133,8 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
     }
 }
 
-void heddle_stalls_note_callback(heddle_loop *loop, const char *library)
+/* Called before the current fiber waits in place, in a callback of this library, which the report of a stall names. */
+static void note_callback(heddle_loop *loop, const char *library)
 {
     heddle_heartbeat *heartbeat = loop->watch.heartbeat;
     if (!heartbeat || !(heddle_watch_purposes() & HEDDLE_WATCH_STALLS))
@@ -144,7 +145,8 @@ void heddle_stalls_note_callback(heddle_loop *loop, const char *library)
     describe_place(loop, loop->thread, false, heartbeat->callback_place, sizeof(heartbeat->callback_place));
 }
 
-void heddle_stalls_prolong_callback(heddle_loop *loop)
+/* Called when that wait ends. */
+static void prolong_callback(heddle_loop *loop)
 {
     if (loop->watch.heartbeat)
         loop->watch.heartbeat->callback_until = heddle_clock_now();
@@ -211,16 +213,17 @@ void heddle_loop_note_late(heddle_loop *loop, bool idle)
     atomic_store(&heartbeat->verdict, HEDDLE_IN_TIME);
 }
 
-static VALUE announce_stalls(VALUE loop)
+static VALUE call_noted(VALUE loop)
 {
     return rb_funcall(rb_path2class("Heddle::Stalls"), rb_intern("noted"), 1, ((heddle_loop *)loop)->scheduler);
 }
 
-void heddle_stalls_announce(heddle_loop *loop)
+/* Calls Ruby to report the stalls that were noted. */
+static void announce_stalls(heddle_loop *loop)
 {
     int state = 0;
     heddle_stalls_pending = false;
-    rb_protect(announce_stalls, (VALUE)loop, &state);
+    rb_protect(call_noted, (VALUE)loop, &state);
     if (state)
         rb_set_errinfo(Qnil); /* an error in the report must not end the loop */
 }
@@ -286,9 +289,9 @@ void Init_heddle_stalls(VALUE native)
     heddle_hooks.acquire_heartbeat = heddle_heartbeat_acquire;
     heddle_hooks.release_heartbeat = heddle_heartbeat_release;
     heddle_hooks.rouse_watch = heddle_watch_rouse;
-    heddle_hooks.announce_stalls = heddle_stalls_announce;
-    heddle_hooks.begin_wait_in_place = heddle_stalls_note_callback;
-    heddle_hooks.prolong_wait_in_place = heddle_stalls_prolong_callback;
+    heddle_hooks.announce_stalls = announce_stalls;
+    heddle_hooks.begin_wait_in_place = note_callback;
+    heddle_hooks.prolong_wait_in_place = prolong_callback;
     rb_define_singleton_method(native, "loop_number", loop_number, 1);
     rb_define_singleton_method(native, "leave_unreported", loop_exclude_from_reports, 1);
     rb_define_singleton_method(native, "take_stalls", stalls_take, 0);

@@ -9,11 +9,5 @@
  * loops are, or which code holds the GVL that they wait for.
  */
 void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *heartbeat);
-/* Called before the current fiber waits in place, in a callback of this library, which the report of a stall names. */
-void heddle_stalls_note_callback(heddle_loop *loop, const char *library);
-/* Called when that wait ends. */
-void heddle_stalls_prolong_callback(heddle_loop *loop);
-/* Calls Ruby to report the stalls that were noted. */
-void heddle_stalls_announce(heddle_loop *loop);
 
 void Init_heddle_stalls(VALUE native);

@@ -2,6 +2,16 @@
 
 #include "http/push/session.h"
 
+/* Frees a session that has no connection yet, or no longer. */
+static void free_session(heddle_push_session *socket)
+{
+    heddle_push_drop_messages(socket);
+    if (socket->framing->release)
+        socket->framing->release(socket);
+    free(socket->pong);
+    free(socket);
+}
+
 heddle_push_session *heddle_push_session_new(heddle_engine *engine, const heddle_push_carrier *carrier,
                                              const heddle_push_framing *framing)
 {
@@ -18,17 +28,8 @@ heddle_push_session *heddle_push_session_new(heddle_engine *engine, const heddle
         heddle_websocket_reader_start(socket->reader, true);
     if (!carrier->prepare || carrier->prepare(socket))
         return socket;
-    heddle_push_session_free(socket);
+    free_session(socket);
     return NULL;
-}
-
-void heddle_push_session_free(heddle_push_session *socket)
-{
-    heddle_push_drop_messages(socket);
-    if (socket->framing->release)
-        socket->framing->release(socket);
-    free(socket->pong);
-    free(socket);
 }
 
 /* -- states -------------------------------------------------------------------------------------------------------- */
@@ -183,7 +184,7 @@ void heddle_push_release_hold(heddle_push_session *socket)
     if (connection && !heddle_push_is_in_loop(socket))
         return; /* another thread has called this: its output wakes the loop, which does the rest */
     if (!connection)
-        heddle_push_session_free(socket);
+        free_session(socket);
     else if (heddle_push_has_work(socket) && !socket->work.list)
         /* on_close is queued first, however many items wait. */
         heddle_sockets_queue(connection->sockets, &socket->work, socket->due_callbacks & HEDDLE_PUSH_ON_CLOSE);
@@ -208,7 +209,7 @@ void heddle_push_drop_carrier(heddle_push_session *socket)
     heddle_push_free_subscriptions(socket);
     heddle_push_drop_client(socket, abandoned);
     if (!socket->running && socket->depth == 0)
-        heddle_push_session_free(socket); /* otherwise by the last function that uses it */
+        free_session(socket); /* otherwise by the last function that uses it */
 }
 
 void heddle_push_abandon(heddle_push_session *socket)

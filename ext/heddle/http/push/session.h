@@ -183,8 +183,6 @@ static inline bool heddle_push_deflates(const heddle_push_session *socket)
 /* Without a client. NULL without memory. */
 heddle_push_session *heddle_push_session_new(heddle_engine *engine, const heddle_push_carrier *carrier,
                                              const heddle_push_framing *framing);
-/* Frees a session that has no connection yet, or no longer. */
-void heddle_push_session_free(heddle_push_session *socket);
 /*
  * A held record is not freed, and no call closes its connection, until heddle_push_release_hold, which then queues
  * its work, sets its time limit, or closes its connection.

@@ -94,8 +94,6 @@ struct heddle_h2_client {
 extern const heddle_h2_operations heddle_h2_client_operations;
 
 void heddle_h2_client_release(heddle_h2_client *client);
-/* Releases the stream to the session, and resets it unless it is complete. */
-void heddle_h2_client_close_stream(heddle_h2_client_stream *stream);
 /* Takes the next stream with something new from the list; NULL: none. */
 heddle_h2_client_stream *heddle_h2_client_take_ready(heddle_h2_client *client);
 /* The waiters of these streams, which stay in the list; nil: none. */

@@ -179,7 +179,8 @@ const heddle_h2_operations heddle_h2_client_operations = {
 
 /* -- the object ---------------------------------------------------------------------------------------------------- */
 
-void heddle_h2_client_close_stream(heddle_h2_client_stream *stream)
+/* Releases the stream to the session, and resets it unless it is complete. */
+static void close_stream(heddle_h2_client_stream *stream)
 {
     if (!stream->stream)
         return;
@@ -197,7 +198,7 @@ void heddle_h2_client_close_stream(heddle_h2_client_stream *stream)
 static void stream_free(void *data)
 {
     heddle_h2_client_stream *stream = data;
-    heddle_h2_client_close_stream(stream);
+    close_stream(stream);
     if (stream->client)
         heddle_h2_client_release(stream->client);
     free(stream->head);
@@ -365,7 +366,7 @@ static VALUE stream_finish(VALUE self)
 /* call-seq: close -> nil: resets the stream unless it is complete */
 static VALUE stream_close(VALUE self)
 {
-    heddle_h2_client_close_stream(heddle_h2_client_stream_of(self));
+    close_stream(heddle_h2_client_stream_of(self));
     return Qnil;
 }
 

@@ -30,7 +30,8 @@ static bool draws_more_than(const heddle_h2_server *server, uint64_t limit)
     return server->drawn > 0 && heddle_engine_of_connection(server->connection)->h2->drawn > limit;
 }
 
-bool heddle_h2_holds_too_much(const heddle_h2_server *server)
+/* Is the connection beyond its share while no shared memory is left? Then its requests are rejected. */
+static bool holds_too_much(const heddle_h2_server *server)
 {
     return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2->memory);
 }
@@ -198,7 +199,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
         on_rejection(session, stream, &rejection, HEDDLE_CONNECT);
         return;
     }
-    heddle_h2_carrier *carrier = heddle_h2_holds_too_much(server) ? NULL : calloc(1, sizeof(*carrier));
+    heddle_h2_carrier *carrier = holds_too_much(server) ? NULL : calloc(1, sizeof(*carrier));
     heddle_exchange *exchange =
         carrier ? heddle_exchange_new(engine, &heddle_h2_exchange_operations, connection, &request->head,
                                       request->bytes)

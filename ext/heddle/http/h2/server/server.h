@@ -141,8 +141,6 @@ void heddle_h2_queue(heddle_h2_carrier *carrier);
  * HTTP/1.1 (ConnectionLimit in Ruby); beyond it, it uses the memory that all connections of the engine share.
  */
 void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change);
-/* Is the connection beyond its share while no shared memory is left? Then its requests are rejected. */
-bool heddle_h2_holds_too_much(const heddle_h2_server *server);
 /*
  * The same with a lower limit, for bodies and frames of WebSockets: bodies go to files then, and frames wait at the
  * client.
