@@ -92,8 +92,7 @@ static VALUE channel_allocate(VALUE klass)
 
 static channel *channel_of(VALUE object)
 {
-    channel *self;
-    TypedData_Get_Struct(object, channel, &channel_type, self);
+    channel *self = rb_check_typeddata(object, &channel_type);
     if (self->fork_generation != forks) {
         /* A forked child does not have the parent's waiters. */
         self->takers = self->pushers = (visit_list){NULL, NULL};

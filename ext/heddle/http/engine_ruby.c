@@ -63,9 +63,7 @@ static VALUE engine_allocate(VALUE klass)
 
 static heddle_engine *engine_of(VALUE self)
 {
-    heddle_engine *engine;
-    TypedData_Get_Struct(self, heddle_engine, &engine_type, engine);
-    return engine;
+    return rb_check_typeddata(self, &engine_type);
 }
 
 VALUE heddle_engine_option(VALUE configuration, const char *name)

@@ -64,9 +64,7 @@ VALUE heddle_exchange_object(heddle_exchange *exchange)
 
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE self)
 {
-    heddle_exchange_handle *handle;
-    TypedData_Get_Struct(self, heddle_exchange_handle, &exchange_type, handle);
-    return handle;
+    return rb_check_typeddata(self, &exchange_type);
 }
 
 static bool is_trusted(const void *networks, const heddle_address *address)

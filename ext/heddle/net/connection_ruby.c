@@ -38,9 +38,7 @@ VALUE heddle_connection_object(heddle_connection *connection)
 
 static heddle_handle *handle_of(VALUE self)
 {
-    heddle_handle *handle;
-    TypedData_Get_Struct(self, heddle_handle, &heddle_handle_type, handle);
-    return handle;
+    return rb_check_typeddata(self, &heddle_handle_type);
 }
 
 /* NULL when the object no longer has a connection. */

@@ -1,6 +1,7 @@
 #include "net/fork_guard.h"
 
 #include "selector/list.h"
+#include "selector/native_thread.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,15 +12,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static heddle_fork_guard *guards;
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-static void in_parent(void)
-{
-    pthread_mutex_unlock(&lock);
-}
+HEDDLE_HOLD_DURING_FORK(&lock)
 
 static void in_child(void)
 {
@@ -36,7 +29,7 @@ static void in_child(void)
 
 static void watch_forks(void)
 {
-    pthread_atfork(before_fork, in_parent, in_child);
+    pthread_atfork(before_fork, after_fork_in_parent, in_child);
 }
 
 void heddle_fork_guard_add(heddle_fork_guard *guard)

@@ -76,7 +76,8 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
 static int send_with_input(heddle_connection *connection, int socket, int64_t shared_at)
 {
     struct iovec pieces[1 + HEDDLE_INPUT_PIECES];
-    int count = connection->protocol->collect_input(connection, pieces + 1);
+    const heddle_protocol *protocol = connection->protocol;
+    int count = protocol->collect_input ? protocol->collect_input(connection, pieces + 1) : -1;
     return send_message(connection, pieces, count, socket, 0, shared_at);
 }
 

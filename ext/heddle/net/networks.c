@@ -66,9 +66,7 @@ static VALUE networks_allocate(VALUE class)
 
 static heddle_networks *networks_of(VALUE self)
 {
-    heddle_networks *networks;
-    TypedData_Get_Struct(self, heddle_networks, &heddle_networks_type, networks);
-    return networks;
+    return rb_check_typeddata(self, &heddle_networks_type);
 }
 
 /* Called by Networks.new: pairs of 4 or 16 bytes and the length of the prefix. */

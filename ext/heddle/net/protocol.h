@@ -65,7 +65,7 @@ struct heddle_protocol {
     /*
      * Fills `pieces`, at most HEDDLE_INPUT_PIECES, with the raw bytes of the request that waits for a runner, so that
      * another process can serve it. Returns their number, or -1 when part of it is not buffered as received. On any
-     * thread that owns the connection, without the GVL.
+     * thread that owns the connection, without the GVL. NULL: -1.
      */
     int (*collect_input)(const heddle_connection *connection, struct iovec *pieces);
     /*

@@ -168,11 +168,6 @@ static int64_t idle_since(const heddle_connection *connection)
     return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
 }
 
-static int collect_input(const heddle_connection *connection, struct iovec *pieces)
-{
-    return heddle_connection_input_piece(connection, pieces);
-}
-
 static void release_session(heddle_connection *connection)
 {
     session *raw = session_of(connection);
@@ -194,7 +189,7 @@ const heddle_protocol heddle_raw_protocol = {
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
     .idle_since = idle_since,
-    .collect_input = collect_input,
+    .collect_input = heddle_connection_input_piece,
     .release = release_session,
     .abandon = abandon_session,
 };

@@ -258,8 +258,7 @@ static VALUE runner_hosts_p(VALUE self)
 /* The body of the runner's fiber. */
 static VALUE runner_call(VALUE self)
 {
-    heddle_runner *runner;
-    TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
+    heddle_runner *runner = rb_check_typeddata(self, &runner_type);
     int state = run_runner(runner);
     runner->fiber = NULL;
     heddle_admission_request(runner->sockets);
@@ -272,8 +271,7 @@ static VALUE runner_call(VALUE self)
 /* Called when the scheduler ends all fibers. */
 static VALUE runner_cancel(VALUE self)
 {
-    heddle_runner *runner;
-    TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
+    heddle_runner *runner = rb_check_typeddata(self, &runner_type);
     if (!runner->fiber)
         return Qnil;
     runner->ending = true;
@@ -284,8 +282,7 @@ static VALUE runner_cancel(VALUE self)
 /* Called when the runner's fiber got no stack. */
 static VALUE runner_unstarted(VALUE self, VALUE error)
 {
-    heddle_runner *runner;
-    TypedData_Get_Struct(self, heddle_runner, &runner_type, runner);
+    heddle_runner *runner = rb_check_typeddata(self, &runner_type);
     runner->fiber = NULL;
     runner->summoned = false;
     runner->sockets->runners.coming--;

@@ -57,8 +57,7 @@ static VALUE sockets_allocate(VALUE klass)
 
 heddle_sockets *heddle_sockets_of(VALUE self)
 {
-    heddle_sockets *sockets;
-    TypedData_Get_Struct(self, heddle_sockets, &sockets_type, sockets);
+    heddle_sockets *sockets = rb_check_typeddata(self, &sockets_type);
     if (!sockets)
         rb_raise(rb_eArgError, "uninitialized sockets");
     return sockets;
@@ -126,26 +125,13 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     return self;
 }
 
-/*
- * call-seq: listen(io, tls: nil, proxies: nil, own_user: false) -> self
- *
- * Accepts connections from a TCPServer or UNIXServer. The caller keeps the socket and closes it. +tls+: a TLS, which
- * makes the TLS handshake with each client. +proxies+: the Networks from which connections begin with a PROXY header,
- * whose addresses then count. Such a header from elsewhere is rejected. +own_user+: close connections of processes of
- * other users than this one and root; for a Unix socket with an abstract name, which has no permissions.
- */
-static VALUE sockets_listen(int argc, VALUE *argv, VALUE self)
+/* Called by Sockets#listen. */
+static VALUE sockets_add_listener(VALUE self, VALUE io, VALUE acceptor, VALUE proxies, VALUE own_user)
 {
-    VALUE io, keywords, values[3] = {Qundef, Qundef, Qundef};
-    ID names[] = {rb_intern("tls"), rb_intern("proxies"), rb_intern("own_user")};
-    rb_scan_args(argc, argv, "1:", &io, &keywords);
-    if (!NIL_P(keywords))
-        rb_get_kwargs(keywords, names, 0, 3, values);
-    VALUE acceptor = values[0] == Qundef ? Qnil : values[0], proxies = values[1] == Qundef ? Qnil : values[1];
     heddle_sockets *sockets = heddle_sockets_open(self);
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);
-    heddle_listener_add(sockets, io, acceptor, proxies, values[2] != Qundef && RTEST(values[2]));
+    heddle_listener_add(sockets, io, acceptor, proxies, RTEST(own_user));
     sockets->draining = false;
     return self;
 }
@@ -420,7 +406,7 @@ void Init_heddle_sockets(VALUE net)
     VALUE sockets_class = rb_define_class_under(net, "Sockets", rb_cObject);
     rb_define_alloc_func(sockets_class, sockets_allocate);
     rb_define_private_method(sockets_class, "set_up", sockets_set_up, 10);
-    rb_define_method(sockets_class, "listen", sockets_listen, -1);
+    rb_define_private_method(sockets_class, "add_listener", sockets_add_listener, 4);
     rb_define_method(sockets_class, "adopt", sockets_adopt, 1);
     rb_define_method(sockets_class, "stop_listening", sockets_stop_listening, 0);
     rb_define_method(sockets_class, "pause_accept", sockets_pause_accept, 0);

@@ -100,15 +100,7 @@ static void *run_deadlines(void *unused)
 
 /* -- fork ---------------------------------------------------------------------------------------------------------- */
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&deadlines.mutex);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&deadlines.mutex);
-}
+HEDDLE_HOLD_DURING_FORK(&deadlines.mutex)
 
 /* The calls are the parent's. */
 static void after_fork_in_child(void)

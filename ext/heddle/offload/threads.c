@@ -72,15 +72,7 @@ static void reset_state(void)
     statistics = (heddle_threads_statistics){.cores = cores, .soft_limit = SOFT_LIMIT, .limit = limit};
 }
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&heddle_threads_lock);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&heddle_threads_lock);
-}
+HEDDLE_HOLD_DURING_FORK(&heddle_threads_lock)
 
 /* In a child only the forking thread exists: not the offload threads or their jobs. */
 static void after_fork_in_child(void)

@@ -49,9 +49,7 @@ static VALUE builder_allocate(VALUE class)
 
 static env_builder *any_builder_of(VALUE self)
 {
-    env_builder *builder;
-    TypedData_Get_Struct(self, env_builder, &builder_type, builder);
-    return builder;
+    return rb_check_typeddata(self, &builder_type);
 }
 
 static env_builder *builder_of(VALUE self)

@@ -77,8 +77,7 @@ heddle_loop *heddle_loop_get(VALUE scheduler)
 /* Called by Scheduler.new with the name of a selector that works here. */
 static VALUE scheduler_open(VALUE self, VALUE name)
 {
-    heddle_loop *loop;
-    TypedData_Get_Struct(self, heddle_loop, &scheduler_type, loop);
+    heddle_loop *loop = rb_check_typeddata(self, &scheduler_type);
     const heddle_selector_operations *operations = heddle_selector_find(StringValueCStr(name));
     if (!operations)
         rb_raise(rb_eArgError, "unknown selector %" PRIsVALUE " (known: io_uring, epoll, kqueue, select)", name);

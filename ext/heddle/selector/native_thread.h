@@ -34,3 +34,14 @@ static inline int heddle_native_thread_start(pthread_t *thread, void *(*run)(voi
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
 }
+
+/* Defines handlers for pthread_atfork that hold the mutex during a fork. */
+#define HEDDLE_HOLD_DURING_FORK(mutex)                                                                                 \
+    static void before_fork(void)                                                                                      \
+    {                                                                                                                  \
+        pthread_mutex_lock(mutex);                                                                                     \
+    }                                                                                                                  \
+    static void after_fork_in_parent(void)                                                                             \
+    {                                                                                                                  \
+        pthread_mutex_unlock(mutex);                                                                                   \
+    }

@@ -381,15 +381,7 @@ static void *run_watch(void *unused)
 
 /* -- its life ---------------------------------------------------------------------------------------------------- */
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&watch.mutex);
-}
-
-static void after_fork_in_parent(void)
-{
-    pthread_mutex_unlock(&watch.mutex);
-}
+HEDDLE_HOLD_DURING_FORK(&watch.mutex)
 
 /* The thread and the parent's loops don't exist here; a loop that continues gets a new record. */
 static void after_fork_in_child(void)

@@ -48,6 +48,16 @@ module Heddle
                proxies, at_once)
       end
 
+      # Accepts connections from a listening socket, which the caller keeps and closes.
+      # @param io [TCPServer, UNIXServer]
+      # @param tls [TLS, nil] makes the TLS handshake with each client
+      # @param proxies [Networks, nil] from which connections begin with a PROXY header, whose addresses then count. Such
+      #   a header from elsewhere is rejected
+      # @param own_user [Boolean] whether to close connections of processes of other users than this one and root; for a
+      #   Unix socket with an abstract name, which has no permissions
+      # @return [self]
+      def listen(io, tls: nil, proxies: nil, own_user: false) = add_listener(io, tls, proxies, own_user)
+
       # @return [String]
       def inspect
         "#<#{self.class} connections=#{connections} running=#{running}#{" closed" if closed?}>"

@@ -42,9 +42,7 @@ VALUE heddle_spooled_body(heddle_body_spool *spool)
 
 static heddle_body_spool *spool_of(VALUE self)
 {
-    heddle_body_spool *spool;
-    TypedData_Get_Struct(self, heddle_body_spool, &body_type, spool);
-    return spool;
+    return rb_check_typeddata(self, &body_type);
 }
 
 typedef struct {

@@ -19,9 +19,7 @@ static const rb_data_type_t decoder_type =
 
 static decoder *decoder_of(VALUE self)
 {
-    decoder *one;
-    TypedData_Get_Struct(self, decoder, &decoder_type, one);
-    return one;
+    return rb_check_typeddata(self, &decoder_type);
 }
 
 static VALUE decoder_allocate(VALUE class)

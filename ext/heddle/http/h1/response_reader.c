@@ -84,8 +84,7 @@ static VALUE reader_allocate(VALUE class)
 
 static reader *reader_of(VALUE object)
 {
-    reader *self;
-    TypedData_Get_Struct(object, reader, &reader_type, self);
+    reader *self = rb_check_typeddata(object, &reader_type);
     if (!self->fields)
         rb_raise(rb_eArgError, "the reader has not been initialized");
     return self;
@@ -96,8 +95,7 @@ static reader *reader_of(VALUE object)
  */
 static VALUE reader_initialize(VALUE object, VALUE connection, VALUE configuration)
 {
-    reader *self;
-    TypedData_Get_Struct(object, reader, &reader_type, self);
+    reader *self = rb_check_typeddata(object, &reader_type);
     heddle_outbound_of(connection);
     heddle_http_limits limits = heddle_http_limits_of(configuration);
     heddle_field *fields = ALLOC_N(heddle_field, limits.header_count);

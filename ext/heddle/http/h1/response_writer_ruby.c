@@ -53,9 +53,7 @@ static VALUE field_writer_allocate(VALUE class)
 
 static response_writer *writer_of(VALUE self)
 {
-    response_writer *writer;
-    TypedData_Get_Struct(self, response_writer, &writer_type, writer);
-    return writer;
+    return rb_check_typeddata(self, &writer_type);
 }
 
 static void update_date(response_writer *writer)

@@ -56,9 +56,7 @@ static const rb_data_type_t client_type =
 
 heddle_push_handle *heddle_push_handle_of(VALUE self)
 {
-    heddle_push_handle *handle;
-    TypedData_Get_Struct(self, heddle_push_handle, &client_type, handle);
-    return handle;
+    return rb_check_typeddata(self, &client_type);
 }
 
 /* -- the list of an engine's clients ------------------------------------------------------------------------------- */

@@ -302,13 +302,6 @@ static void yield_room(heddle_connection *connection)
     heddle_push_release_hold(socket);
 }
 
-static int collect_input(const heddle_connection *connection, struct iovec *pieces)
-{
-    (void)connection;
-    (void)pieces;
-    return -1;
-}
-
 static void release_socket(heddle_connection *connection)
 {
     heddle_push_drop_carrier(heddle_push_session_of(connection));
@@ -331,7 +324,6 @@ const heddle_protocol heddle_push_protocol = {
     .heard_at = heard_at,
     .yield_room = yield_room,
     .end_idle = end_idle,
-    .collect_input = collect_input,
     .release = release_socket,
     .abandon = abandon_socket,
 };

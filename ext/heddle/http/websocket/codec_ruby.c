@@ -46,9 +46,7 @@ static VALUE codec_allocate(VALUE class)
 
 static codec_record *codec_of(VALUE self)
 {
-    codec_record *codec;
-    TypedData_Get_Struct(self, codec_record, &codec_type, codec);
-    return codec;
+    return rb_check_typeddata(self, &codec_type);
 }
 
 /* call-seq: Codec.new(message_limit, fragment_limit): bytes, and frames of a message */

@@ -61,8 +61,7 @@ static VALUE client_allocate(VALUE class)
 
 static client_object *object_of(VALUE object)
 {
-    client_object *self;
-    TypedData_Get_Struct(object, client_object, &client_type, self);
+    client_object *self = rb_check_typeddata(object, &client_type);
     if (!self->client)
         rb_raise(rb_eArgError, "the connection has not been initialized");
     return self;
@@ -75,8 +74,7 @@ static client_object *object_of(VALUE object)
  */
 static VALUE client_initialize(VALUE object, VALUE connection)
 {
-    client_object *self;
-    TypedData_Get_Struct(object, client_object, &client_type, self);
+    client_object *self = rb_check_typeddata(object, &client_type);
     if (self->client)
         rb_raise(rb_eArgError, "the connection has been initialized already");
     heddle_outbound_of(connection);

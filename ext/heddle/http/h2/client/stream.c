@@ -231,9 +231,7 @@ VALUE heddle_h2_client_stream_object(VALUE connection)
 
 heddle_h2_client_stream *heddle_h2_client_stream_of(VALUE object)
 {
-    heddle_h2_client_stream *stream;
-    TypedData_Get_Struct(object, heddle_h2_client_stream, &stream_type, stream);
-    return stream;
+    return rb_check_typeddata(object, &stream_type);
 }
 
 /* -- the answer ---------------------------------------------------------------------------------------------------- */

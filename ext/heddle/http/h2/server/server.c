@@ -469,13 +469,6 @@ static void end_idle(heddle_connection *connection)
     heddle_last_use(heddle_h2_send(server));
 }
 
-static int collect_input(const heddle_connection *connection, struct iovec *pieces)
-{
-    (void)connection;
-    (void)pieces;
-    return -1;
-}
-
 static void release_server(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -528,7 +521,6 @@ const heddle_protocol heddle_h2_protocol = {
     .yield_room = yield_room,
     .is_in_transit = is_in_transit,
     .end_idle = end_idle,
-    .collect_input = collect_input,
     .release = release_server,
     .abandon = abandon_server,
 };
