@@ -47,9 +47,11 @@ typedef struct {
     /* Called for a waiting exchange that will not be served: sends this response. */
     HEDDLE_LAST_USE void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection,
                                    const char *retry_after);
+    /* Sends this rejection of the application's. False: the client has gone. Its connection may be freed. */
+    bool (*reject_running)(heddle_exchange_handle *handle, const heddle_rejection *rejection, bool content);
     /*
-     * Called when the application has left it unfinished: ends it in a way that the client can see. Its connection may
-     * be freed.
+     * Called when the application has left it unfinished, or gives it up: ends it in a way that the client can see. Its
+     * connection may be freed.
      */
     void (*abandon)(heddle_exchange *exchange);
 } heddle_exchange_operations;

@@ -259,6 +259,45 @@ static VALUE exchange_env(VALUE self)
     return env ? env : Qnil;
 }
 
+/*
+ * call-seq: reject(status, reason) -> true or false
+ *
+ * Answers with a sentence of text, lets the client receive it, and takes no fiber. Over HTTP/1.1 the connection closes.
+ * false when the client has gone.
+ */
+static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_rejection rejection;
+    heddle_reject(&rejection, NUM2INT(status), "%s", StringValueCStr(reason));
+    heddle_exchange *exchange = heddle_exchange_of(handle);
+    if (!exchange->work.connection)
+        return Qfalse;
+    heddle_exchange_open_connection(handle);
+    bool content = exchange->head.method_id != HEDDLE_HEAD;
+    if (!exchange->operations->reject_running(handle, &rejection, content))
+        return Qfalse;
+    handle->status = rejection.status;
+    handle->sent = content ? heddle_rejection_text(&rejection, (char[HEDDLE_REJECTION_ROOM]){0}) : 0;
+    return Qtrue;
+}
+
+/*
+ * call-seq: close -> nil
+ *
+ * Ends the exchange at once, so that the client sees an incomplete response. Idempotent.
+ */
+static VALUE exchange_close(VALUE self)
+{
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    heddle_connection *connection = heddle_exchange_connection(handle);
+    if (connection) {
+        heddle_connection_check_thread(connection);
+        handle->exchange->operations->abandon(handle->exchange);
+    }
+    return Qnil;
+}
+
 #define METHODS(X)                                                                                                     \
     /* The method as sent: methods are case-sensitive. */                                                              \
     X(exchange_method, "method", string_of(exchange_of(self), exchange_of(self)->head.method))                         \
@@ -305,8 +344,6 @@ VALUE heddle_exchange_define(VALUE version, const heddle_exchange_methods *metho
     rb_define_method(exchange_class, "fill", methods->fill, 1);
     rb_define_method(exchange_class, "write", methods->write, 1);
     rb_define_method(exchange_class, "finish", methods->finish, 2);
-    rb_define_method(exchange_class, "reject", methods->reject, 2);
-    rb_define_method(exchange_class, "close", methods->close, 0);
     return exchange_class;
 }
 
@@ -316,6 +353,8 @@ void Init_heddle_exchange(VALUE http)
     rb_undef_alloc_func(class);
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "take_body", exchange_take_body, 0);
+    rb_define_method(class, "reject", exchange_reject, 2);
+    rb_define_method(class, "close", exchange_close, 0);
     rb_define_method(class, "cancel_on_disconnect", exchange_cancel_on_disconnect, 1);
     rb_define_method(class, "probe?", exchange_probe_p, 0);
     rb_define_method(class, "env", exchange_env, 0);

@@ -72,8 +72,6 @@ typedef struct {
     VALUE (*fill)(VALUE self, VALUE timeout);
     VALUE (*write)(VALUE self, VALUE data);
     VALUE (*finish)(VALUE self, VALUE keep_alive, VALUE status);
-    VALUE (*reject)(VALUE self, VALUE status, VALUE reason);
-    VALUE (*close)(VALUE self); /* so that the client sees an incomplete response. Idempotent */
 } heddle_exchange_methods;
 
 /* Defines Exchange, a class below HTTP::Exchange, with these methods. */

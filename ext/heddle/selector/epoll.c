@@ -62,13 +62,6 @@ static int from_epoll(uint32_t mask)
     return events;
 }
 
-static int epoll_probe(char *reason, size_t size)
-{
-    (void)reason;
-    (void)size;
-    return 0;
-}
-
 static int epoll_open(heddle_selector **selector)
 {
     epoll_selector *self = calloc(1, sizeof(*self));
@@ -163,12 +156,6 @@ static void epoll_disarm(heddle_selector *selector, heddle_waiter *waiter)
     /* A one-shot registration stays: it fires at most once, and has no waiter then. */
 }
 
-static bool epoll_pending(heddle_selector *selector)
-{
-    (void)selector;
-    return true; /* only a system call can tell */
-}
-
 static bool epoll_has_events(heddle_selector *selector)
 {
     struct pollfd self = {.fd = ((epoll_selector *)selector)->fd, .events = POLLIN};
@@ -260,7 +247,7 @@ static void epoll_wake(heddle_selector *selector)
 const heddle_selector_operations heddle_epoll_operations = {
     .name = "epoll",
     .pending_unknown = true,
-    .probe = epoll_probe,
+    .probe = heddle_selector_works,
     .open = epoll_open,
     .close = epoll_close,
     /*
@@ -270,7 +257,7 @@ const heddle_selector_operations heddle_epoll_operations = {
     .abandon = epoll_close,
     .arm = epoll_arm,
     .disarm = epoll_disarm,
-    .pending = epoll_pending,
+    .pending = heddle_selector_may_pend,
     .has_events = epoll_has_events,
     .poll = epoll_poll,
     .wait = epoll_selector_wait,

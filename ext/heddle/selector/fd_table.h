@@ -31,3 +31,8 @@ uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
  * may link and unlink any waiter; those linked meanwhile are not called.
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
+
+/* `pending` of a selector of which only a system call can tell. */
+bool heddle_selector_may_pend(heddle_selector *selector);
+/* `probe` of a selector that each system has. */
+int heddle_selector_works(char *reason, size_t size);

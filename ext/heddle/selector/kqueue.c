@@ -217,12 +217,6 @@ static void kqueue_disarm(heddle_selector *selector, heddle_waiter *waiter)
 
 /* -- events ------------------------------------------------------------------------------------------------------ */
 
-static bool kqueue_pending(heddle_selector *selector)
-{
-    (void)selector;
-    return true; /* only a system call can tell */
-}
-
 static bool kqueue_has_events(heddle_selector *selector)
 {
     struct pollfd self = {.fd = ((kqueue_selector *)selector)->fd, .events = POLLIN};
@@ -309,7 +303,7 @@ const heddle_selector_operations heddle_kqueue_operations = {
     .abandon = kqueue_abandon,
     .arm = kqueue_arm,
     .disarm = kqueue_disarm,
-    .pending = kqueue_pending,
+    .pending = heddle_selector_may_pend,
     .has_events = kqueue_has_events,
     .poll = kqueue_poll,
     .wait = kqueue_wait,

@@ -99,13 +99,6 @@ static word union_of(word *const sets[SETS], int at)
 
 /* -- opening and closing ----------------------------------------------------------------------------------------- */
 
-static int select_probe(char *reason, size_t size)
-{
-    (void)reason;
-    (void)size;
-    return 0;
-}
-
 static void select_close(heddle_selector *selector)
 {
     select_selector *self = (select_selector *)selector;
@@ -174,12 +167,6 @@ static void select_disarm(heddle_selector *selector, heddle_waiter *waiter)
 }
 
 /* -- events ------------------------------------------------------------------------------------------------------ */
-
-static bool select_pending(heddle_selector *selector)
-{
-    (void)selector;
-    return true; /* only a system call can tell */
-}
 
 /* Between a wait and its harvest `ready` is in use. This is called at other times, and may overwrite it. */
 static bool select_has_events(heddle_selector *selector)
@@ -287,13 +274,13 @@ static void select_wake(heddle_selector *selector)
 const heddle_selector_operations heddle_select_operations = {
     .name = "select",
     .pending_unknown = true,
-    .probe = select_probe,
+    .probe = heddle_selector_works,
     .open = select_open,
     .close = select_close,
     .abandon = select_close,
     .arm = select_arm,
     .disarm = select_disarm,
-    .pending = select_pending,
+    .pending = heddle_selector_may_pend,
     .has_events = select_has_events,
     .poll = select_poll,
     .wait = select_wait,

@@ -150,47 +150,15 @@ static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
     return Qnil;
 }
 
-/*
- * call-seq: reject(status, reason) -> true or false
- *
- * Answers with a sentence of text, lets the client receive it, and closes; takes no fiber. false when the client has
- * gone.
- */
-static VALUE ruby_reject(VALUE self, VALUE status, VALUE reason)
+static bool reject_running(heddle_exchange_handle *handle, const heddle_rejection *rejection, bool content)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_rejection rejection;
-    heddle_reject(&rejection, NUM2INT(status), "%s", StringValueCStr(reason));
-    heddle_exchange *exchange = heddle_exchange_of(handle);
-    if (!exchange->work.connection)
-        return Qfalse;
-    heddle_connection *connection = heddle_exchange_open_connection(handle);
-    bool content = exchange->head.method_id != HEDDLE_HEAD;
-    handle->status = rejection.status;
-    handle->sent = content ? heddle_rejection_text(&rejection, (char[HEDDLE_REJECTION_ROOM]){0}) : 0;
-    if (!heddle_h1_add_rejection(connection, &rejection, content, NULL)) {
-        heddle_sockets_close_connection(connection);
-        return Qfalse;
-    }
-    heddle_h1_complete_rejection(connection, rejection.status);
-    return Qtrue;
-}
-
-/*
- * call-seq: close -> nil
- *
- * Closes the connection at once, so that the client sees an incomplete response. Idempotent.
- */
-static VALUE exchange_close(VALUE self)
-{
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_connection *connection = heddle_exchange_connection(handle);
-    if (!connection)
-        return Qnil;
-    heddle_connection_check_thread(connection);
-    heddle_connection_flush(connection);
-    heddle_sockets_close_connection(connection);
-    return Qnil;
+    bool added = heddle_h1_add_rejection(connection, rejection, content, NULL);
+    if (added)
+        heddle_h1_complete_rejection(connection, rejection->status);
+    else
+        heddle_sockets_close_connection(connection);
+    return added;
 }
 
 /* -- the connection itself ----------------------------------------------------------------------------------------- */
@@ -234,6 +202,7 @@ static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *r
 
 static void abandon_exchange(heddle_exchange *exchange)
 {
+    heddle_connection_flush(exchange->work.connection);
     heddle_sockets_close_connection(exchange->work.connection);
 }
 
@@ -244,6 +213,7 @@ const heddle_exchange_operations heddle_h1_exchange_operations = {
     .write_piece = heddle_h1_write_piece,
     .watch_disconnect = heddle_h1_watch_disconnect,
     .reject = reject_exchange,
+    .reject_running = reject_running,
     .abandon = abandon_exchange,
 };
 
@@ -256,8 +226,6 @@ static const heddle_exchange_methods methods = {
     .fill = exchange_fill,
     .write = heddle_h1_exchange_write,
     .finish = exchange_finish,
-    .reject = ruby_reject,
-    .close = exchange_close,
 };
 
 void Init_heddle_h1_exchange(VALUE h1)

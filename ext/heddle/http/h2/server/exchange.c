@@ -242,26 +242,14 @@ static VALUE exchange_finish(VALUE self, VALUE keep_alive, VALUE status)
     return Qnil;
 }
 
-/*
- * call-seq: reject(status, reason) -> true or false
- *
- * Answers with one sentence of text. false when the client has gone.
- */
-static VALUE ruby_reject(VALUE self, VALUE status, VALUE reason)
+static bool reject_running(heddle_exchange_handle *handle, const heddle_rejection *rejection, bool content)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_rejection rejection;
-    heddle_reject(&rejection, NUM2INT(status), "%s", StringValueCStr(reason));
-    heddle_exchange *exchange = heddle_exchange_of(handle);
-    if (!exchange->work.connection || heddle_h2_carrier_of(exchange)->gone)
-        return Qfalse;
+    if (heddle_h2_carrier_of(handle->exchange)->gone)
+        return false;
     heddle_h2_carrier *carrier = carrier_of(handle);
-    bool content = exchange->head.method_id != HEDDLE_HEAD;
-    handle->status = rejection.status;
-    handle->sent = content ? heddle_rejection_text(&rejection, (char[HEDDLE_REJECTION_ROOM]){0}) : 0;
-    heddle_h2_send_rejection(carrier->server, carrier->stream, &rejection, content, NULL);
-    complete_exchange(handle, carrier, rejection.status);
-    return Qtrue;
+    heddle_h2_send_rejection(carrier->server, carrier->stream, rejection, content, NULL);
+    complete_exchange(handle, carrier, rejection->status);
+    return true;
 }
 
 /* Resets the stream, so that the client sees an incomplete response. */
@@ -273,21 +261,6 @@ static void reset_stream(heddle_exchange *exchange)
     heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     heddle_h2_drop_carrier(carrier);
     heddle_last_use(heddle_h2_send(server));
-}
-
-/*
- * call-seq: close -> nil
- *
- * Resets the stream. Idempotent.
- */
-static VALUE exchange_close(VALUE self)
-{
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    if (heddle_exchange_connection(handle)) {
-        heddle_connection_check_thread(heddle_exchange_connection(handle));
-        reset_stream(handle->exchange);
-    }
-    return Qnil;
 }
 
 /* -- as the operations of an exchange ------------------------------------------------------------------------------ */
@@ -368,6 +341,7 @@ const heddle_exchange_operations heddle_h2_exchange_operations = {
     .watch_disconnect = watch_disconnect,
     .taken = heddle_h2_note_taken,
     .reject = reject_exchange,
+    .reject_running = reject_running,
     .abandon = reset_stream,
 };
 
@@ -380,8 +354,6 @@ static const heddle_exchange_methods methods = {
     .fill = exchange_fill,
     .write = exchange_write,
     .finish = exchange_finish,
-    .reject = ruby_reject,
-    .close = exchange_close,
 };
 
 void Init_heddle_h2_exchange(VALUE h2)
