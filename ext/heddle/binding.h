@@ -17,6 +17,31 @@
     {                                                                                                                  \
         return sizeof(type);                                                                                           \
     }
+/* The record of an object, which it checks. */
+#define HEDDLE_RECORD_OF(function, record, data_type)                                                                  \
+    static record *function(VALUE object)                                                                              \
+    {                                                                                                                  \
+        return rb_check_typeddata(object, &(data_type));                                                               \
+    }
+/* Allocates an object, with a record of zeros. */
+#define HEDDLE_ALLOCATE(function, record, data_type)                                                                   \
+    static VALUE function(VALUE class)                                                                                 \
+    {                                                                                                                  \
+        record *zeros;                                                                                                 \
+        return TypedData_Make_Struct(class, record, &(data_type), zeros);                                              \
+    }
+
+/* A class that the collector neither frees nor moves. Without `allocate` only C makes its objects. */
+static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_func_t allocate)
+{
+    VALUE class = rb_define_class_under(under, name, rb_cObject);
+    rb_gc_register_mark_object(class);
+    if (allocate)
+        rb_define_alloc_func(class, allocate);
+    else
+        rb_undef_alloc_func(class);
+    return class;
+}
 
 /*
  * The methods of a class that are one expression are rows of a table, METHODS: X(function, name, expression of `self`).

@@ -31,10 +31,7 @@ static const rb_data_type_t alarm_type =
                 .dmark = HEDDLE_REFERENCES(offsetof(alarm_record, heap), offsetof(alarm_record, target)),
                 .dfree = RUBY_DEFAULT_FREE, .dsize = alarm_memory_size);
 
-static alarm_record *alarm_of(VALUE object)
-{
-    return rb_check_typeddata(object, &alarm_type);
-}
+HEDDLE_RECORD_OF(alarm_of, alarm_record, alarm_type)
 
 /*
  * call-seq: time -> Float
@@ -84,16 +81,9 @@ static const rb_data_type_t heap_type =
     HEDDLE_TYPE("Heddle::Concurrency::AlarmHeap", RUBY_TYPED_WB_PROTECTED, .dmark = heap_mark, .dfree = heap_free,
                 .dsize = heap_memory_size, .dcompact = heap_compact);
 
-static VALUE heap_allocate(VALUE klass)
-{
-    heddle_timer_heap *heap;
-    return TypedData_Make_Struct(klass, heddle_timer_heap, &heap_type, heap);
-}
+HEDDLE_ALLOCATE(heap_allocate, heddle_timer_heap, heap_type)
 
-static heddle_timer_heap *heap_of(VALUE object)
-{
-    return rb_check_typeddata(object, &heap_type);
-}
+HEDDLE_RECORD_OF(heap_of, heddle_timer_heap, heap_type)
 
 static int64_t to_deadline(VALUE seconds)
 {
@@ -203,12 +193,9 @@ static VALUE heap_clear(VALUE self)
 
 void Init_heddle_alarm_heap(VALUE concurrency)
 {
-    alarm_class = rb_define_class_under(concurrency, "Alarm", rb_cObject);
-    rb_gc_register_mark_object(alarm_class);
-    rb_undef_alloc_func(alarm_class);
+    alarm_class = heddle_define_class(concurrency, "Alarm", NULL);
     rb_define_method(alarm_class, "time", alarm_time, 0);
-    VALUE heap_class = rb_define_class_under(concurrency, "AlarmHeap", rb_cObject);
-    rb_define_alloc_func(heap_class, heap_allocate);
+    VALUE heap_class = heddle_define_class(concurrency, "AlarmHeap", heap_allocate);
     rb_define_method(heap_class, "add", heap_add, 3);
     rb_define_method(heap_class, "remove", heap_remove, 1);
     rb_define_method(heap_class, "ring", heap_ring, 1);

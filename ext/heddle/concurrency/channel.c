@@ -408,8 +408,7 @@ void Init_heddle_concurrency(VALUE heddle)
     pthread_atfork(NULL, NULL, count_fork);
     VALUE concurrency = rb_define_module_under(heddle, "Concurrency");
     Init_heddle_alarm_heap(concurrency);
-    VALUE class = rb_define_class_under(concurrency, "ChannelCore", rb_cObject);
-    rb_define_alloc_func(class, channel_allocate);
+    VALUE class = heddle_define_class(concurrency, "ChannelCore", channel_allocate);
     rb_define_private_method(class, "limit", channel_limit, 1);
     rb_define_method(class, "push", channel_push, -1);
     rb_define_method(class, "<<", channel_push, -1);

@@ -61,10 +61,7 @@ static VALUE engine_allocate(VALUE klass)
     return TypedData_Wrap_Struct(klass, &engine_type, engine);
 }
 
-static heddle_engine *engine_of(VALUE self)
-{
-    return rb_check_typeddata(self, &engine_type);
-}
+HEDDLE_RECORD_OF(engine_of, heddle_engine, engine_type)
 
 VALUE heddle_engine_option(VALUE configuration, const char *name)
 {
@@ -435,8 +432,7 @@ static VALUE make_latency_bounds(void)
 
 void Init_heddle_engine(VALUE http)
 {
-    VALUE class = rb_define_class_under(http, "Engine", rb_cObject);
-    rb_define_alloc_func(class, engine_allocate);
+    VALUE class = heddle_define_class(http, "Engine", engine_allocate);
     rb_define_private_method(class, "set_up", engine_set_up, 7);
     rb_define_method(class, "drain", engine_drain, -1);
     rb_define_method(class, "websocket_loader", engine_websocket_loader, 0);

@@ -349,8 +349,7 @@ VALUE heddle_exchange_define(VALUE version, const heddle_exchange_methods *metho
 
 void Init_heddle_exchange(VALUE http)
 {
-    VALUE class = rb_define_class_under(http, "Exchange", rb_cObject);
-    rb_undef_alloc_func(class);
+    VALUE class = heddle_define_class(http, "Exchange", NULL);
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "take_body", exchange_take_body, 0);
     rb_define_method(class, "reject", exchange_reject, 2);

@@ -36,10 +36,7 @@ VALUE heddle_connection_object(heddle_connection *connection)
     return object;
 }
 
-static heddle_handle *handle_of(VALUE self)
-{
-    return rb_check_typeddata(self, &heddle_handle_type);
-}
+HEDDLE_RECORD_OF(handle_of, heddle_handle, heddle_handle_type)
 
 /* NULL when the object no longer has a connection. */
 static heddle_connection *connection_of(VALUE self)
@@ -275,8 +272,7 @@ METHODS(HEDDLE_DEFINE_METHOD)
 
 void Init_heddle_connection(VALUE net)
 {
-    VALUE class = connection_class = rb_define_class_under(net, "Connection", rb_cObject);
-    rb_undef_alloc_func(class);
+    VALUE class = connection_class = heddle_define_class(net, "Connection", NULL);
     rb_define_method(class, "readpartial", connection_readpartial, -1);
     rb_define_method(class, "unread", connection_unread, 1);
     rb_define_method(class, "write", connection_write, -1);

@@ -34,10 +34,7 @@ static VALUE make_peer(const heddle_datagram_peer *value)
     return rb_obj_freeze(self);
 }
 
-static const heddle_datagram_peer *peer_of(VALUE self)
-{
-    return rb_check_typeddata(self, &peer_type);
-}
+HEDDLE_RECORD_OF(peer_of, const heddle_datagram_peer, peer_type)
 
 /* False: the text is no address. It may contain a NUL. */
 static bool read_ip_address(const char *text, size_t size, heddle_datagram_peer *peer)
@@ -154,10 +151,7 @@ static const rb_data_type_t datagram_type =
     HEDDLE_TYPE("Heddle::Net::DatagramSocket", 0, .dmark = datagram_mark, .dfree = datagram_free,
                 .dsize = datagram_size, .dcompact = datagram_compact);
 
-static datagram_object *datagram_data(VALUE self)
-{
-    return rb_check_typeddata(self, &datagram_type);
-}
+HEDDLE_RECORD_OF(datagram_data, datagram_object, datagram_type)
 
 static datagram_object *open_datagram(VALUE self)
 {
@@ -320,8 +314,7 @@ static VALUE datagram_send(VALUE self, VALUE bytes, VALUE peer)
 
 void Init_heddle_datagram(VALUE net)
 {
-    VALUE class = rb_define_class_under(net, "DatagramSocket", rb_cObject);
-    rb_undef_alloc_func(class);
+    VALUE class = heddle_define_class(net, "DatagramSocket", NULL);
     rb_define_const(class, "LARGEST", INT2FIX(HEDDLE_DATAGRAM_LARGEST)); /* bytes */
     rb_define_private_method(rb_singleton_class(class), "adopt", datagram_adopt, 3);
     rb_define_method(class, "close", datagram_close, 0);
@@ -330,9 +323,7 @@ void Init_heddle_datagram(VALUE net)
     rb_define_method(class, "receive", datagram_receive, 0);
     rb_define_method(class, "send", datagram_send, 2);
 
-    peer_class = rb_define_class_under(class, "Peer", rb_cObject);
-    rb_gc_register_mark_object(peer_class);
-    rb_undef_alloc_func(peer_class);
+    peer_class = heddle_define_class(class, "Peer", NULL);
     rb_define_singleton_method(peer_class, "new", peer_new, 2);
     rb_define_method(peer_class, "address_bytes", peer_address_bytes, 0);
     rb_define_method(peer_class, "address", peer_address, 0);

@@ -58,16 +58,9 @@ const rb_data_type_t heddle_networks_type =
     HEDDLE_TYPE("Heddle::Net::Networks", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE, .dfree = networks_free,
                 .dsize = networks_size);
 
-static VALUE networks_allocate(VALUE class)
-{
-    heddle_networks *networks;
-    return TypedData_Make_Struct(class, heddle_networks, &heddle_networks_type, networks);
-}
+HEDDLE_ALLOCATE(networks_allocate, heddle_networks, heddle_networks_type)
 
-static heddle_networks *networks_of(VALUE self)
-{
-    return rb_check_typeddata(self, &heddle_networks_type);
-}
+HEDDLE_RECORD_OF(networks_of, heddle_networks, heddle_networks_type)
 
 /* Called by Networks.new: pairs of 4 or 16 bytes and the length of the prefix. */
 static VALUE networks_set_up(VALUE self, VALUE pairs, VALUE local)
@@ -113,8 +106,7 @@ static VALUE networks_have(VALUE self, VALUE bytes)
 
 void Init_heddle_networks(VALUE net)
 {
-    VALUE networks_class = rb_define_class_under(net, "Networks", rb_cObject);
-    rb_define_alloc_func(networks_class, networks_allocate);
+    VALUE networks_class = heddle_define_class(net, "Networks", networks_allocate);
     rb_define_private_method(networks_class, "set_up", networks_set_up, 2);
     rb_define_private_method(networks_class, "have?", networks_have, 1);
 }

@@ -51,10 +51,7 @@ static const rb_data_type_t outbound_type =
     HEDDLE_TYPE("Heddle::Net::OutboundConnection", 0, .dmark = outbound_mark, .dfree = outbound_free,
                 .dsize = outbound_size, .dcompact = outbound_compact);
 
-static heddle_outbound *outbound_data(VALUE self)
-{
-    return rb_check_typeddata(self, &outbound_type);
-}
+HEDDLE_RECORD_OF(outbound_data, heddle_outbound, outbound_type)
 
 heddle_outbound *heddle_outbound_of(VALUE self)
 {
@@ -264,9 +261,7 @@ static VALUE load_tls(VALUE native, VALUE path)
 
 void Init_heddle_outbound(VALUE net)
 {
-    VALUE class = rb_define_class_under(net, "OutboundConnection", rb_cObject);
-    rb_undef_alloc_func(class);
-    rb_gc_register_mark_object(class);
+    VALUE class = heddle_define_class(net, "OutboundConnection", NULL);
     outbound_class = class;
     VALUE native = rb_path2class("Heddle::Native");
     rb_define_singleton_method(native, "adopt_outbound", outbound_adopt, -1);

@@ -307,8 +307,7 @@ void heddle_runner_start(heddle_sockets *sockets)
 
 void Init_heddle_runner(VALUE net)
 {
-    runner_class = rb_define_class_under(net, "Runner", rb_cObject);
-    rb_undef_alloc_func(runner_class);
+    runner_class = heddle_define_class(net, "Runner", NULL);
     rb_define_method(runner_class, "hosts?", runner_hosts_p, 0);
     rb_define_method(runner_class, "call", runner_call, 0);
     rb_define_method(runner_class, "cancel", runner_cancel, 0);

@@ -28,10 +28,7 @@ static VALUE scoreboard_allocate(VALUE klass)
     return object;
 }
 
-static heddle_scoreboard *scoreboard_data(VALUE object)
-{
-    return rb_check_typeddata(object, &scoreboard_type);
-}
+HEDDLE_RECORD_OF(scoreboard_data, heddle_scoreboard, scoreboard_type)
 
 heddle_scoreboard *heddle_scoreboard_of(VALUE object)
 {
@@ -226,8 +223,7 @@ static VALUE scoreboard_set_memory(VALUE self, VALUE bytes)
 
 void Init_heddle_scoreboard(VALUE net)
 {
-    VALUE scoreboard_class = rb_define_class_under(net, "Scoreboard", rb_cObject);
-    rb_define_alloc_func(scoreboard_class, scoreboard_allocate);
+    VALUE scoreboard_class = heddle_define_class(net, "Scoreboard", scoreboard_allocate);
     rb_define_const(scoreboard_class, "MAX_SLOTS", INT2FIX(HEDDLE_SCOREBOARD_MAX));
     rb_define_singleton_method(scoreboard_class, "for_fd", scoreboard_for_fd, 2);
     rb_define_method(scoreboard_class, "initialize", scoreboard_initialize, 1);

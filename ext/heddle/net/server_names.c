@@ -57,11 +57,7 @@ static void names_free(void *data)
 static const rb_data_type_t names_type =
     HEDDLE_TYPE("Heddle::Net::TLS::ServerNames", 0, .dmark = names_mark, .dfree = names_free);
 
-static VALUE names_allocate(VALUE klass)
-{
-    server_names *names;
-    return TypedData_Make_Struct(klass, server_names, &names_type, names);
-}
+HEDDLE_ALLOCATE(names_allocate, server_names, names_type)
 
 static const server_name *find_name(const server_names *names, const char *name, size_t size)
 {
@@ -155,8 +151,7 @@ static VALUE names_choose_for(VALUE self, VALUE context)
 
 void Init_heddle_server_names(VALUE tls)
 {
-    VALUE names = rb_define_class_under(tls, "ServerNames", rb_cObject);
-    rb_define_alloc_func(names, names_allocate);
+    VALUE names = heddle_define_class(tls, "ServerNames", names_allocate);
     rb_define_method(names, "initialize", names_initialize, 1);
     rb_define_method(names, "choose_for", names_choose_for, 1);
 }

@@ -123,8 +123,7 @@ static VALUE text_version(VALUE self)
 
 void Init_heddle_shared_text(VALUE net)
 {
-    VALUE text = rb_define_class_under(net, "SharedText", rb_cObject);
-    rb_define_alloc_func(text, text_allocate);
+    VALUE text = heddle_define_class(net, "SharedText", text_allocate);
     rb_define_method(text, "initialize", text_initialize, 1);
     rb_define_method(text, "write", text_write, 1);
     rb_define_method(text, "read", text_read, 0);

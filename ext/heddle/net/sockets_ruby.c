@@ -403,8 +403,7 @@ static VALUE sockets_end_queue(VALUE self)
 
 void Init_heddle_sockets(VALUE net)
 {
-    VALUE sockets_class = rb_define_class_under(net, "Sockets", rb_cObject);
-    rb_define_alloc_func(sockets_class, sockets_allocate);
+    VALUE sockets_class = heddle_define_class(net, "Sockets", sockets_allocate);
     rb_define_private_method(sockets_class, "set_up", sockets_set_up, 10);
     rb_define_private_method(sockets_class, "add_listener", sockets_add_listener, 4);
     rb_define_method(sockets_class, "adopt", sockets_adopt, 1);

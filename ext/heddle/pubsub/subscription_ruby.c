@@ -53,10 +53,7 @@ static const rb_data_type_t subscription_type =
     HEDDLE_TYPE("Heddle::PubSub::Subscription", 0, .dmark = mark_subscription, .dfree = free_subscription,
                 .dsize = memory_size);
 
-static subscription *subscription_of(VALUE object)
-{
-    return rb_check_typeddata(object, &subscription_type);
-}
+HEDDLE_RECORD_OF(subscription_of, subscription, subscription_type)
 
 static VALUE allocate_subscription(VALUE klass)
 {
@@ -261,8 +258,7 @@ static VALUE read_statistics(VALUE self, VALUE scheduler)
 
 static void define_subscription(VALUE pubsub)
 {
-    VALUE subscription_class = rb_define_class_under(pubsub, "Subscription", rb_cObject);
-    rb_define_alloc_func(subscription_class, allocate_subscription);
+    VALUE subscription_class = heddle_define_class(pubsub, "Subscription", allocate_subscription);
     rb_define_method(subscription_class, "initialize", subscription_initialize, 3);
     rb_define_method(subscription_class, "take", subscription_take, 0);
     rb_define_method(subscription_class, "position", subscription_position, 0);

@@ -47,10 +47,7 @@ static VALUE builder_allocate(VALUE class)
     return self;
 }
 
-static env_builder *any_builder_of(VALUE self)
-{
-    return rb_check_typeddata(self, &builder_type);
-}
+HEDDLE_RECORD_OF(any_builder_of, env_builder, builder_type)
 
 static env_builder *builder_of(VALUE self)
 {
@@ -348,7 +345,6 @@ VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char
 void Init_heddle_env(VALUE rack)
 {
     Init_heddle_env_parts();
-    VALUE class = rb_define_class_under(rack, "EnvBuilder", rb_cObject);
-    rb_define_alloc_func(class, builder_allocate);
+    VALUE class = heddle_define_class(rack, "EnvBuilder", builder_allocate);
     rb_define_method(class, "initialize", builder_initialize, -1);
 }

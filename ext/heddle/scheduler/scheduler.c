@@ -279,8 +279,7 @@ void Init_heddle_scheduler(VALUE heddle)
     heddle_fork_watch();
     heddle_fiber_setup();
     heddle_fiber_stacks_setup();
-    VALUE class = rb_define_class_under(heddle, "Scheduler", rb_cObject);
-    rb_define_alloc_func(class, scheduler_allocate);
+    VALUE class = heddle_define_class(heddle, "Scheduler", scheduler_allocate);
     rb_define_private_method(class, "open_loop", scheduler_open, 1);
     rb_define_private_method(class, "run_ticks", scheduler_run_ticks, 0);
     rb_define_private_method(class, "claim", scheduler_claim, 0);

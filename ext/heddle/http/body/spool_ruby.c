@@ -40,10 +40,7 @@ VALUE heddle_spooled_body(heddle_body_spool *spool)
     return object;
 }
 
-static heddle_body_spool *spool_of(VALUE self)
-{
-    return rb_check_typeddata(self, &body_type);
-}
+HEDDLE_RECORD_OF(spool_of, heddle_body_spool, body_type)
 
 typedef struct {
     heddle_body_spool *spool;
@@ -133,8 +130,7 @@ static VALUE body_byteindex(VALUE self, VALUE text, VALUE offset)
 
 void Init_heddle_spooled_body(VALUE http)
 {
-    spooled_body_class = rb_define_class_under(http, "SpooledBody", rb_cObject);
-    rb_undef_alloc_func(spooled_body_class);
+    spooled_body_class = heddle_define_class(http, "SpooledBody", NULL);
     rb_define_method(spooled_body_class, "bytesize", body_bytesize, 0);
     rb_define_method(spooled_body_class, "byteslice", body_byteslice, 2);
     rb_define_method(spooled_body_class, "byteindex", body_byteindex, 2);

@@ -17,10 +17,7 @@ static const rb_data_type_t decoder_type =
                 .dmark = HEDDLE_REFERENCES(offsetof(decoder, rejection)),
                 .dfree = RUBY_DEFAULT_FREE, .dsize = decoder_size);
 
-static decoder *decoder_of(VALUE self)
-{
-    return rb_check_typeddata(self, &decoder_type);
-}
+HEDDLE_RECORD_OF(decoder_of, decoder, decoder_type)
 
 static VALUE decoder_allocate(VALUE class)
 {
@@ -93,8 +90,7 @@ METHODS(HEDDLE_DEFINE_METHOD)
 
 void Init_heddle_http_chunked(VALUE h1)
 {
-    VALUE class = rb_define_class_under(h1, "ChunkedDecoder", rb_cObject);
-    rb_define_alloc_func(class, decoder_allocate);
+    VALUE class = heddle_define_class(h1, "ChunkedDecoder", decoder_allocate);
     rb_define_method(class, "initialize", decoder_initialize, -1);
     rb_define_method(class, "decode", decoder_decode, 3);
     METHODS(HEDDLE_REGISTER_METHOD)

@@ -416,8 +416,7 @@ static VALUE reader_begun_p(VALUE object)
 
 void Init_heddle_response_reader(VALUE h1)
 {
-    VALUE class = rb_define_class_under(h1, "ResponseReader", rb_cObject);
-    rb_define_alloc_func(class, reader_allocate);
+    VALUE class = heddle_define_class(h1, "ResponseReader", reader_allocate);
     rb_define_method(class, "initialize", reader_initialize, 2);
     rb_define_method(class, "read_head", reader_read_head, 3);
     rb_define_method(class, "read_body", reader_read_body, 2);

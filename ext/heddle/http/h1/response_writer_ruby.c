@@ -51,10 +51,7 @@ static VALUE field_writer_allocate(VALUE class)
     return allocate_writer(class, HEDDLE_AS_FIELDS);
 }
 
-static response_writer *writer_of(VALUE self)
-{
-    return rb_check_typeddata(self, &writer_type);
-}
+HEDDLE_RECORD_OF(writer_of, response_writer, writer_type)
 
 static void update_date(response_writer *writer)
 {
@@ -167,8 +164,7 @@ void Init_heddle_http_writer(VALUE http)
      * Turns responses into bytes (RFC 9110, 6.4 and 15). Does no I/O. A writer belongs to one loop. H1::ResponseWriter
      * writes the lines of RFC 9112, H2::ResponseWriter the fields for H2::Exchange#write_head.
      */
-    VALUE writer = rb_define_class_under(http, "ResponseWriter", rb_cObject);
-    rb_undef_alloc_func(writer);
+    VALUE writer = heddle_define_class(http, "ResponseWriter", NULL);
     rb_define_method(writer, "head", writer_head, -1);
     rb_define_method(writer, "early_hints", writer_early_hints, 1);
 

@@ -251,8 +251,7 @@ void Init_heddle_push(VALUE http)
     VALUE module = rb_define_module_under(http, "WebSocket");
     for (unsigned number = 0; number < HEDDLE_PUSH_CALLBACKS; number++)
         callback_ids[number] = rb_intern(names[number]);
-    VALUE session_class = rb_define_class_under(module, "Session", rb_cObject);
-    rb_undef_alloc_func(session_class);
+    VALUE session_class = heddle_define_class(module, "Session", NULL);
     Init_heddle_push_methods(module, session_class);
     Init_heddle_push_handoff(session_class);
     Init_heddle_websocket_codec(module);

@@ -38,16 +38,9 @@ HEDDLE_FIXED_SIZE(codec_size, codec_record)
 static const rb_data_type_t codec_type =
     HEDDLE_TYPE("Heddle::HTTP::WebSocket::Codec", 0, .dfree = codec_free, .dsize = codec_size);
 
-static VALUE codec_allocate(VALUE class)
-{
-    codec_record *codec;
-    return TypedData_Make_Struct(class, codec_record, &codec_type, codec);
-}
+HEDDLE_ALLOCATE(codec_allocate, codec_record, codec_type)
 
-static codec_record *codec_of(VALUE self)
-{
-    return rb_check_typeddata(self, &codec_type);
-}
+HEDDLE_RECORD_OF(codec_of, codec_record, codec_type)
 
 /* call-seq: Codec.new(message_limit, fragment_limit): bytes, and frames of a message */
 static VALUE codec_initialize(VALUE self, VALUE message_limit, VALUE fragment_limit)
@@ -152,8 +145,7 @@ static VALUE codec_code_p(VALUE class, VALUE code)
 
 void Init_heddle_websocket_codec(VALUE module)
 {
-    VALUE class = rb_define_class_under(module, "Codec", rb_cObject);
-    rb_define_alloc_func(class, codec_allocate);
+    VALUE class = heddle_define_class(module, "Codec", codec_allocate);
     rb_define_method(class, "initialize", codec_initialize, 2);
     rb_define_method(class, "read", codec_read, 1);
     rb_define_singleton_method(class, "frame", codec_frame, 3);

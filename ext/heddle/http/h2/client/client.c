@@ -411,8 +411,7 @@ static VALUE client_close(VALUE object)
 
 void Init_heddle_h2_client(VALUE h2)
 {
-    VALUE class = rb_define_class_under(h2, "ClientConnection", rb_cObject);
-    rb_define_alloc_func(class, client_allocate);
+    VALUE class = heddle_define_class(h2, "ClientConnection", client_allocate);
     rb_define_method(class, "initialize", client_initialize, 1);
     rb_define_method(class, "open", client_open, -1);
     METHODS(HEDDLE_REGISTER_METHOD)

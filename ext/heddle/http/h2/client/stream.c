@@ -377,9 +377,7 @@ static VALUE stream_set_waiter(VALUE self, VALUE waiter)
 
 void Init_heddle_h2_client_stream(VALUE h2)
 {
-    VALUE class = stream_class = rb_define_class_under(h2, "ClientStream", rb_cObject);
-    rb_gc_register_mark_object(class);
-    rb_undef_alloc_func(class);
+    VALUE class = stream_class = heddle_define_class(h2, "ClientStream", NULL);
     rb_define_method(class, "status", stream_status, 0);
     rb_define_method(class, "take_head", stream_take_head, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
