@@ -2,6 +2,8 @@
 
 #include "net/datagram.h"
 
+#include "selector/retry.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,9 +166,7 @@ int heddle_datagram_receive(heddle_datagram_socket *socket)
         return -ENOMEM;
     heddle_datagram_incoming *incoming = socket->incoming;
     int count;
-    do {
-        count = receive_messages(socket->fd, incoming->messages, HEDDLE_DATAGRAM_BATCH);
-    } while (count < 0 && errno == EINTR);
+    HEDDLE_RETRY(count, receive_messages(socket->fd, incoming->messages, HEDDLE_DATAGRAM_BATCH));
     if (count < 0)
         return errno == EWOULDBLOCK ? -EAGAIN : -errno;
     for (int i = 0; i < count; i++) {
@@ -205,9 +205,7 @@ bool heddle_datagram_send(heddle_datagram_socket *socket, const void *bytes, siz
     };
     ssize_t result;
     write_own_address(&header, &memory, peer);
-    do {
-        result = sendmsg(socket->fd, &header, MSG_DONTWAIT);
-    } while (result < 0 && errno == EINTR);
+    HEDDLE_RETRY(result, sendmsg(socket->fd, &header, MSG_DONTWAIT));
     if (result < 0)
         socket->unsent++;
     return result >= 0;

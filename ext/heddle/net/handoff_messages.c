@@ -5,6 +5,7 @@
  */
 
 #include "net/sockets.h"
+#include "selector/retry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,9 +65,7 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
     header->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(header), &connection->transport.fd, sizeof(int));
     ssize_t result;
-    do {
-        result = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    } while (result < 0 && errno == EINTR);
+    HEDDLE_RETRY(result, sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
     if (result >= 0)
         return 0;
     /* EMSGSIZE: the input is larger than a message on this socket can be */
@@ -183,9 +182,7 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
                              /* without padding, in which a second descriptor would come, and stay open */
                              .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t result;
-    do {
-        result = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    } while (result < 0 && errno == EINTR);
+    HEDDLE_RETRY(result, recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
     if (result < 0)
         return -errno;
     if (result == 0)

@@ -1,6 +1,7 @@
 #include "net/outbound.h"
 
 #include "net/io_await.h"
+#include "selector/retry.h"
 
 #include <errno.h>
 #include <ruby/io.h>
@@ -85,9 +86,7 @@ bool heddle_outbound_is_stale(heddle_outbound *connection)
     if (connection->transport.tls)
         return heddle_tls_peek(&connection->transport) != -EAGAIN;
     ssize_t result;
-    do {
-        result = recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    } while (result < 0 && errno == EINTR);
+    HEDDLE_RETRY(result, recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT));
     return result >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 

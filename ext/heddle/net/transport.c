@@ -1,5 +1,7 @@
 #include "net/transport.h"
 
+#include "selector/retry.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -23,9 +25,7 @@ bool heddle_transport_swap_wire(heddle_transport *transport)
 static ssize_t plain_recv(heddle_transport *transport, void *memory, size_t size)
 {
     ssize_t result;
-    do {
-        result = recv(transport->fd, memory, size, MSG_DONTWAIT);
-    } while (result < 0 && errno == EINTR);
+    HEDDLE_RETRY(result, recv(transport->fd, memory, size, MSG_DONTWAIT));
     if (result >= 0)
         return result;
     return errno == EWOULDBLOCK ? -EAGAIN : -errno;

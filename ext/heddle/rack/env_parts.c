@@ -55,19 +55,10 @@ VALUE heddle_env_key_of(const char *name, size_t size)
 
 void Init_heddle_env_parts(void)
 {
-    heddle_env_key = (heddle_env_keys){
-        .request_method = made_key("REQUEST_METHOD"),
-        .path_info = made_key("PATH_INFO"),
-        .query_string = made_key("QUERY_STRING"),
-        .request_uri = made_key("REQUEST_URI"),
-        .server_name = made_key("SERVER_NAME"),
-        .server_port = made_key("SERVER_PORT"),
-        .server_protocol = made_key("SERVER_PROTOCOL"),
-        .remote_addr = made_key("REMOTE_ADDR"),
-        .rack_protocol = made_key("rack.protocol"),
-        .url_scheme = made_key("rack.url_scheme"),
-        .https = made_key("HTTPS"),
-    };
+#define MAKE_KEY(member, text) heddle_env_key.member = made_key(text);
+#define MAKE_VALUE(member, text) heddle_env_value.member = made_value(text);
+    HEDDLE_ENV_KEYS(MAKE_KEY)
+    HEDDLE_ENV_VALUES(MAKE_VALUE)
     for (int id = HEDDLE_FIELD_OTHER + 1; id < HEDDLE_FIELD_COUNT; id++) {
         const char *name = heddle_field_name(id);
         heddle_env_key.fields[id] = keep_forever(heddle_env_key_of(name, strlen(name)));
@@ -75,24 +66,14 @@ void Init_heddle_env_parts(void)
     heddle_env_key.fields[HEDDLE_FIELD_CONTENT_TYPE] = made_key("CONTENT_TYPE");
     heddle_env_key.fields[HEDDLE_FIELD_CONTENT_LENGTH] = made_key("CONTENT_LENGTH");
 
-    heddle_env_value = (heddle_env_values){
-        .methods = {[HEDDLE_GET] = made_value("GET"),
-                    [HEDDLE_HEAD] = made_value("HEAD"),
-                    [HEDDLE_POST] = made_value("POST"),
-                    [HEDDLE_PUT] = made_value("PUT"),
-                    [HEDDLE_DELETE] = made_value("DELETE"),
-                    [HEDDLE_PATCH] = made_value("PATCH"),
-                    [HEDDLE_OPTIONS] = made_value("OPTIONS"),
-                    [HEDDLE_CONNECT] = made_value("CONNECT"),
-                    [HEDDLE_TRACE] = made_value("TRACE")},
-        .protocols = {made_value("HTTP/1.0"), made_value("HTTP/1.1")},
-        .empty = made_value(""),
-        .root = made_value("/"),
-        .https = made_value("https"),
-        .on = made_value("on"),
-        .localhost = made_value("localhost"),
-        .loopback = made_value("127.0.0.1"),
-    };
+    static const char *const methods[] = {
+        [HEDDLE_GET] = "GET",     [HEDDLE_HEAD] = "HEAD",   [HEDDLE_POST] = "POST",       [HEDDLE_PUT] = "PUT",
+        [HEDDLE_DELETE] = "DELETE", [HEDDLE_PATCH] = "PATCH", [HEDDLE_OPTIONS] = "OPTIONS", [HEDDLE_CONNECT] = "CONNECT",
+        [HEDDLE_TRACE] = "TRACE"};
+    for (int method = HEDDLE_METHOD_OTHER + 1; method <= HEDDLE_TRACE; method++)
+        heddle_env_value.methods[method] = made_value(methods[method]);
+    heddle_env_value.protocols[0] = made_value("HTTP/1.0");
+    heddle_env_value.protocols[1] = made_value("HTTP/1.1");
 }
 
 /* -- hosts ------------------------------------------------------------------------------------------------------- */

@@ -6,18 +6,26 @@
 #include "http/message.h"
 #include "net/connection.h"
 
+#define HEDDLE_ENV_KEYS(X)                                                                                             \
+    X(request_method, "REQUEST_METHOD") X(path_info, "PATH_INFO") X(query_string, "QUERY_STRING")                      \
+    X(request_uri, "REQUEST_URI") X(server_name, "SERVER_NAME") X(server_port, "SERVER_PORT")                          \
+    X(server_protocol, "SERVER_PROTOCOL") X(remote_addr, "REMOTE_ADDR") X(rack_protocol, "rack.protocol")              \
+    X(url_scheme, "rack.url_scheme") X(https, "HTTPS")
+/* The last two: the name and address of both ends of a unix socket. */
+#define HEDDLE_ENV_VALUES(X)                                                                                           \
+    X(empty, "") X(root, "/") X(https, "https") X(on, "on") X(localhost, "localhost") X(loopback, "127.0.0.1")
+#define HEDDLE_ENV_MEMBER(member, text) VALUE member;
+
 /* Made once for all loops; frozen, and never moved or freed. */
 typedef struct {
-    VALUE request_method, path_info, query_string, request_uri, server_name, server_port, server_protocol, remote_addr,
-        rack_protocol, url_scheme, https;
+    HEDDLE_ENV_KEYS(HEDDLE_ENV_MEMBER)
     VALUE fields[HEDDLE_FIELD_COUNT]; /* "HTTP_ACCEPT" …; 0 for HEDDLE_FIELD_OTHER */
 } heddle_env_keys;
 
 typedef struct {
     VALUE methods[HEDDLE_TRACE + 1]; /* 0 for HEDDLE_METHOD_OTHER */
     VALUE protocols[2];              /* by minor version */
-    VALUE empty, root, https, on;
-    VALUE localhost, loopback; /* the name and address of both ends of a unix socket */
+    HEDDLE_ENV_VALUES(HEDDLE_ENV_MEMBER)
 } heddle_env_values;
 
 extern heddle_env_keys heddle_env_key;

@@ -22,8 +22,7 @@ typedef struct {
     heddle_waiter waiter;
     heddle_loop *loop;
     int pid, flags;
-    int fd;     /* the pidfd, or -1 */
-    int result; /* of waitid */
+    int fd; /* the pidfd, or -1 */
     siginfo_t info;
     VALUE status;
 } process_waiting;
@@ -40,7 +39,6 @@ static VALUE reap_child(int pid, int flags)
 static void note_change(heddle_waiter *waiter, int result, uint32_t flags)
 {
     process_waiting *wait = (process_waiting *)((char *)waiter - offsetof(process_waiting, waiter));
-    wait->result = result;
     heddle_loop_count_disarmed(wait->loop);
     heddle_park_wake(&wait->park);
 }
@@ -88,19 +86,6 @@ static bool pidfd_wait(process_waiting *wait)
 
 /* -- any child, a group, a stop: waitid in the ring, without reaping ---------------------------------------------- */
 
-static VALUE run_waitid(VALUE data)
-{
-    process_waiting *wait = (process_waiting *)data;
-    heddle_park_wait_completion(&wait->park, &wait->waiter);
-    return Qnil;
-}
-
-static VALUE end_waitid(VALUE data)
-{
-    heddle_park_leave(&((process_waiting *)data)->park);
-    return Qnil;
-}
-
 static bool waitid_wait(process_waiting *wait)
 {
     idtype_t type = wait->pid > 0 ? P_PID : wait->pid == -1 ? P_ALL : P_PGID;
@@ -112,15 +97,8 @@ static bool waitid_wait(process_waiting *wait)
         .buffer = &wait->info,
         .offset = WEXITED | WNOWAIT | (wait->flags & WUNTRACED ? WSTOPPED : 0),
     };
-    wait->waiter = (heddle_waiter){.fn = note_change, .fd = -1};
-    heddle_park_enter(wait->loop, &wait->park);
-    heddle_park_waits_for(&wait->park, HEDDLE_SPENT_PROCESS);
-    if (heddle_loop_submit(wait->loop, &wait->waiter, &operation) < 0) {
-        heddle_park_leave(&wait->park);
-        return false;
-    }
-    rb_ensure(run_waitid, (VALUE)wait, end_waitid, (VALUE)wait);
-    return true;
+    int outcome;
+    return heddle_loop_perform(wait->loop, HEDDLE_SPENT_PROCESS, &operation, &outcome) == 0;
 }
 
 #else

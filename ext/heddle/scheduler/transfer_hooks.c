@@ -149,11 +149,24 @@ static VALUE leave_completion(VALUE data)
     return Qnil;
 }
 
+int heddle_loop_perform(heddle_loop *loop, heddle_spent part, const heddle_operation *operation, int *outcome)
+{
+    completion done = {.waiter = {.fn = note_completion, .fd = operation->fd}};
+    heddle_park_enter(loop, &done.park);
+    heddle_park_waits_for(&done.park, part);
+    int result = heddle_loop_submit(loop, &done.waiter, operation);
+    if (result < 0) {
+        heddle_park_leave(&done.park);
+        return result;
+    }
+    rb_ensure(run_completion, (VALUE)&done, leave_completion, (VALUE)&done);
+    *outcome = done.result;
+    return 0;
+}
+
 /* -ENOSYS where this selector has no completions. */
 static ssize_t await_completion(io_transfer *transfer)
 {
-    heddle_loop *loop = transfer->loop;
-    completion done = {.waiter = {.fn = note_completion, .fd = transfer->fd}};
     heddle_operation operation = {
         .code = transfer->write ? HEDDLE_OPERATION_WRITE : HEDDLE_OPERATION_READ,
         .fd = transfer->fd,
@@ -161,16 +174,11 @@ static ssize_t await_completion(io_transfer *transfer)
         .length = transfer->size > INT32_MAX ? INT32_MAX : (uint32_t)transfer->size,
         .offset = transfer->offset,
     };
-    heddle_park_enter(loop, &done.park);
-    heddle_park_waits_for(&done.park, HEDDLE_SPENT_FILE);
-    int result = heddle_loop_submit(loop, &done.waiter, &operation);
-    if (result < 0) {
-        heddle_park_leave(&done.park);
+    int outcome, result = heddle_loop_perform(transfer->loop, HEDDLE_SPENT_FILE, &operation, &outcome);
+    if (result < 0)
         return result;
-    }
-    rb_ensure(run_completion, (VALUE)&done, leave_completion, (VALUE)&done);
     heddle_io_check_open(transfer->io);
-    return done.result;
+    return outcome;
 }
 
 /*

@@ -1,5 +1,7 @@
 #include "wakeup.h"
 
+#include "selector/retry.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -46,9 +48,7 @@ void heddle_wakeup_signal(heddle_wakeup *wakeup)
     ssize_t written;
 
     /* EAGAIN: the counter or the pipe is full, so a wake-up is pending already. */
-    do {
-        written = write(wakeup->write_fd, &one, sizeof(one));
-    } while (written < 0 && errno == EINTR);
+    HEDDLE_RETRY(written, write(wakeup->write_fd, &one, sizeof(one)));
     errno = saved;
 }
 
