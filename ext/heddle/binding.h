@@ -45,7 +45,7 @@ static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_
 
 /*
  * The methods of a class that are one expression are rows of a table, METHODS: X(function, name, expression of `self`).
- * It defines the functions, and within Init_… the methods of `class`.
+ * It defines the functions, and within Init_… the methods of `class`. The first macro also serves alone.
  */
 #define HEDDLE_DEFINE_METHOD(function, name, expression)                                                               \
     static VALUE function(VALUE self)                                                                                  \

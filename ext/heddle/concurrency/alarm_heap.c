@@ -38,10 +38,7 @@ HEDDLE_RECORD_OF(alarm_of, alarm_record, alarm_type)
  *
  * The seconds that AlarmHeap#add got, to a nanosecond.
  */
-static VALUE alarm_time(VALUE self)
-{
-    return rb_float_new((double)alarm_of(self)->timer.deadline / 1e9);
-}
+HEDDLE_DEFINE_METHOD(alarm_time, "time", rb_float_new((double)alarm_of(self)->timer.deadline / 1e9))
 
 /* -- the heap ---------------------------------------------------------------------------------------------------- */
 
@@ -173,10 +170,7 @@ static VALUE heap_first(VALUE self)
 /*
  * call-seq: empty? -> true or false
  */
-static VALUE heap_empty_p(VALUE self)
-{
-    return heap_of(self)->count ? Qfalse : Qtrue;
-}
+HEDDLE_DEFINE_METHOD(heap_empty_p, "empty?", heap_of(self)->count ? Qfalse : Qtrue)
 
 /*
  * call-seq: clear -> self

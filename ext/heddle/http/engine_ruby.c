@@ -185,7 +185,6 @@ static VALUE engine_websocket_clients(VALUE self)
 /* How many files for bodies a process with so many descriptors opens. */
 static VALUE engine_body_files(VALUE class, VALUE descriptors)
 {
-    (void)class;
     return UINT2NUM(heddle_body_files_limit(NUM2ULL(descriptors)));
 }
 

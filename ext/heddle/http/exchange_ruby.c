@@ -204,10 +204,8 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange)
  *
  * The part of the body that was received before the request was served; once.
  */
-static VALUE exchange_take_body(VALUE self)
-{
-    return heddle_exchange_body_object(heddle_exchange_of(heddle_exchange_handle_of(self)));
-}
+HEDDLE_DEFINE_METHOD(exchange_take_body, "take_body",
+                     heddle_exchange_body_object(heddle_exchange_of(heddle_exchange_handle_of(self))))
 
 static VALUE call_cancel(VALUE object)
 {

@@ -100,10 +100,8 @@ static bool is_number(VALUE text)
     return at == end;
 }
 
-NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said));
-
 /* `value`: a String, or nil where only the name is wrong; `said`: the application's value, Qundef: the same. */
-static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said)
+NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said))
 {
     if (said == Qundef)
         said = NIL_P(value) ? Qnil : to_binary(value);
@@ -125,9 +123,7 @@ static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, 
     }
 }
 
-NORETURN(static void reject_name(VALUE name));
-
-static void reject_name(VALUE name)
+NORETURN(static void reject_name(VALUE name))
 {
     rb_raise(invalid_response, "the header name %+" PRIsVALUE " must be a String", name);
 }

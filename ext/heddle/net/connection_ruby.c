@@ -251,10 +251,8 @@ static VALUE port_of(const heddle_address *address)
  *
  * The IP address that the peer has connected to, or "unix".
  */
-static VALUE connection_local_address(VALUE self)
-{
-    return heddle_address_string(heddle_connection_local(open_handle(self)->connection));
-}
+HEDDLE_DEFINE_METHOD(connection_local_address, "local_address",
+                     heddle_address_string(heddle_connection_local(open_handle(self)->connection)))
 
 #define METHODS(X)                                                                                                     \
     /* Has this object no connection any more: was it closed, made idle or detached? */                                \

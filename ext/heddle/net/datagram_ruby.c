@@ -105,10 +105,7 @@ static VALUE peer_address(VALUE self)
 /*
  * call-seq: port -> Integer
  */
-static VALUE peer_port(VALUE self)
-{
-    return INT2FIX(heddle_address_of(&peer_of(self)->remote.any).port);
-}
+HEDDLE_DEFINE_METHOD(peer_port, "port", INT2FIX(heddle_address_of(&peer_of(self)->remote.any).port))
 
 /* -- the object ---------------------------------------------------------------------------------------------------- */
 

@@ -24,5 +24,4 @@ typedef enum {
 /* Says that the caller does not use the record afterwards, whether it lives on or not. */
 static inline void heddle_last_use(heddle_fate fate)
 {
-    (void)fate;
 }

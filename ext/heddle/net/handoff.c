@@ -329,8 +329,6 @@ int heddle_handoff_begin(heddle_sockets *sockets, int socket)
 
 int heddle_handoff_begin(heddle_sockets *sockets, int socket)
 {
-    (void)sockets;
-    (void)socket;
     return -ENOTSUP;
 }
 

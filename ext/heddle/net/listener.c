@@ -291,7 +291,6 @@ static bool is_own_user(int fd)
     socklen_t size = sizeof(peer);
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0);
 #else
-    (void)fd;
     return false;
 #endif
 }

@@ -250,10 +250,7 @@ static int run_runner(heddle_runner *runner)
  * True: this job's fiber serves one item after another, and tasks that an item starts end with that item
  * (Concurrency::Context).
  */
-static VALUE runner_hosts_p(VALUE self)
-{
-    return Qtrue;
-}
+HEDDLE_DEFINE_METHOD(runner_hosts_p, "hosts?", Qtrue)
 
 /* The body of the runner's fiber. */
 static VALUE runner_call(VALUE self)

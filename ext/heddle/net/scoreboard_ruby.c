@@ -139,10 +139,7 @@ static VALUE scoreboard_free_slot(VALUE self, VALUE number)
 /*
  * call-seq: slots -> Integer
  */
-static VALUE scoreboard_slots(VALUE self)
-{
-    return UINT2NUM(heddle_scoreboard_of(self)->slot_count);
-}
+HEDDLE_DEFINE_METHOD(scoreboard_slots, "slots", UINT2NUM(heddle_scoreboard_of(self)->slot_count))
 
 static double seconds_of(int64_t nanoseconds)
 {

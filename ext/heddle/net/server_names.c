@@ -96,7 +96,6 @@ static const char *parse_extension(const unsigned char *bytes, size_t size, size
 
 static int choose_context(void *ssl, int *alert, void *argument)
 {
-    (void)alert;
     const unsigned char *bytes;
     size_t size;
     if (library.get_extension(ssl, SERVER_NAME, &bytes, &size) != 1)

@@ -290,10 +290,7 @@ static VALUE sockets_close(VALUE self)
 /*
  * call-seq: closed? -> true or false
  */
-static VALUE sockets_closed_p(VALUE self)
-{
-    return heddle_sockets_of(self)->closed ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(sockets_closed_p, "closed?", heddle_sockets_of(self)->closed ? Qtrue : Qfalse)
 
 /*
  * call-seq: serving -> [Fiber, ...]
@@ -335,10 +332,7 @@ static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
  *
  * Is there no connection, and does no block run?
  */
-static VALUE sockets_ended_p(VALUE self)
-{
-    return heddle_runners_are_done(heddle_sockets_of(self)) ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(sockets_ended_p, "ended?", heddle_runners_are_done(heddle_sockets_of(self)) ? Qtrue : Qfalse)
 
 /* -- admission ---------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 #include "net/net.h"
 
+#include "binding.h"
 #include "net/shared_memory.h"
 #include "net/tls.h"
 #include "selector/clock.h"
@@ -157,7 +158,6 @@ static int set_mac_key(void *mac, const ticket_key *key)
  */
 static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
 {
-    (void)ssl;
     const ticket_key *key;
     if (sealing) {
         key = find_newest_key();
@@ -221,10 +221,7 @@ static VALUE keys_renew(VALUE self, VALUE age)
  *
  * The descriptor of the keys' memory, close-on-exec. nil when there are no keys, or only forked processes share them.
  */
-static VALUE keys_descriptor(VALUE self)
-{
-    return ring && memory.fd >= 0 ? INT2NUM(memory.fd) : Qnil;
-}
+HEDDLE_DEFINE_METHOD(keys_descriptor, "descriptor", ring && memory.fd >= 0 ? INT2NUM(memory.fd) : Qnil)
 
 /*
  * call-seq: TicketKeys.adopt(descriptor) -> true or false

@@ -47,7 +47,6 @@ static ssize_t plain_send(heddle_transport *transport, const struct iovec *piece
 
 static size_t plain_pending(heddle_transport *transport)
 {
-    (void)transport;
     return 0;
 }
 

@@ -60,7 +60,6 @@ typedef struct {
 
 static int visit_object(struct dl_phdr_info *info, size_t size, void *data)
 {
-    (void)size;
     visitor *to = data;
     heddle_object object = {
         .path = info->dlpi_name ? info->dlpi_name : "",
@@ -79,7 +78,6 @@ bool heddle_elf_objects_each(bool (*visit)(heddle_object *object, void *data), v
 
 static int read_unloaded(struct dl_phdr_info *info, size_t size, void *data)
 {
-    (void)size;
     *(uint64_t *)data = info->dlpi_subs;
     return 1; /* every object has the same counters */
 }

@@ -126,8 +126,6 @@ const char *heddle_imports_unsupported(void)
 
 void heddle_objects_each(void (*visit)(const heddle_object *object, void *data), void *data)
 {
-    (void)visit;
-    (void)data;
 }
 
 uint64_t heddle_objects_unloaded(void)
@@ -137,28 +135,21 @@ uint64_t heddle_objects_unloaded(void)
 
 const char *heddle_object_path(const heddle_object *object)
 {
-    (void)object;
     return "";
 }
 
 uintptr_t heddle_object_base(const heddle_object *object)
 {
-    (void)object;
     return 0;
 }
 
 bool heddle_object_contains(const heddle_object *object, const void *address)
 {
-    (void)object;
-    (void)address;
     return false;
 }
 
 int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count)
 {
-    (void)object;
-    (void)imports;
-    (void)count;
     return 0;
 }
 

@@ -293,8 +293,6 @@ bool heddle_library_needs_only(const void *address, const void *ruby, const char
 
 heddle_judgement heddle_library_judge(const void *address, const void *ruby)
 {
-    (void)address;
-    (void)ruby;
     heddle_judgement verdict = {.reason = "libraries are judged on Linux on x86-64 and ARM64 only"};
     return verdict;
 }
@@ -303,10 +301,6 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON])
 {
-    (void)address;
-    (void)ruby;
-    (void)names;
-    (void)count;
     reason[0] = '\0';
     return true;
 }

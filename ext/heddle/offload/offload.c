@@ -126,10 +126,7 @@ static VALUE offload_switch(VALUE self, VALUE to)
 /*
  * call-seq: enabled? -> true or false
  */
-static VALUE offload_enabled_p(VALUE self)
-{
-    return heddle_offload_on() ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(offload_enabled_p, "enabled?", heddle_offload_on() ? Qtrue : Qfalse)
 
 static VALUE pass_list(VALUE list, int (*take)(const char *const *names, size_t count))
 {
@@ -203,10 +200,7 @@ static VALUE offload_count_inline(VALUE self, VALUE scheduler, VALUE change)
 }
 
 /* Is the calling fiber in such a block? */
-static VALUE offload_refused_p(VALUE self)
-{
-    return heddle_offload_is_refused() ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(offload_refused_p, "refused?", heddle_offload_is_refused() ? Qtrue : Qfalse)
 
 /* -- state for Ruby ------------------------------------------------------------------------------------------------ */
 
@@ -220,10 +214,7 @@ static VALUE string_of(const char *value)
     return value ? rb_utf8_str_new_cstr(value) : Qnil;
 }
 
-static VALUE offload_core(VALUE self)
-{
-    return string_of(heddle_offload_core());
-}
+HEDDLE_DEFINE_METHOD(offload_core, "core", string_of(heddle_offload_core()))
 
 /* [[the function, its use, why it is not intercepted]] */
 static VALUE offload_missing(VALUE self)
@@ -263,10 +254,7 @@ static VALUE offload_libraries(VALUE self)
     return list;
 }
 
-static VALUE offload_library_count(VALUE self)
-{
-    return SIZET2NUM(heddle_offload_library_count());
-}
+HEDDLE_DEFINE_METHOD(offload_library_count, "library_count", SIZET2NUM(heddle_offload_library_count()))
 
 /*
  * call-seq: libc_libraries -> [String]
@@ -340,10 +328,7 @@ static VALUE offload_take_blocking(VALUE self)
  * The address of a function that does nothing. Fiddle calls it once, which shows where its calls have the address of
  * their function.
  */
-static VALUE offload_probe(VALUE self)
-{
-    return ULL2NUM((uintptr_t)heddle_target_probe());
-}
+HEDDLE_DEFINE_METHOD(offload_probe, "probe", ULL2NUM((uintptr_t)heddle_target_probe()))
 
 static VALUE offload_functions(VALUE self)
 {

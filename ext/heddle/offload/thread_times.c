@@ -21,7 +21,6 @@ bool heddle_thread_sleeps(long id)
     const char *end = strrchr(text, ')'); /* of the thread's name; a blank and the state follow */
     return end && (end[1] == ' ') && (end[2] == 'S' || end[2] == 'D');
 #else
-    (void)id;
     return true;
 #endif
 }

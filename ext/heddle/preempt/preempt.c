@@ -1,5 +1,6 @@
 #include "preempt/preempt.h"
 
+#include "binding.h"
 #include "scheduler/callbacks.h"
 #include "scheduler/take_errinfo.h"
 #include "watch/stalls.h"
@@ -396,10 +397,7 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
 }
 
 /* Heddle::Native.handoff_loops: the number of loops whose connections can be handed off. */
-static VALUE native_handoff_loops(VALUE self)
-{
-    return UINT2NUM(heddle_watch_rescues());
-}
+HEDDLE_DEFINE_METHOD(native_handoff_loops, "handoff_loops", UINT2NUM(heddle_watch_rescues()))
 
 /* Heddle::Native.own_code_is(own, neutral): see heddle_own_code_set_paths. */
 static VALUE native_own_code_is(VALUE self, VALUE own, VALUE neutral)
@@ -409,10 +407,7 @@ static VALUE native_own_code_is(VALUE self, VALUE own, VALUE neutral)
 }
 
 /* Heddle::Native.own_code?: see heddle_own_code_runs. */
-static VALUE native_own_code_p(VALUE self)
-{
-    return heddle_own_code_runs() ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(native_own_code_p, "own_code?", heddle_own_code_runs() ? Qtrue : Qfalse)
 
 typedef struct {
     VALUE scheduler, fiber;

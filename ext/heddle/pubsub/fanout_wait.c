@@ -92,8 +92,6 @@ static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 /* Without this nothing would wake the loop: a subscriber that would get no messages must be rejected. */
 static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 {
-    (void)wait;
-    (void)wake_fd;
     return -ENOSYS;
 }
 

@@ -1,5 +1,6 @@
 #include "pubsub/process_history.h"
 
+#include "binding.h"
 #include "pubsub/fanout.h"
 
 #include <errno.h>
@@ -103,10 +104,7 @@ static VALUE history_descriptors(VALUE self)
 /*
  * call-seq: History.open? -> true or false
  */
-static VALUE history_open_p(VALUE self)
-{
-    return there ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(history_open_p, "open?", there ? Qtrue : Qfalse)
 
 static VALUE position_of(const heddle_history_state *state, uint64_t offset)
 {
@@ -239,10 +237,7 @@ static VALUE history_largest(VALUE self)
  *
  * Messages that this process has published; a forked process begins with 0.
  */
-static VALUE history_published(VALUE self)
-{
-    return ULL2NUM(atomic_load_explicit(&published, memory_order_relaxed));
-}
+HEDDLE_DEFINE_METHOD(history_published, "published", ULL2NUM(atomic_load_explicit(&published, memory_order_relaxed)))
 
 static void reset_published(void)
 {

@@ -1,5 +1,6 @@
 #include "scheduler/callbacks.h"
 
+#include "binding.h"
 #include "scheduler/wait_in_place.h"
 
 #include <ruby/thread.h>
@@ -93,10 +94,8 @@ static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentr
  * Must the calling fiber wait without a switch? Yes, where a library that is not re-entrant has called back the Ruby
  * code that waits.
  */
-static VALUE scheduler_wait_in_place_p(VALUE self)
-{
-    return heddle_must_wait_in_place(heddle_loop_of(self)) ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(scheduler_wait_in_place_p, "wait_in_place?",
+                     heddle_must_wait_in_place(heddle_loop_of(self)) ? Qtrue : Qfalse)
 
 void Init_heddle_callbacks(VALUE heddle)
 {

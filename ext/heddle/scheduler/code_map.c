@@ -157,7 +157,6 @@ static bool add_ranges(const struct dl_phdr_info *info, uint32_t library)
 
 static int add_library(struct dl_phdr_info *info, size_t size, void *data)
 {
-    (void)size;
     reading *to = data;
     char *path = strdup(info->dlpi_name ? info->dlpi_name : "");
     if (!path || !reserve_room((void **)&libraries, &library_capacity, library_count, sizeof(*libraries))) {
@@ -289,7 +288,6 @@ const char *heddle_code_map_unsupported(void)
 
 void heddle_code_map_set_ruby(const void *ruby)
 {
-    (void)ruby;
 }
 
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count)
@@ -310,19 +308,16 @@ uint64_t heddle_code_map_version(void)
 
 const heddle_library *heddle_code_map_find(uintptr_t address)
 {
-    (void)address;
     return NULL;
 }
 
 bool heddle_code_map_has(unsigned kinds)
 {
-    (void)kinds;
     return false;
 }
 
 void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
 {
-    (void)kinds;
     *lowest = *highest = 0;
 }
 

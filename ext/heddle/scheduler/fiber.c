@@ -89,9 +89,7 @@ static VALUE call_child_ends(VALUE data)
  * Ends the process when the fiber that called fork without a block ends in the child, as Ruby does for a thread that
  * forks. The exception is the main block of Heddle.run: there, the code after Heddle.run runs in the child, too.
  */
-NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state));
-
-static void end_childs_program(heddle_loop *loop, VALUE job, int state)
+NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state))
 {
     VALUE arguments[] = {loop->scheduler, job}, goes_on = Qfalse;
     if (!state && loop->run.parent_ran && !heddle_loop_is_closed(loop))
@@ -251,10 +249,8 @@ void heddle_fiber_handle_kill(heddle_fiber *fiber)
     rb_funcall(scheduler, rb_intern("report_killed"), 1, job);
 }
 
-NORETURN(static void reject_fiber(heddle_fiber *fiber, VALUE error));
-
 /* The fiber has got no stack. */
-static void reject_fiber(heddle_fiber *fiber, VALUE error)
+NORETURN(static void reject_fiber(heddle_fiber *fiber, VALUE error))
 {
     VALUE explained = heddle_fiber_limit_error(error);
     heddle_park_leave(&fiber->queue_park);

@@ -144,7 +144,6 @@ typedef struct {
 
 static int find_object(struct dl_phdr_info *info, size_t size, void *data)
 {
-    (void)size;
     ruby_object *ruby = data;
     bool found = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {

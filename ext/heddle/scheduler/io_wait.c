@@ -215,9 +215,7 @@ static VALUE end_wait(VALUE data)
     return Qnil;
 }
 
-NORETURN(static void raise_closed(void));
-
-static void raise_closed(void)
+NORETURN(static void raise_closed(void))
 {
     rb_raise(rb_eIOError, "stream closed while a fiber waited for it");
 }
@@ -228,9 +226,7 @@ void heddle_io_check_open(VALUE io)
         raise_closed();
 }
 
-NORETURN(static void raise_reopened(void));
-
-static void raise_reopened(void)
+NORETURN(static void raise_reopened(void))
 {
     rb_raise(rb_eIOError, "stream reopened while a fiber waited for it");
 }

@@ -85,13 +85,10 @@ void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready)
 
 bool heddle_selector_may_pend(heddle_selector *selector)
 {
-    (void)selector;
     return true;
 }
 
 int heddle_selector_works(char *reason, size_t size)
 {
-    (void)reason;
-    (void)size;
     return 0;
 }

@@ -341,7 +341,6 @@ static void uring_wake(heddle_selector *selector)
 /* The poll is multishot and reports each write, so the eventfd never has to be read. */
 static void note_wakeup(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    (void)result;
     uring_selector *self = (uring_selector *)((char *)waiter - offsetof(uring_selector, wakeup_waiter));
     if (!(flags & HEDDLE_MORE)) {
         heddle_wakeup_drain(&self->wakeup);

@@ -67,29 +67,24 @@ bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat)
 
 void heddle_lost_time_attach(heddle_heartbeat *heartbeat)
 {
-    (void)heartbeat;
 }
 
 void heddle_lost_time_detach(heddle_heartbeat *heartbeat)
 {
-    (void)heartbeat;
 }
 
 static int64_t read_cpu(const heddle_heartbeat *heartbeat)
 {
-    (void)heartbeat;
     return 0;
 }
 
 static int64_t read_queued(const heddle_heartbeat *heartbeat)
 {
-    (void)heartbeat;
     return 0;
 }
 
 bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat)
 {
-    (void)heartbeat;
     return false;
 }
 

@@ -355,7 +355,6 @@ static int64_t sleep_for(int64_t pause)
 
 static void *run_watch(void *unused)
 {
-    (void)unused;
     int64_t late = 0;
     pthread_mutex_lock(&watch.mutex);
     while (!watch.quit) {

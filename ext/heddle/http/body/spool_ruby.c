@@ -76,10 +76,7 @@ static size_t read_at(heddle_body_spool *spool, uint64_t offset, char *memory, s
 }
 
 /* The size of the whole body in bytes. */
-static VALUE body_bytesize(VALUE self)
-{
-    return ULL2NUM(spool_of(self)->size);
-}
+HEDDLE_DEFINE_METHOD(body_bytesize, "bytesize", ULL2NUM(spool_of(self)->size))
 
 /*
  * call-seq: byteslice(offset, length) -> String

@@ -108,7 +108,6 @@ static void await_work(void)
 
 static void *run_writer(void *unused)
 {
-    (void)unused;
 #ifdef __linux__
     pthread_setname_np(pthread_self(), "heddle bodies");
 #endif

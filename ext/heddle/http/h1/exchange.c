@@ -1,3 +1,4 @@
+#include "binding.h"
 #include "http/h1/exchange.h"
 #include "http/h1/states.h"
 
@@ -14,16 +15,10 @@ static heddle_h1 *h1_of(VALUE self)
 /* -- the body ---------------------------------------------------------------------------------------------------- */
 
 /* Was the body received completely? */
-static VALUE exchange_received_p(VALUE self)
-{
-    return h1_of(self)->received ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(exchange_received_p, "received?", h1_of(self)->received ? Qtrue : Qfalse)
 
 /* Does the client wait for 100 Continue? */
-static VALUE exchange_expects_p(VALUE self)
-{
-    return h1_of(self)->expects ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(exchange_expects_p, "expects?", h1_of(self)->expects ? Qtrue : Qfalse)
 
 /* 100 Continue was sent, or the client no longer needs it. */
 static VALUE exchange_end_expectation(VALUE self)
@@ -183,10 +178,8 @@ static VALUE exchange_readpartial(VALUE self, VALUE max)
  *
  * Takes the connection over as a socket, whose first reads return the unused input.
  */
-static VALUE exchange_detach_socket(VALUE self)
-{
-    return heddle_connection_detach(heddle_exchange_open_connection(heddle_exchange_handle_of(self)));
-}
+HEDDLE_DEFINE_METHOD(exchange_detach_socket, "detach_socket",
+                     heddle_connection_detach(heddle_exchange_open_connection(heddle_exchange_handle_of(self))))
 
 /* -- as the operations of an exchange ------------------------------------------------------------------------------ */
 

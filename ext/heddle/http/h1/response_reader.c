@@ -154,9 +154,7 @@ static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method
     return response;
 }
 
-NORETURN(static void raise_failure(reader *self, heddle_outbound *connection, ssize_t error));
-
-static void raise_failure(reader *self, heddle_outbound *connection, ssize_t error)
+NORETURN(static void raise_failure(reader *self, heddle_outbound *connection, ssize_t error))
 {
     change_state(self, FAILED);
     heddle_outbound_fail(connection, error, "reading the answer");
@@ -206,9 +204,7 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
 
 /* -- bodies -------------------------------------------------------------------------------------------------------- */
 
-NORETURN(static void cut_short(reader *self));
-
-static void cut_short(reader *self)
+NORETURN(static void cut_short(reader *self))
 {
     bool sized = self->state == SIZED;
     change_state(self, FAILED);
@@ -385,10 +381,7 @@ static VALUE reader_read_all(VALUE object, VALUE limit, VALUE timeout)
  *
  * Was the response read to its end?
  */
-static VALUE reader_complete_p(VALUE object)
-{
-    return reader_of(object)->state == COMPLETE ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(reader_complete_p, "complete?", reader_of(self)->state == COMPLETE ? Qtrue : Qfalse)
 
 /*
  * call-seq: reusable? -> true or false
@@ -409,10 +402,7 @@ static VALUE reader_reusable_p(VALUE object)
  *
  * Have bytes of the current head come?
  */
-static VALUE reader_begun_p(VALUE object)
-{
-    return reader_of(object)->seen ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(reader_begun_p, "begun?", reader_of(self)->seen ? Qtrue : Qfalse)
 
 void Init_heddle_response_reader(VALUE h1)
 {

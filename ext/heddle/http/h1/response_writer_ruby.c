@@ -74,18 +74,11 @@ static heddle_method method_of(VALUE request)
 
 static VALUE framing_name(heddle_framing framing)
 {
-    switch (framing) {
-    case HEDDLE_CONTENT_BY_LENGTH:
-        return ID2SYM(rb_intern("length"));
-    case HEDDLE_CONTENT_CHUNKED:
-        return ID2SYM(rb_intern("chunked"));
-    case HEDDLE_CONTENT_UNTIL_CLOSE:
-        return ID2SYM(rb_intern("close"));
-    case HEDDLE_CONTENT_RAW:
-        return ID2SYM(rb_intern("raw"));
-    default:
-        return ID2SYM(rb_intern("none"));
-    }
+    static const char *const names[] = {
+        [HEDDLE_CONTENT_BY_LENGTH] = "length", [HEDDLE_CONTENT_CHUNKED] = "chunked",
+        [HEDDLE_CONTENT_UNTIL_CLOSE] = "close", [HEDDLE_CONTENT_RAW] = "raw", [HEDDLE_NO_CONTENT] = "none",
+    };
+    return ID2SYM(rb_intern(names[framing]));
 }
 
 typedef struct {

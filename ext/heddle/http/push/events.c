@@ -19,7 +19,6 @@ enum {
 
 static size_t discard_input(heddle_push_session *socket, char *bytes, size_t size)
 {
-    (void)bytes;
     socket->lingered += size;
     if (socket->lingered > DISCARDED)
         heddle_push_stop_carrier(socket);
@@ -36,7 +35,6 @@ static VALUE prepare_event(VALUE data)
 
 static bool send_event(heddle_push_session *socket, heddle_websocket_opcode opcode, VALUE event)
 {
-    (void)opcode;
     socket->written += (uint64_t)RSTRING_LEN(event);
     return socket->carrier->write(socket, NULL, 0, event);
 }

@@ -199,7 +199,6 @@ static bool is_free(const heddle_exchange_handle *exchange)
 
 static void begin_on_connection(heddle_push_session *socket, heddle_exchange_handle *exchange, int status, VALUE early)
 {
-    (void)early;
     heddle_h1_change_protocol(exchange->exchange->work.connection, &heddle_push_protocol, socket, status);
 }
 

@@ -97,7 +97,6 @@ static heddle_h2_client_stream *find_owner(const heddle_h2_stream *at)
 static void on_response(heddle_h2_session *session, heddle_h2_stream *at, const heddle_h2_response *response)
 {
     enum { FIRST_FINAL_STATUS = 200 };
-    (void)session;
     heddle_h2_client_stream *stream = find_owner(at);
     if (!stream || (response->status > 0 && response->status < FIRST_FINAL_STATUS))
         return;
@@ -134,7 +133,6 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *at, const char
 
 static void on_end(heddle_h2_session *session, heddle_h2_stream *at)
 {
-    (void)session;
     heddle_h2_client_stream *stream = find_owner(at);
     if (!stream)
         return;
@@ -158,7 +156,6 @@ static void on_reset(heddle_h2_session *session, heddle_h2_stream *at, heddle_h2
 
 static void on_window(heddle_h2_session *session, heddle_h2_stream *at)
 {
-    (void)session;
     heddle_h2_client_stream *stream = heddle_h2_owner(at);
     if (!stream)
         return;
@@ -168,8 +165,6 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *at)
 
 static void on_complete(heddle_h2_session *session, heddle_h2_stream *at)
 {
-    (void)session;
-    (void)at;
 }
 
 const heddle_h2_operations heddle_h2_client_operations = {

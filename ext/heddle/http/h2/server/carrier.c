@@ -234,7 +234,6 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
 
 static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
 {
-    (void)session;
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     if (tunnel) {
         /* the bytes are in the connection's input, where they are used up */
@@ -248,7 +247,6 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
 
 static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 {
-    (void)session;
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     if (tunnel) {
         tunnel->operations->end_input(tunnel);
@@ -279,7 +277,6 @@ void heddle_h2_reset_exchange(heddle_h2_carrier *carrier)
 
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
 {
-    (void)error;
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     heddle_h2_carrier *carrier = heddle_h2_owner(stream);
     if (tunnel && !tunnel->closing)
@@ -292,7 +289,6 @@ static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 
 static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 {
-    (void)session;
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     if (tunnel) { /* called while the session's output is pulled */
         tunnel->noted = true;
@@ -305,8 +301,6 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 /* The exchange has released the stream before, or is about to. */
 static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 {
-    (void)session;
-    (void)stream;
 }
 
 const heddle_h2_operations heddle_h2_carrier_operations = {

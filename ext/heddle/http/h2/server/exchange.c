@@ -1,5 +1,6 @@
 /* Heddle::HTTP::H2::Exchange: an exchange over a stream of HTTP/2. */
 
+#include "binding.h"
 #include "http/response_head_ruby.h"
 #include "http/exchange_ruby.h"
 #include "http/h2/server/server.h"
@@ -50,21 +51,13 @@ static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int
 
 /* -- the body ------------------------------------------------------------------------------------------------------ */
 
-static VALUE exchange_received_p(VALUE self)
-{
-    return carrier_of(heddle_exchange_handle_of(self))->received ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(exchange_received_p, "received?",
+                     carrier_of(heddle_exchange_handle_of(self))->received ? Qtrue : Qfalse)
 
 /* Does the client wait for 100 Continue? It got that at once. */
-static VALUE exchange_expects_p(VALUE self)
-{
-    return Qfalse;
-}
+HEDDLE_DEFINE_METHOD(exchange_expects_p, "expects?", Qfalse)
 
-static VALUE exchange_end_expectation(VALUE self)
-{
-    return Qnil;
-}
+HEDDLE_DEFINE_METHOD(exchange_end_expectation, "end_expectation", Qnil)
 
 static VALUE exchange_buffered_p(VALUE self)
 {
@@ -233,7 +226,6 @@ static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier 
  */
 static VALUE exchange_finish(VALUE self, VALUE keep_alive, VALUE status)
 {
-    (void)keep_alive;
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_h2_carrier *carrier = find_writable(handle);
     if (heddle_h2_finish(carrier->server->session, carrier->stream, NULL, 0) != HEDDLE_H2_WRITTEN)
@@ -312,8 +304,6 @@ static bool respond_plain(heddle_exchange_handle *handle, VALUE status_value, VA
 
 static bool write_piece(heddle_exchange_handle *handle, VALUE string)
 {
-    (void)handle;
-    (void)string;
     return false;
 }
 
