@@ -3,7 +3,6 @@
 #include "net/sockets.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <ruby/io.h>
 #include <sys/socket.h>
 

@@ -1,7 +1,6 @@
 #include "net/scoreboard.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #ifdef HAVE_SYS_EVENTFD_H

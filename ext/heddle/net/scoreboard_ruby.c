@@ -7,8 +7,6 @@
 #include "binding.h"
 #include "scheduler/loop.h"
 
-#include <errno.h>
-
 static void scoreboard_free(void *data)
 {
     heddle_scoreboard_close(data);

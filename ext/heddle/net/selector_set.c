@@ -1,7 +1,5 @@
 #include "net/sockets.h"
 
-#include <errno.h>
-
 /*
  * For systems without epoll. Each connection has two waiters, one for each direction, and each listener has one; they
  * are armed one-shot in the loop's selector while events are wanted.

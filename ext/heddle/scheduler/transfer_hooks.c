@@ -6,10 +6,8 @@
 #include "scheduler/wait_in_place.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <ruby/debug.h>
-#include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
 #include <sys/socket.h>

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/event.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 

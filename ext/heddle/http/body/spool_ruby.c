@@ -6,8 +6,6 @@
 #include "binding.h"
 #include "http/body/spool_ruby.h"
 
-#include <errno.h>
-#include <ruby/encoding.h>
 #include <ruby/thread.h>
 
 static const size_t SMALL_READ = 262144; /* bytes: a shorter read keeps the GVL, because releasing it costs more */

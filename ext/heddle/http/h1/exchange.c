@@ -3,7 +3,6 @@
 #include "http/h1/states.h"
 
 #include <errno.h>
-#include <ruby/io.h>
 
 static VALUE exchange_class;
 

@@ -4,9 +4,6 @@
 #include "http/push/subscriptions.h"
 #include "http/websocket/codec_ruby.h"
 
-#include <ruby/encoding.h>
-#include <ruby/io.h>
-
 static ID callback_ids[HEDDLE_PUSH_CALLBACKS]; /* index: the number of the callback's bit */
 
 static const uint32_t NO_SLOT = UINT32_MAX;
