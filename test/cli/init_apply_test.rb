@@ -242,6 +242,27 @@ class InitApplyTest < Minitest::Test
                  File.read("Procfile")
   end
 
+  def test_undo_keeps_lines_that_only_mention_the_servers
+    text = "source \"https://example.org\"\ngem \"puma\"\ngem \"puma_worker_killer\"\n"
+    apply("Gemfile" => text)
+    File.write("Gemfile", File.read("Gemfile").sub(/^gem "heddle"\n/, ""))
+
+    assert_undone("Gemfile" => text)
+  end
+
+  def test_call_of_several_lines_is_restored
+    files = { "Gemfile" => "gem \"puma\",\n    \">= 5\",\n    require: false\ngem(\n  \"pg\"\n)\n",
+              "Procfile" => "web: bundle exec puma\n" }
+    %w[--keep-puma --no-keep-puma].each do |flag|
+      apply(files, flag)
+      assert_undone(files)
+      parenthesized = { "Gemfile" => "gem(\n  \"puma\",\n  require: false\n)\n" }
+      FileUtils.rm("Procfile")
+      apply(parenthesized, flag)
+      assert_undone(parenthesized)
+    end
+  end
+
   def test_nothing_is_changed_when_a_file_can_not_be_read_as_ruby
     { "Gemfile" => "gem (\n", "config/puma.rb" => "bind [}\n" }.each do |path, text|
       RAILS.merge(path => text).each do |name, content|

@@ -190,15 +190,20 @@ module Heddle
         end
 
         def with_group(call, groups)
-          source = call.slice
-          call.closing_loc ? source.sub(/\s*\)\z/, ", group: #{groups})") : "#{source}, group: #{groups}"
+          given = call.arguments.arguments.flat_map { |one| one.is_a?(Prism::KeywordHashNode) ? one.elements : [one] }
+          write_call(call, [*given.map(&:slice), "group: #{groups}"])
+        end
+
+        # In one line, as MarkedLines restores it.
+        def write_call(call, arguments)
+          text = arguments.join(", ").gsub(/\s*\n\s*/, " ")
+          call.closing_loc ? "gem(#{text})" : "gem #{text}"
         end
 
         # With the groups and platforms that Puma had.
         def heddle(call)
           kept = options(call).select { |pair| pair.key.slice.match?(/\A(?:groups?|platforms?|install_if):/) }
-          "#{call.slice[/\Agem\s*\(?\s*/]}\"heddle\"#{kept.map { |pair| ", #{pair.slice}" }.join}" \
-            "#{")" if call.closing_loc}"
+          write_call(call, ['"heddle"', *kept.map(&:slice)])
         end
 
         def edit_starts(path, beginning)

@@ -10,7 +10,9 @@ module Heddle
       #     gem "heddle"
       class MarkedLines
         MARK = /\A([ \t]*)# heddle:install (replaced|added):(?: (.*?))?(\r?\n)?\z/mn
-        private_constant :MARK
+        # What a line has that takes another's place.
+        OWN = /\bgem[ (]*["'](?:heddle|puma)["']|\bheddle(?:", ")?\s*serve\b|:heddle\b/n
+        private_constant :MARK, :OWN
 
         # @return [String] the file's bytes
         attr_reader :text
@@ -58,7 +60,7 @@ module Heddle
             next if MARK.match?(lines.first.to_s) && kind == "replaced" && lines.first[MARK, 2] == "replaced"
 
             # The line in its place is Heddle's, unless somebody has removed or replaced it.
-            next unless lines.first&.match?(/heddle|puma/i)
+            next unless lines.first&.match?(OWN)
 
             its_ending = lines.shift[/\r?\n\z/n].to_s
             found[-1] = found[-1].chomp + its_ending if found.any? && its_ending.empty?
