@@ -28,6 +28,9 @@ module Heddle
         ENV.update("HOME" => account.dir, "USER" => name, "LOGNAME" => name)
       rescue ArgumentError
         raise BootError, "can't become the user #{configuration.user}: there is no such user or group"
+      rescue SystemCallError => e
+        raise BootError, "can't become the user #{configuration.user}: #{e.message.sub(/ @ .*/, "")}. Root needs the " \
+                         "capabilities CHOWN, SETGID and SETUID for it."
       end
 
       # Gives a file to the user, but none that the user has put a link to in its place.

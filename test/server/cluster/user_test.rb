@@ -91,6 +91,15 @@ class ClusterUserTest < Minitest::Test
     end
   end
 
+  def test_root_without_the_capabilities_gets_an_error
+    setpriv = [need_program("setpriv"), "--bounding-set", "-setuid,-setgid"]
+    output, status = started("--user", account, setpriv:)
+
+    refute_predicate status, :success?
+    assert_includes output, "can't become the user #{account}: Operation not permitted. Root needs the capabilities"
+    refute_includes output, "user.rb"
+  end
+
   def test_restart_keeps_a_privileged_port
     serve("-b", "127.0.0.1:#{privileged_port}")
     former = master
@@ -134,8 +143,7 @@ class ClusterUserTest < Minitest::Test
     assert_includes output, "can't become the user root: only root can"
   end
 
-  def started(*arguments, uid: 0)
-    setpriv = [need_program("setpriv"), "--reuid=#{uid}", "--clear-groups"]
+  def started(*arguments, uid: 0, setpriv: [need_program("setpriv"), "--reuid=#{uid}", "--clear-groups"])
     Open3.capture2e({ "RACK_ENV" => "production" }, *setpriv, *ServedProcess::HEDDLE, "serve", "-p", "0",
                     "--workers", "2", *arguments, chdir: @folder)
   end
