@@ -241,6 +241,18 @@ class AccountTest < Minitest::Test
     end
   end
 
+  def test_thread_that_computes_while_its_fiber_is_ready_spends_no_negative_time
+    engine = nil
+    pieces = Enumerator.new { |body| 10.times { body << Array.new(20_000) { |number| number.to_s }.last } }
+    serving(->(_env) { [200, {}, pieces] }, mode: :thread) do
+      engine = server.engine
+      get("/")
+    end
+    parts = engine.endpoints.fetch("GET /")
+
+    assert_operator parts.fetch(:thread, 0), :<, 60, parts.inspect
+  end
+
   def test_paths_of_the_option_have_it_in_server_timing
     serving(->(_env) { [200, { "server-timing" => "db;dur=1" }, [sleep(DELAY).to_s]] }, account: ["/a"]) do
       assert_match(/\Adb;dur=1, .*sleep;dur=(5\d|[6-9]\d|\d{3})\.\d, .*total;dur=/, get("/a/b")["server-timing"])

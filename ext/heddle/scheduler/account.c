@@ -37,6 +37,12 @@ int64_t heddle_account_read(const heddle_account *account, int64_t now, int64_t 
 {
     memcpy(parts, account->parts, sizeof(account->parts));
     heddle_spender_add(account->owner, parts, now);
+    /* What the request's thread has computed while the runner's fiber was ready again: it has not waited for that. */
+    if (parts[HEDDLE_SPENT_THREAD] < 0) {
+        int64_t left_ready = parts[HEDDLE_SPENT_READY] + parts[HEDDLE_SPENT_THREAD];
+        parts[HEDDLE_SPENT_READY] = left_ready > 0 ? left_ready : 0;
+        parts[HEDDLE_SPENT_THREAD] = 0;
+    }
     int64_t total = now - account->began, left = total;
     for (int part = HEDDLE_SPENT_RECEIVED; part < HEDDLE_SPENT_PARTS; part++)
         left -= parts[part];
