@@ -243,7 +243,7 @@ class AccountTest < Minitest::Test
 
   def test_thread_that_computes_while_its_fiber_is_ready_spends_no_negative_time
     engine = nil
-    pieces = Enumerator.new { |body| 10.times { body << Array.new(20_000) { |number| number.to_s }.last } }
+    pieces = Enumerator.new { |body| 10.times { body << Array.new(20_000, &:to_s).last } }
     serving(->(_env) { [200, {}, pieces] }, mode: :thread) do
       engine = server.engine
       get("/")
