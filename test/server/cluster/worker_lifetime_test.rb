@@ -62,6 +62,16 @@ class ClusterWorkerLifetimeTest < Minitest::Test
     assert_match(/worker_max_age is 60 s\z/, @lines.first)
   end
 
+  def test_oldest_worker_is_replaced_first_of_those_that_reached_a_limit
+    lifetime = lifetime(worker_max_requests: 100)
+    @now = 10.0
+    @fleet.workers.first.ready_at = 5.0
+    @requests = [200, 100]
+    lifetime.check
+
+    assert_equal [1], @fleet.started
+  end
+
   def test_limits_of_workers_are_up_to_a_tenth_lower_than_the_options
     lifetime = lifetime(worker_max_requests: 1000, random: Share.new(0.5))
     @requests = [949, 950]

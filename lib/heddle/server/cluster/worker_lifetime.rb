@@ -34,10 +34,9 @@ module Heddle
           @shares.keep_if { |worker, _| workers.include?(worker) }
           return unless workers.all?(&:serving?) && may_start?
 
-          workers.each do |worker|
-            limits = reached_limits(worker)
-            return replace(worker, limits) if limits.any?
-          end
+          # The oldest first, lest one that is soon due again keep others from their turn.
+          worker = workers.select { |one| reached_limits(one).any? }.min_by(&:ready_at)
+          replace(worker, reached_limits(worker)) if worker
         end
 
         private
