@@ -119,6 +119,20 @@ class HandlerTest < Minitest::Test
     assert_equal %w[app callback], log.failures.map(&:message)
   end
 
+  def test_after_reply_may_be_any_object_with_a_call_without_arguments
+    calls = []
+    callback = Object.new
+    callback.define_singleton_method(:call) { calls << :after_reply }
+    app = lambda do |env|
+      env["rack.after_reply"] << callback
+      [200, {}, ["body"]]
+    end
+    serve(app)
+
+    assert_equal [:after_reply], calls
+    assert_empty log.failures
+  end
+
   def test_after_reply_is_called_in_its_order_after_the_answer_and_its_errors_are_contained
     calls = []
     app = lambda do |env|

@@ -165,9 +165,14 @@ module Heddle
       # of `rack.after_reply` are in the same list, take no arguments, and come last, in their order.
       def notify(exchange, callbacks, env, answer, failure)
         status, headers = answer.is_a?(Array) ? answer : [500, {}]
-        replies, finished = callbacks.partition { |callback| callback.respond_to?(:arity) && callback.arity.zero? }
+        replies, finished = callbacks.partition { |callback| takes_nothing?(callback) }
         finished.reverse_each { |callback| contain(exchange) { callback.call(env, status, headers, failure) } }
         replies.each { |callback| contain(exchange) { callback.call } }
+      end
+
+      def takes_nothing?(callback)
+        callback = callback.method(:call) if !callback.respond_to?(:arity) && callback.respond_to?(:call)
+        callback.respond_to?(:arity) && callback.arity.zero?
       end
 
       def contain(exchange)
