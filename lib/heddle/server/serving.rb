@@ -222,11 +222,15 @@ module Heddle
         @log.event(:requests_cut_off, requests: unanswered, running: listed,
                                       timeout: (@configuration.stop_timeout unless @stopping == :now),
                                       transfers: (transfers if transfers > 0))
-        running.each { |fiber| @scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
+        cancel(running)
         # They answer with 503, while their connections are open.
         deadline = MonotonicClock.now + CANCEL_TIMEOUT
         @scheduler.park(CANCEL_INTERVAL) until sockets.serving.empty? || MonotonicClock.now >= deadline
+        # Callbacks of WebSockets and event streams, which have begun meanwhile. Requests still clean up.
+        cancel(sockets.serving - sockets.running_requests.map(&:first))
       end
+
+      def cancel(fibers) = fibers.each { |fiber| @scheduler.interrupt(fiber, Cancelled.new("the server stops")) }
     end
   end
 end
