@@ -42,8 +42,8 @@ end
 def heddle_give_up(reason)
   abort "heddle: #{reason}" unless HEDDLE_MAY_LACK
 
-  warn "heddle: #{reason}"
-  warn "heddle: is installed without its extension, so it can't serve on this machine."
+  # Not by `warn`, which RUBYOPT=-W0 silences.
+  $stderr.print("heddle: #{reason}\n", "heddle: is installed without its extension, so it can't serve here.\n")
   File.write("not_built.txt", "#{reason}\n")
   heddle_write_makefile("true")
   exit
