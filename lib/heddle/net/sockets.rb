@@ -51,8 +51,8 @@ module Heddle
       # Accepts connections from a listening socket, which the caller keeps and closes.
       # @param io [TCPServer, UNIXServer]
       # @param tls [TLS, nil] makes the TLS handshake with each client
-      # @param proxies [Networks, nil] from which connections begin with a PROXY header, whose addresses then count. Such
-      #   a header from elsewhere is rejected
+      # @param proxies [Networks, nil] from which connections begin with a PROXY header, whose addresses then count.
+      #   Such a header from elsewhere is rejected
       # @param own_user [Boolean] whether to close connections of processes of other users than this one and root; for a
       #   Unix socket with an abstract name, which has no permissions
       # @return [self]
