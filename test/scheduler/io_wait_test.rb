@@ -185,4 +185,15 @@ class IOWaitTest < Minitest::Test
       pairs.flatten.each(&:close)
     end
   end
+  def test_select_with_an_infinite_limit_waits_for_the_io
+    scheduled do
+      reader, writer = IO.pipe
+      Fiber.schedule { writer << "a" }
+
+      assert_equal [[reader], [], []], IO.select([reader], nil, nil, Float::INFINITY)
+    ensure
+      [reader, writer].each { |io| io&.close }
+    end
+  end
+
 end

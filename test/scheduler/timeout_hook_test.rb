@@ -194,6 +194,20 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
+  def test_a_mask_of_the_class_that_a_timeout_names_delays_it
+    scheduled do
+      [Timeout::Error, IndexError].each do |named|
+        slept = false
+        assert_raises(named) do
+          Timeout.timeout(0.01, named) do
+            Thread.handle_interrupt(named => :never) { slept = sleep_for(0.02) }
+          end
+        end
+        assert slept, named
+      end
+    end
+  end
+
   def test_a_mask_within_a_mask_lets_a_timeout_through
     { on_blocking: %i[entered], immediate: [] }.each do |timing, expected|
       scheduled do

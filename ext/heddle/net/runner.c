@@ -299,6 +299,7 @@ void heddle_runner_start(heddle_sockets *sockets)
     runner->fiber->request = job;
     runner->fiber->request_number = 0;
     runner->fiber->quantum = &runner->quantum;
+    runner->fiber->spender = (heddle_spender){0}; /* not of the request that it was started in */
     heddle_fiber_enqueue(runner->fiber);
 }
 

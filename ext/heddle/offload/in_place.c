@@ -197,7 +197,7 @@ static int64_t find_deadline(heddle_loop *loop)
     int64_t deadline = NEVER;
     for (heddle_timeout *one = owner->timeouts; one; one = one->outer) {
         if (one->timer.slot && one->timer.deadline < deadline && heddle_timeout_covers_wait(one, fiber) &&
-            !heddle_interrupt_masked(owner, fiber, one->exception))
+            !heddle_timeout_masked(one, fiber))
             deadline = one->timer.deadline;
     }
     return deadline;

@@ -235,7 +235,7 @@ static VALUE scheduler_io_select(int argc, VALUE *argv, VALUE self)
             selection.count += (size_t)RARRAY_LEN(selection.lists[i]);
         }
     }
-    selection.timeout = heddle_parse_duration(argc == 4 ? argv[3] : Qnil);
+    selection.timeout = argc < 4 || heddle_never_comes(argv[3]) ? -1 : heddle_parse_duration(argv[3]);
     selection.items = calloc(selection.count + 1, sizeof(*selection.items));
     selection.polls = calloc(selection.count + 1, sizeof(*selection.polls));
     if (!selection.items || !selection.polls) {

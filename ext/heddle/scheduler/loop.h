@@ -98,6 +98,7 @@ struct heddle_timeout {
     /* the fiber that runs the block: the owner, or one nested in it. Marked, because this record lies on its stack */
     VALUE fiber;
     VALUE exception; /* class or instance, and message, as for Kernel#raise; on the waiting fiber's stack */
+    VALUE asked;     /* the same as Timeout.timeout has asked for it, see convert_exception */
     VALUE message;
     VALUE raised;    /* the exception raised for it, or Qundef */
     bool fired;
@@ -284,6 +285,8 @@ static inline bool heddle_loop_is_closed(const heddle_loop *loop)
 
 /* nil: -1. Raises as Kernel#sleep does for an invalid duration. */
 int64_t heddle_parse_duration(VALUE seconds);
+/* A limit that is none, such as Float::INFINITY; heddle_parse_duration raises RangeError for it. */
+bool heddle_never_comes(VALUE seconds);
 /* The keyword timeout: of a method that has this many positional arguments and no other keyword; -1 when not given. */
 int64_t heddle_parse_timeout(int argc, const VALUE *argv, int positional);
 /* Returns INT64_MAX instead of an overflow. */
@@ -392,6 +395,8 @@ VALUE heddle_fiber_make_body(VALUE scheduler);
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
 /* May the wait of `waiting`, the timeout's owner or a fiber that it has resumed, be within the timeout's block? */
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting);
+/* Does an interrupt mask delay it there? */
+bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting);
 /* Gives the fiber's `queue_park` a slot; raises NoMemoryError. */
 void heddle_fiber_reserve_queue_park(heddle_fiber *fiber);
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);

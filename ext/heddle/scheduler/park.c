@@ -259,7 +259,7 @@ static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
             continue;
         if (!heddle_timeout_covers_wait(timeout, running))
             fiber->must_raise = true;
-        else if (heddle_interrupt_masked(fiber, running, timeout->exception))
+        else if (heddle_timeout_masked(timeout, running))
             fiber->must_raise = timeout->delayed = true;
         else
             outermost = timeout;
@@ -410,7 +410,7 @@ void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber)
         heddle_hooks.raise_delivered_error(owner);
     for (heddle_timeout *timeout = owner->timeouts; timeout; timeout = timeout->outer) {
         if (timeout->delayed && timeout->raised == Qundef && heddle_timeout_covers_wait(timeout, fiber) &&
-            !heddle_interrupt_masked(owner, fiber, timeout->exception))
+            !heddle_timeout_masked(timeout, fiber))
             outermost = timeout;
     }
     if (outermost) {

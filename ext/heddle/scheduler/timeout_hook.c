@@ -13,7 +13,7 @@ static void expire_timeout(heddle_timer *timer)
     heddle_park *park = timeout->owner->park;
     if (!park || !heddle_timeout_covers_wait(timeout, park->fiber))
         return;
-    timeout->delayed = heddle_interrupt_masked(timeout->owner, park->fiber, timeout->exception);
+    timeout->delayed = heddle_timeout_masked(timeout, park->fiber);
     if (!timeout->delayed)
         heddle_park_wake(park);
 }
@@ -26,6 +26,13 @@ static void expire_timeout(heddle_timer *timer)
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting)
 {
     return waiting != timeout->owner->fiber || timeout->fiber == waiting;
+}
+
+/* A mask of the class that stands for another in the meantime counts, and one of the class that was asked for. */
+bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting)
+{
+    return heddle_interrupt_masked(timeout->owner, waiting, timeout->exception) ||
+           (timeout->asked != timeout->exception && heddle_interrupt_masked(timeout->owner, waiting, timeout->asked));
 }
 
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber)
@@ -97,15 +104,20 @@ static VALUE call_block(VALUE data)
     return rb_ensure(yield_duration, data, take_back, data);
 }
 
+bool heddle_never_comes(VALUE seconds)
+{
+    if (RB_FLOAT_TYPE_P(seconds))
+        return RFLOAT_VALUE(seconds) >= (double)(INT64_MAX / HEDDLE_SECOND);
+    return RB_TYPE_P(seconds, T_BIGNUM) && RBIGNUM_POSITIVE_P(seconds);
+}
+
 /*
- * As plain Ruby takes them: a limit that never comes, such as Float::INFINITY, is none, and one that has passed
- * already, as a program may compute it, ends the next wait (Ruby 3.4 rejects that one itself).
+ * As plain Ruby takes them: a limit that has passed already, as a program may compute it, ends the next wait (Ruby 3.4
+ * rejects that one itself).
  */
 static int64_t parse_limit(VALUE seconds)
 {
-    if (RB_FLOAT_TYPE_P(seconds) && RFLOAT_VALUE(seconds) >= (double)(INT64_MAX / HEDDLE_SECOND))
-        return -1;
-    if (RB_TYPE_P(seconds, T_BIGNUM) && RBIGNUM_POSITIVE_P(seconds))
+    if (heddle_never_comes(seconds))
         return -1;
     if (rb_obj_is_kind_of(seconds, rb_cNumeric) && RTEST(rb_funcall(seconds, '<', 1, INT2FIX(0))))
         return 0;
@@ -137,6 +149,7 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
         .outer = owner->timeouts,
         .fiber = rb_fiber_current(),
         .exception = exception,
+        .asked = argv[1],
         .message = message,
         .raised = Qundef,
     };
