@@ -50,7 +50,8 @@ class Http2HeadsTest < Minitest::Test
   # Status, body and flags of curl, and what is said of the content's length.
   { "content is in one piece" => [200, ["hello"], [], ["content-length: 5"]],
     "content comes piece by piece" => [200, Enumerator.new { |parts| parts << "hello" }, [], []],
-    "only the head is asked for" => [200, ["hello"], ["-I"], []],
+    "only the head is asked for" => [200, ["hello"], ["-I"], ["content-length: 5"]],
+    "only the head of nothing is asked for" => [200, [], ["-I"], []],
     "there is no content" => [204, [], [], []],
     "nothing has changed" => [304, [], [], []],
     "the form is to be reset" => [205, [], [], ["content-length: 0"]] }.each do |name, (status, body, flags, length)|

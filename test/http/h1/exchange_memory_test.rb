@@ -145,7 +145,7 @@ class H1ExchangeMemoryTest < Minitest::Test
     end
     require "objspace"
 
-    assert_operator ObjectSpace.memsize_of(engine), :<, 40_000
+    assert_operator ObjectSpace.memsize_of(engine), :<, 60_000
   end
 
   private
