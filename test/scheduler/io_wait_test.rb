@@ -185,6 +185,7 @@ class IOWaitTest < Minitest::Test
       pairs.flatten.each(&:close)
     end
   end
+
   def test_select_with_an_infinite_limit_waits_for_the_io
     scheduled do
       reader, writer = IO.pipe
@@ -195,5 +196,4 @@ class IOWaitTest < Minitest::Test
       [reader, writer].each { |io| io&.close }
     end
   end
-
 end
