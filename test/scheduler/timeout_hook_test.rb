@@ -203,7 +203,7 @@ class TimeoutHookTest < Minitest::Test
             Thread.handle_interrupt(named => :never) { slept = sleep_for(0.02) }
           end
         end
-        assert slept, named.name
+        assert slept, "#{named} was not delayed"
       end
     end
   end
