@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 # test: once
+# test: smoke
 
 require "test_helper"
 require_relative "support/check"
