@@ -2,6 +2,7 @@
 
 require "heddle/autoloads"
 require "heddle/monotonic_clock"
+require "heddle/native"
 require "socket"
 
 module Heddle

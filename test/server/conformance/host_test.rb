@@ -25,12 +25,12 @@ class HostConformanceTest < Minitest::Test
   accepts "white space around a host", request(host: "Host: \t a:8 \t"), env: { "HTTP_HOST" => "a:8" }
   accepts "a host in another spelling", request(host: "hOsT: a"), env: { "HTTP_HOST" => "a", "SERVER_NAME" => "a" }
   accepts "a host in the last line", request(host: ["X-A: b", "Host: c"]), env: { "HTTP_HOST" => "c" }
-  accepts "an empty host", request(host: "Host:"), env: { "SERVER_NAME" => "127.0.0.1" }
   accepts "another host in an absolute target", request(line: "GET http://b:8/ HTTP/1.1", host: "Host: c"),
           env: { "HTTP_HOST" => "b:8", "SERVER_NAME" => "b", "SERVER_PORT" => "8" }
 
   refuses "a request without a host", 400, request(host: nil)
   refuses "an absolute target without a host line", 400, request(line: "GET http://a/ HTTP/1.1", host: nil)
+  refuses "an empty host", 400, request(host: "Host:")
   refuses "two hosts", 400, request(host: ["Host: a", "Host: b"])
   refuses "two equal hosts", 400, request(host: ["Host: a", "Host: a"])
   refuses "two hosts in different spelling", 400, request(host: ["Host: a", "X-A: b", "hOST: a"])

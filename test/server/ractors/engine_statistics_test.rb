@@ -10,7 +10,8 @@ class RactorEngineStatisticsTest < Minitest::Test
     EngineStatistics.new(
       requests: number, rejected: number, answers: [0, number], rejections: { 400 => number }, gone: number,
       durations: { ["GET", "http", 11, 200 + number] => [1, number], ["PUT", "http", 11, 200] => [number, 0] },
-      latencies: [number, 1], latency_sum: number.to_f, slowest: [["GET /#{number}", 1.0, 0.0, 200]],
+      latencies: [number, 1], latency_sum: number.to_f,
+      spent: { query: [[number, 0], 0.5] }, endpoints: { "GET /" => { query: 0.5 } }, slowest: [["GET /#{number}", 1.0, 0.0, 200]],
       spooled: number, body_disk_used: number * 10, websockets: { open: number, sent: number }
     )
   end
@@ -24,6 +25,7 @@ class RactorEngineStatisticsTest < Minitest::Test
     assert_equal [[1, 1], [1, 2], [3, 0]], both.durations.sort.map(&:last)
     assert_equal [3, 20], [both.spooled, both.body_disk_used]
     assert_equal({ open: 2, sent: 3 }, both.websockets)
+    assert_equal [{ query: [[3, 0], 1.0] }, { "GET /" => { query: 1.0 } }], [both.spent, both.endpoints]
     assert_equal ["GET /2"], both.slowest.map(&:first)
   end
 
