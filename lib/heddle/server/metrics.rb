@@ -33,7 +33,7 @@ module Heddle
       # Families of the master are left out where it has no value for them.
       def write(scope, name, help, source)
         samples = records(scope).flat_map do |record, labels|
-          values(source, record).map { |value, own, suffix| sample("#{name}#{suffix}", value, **labels, **own) }
+          values(source, record).map { |value, own, suffix| sample("#{name}#{suffix}", value, **labels, **own.to_h) }
         end
         return if scope == :master && samples.empty?
 

@@ -141,9 +141,9 @@ class HeadParserTest < Minitest::Test
     assert_rejected 400, request(host: ""), /no Host/
     assert_rejected 400, request("Host: a"), /two Host/
     assert_rejected 400, request("host: b"), /two Host/
-    ["", "a b", "a/b", "a, b", "u@a", "a:b", "a:1:2", "a:-1", ":80", "[::1", "::1", "[::1]x", "[1:2]", "[::1::2]", "[::g]",
-     "[1:2:3:4:5:6:7:8:9]", "[::1%25lo]", "[::256.1.1.1]", "[::1.2.3]", "a\\b", "a%zz", "a?b", "a#b", "\xC3\xA4",
-     "http://a", "<a>", "a\"b"].each { |host| assert_rejected 400, request(host: "Host: #{host}\r\n"), /Host header is not/ }
+    ["", "a b", "a/b", "a, b", "u@a", "a:b", "a:1:2", "a:-1", ":80", "[::1", "::1", "[::1]x", "[1:2]", "[::1::2]",
+     "[::g]", "[1:2:3:4:5:6:7:8:9]", "[::1%25lo]", "[::256.1.1.1]", "[::1.2.3]", "a\\b", "a%zz", "a?b", "a#b",
+     "\xC3\xA4", "http://a", "<a>", "a\"b"].each { |host| assert_rejected 400, request(host: "Host: #{host}\r\n"), /Host header is not/ }
   end
 
   def test_hosts_of_every_kind_are_accepted

@@ -11,7 +11,8 @@ class RactorEngineStatisticsTest < Minitest::Test
       requests: number, rejected: number, answers: [0, number], rejections: { 400 => number }, gone: number,
       durations: { ["GET", "http", 11, 200 + number] => [1, number], ["PUT", "http", 11, 200] => [number, 0] },
       latencies: [number, 1], latency_sum: number.to_f,
-      spent: { query: [[number, 0], 0.5] }, endpoints: { "GET /" => { query: 0.5 } }, slowest: [["GET /#{number}", 1.0, 0.0, 200]],
+      spent: { query: [[number, 0], 0.5] }, endpoints: { "GET /" => { query: 0.5 } },
+      slowest: [["GET /#{number}", 1.0, 0.0, 200]],
       spooled: number, body_disk_used: number * 10, websockets: { open: number, sent: number }
     )
   end
