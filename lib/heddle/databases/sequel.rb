@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "English"
+require "heddle/databases/checkouts" # not by autoload: that would wait for files with the lock of Sequel's pool
 require "heddle/side_table"
 
 module Heddle
@@ -226,6 +227,8 @@ module Heddle
         def prepare(database)
           prepare_pool(database.pool)
           database.disconnect if %i[mysql2 trilogy].include?(database.adapter_scheme)
+          return unless database.database_type == :sqlite
+
           database.pool.all_connections { |connection| wait_in_ruby(connection, database.opts) }
         end
 
