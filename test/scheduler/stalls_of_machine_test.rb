@@ -55,7 +55,7 @@ class StallsOfMachineTest < Minitest::Test
     Process.kill("STOP", @pid)
     sleep PAUSE
     Process.kill("CONT", @pid)
-    sleep 0.05
+    sleep LOOK # it has to see the pause before the call ends
 
     assert_operator seconds_of_stalls, :<, PAUSE / 2
   end
