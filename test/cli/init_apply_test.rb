@@ -278,6 +278,38 @@ class InitApplyTest < Minitest::Test
     end
   end
 
+  # Bytes of any kind: they are in a comment meanwhile.
+  { "of Windows without a newline at its end" => "# Gr\u00f6\u00dfe\r\nport 1\r\nworkers 2", "that is empty" => "",
+    "that is no text" => "port 1 # \xFF \#{x} \"\\n\n" }.each do |kind, former|
+    define_method("test_configuration_#{kind.tr(" ", "_")}_is_replaced_by_force_and_restored") do
+      files = { "Gemfile" => "gem \"puma\"\n", "config/puma.rb" => PUMA, "config/heddle.rb" => former }
+      output = apply(files, "--force")
+
+      assert_includes output, "config/heddle.rb written."
+      assert_includes File.read("config/heddle.rb"), "workers 2 if"
+      assert_equal 0, init("--apply", "--force").first
+      assert_equal(2, Heddle::Server::Configuration.load(environment: { "RAILS_ENV" => "production" }).workers)
+      assert_undone(files)
+    end
+  end
+
+  def test_configuration_that_was_changed_after_it_was_replaced_stays_and_its_comment_has_the_former_bytes
+    files = { "config/puma.rb" => PUMA, "config/heddle.rb" => "port 1\n" }
+    apply(files, "--force")
+    File.write("config/heddle.rb", "#{File.read("config/heddle.rb")}port 2\n")
+
+    assert_includes init("--undo")[1], "config/heddle.rb stays: it was changed since"
+    assert_includes File.read("config/heddle.rb"), '# heddle:install replaced: "port 1\n"'
+  end
+
+  def test_configuration_of_somebody_else_stays_with_and_without_force
+    files = { "Gemfile" => "gem \"puma\"\n", "config/heddle.rb" => "port 1\n" }
+    [[], ["--force"]].each do |flags|
+      assert_includes apply(files, *flags), "config/heddle.rb stays as it is."
+      assert_undone(files)
+    end
+  end
+
   def test_modes_of_files_stay
     apply(RAILS)
     File.chmod(0o755, "bin/docker-entrypoint")

@@ -21,7 +21,7 @@ module Heddle
           --require FILE load this file first, here and in the new file; may be repeated
           --force        overwrite a file that is there; write one though lines of Puma's file can't be run
           --apply        also change the files that start Puma: Gemfile, Dockerfile, Procfile and others
-          --undo         restore those files, and remove the configuration file
+          --undo         restore those files, and remove or restore the configuration file
           --keep-puma    with --apply: keep Puma for development and tests, the default but on Linux; --no-keep-puma
 
         Puma's file is run in the environment that is there, without Puma and without the application.
@@ -71,8 +71,9 @@ module Heddle
         @from ||= Installation::PUMA if File.file?(Installation::PUMA)
         here = File.exist?(path)
         installation = Installation.new(keep_puma: @keep_puma).prepare(configured: here || @from)
-        status = @from && (!here || @force) ? write_configuration(path) : DONE
-        @output.puts("#{path} stays as it is.") if here && !@force
+        writes = @from && (!here || @force)
+        status = writes ? write_configuration(path) : DONE
+        @output.puts("#{path} stays as it is.") if here && !writes
         @output.puts("", *installation.apply, APPLIED)
         status
       end
@@ -87,7 +88,7 @@ module Heddle
         translation = PumaTranslation.of(PumaFile.new(@from)) if @from
         refuse_incomplete(path, translation.failures) if translation && !@force
         text = add_requires(translation ? translation.text : Template.text)
-        write(path, @apply ? Installation.mark(text) : text)
+        write(path, @apply ? MadeFile.mark(text, (File.binread(path) if File.file?(path))) : text)
         @output.puts("#{path} written.", *translation&.report,
                      "`heddle check` prints each option's value and its source.")
         return DONE unless translation&.failures&.any?

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "digest"
-
 module Heddle
   module CLI
     class InitCommand
@@ -18,16 +16,9 @@ module Heddle
         CAPYBARA = /\A(\s*Capybara\.server\s*=\s*):puma\b.*/n
         ENTRYPOINT = %r{\A(\s*)if .*bin/rails".*"s(?:erver)?".*; then\z}n
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
-        DIGEST = /^# heddle:install made this: (\h{64})\n/
         PUMA = "config/puma.rb"
         KEPT = "Puma serves development and tests, on every machine of the team, and Heddle production"
-        private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :PREPARES, :DIGEST, :KEPT
-
-        # @param text [String] of a configuration file
-        # @return [String] the same, marked as a file that {#undo} may remove while nobody has changed it
-        def self.mark(text)
-          text.sub("\n\n") { "\n\n# heddle:install made this: #{Digest::SHA256.hexdigest(text)}\n" }
-        end
+        private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :PREPARES, :KEPT
 
         # @param keep_puma [Boolean, nil] for development and tests; nil: where Heddle has not been run
         # @param platform [String] as RbConfig names the operating system
@@ -70,7 +61,7 @@ module Heddle
             @report << "#{path} restored."
           end
           write
-          remove(configuration) if File.file?(configuration)
+          restore_configuration(configuration) if File.file?(configuration)
           @report << "There is nothing to restore." if @report.empty?
           @report
         end
@@ -83,15 +74,16 @@ module Heddle
           raise UsageError, "#{e.message.sub(/ @ .*/, "")}. `heddle init --undo` restores the files that were changed."
         end
 
-        def remove(path)
-          text = File.read(path)
-          made = text[DIGEST, 1] or return
-          if Digest::SHA256.hexdigest(text.sub(DIGEST, "")) != made
+        def restore_configuration(path)
+          file = MadeFile.new(File.binread(path))
+          return unless file.made?
+
+          unless file.unchanged?
             return @report << "#{path} stays: it was changed since. Remove it when you don't need it."
           end
 
-          File.delete(path)
-          @report << "#{path} removed."
+          file.former ? File.binwrite(path, file.former) : File.delete(path)
+          @report << "#{path} #{file.former ? "restored" : "removed"}."
         end
 
         def edit(path)

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+require "digest"
+
+module Heddle
+  module CLI
+    class InitCommand
+      # A configuration file that `heddle init --apply` has written. It has the digest of its text, and as a string of
+      # Ruby the bytes of the file whose place it took.
+      class MadeFile
+        MARK = /^# heddle:install made this: (\h{64})\n(?:# heddle:install replaced: (".*")\n)?/n
+        private_constant :MARK
+
+        # @param text [String] of a configuration file
+        # @param former [String, nil] the bytes of the file that it replaces
+        # @return [String] the text with its mark
+        def self.mark(text, former)
+          older = MadeFile.new(former.to_s)
+          former = older.former if older.unchanged?
+          kept = "# heddle:install replaced: #{former.b.dump}\n" if former
+          text.sub("\n\n") { "\n\n# heddle:install made this: #{Digest::SHA256.hexdigest(text)}\n#{kept}" }
+        end
+
+        # @param text [String] the file's bytes
+        def initialize(text)
+          @text = text.b
+          @digest, @former = @text.match(MARK)&.captures
+        end
+
+        # @return [Boolean] whether it has a mark
+        def made? = !@digest.nil?
+
+        # @return [Boolean] whether nobody has changed it since
+        def unchanged? = made? && Digest::SHA256.hexdigest(@text.sub(MARK, "")) == @digest
+
+        # @return [String, nil] the bytes of the file that it replaced; nil: there was none
+        def former = @former&.undump
+      end
+    end
+  end
+end
