@@ -43,17 +43,19 @@ static void count_endpoint(heddle_exchange *exchange, const int64_t parts[HEDDLE
 
 static void end_account(heddle_exchange *exchange)
 {
-    if (!exchange->account)
+    heddle_account *account = exchange->account;
+    if (!account)
         return;
-    int64_t parts[HEDDLE_SPENT_PARTS], other;
-    int64_t total = heddle_account_read(exchange->account, heddle_clock_now(), parts, &other);
+    int64_t other, total = heddle_account_end(account, heddle_clock_now(), &other);
+    heddle_latency *spent = exchange->engine->spent;
     for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
-        if (parts[part])
-            heddle_latency_add(&exchange->engine->spent[part], parts[part]);
+        if (account->parts[part])
+            heddle_latency_add(&spent[part], account->parts[part]);
     }
-    heddle_latency_add(&exchange->engine->spent[HEDDLE_SPENT_PARTS], other);
+    if (other)
+        heddle_latency_add(&spent[HEDDLE_SPENT_PARTS], other);
     if (total >= HEDDLE_ENDPOINT_LEAST)
-        count_endpoint(exchange, parts, other);
+        count_endpoint(exchange, account->parts, other);
     exchange->account = NULL;
 }
 

@@ -107,8 +107,9 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     runner->fiber->request_number = ++runner->uses;
     bool counts = work->operations->waits_at_gate && !work->probe;
     runner->quantum = (heddle_quantum){.request = runner->uses, .counts = counts};
-    if (heddle_accounting && work->operations->waits_at_gate)
-        heddle_account_begin(&runner->account, &runner->fiber->spender, runner->uses);
+    bool has_account = heddle_accounting && work->operations->waits_at_gate;
+    if (has_account)
+        heddle_account_begin(&runner->account, &runner->fiber->spender, runner->uses, runner->in_row);
     runner->operations = work->operations;
     runner->served = &call.object;
     if (sockets->handoff.on && work->operations->label)
@@ -120,9 +121,8 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
         state = handle_exception(runner, state);
     work->operations->served(work, call.object);
     runner->quantum.counts = false;
-    if (heddle_account_record)
-        heddle_spender_stop(&runner->fiber->spender, HEDDLE_SPENT_RUNNING);
-    heddle_account_end(&runner->account);
+    runner->in_row = has_account && !runner->account.request;
+    heddle_account_abandon(&runner->account);
     heddle_runners_stop_serving(runner);
     runner->served = NULL;
     RB_GC_GUARD(call.object);
@@ -159,6 +159,7 @@ static int serve_ready_items(heddle_runner *runner)
     if (!sockets->ready.count && !sockets->callbacks.count)
         heddle_rounds_release(sockets);
     size_t left = sockets->ready.count + sockets->callbacks.count; /* of the items that are ready now */
+    runner->in_row = false;
     uint64_t preemptions = sockets->loop->statistics.preemptions;
     int64_t began = 0;
     while ((left > 0 || sockets->urgent) && !runner->ending) {

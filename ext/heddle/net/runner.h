@@ -17,6 +17,7 @@ struct heddle_runner {
     unsigned uses; /* how many items it has begun to serve */
     heddle_quantum quantum; /* of that item */
     heddle_account account; /* of that item */
+    bool in_row;   /* it has just ended the account of a request, see heddle_account_begin */
     bool summoned; /* heddle_runners_summon has woken or started it, and it does not run yet: it is coming */
     bool ending;   /* it ends after this item, or instead of waiting for work */
 };

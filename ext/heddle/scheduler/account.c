@@ -11,13 +11,18 @@ bool heddle_accounting;
 int64_t heddle_collected;
 void (*heddle_account_record)(const heddle_spender *spender, int64_t now);
 
-void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request)
+void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request, bool in_row)
 {
     memset(account, 0, sizeof(*account));
     account->request = request;
     account->owner = spender;
-    *spender = (heddle_spender){.account = account, .request = request};
-    heddle_spender_start(spender);
+    *spender = (heddle_spender){
+        .account = account,
+        .request = request,
+        .doing = HEDDLE_SPENT_RUNNING,
+        .since = in_row ? spender->since : heddle_clock_now(),
+        .collected = in_row ? spender->collected : heddle_collected,
+    };
     account->began = spender->since;
 }
 
@@ -32,10 +37,9 @@ void heddle_account_count_library(heddle_account *account, const char *name, int
     }
 }
 
-int64_t heddle_account_read(const heddle_account *account, int64_t now, int64_t parts[HEDDLE_SPENT_PARTS],
-                            int64_t *other)
+static int64_t complete_parts(const heddle_account *account, int64_t now, int64_t parts[HEDDLE_SPENT_PARTS],
+                              int64_t *other)
 {
-    memcpy(parts, account->parts, sizeof(account->parts));
     heddle_spender_add(account->owner, parts, now);
     /* What the request's thread has computed while the runner's fiber was ready again: it has not waited for that. */
     if (parts[HEDDLE_SPENT_THREAD] < 0) {
@@ -47,5 +51,23 @@ int64_t heddle_account_read(const heddle_account *account, int64_t now, int64_t 
     for (int part = HEDDLE_SPENT_RECEIVED; part < HEDDLE_SPENT_PARTS; part++)
         left -= parts[part];
     *other = left > 0 ? left : 0;
+    return total;
+}
+
+int64_t heddle_account_read(const heddle_account *account, int64_t now, int64_t parts[HEDDLE_SPENT_PARTS],
+                            int64_t *other)
+{
+    memcpy(parts, account->parts, sizeof(account->parts));
+    return complete_parts(account, now, parts, other);
+}
+
+int64_t heddle_account_end(heddle_account *account, int64_t now, int64_t *other)
+{
+    int64_t total = complete_parts(account, now, account->parts, other);
+    if (heddle_account_record)
+        heddle_account_record(account->owner, now);
+    account->owner->since = now;
+    account->owner->collected = heddle_collected;
+    account->request = 0;
     return total;
 }

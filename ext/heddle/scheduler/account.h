@@ -58,7 +58,7 @@ typedef struct heddle_spender heddle_spender;
 typedef struct {
     unsigned request; /* the number of the current request; 0: none */
     int64_t began;    /* when its first byte came */
-    const heddle_spender *owner; /* of the fiber that serves it */
+    heddle_spender *owner; /* of the fiber that serves it */
     int64_t parts[HEDDLE_SPENT_PARTS], tasks[HEDDLE_SPENT_PARTS];
     uint32_t waits[HEDDLE_SPENT_PARTS]; /* how often, tasks included */
     struct {
@@ -145,19 +145,30 @@ static inline void heddle_spender_resume(heddle_spender *spender, int64_t ready_
     heddle_spender_turn(spender, HEDDLE_SPENT_RUNNING, now);
 }
 
-/* A runner begins with the request: its first byte came at `began`, and it was complete at `complete`. */
-void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request);
+/*
+ * A runner begins with a request. `in_row`: it has just ended the account of another one, whose end is the beginning of
+ * this one, so that the clock is read once for both.
+ */
+void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request, bool in_row);
+
+/* The first byte of the request came at `began`, and it was complete at `complete`. */
 static inline void heddle_account_arrived(heddle_account *account, int64_t began, int64_t complete)
 {
+    if (account->owner->since < complete)
+        account->owner->since = complete;
     account->began = began;
     account->parts[HEDDLE_SPENT_RECEIVED] = complete - began;
     account->parts[HEDDLE_SPENT_QUEUED] = account->owner->since - complete;
 }
-/* Ends it for every fiber that shares it. */
-static inline void heddle_account_end(heddle_account *account)
+
+/* Ends it for every fiber that shares it, with nothing added. */
+static inline void heddle_account_abandon(heddle_account *account)
 {
     account->request = 0;
 }
+
+/* Ends it likewise, with the time until `now` added to its parts. Returns its total and `other`, see below. */
+int64_t heddle_account_end(heddle_account *account, int64_t now, int64_t *other);
 
 /* A call of this library was offloaded. `name`: lasts forever. */
 void heddle_account_count_library(heddle_account *account, const char *name, int64_t spent);

@@ -1,0 +1,78 @@
+/* sources: scheduler/account.c */
+
+#include "check.h"
+#include "scheduler/account.h"
+
+/* The time account of requests that one runner serves in a row. */
+
+static heddle_account account;
+static heddle_spender spender;
+
+static void parts_add_up_to_the_time_since_the_first_byte(void)
+{
+    int64_t other, complete = heddle_clock_now();
+    heddle_account_begin(&account, &spender, 1, false);
+    heddle_account_arrived(&account, complete - 5, complete);
+    int64_t began = spender.since, total = heddle_account_end(&account, began + 7, &other);
+    CHECK_EQUAL(5, account.parts[HEDDLE_SPENT_RECEIVED]);
+    CHECK_EQUAL(began - complete, account.parts[HEDDLE_SPENT_QUEUED]);
+    CHECK_EQUAL(7, account.parts[HEDDLE_SPENT_RUNNING]);
+    CHECK_EQUAL(began + 7 - (complete - 5), total);
+    CHECK_EQUAL(0, other);
+}
+
+static void collections_count_beside_what_runs(void)
+{
+    int64_t other;
+    heddle_account_begin(&account, &spender, 1, false);
+    heddle_collected += 3;
+    heddle_account_end(&account, spender.since + 10, &other);
+    CHECK_EQUAL(7, account.parts[HEDDLE_SPENT_RUNNING]);
+    CHECK_EQUAL(3, account.parts[HEDDLE_SPENT_GC]);
+}
+
+static void a_request_in_a_row_begins_when_the_one_before_ended(void)
+{
+    int64_t other;
+    heddle_account_begin(&account, &spender, 1, false);
+    int64_t end = spender.since + 10;
+    heddle_account_end(&account, end, &other);
+    CHECK(!heddle_spender_counts(&spender));
+    heddle_collected += 3; /* between both */
+    heddle_account_begin(&account, &spender, 2, true);
+    CHECK(heddle_spender_counts(&spender));
+    CHECK_EQUAL(end, spender.since);
+    heddle_account_arrived(&account, end - 4, end - 4);
+    heddle_account_end(&account, end + 5, &other);
+    CHECK_EQUAL(4, account.parts[HEDDLE_SPENT_QUEUED]);
+    CHECK_EQUAL(2, account.parts[HEDDLE_SPENT_RUNNING]);
+    CHECK_EQUAL(3, account.parts[HEDDLE_SPENT_GC]);
+}
+
+static void a_request_that_came_after_that_end_has_waited_for_nothing(void)
+{
+    int64_t other;
+    heddle_account_begin(&account, &spender, 1, false);
+    int64_t end = spender.since + 10;
+    heddle_account_end(&account, end, &other);
+    heddle_account_begin(&account, &spender, 2, true);
+    heddle_account_arrived(&account, end + 1, end + 2);
+    CHECK_EQUAL(10, heddle_account_end(&account, end + 11, &other));
+    CHECK_EQUAL(1, account.parts[HEDDLE_SPENT_RECEIVED]);
+    CHECK_EQUAL(0, account.parts[HEDDLE_SPENT_QUEUED]);
+    CHECK_EQUAL(9, account.parts[HEDDLE_SPENT_RUNNING]);
+    CHECK_EQUAL(0, other);
+}
+
+int main(int argc, char **argv)
+{
+    check_filter = argc > 1 ? argv[1] : NULL;
+    check_run("account", "parts add up to the time since the first byte",
+              parts_add_up_to_the_time_since_the_first_byte);
+    check_run("account", "collections count beside what runs", collections_count_beside_what_runs);
+    check_run("account", "a request in a row begins when the one before ended",
+              a_request_in_a_row_begins_when_the_one_before_ended);
+    check_run("account", "a request that came after that end has waited for nothing",
+              a_request_that_came_after_that_end_has_waited_for_nothing);
+    return check_end();
+}
