@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require_relative "slope"
+
+module SoakTest
+  # What a run has shown, as plain values, and whether it is as it is to be.
+  class Report
+    # MB an hour; descriptors more than at first.
+    SLOPE = 1.0
+    DESCRIPTORS = 3
+    # Part of the time after the warm-up that a process lives through to have a slope.
+    LEAST = 0.3
+
+    # @param values [Hash{String => Object}] what to_h gave
+    def initialize(values)
+      @values = values
+    end
+
+    # @param result [Run::Result]
+    # @param about [Hash{String => Object}] command, commit, date, Ruby …
+    # @return [Report]
+    def self.of(result, about)
+      new({ **about, **Measures.new(result).to_h })
+    end
+
+    # @return [Hash{String => Object}] for JSON
+    def to_h = @values
+
+    # @return [Array<String>] what is not as it is to be
+    def problems
+      processes = @values["processes"]
+      [("no worker lived long enough to have a slope" if processes.none? { |one| one["role"].include?("worker") }),
+       *processes.flat_map { |one| problems_of(one) },
+       *@values["lost"].map { |one| "lost: #{one.values_at("kind", "error", "time").join(", ")}" },
+       *@values["errors"].map { |one| "wrong: #{one.values_at("kind", "error", "time").join(", ")}" },
+       *@values["missing"].map { |name, count| "#{count} #{name} are missing" if count.positive? }].compact
+    end
+
+    # @return [String]
+    def to_s
+      lost, errors = @values.values_at("lost", "errors").map(&:size)
+      [*@values.slice("command", "commit", "date", "Ruby", "allocator").map { |name, value| "#{name}: #{value}" },
+       "#{@values["hours"]} h, #{@values["responses"]} responses (#{@values["rate"]} a second), " \
+       "#{@values["cpu_percent"]} % of a processor",
+       *@values.values_at("disturbances", "answered").map { |counts| counts.map { |pair| pair.join(": ") }.join(", ") },
+       "lost with killed workers: #{@values["lost_with_workers"]}, lost otherwise: #{lost}",
+       "5xx while the database restarts: #{@values["errors_of_database"]}, otherwise: #{errors}",
+       *@values["processes"].map { |one| line(one) },
+       *(problems.empty? ? "passed" : problems)].join("\n")
+    end
+
+    private
+
+    def problems_of(one)
+      [("#{one["role"]} grows by #{one["slope"]} MB an hour" if one["slope"] >= SLOPE),
+       ("#{one["role"]} has #{one["descriptors"].join(", then ")} descriptors" if
+         one["descriptors"].last > one["descriptors"].first + DESCRIPTORS)].compact
+    end
+
+    def line(one)
+      slopes = one.values_at("slope", "pss_slope").map { |slope| "#{"+" unless slope.negative?}#{slope}" }
+      "#{one["role"]}: #{one["memory"].join(" MB, then ")} MB (#{slopes.first} MB an hour, PSS #{slopes.last}); " \
+        "#{one["descriptors"].join(", then ")} descriptors; #{one["samples"]} samples in #{one["hours"]} h"
+    end
+
+    # The figures of a run.
+    class Measures
+      def initialize(result)
+        @result = result
+      end
+
+      def to_h
+        answered = @result.clients.answered.sort.to_h
+        lost = @result.clients.lost.group_by { |one| of_killed_worker?(one) }
+        errors = @result.clients.errors.group_by { |one| of_database?(one) }
+        responses = answered.except("stream opened again", "event", "WebSocket closed").values.sum
+        { "hours" => (@result.seconds / 3_600.0).round(2), "responses" => responses,
+          "rate" => (responses / @result.seconds).round(1),
+          "cpu_percent" => (@result.cpu_seconds * 100 / @result.seconds).round(1),
+          "answered" => answered, "disturbances" => @result.disturbances.map { |one| one.kind.to_s }.tally,
+          "lost_with_workers" => lost.fetch(true, []).size, "lost" => list(lost[false]),
+          "errors_of_database" => errors.fetch(true, []).size, "errors" => list(errors[false]),
+          "missing" => { "notes" => @result.missing[:notes], "jobs" => @result.missing[:jobs],
+                         "events" => @result.unseen },
+          "processes" => processes }
+      end
+
+      private
+
+      # Where the connection's worker is known it must be the killed one.
+      def of_killed_worker?(failure)
+        @result.disturbances.any? do |one|
+          one.kind == :kill && (failure.time - one.time).between?(-1, Run::GRACE) &&
+            (failure.worker.nil? || failure.worker == one.pid)
+        end
+      end
+
+      def of_database?(failure)
+        stops, starts = %i[database_stops database_starts].map do |kind|
+          @result.disturbances.select { |one| one.kind == kind }.map(&:time)
+        end
+        stops.zip(starts).any? { |from, to| failure.time.between?(from - 1, (to || from) + Run::GRACE) }
+      end
+
+      def list(failures)
+        failures.to_a.map { |one| one.to_h.transform_keys(&:to_s).merge("time" => one.time.round(1)) }
+      end
+
+      # Of each process that lived through most of the time after the warm-up.
+      def processes
+        warm = @result.samples.select { |one| one.time >= Run::WARM * @result.seconds }
+        least = LEAST * (1 - Run::WARM) * @result.seconds
+        warm.group_by { |one| [one.role, one.pid] }.filter_map do |(role, _), samples|
+          long = samples.last.time - samples.first.time >= least
+          process(role, samples) if long && !role.include?("reserve")
+        end
+      end
+
+      def process(role, samples)
+        thirds = [samples.first((samples.size / 3.0).ceil), samples.last((samples.size / 3.0).ceil)]
+        hours = (samples.last.time - samples.first.time) / 3_600
+        { "role" => role, "samples" => samples.size, "hours" => hours.round(2),
+          "memory" => thirds.map { |some| median(some.map(&:memory)).round(1) },
+          "slope" => slope(samples, :memory), "pss_slope" => slope(samples, :pss),
+          "descriptors" => thirds.map { |some| some.map(&:descriptors).max } }
+      end
+
+      def slope(samples, name)
+        ((Slope.of(samples.map { |one| [one.time, one.public_send(name)] }) || 0) * 3_600).round(2)
+      end
+
+      def median(values) = values.sort[values.size / 2]
+    end
+    private_constant :Measures
+  end
+end

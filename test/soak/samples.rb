@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require "json"
+require "socket"
+require_relative "../../benchmark/support/process_tree"
+require_relative "../../benchmark/support/process_usage"
+
+module SoakTest
+  # Memory and descriptors of a server's processes, again and again.
+  class Samples
+    # @!attribute time [Float] seconds since the soak began
+    # @!attribute role [String] "master", "worker 0" …
+    # @!attribute memory [Float] MB that the process shares with none
+    # @!attribute pss [Float] MB
+    # @!attribute descriptors [Integer] without connections of clients
+    Sample = Data.define(:time, :pid, :role, :memory, :pss, :descriptors)
+
+    # @return [Array<Sample>]
+    attr_reader :all
+
+    # @param server [Integer] process ID of the master
+    # @param control [String] path of the control socket
+    def initialize(server, control)
+      @tree = Bench::ProcessTree.new(server)
+      @control = control
+      @all = []
+      @cpu = {}
+    end
+
+    # @param time [Float]
+    def take(time)
+      connections = connections_by_pid
+      @tree.pids.each do |pid|
+        @cpu[pid] = Bench::ProcessUsage.cpu_seconds_of(pid) || @cpu[pid]
+        role = role_of(pid) or next
+        memory = Bench::ProcessUsage.private_megabytes_of(pid)
+        pss = Bench::ProcessUsage.pss_megabytes_of(pid)
+        next unless memory && pss
+
+        @all << Sample.new(time:, pid:, role:, memory:, pss:,
+                           descriptors: Dir.children("/proc/#{pid}/fd").size - connections.fetch(pid, 0))
+      rescue Errno::ENOENT, Errno::ESRCH
+        next # it has ended meanwhile
+      end
+    end
+
+    # @return [Float] CPU seconds of all processes, of those that have ended, too
+    def cpu_seconds = @cpu.values.compact.sum
+
+    # @return [Hash{Integer => Integer}] process IDs of the workers by their numbers
+    def workers
+      @tree.pids.filter_map do |pid|
+        number = role_of(pid).to_s[/\Aworker (\d+)/, 1]
+        [number.to_i, pid] if number
+      end.to_h
+    end
+
+    private
+
+    def role_of(pid)
+      title = File.read("/proc/#{pid}/cmdline").delete("\0").strip
+      title[/\Aheddle: (master|mold|jobs|reserve worker \d+|worker \d+)/, 1]
+    rescue Errno::ENOENT, Errno::ESRCH
+      nil
+    end
+
+    def connections_by_pid
+      socket = UNIXSocket.new(@control)
+      socket.timeout = 10
+      socket.write("GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      workers = JSON.parse(socket.read.split("\r\n\r\n", 2).last)["workers"]
+      workers.to_h { |worker| [worker["pid"], worker["connections"].to_i] }
+    rescue SystemCallError, IOError, JSON::ParserError
+      {}
+    ensure
+      socket&.close
+    end
+  end
+end
