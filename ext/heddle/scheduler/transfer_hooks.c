@@ -6,14 +6,15 @@
 #include "scheduler/wait_in_place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <ruby/debug.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <termios.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif
@@ -53,15 +54,44 @@ static bool is_ready(const io_transfer *transfer)
     return poll(&one, 1, 0) != 0;
 }
 
-/*
- * Is it a terminal in raw mode with VMIN and VTIME of 0 (IO#getch(min: 0))? read(2) returns 0 there when no key was
- * pressed.
- */
-static bool reads_without_waiting(const io_transfer *transfer)
+/* Is it the end of a pseudo-terminal that the terminal's program has? Its name is one of another pseudo-terminal. */
+static bool is_master(int fd)
 {
-    struct termios mode;
-    return !transfer->write && tcgetattr(transfer->fd, &mode) == 0 && !(mode.c_lflag & ICANON) &&
-           mode.c_cc[VMIN] == 0 && mode.c_cc[VTIME] == 0;
+#ifdef TIOCGPTN
+    unsigned number;
+    return ioctl(fd, TIOCGPTN, &number) == 0;
+#else
+    return ptsname(fd) != NULL;
+#endif
+}
+
+/*
+ * Returns a descriptor of the terminal that does not block, to be closed afterwards; -1: it is no terminal, or can't be
+ * opened. Asking poll(2) is not enough: a key such as Ctrl-\ discards the line that poll has seen, and a terminal takes
+ * a long text only as fast as it is read. Other processes use the terminal as well, so it is opened once more; the
+ * master end can't be, and is hardly ever shared.
+ */
+static int reopen_terminal(const io_transfer *transfer)
+{
+    char name[128];
+    if (transfer->offset >= 0 || !isatty(transfer->fd))
+        return -1;
+    if (is_master(transfer->fd)) {
+        fcntl(transfer->fd, F_SETFL, fcntl(transfer->fd, F_GETFL) | O_NONBLOCK);
+        return fcntl(transfer->fd, F_DUPFD_CLOEXEC, 0);
+    }
+    if (ttyname_r(transfer->fd, name, sizeof(name)) != 0)
+        return -1;
+    return open(name, (transfer->write ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+static ssize_t try_terminal(const io_transfer *transfer, int fd)
+{
+    ssize_t result = transfer->write ? write(fd, transfer->memory, transfer->size)
+                                     : read(fd, transfer->memory, transfer->size);
+    int error = errno;
+    close(fd);
+    return result < 0 ? -error : result;
 }
 
 #ifdef __linux__
@@ -96,7 +126,10 @@ static ssize_t try_transfer(io_transfer *transfer)
     if (result >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
         return result < 0 ? -errno : result;
 #endif
-    if (!is_ready(transfer) && !reads_without_waiting(transfer))
+    int terminal = reopen_terminal(transfer);
+    if (terminal >= 0)
+        return try_terminal(transfer, terminal);
+    if (!is_ready(transfer))
         return -EAGAIN;
     result = try_plain(transfer);
     return result < 0 ? -errno : result;
