@@ -31,6 +31,14 @@ class ActiveSupportAdaptationTest < Minitest::Test
     assert_equal(["7"] * 6, Array.new(6) { @served.get("/lease").body }, @served.output)
   end
 
+  def test_connections_of_other_fibers_that_were_left_behind_go_back_with_the_request
+    serve
+    %w[fiber chain lazy produce nested task transferred].each do |kind|
+      assert_equal(["7"] * 4, Array.new(4) { @served.get("/left?#{kind}").body }, "#{kind} #{@served.output}")
+    end
+    assert_equal(["7"] * 4, Array.new(4) { @served.get("/body").body }, @served.output)
+  end
+
   def test_enumerator_queries_in_the_transaction_of_its_request
     serve
 

@@ -17,6 +17,9 @@ module Heddle
       # @return [Integer] what was given
       def pos=(_position); end
 
+      # @return [Integer] what was given
+      def lineno=(_number); end
+
       # @return [self]
       def set_encoding(*, **) = self
 

@@ -15,11 +15,9 @@ module Heddle
       PARAGRAPH = "\n\n".b.freeze
       # The byte order mark of UTF-8.
       MARK = "\xEF\xBB\xBF".b.freeze
-      # Bytes of a piece in {#each_byte}.
-      PIECE = 16_384
       # Bytes of a character after its first one, at most.
       REST_OF_CHARACTER = 3
-      private_constant :NEWLINE, :PARAGRAPH, :MARK, :PIECE, :REST_OF_CHARACTER
+      private_constant :NEWLINE, :PARAGRAPH, :MARK, :REST_OF_CHARACTER
 
       # @param separator [String, Integer, nil] the end of a line; "" for paragraphs, nil for everything; or the limit
       # @param limit [Integer, nil] bytes, at most; a character is not cut
@@ -57,6 +55,9 @@ module Heddle
       def readlines(*, **) = each(*, **).to_a
 
       # @return [Integer] lines that were read
+      attr_writer :lineno
+
+      # @return [Integer] lines that were read
       def lineno = @lineno || 0
 
       # @return [Integer, nil]
@@ -68,11 +69,11 @@ module Heddle
 
       # @yieldparam byte [Integer]
       # @return [self, Enumerator]
-      def each_byte(&)
+      def each_byte
         return to_enum(:each_byte) unless block_given?
 
-        while (piece = read(PIECE))
-          piece.each_byte(&)
+        while (byte = getbyte)
+          yield byte
         end
         self
       end
