@@ -48,7 +48,7 @@ module Bench
       crawl = Crawl.new(*servers.values, application.start_paths, count)
       paths = crawl.paths
       report = Report.new(application, crawl)
-      servers.each_value { |server| Load.run(server, paths, clients: 4, seconds: options.seconds) } # warm
+      servers.each_value { |server| Load.warm(server, paths, seconds: options.seconds) }
       options.clients.each do |clients|
         Interleaving.each(servers.keys, options.rounds) do |_, name|
           Load.settle(servers.values)

@@ -17,6 +17,10 @@ module Bench
       STEP = 0.5
       LOOKS = 40
 
+      # Requests after which a server is warm, and how many loads it gets at most.
+      WARM_REQUESTS = 4_000
+      WARM_LOADS = 10
+
       # @param server [Server]
       # @param paths [Array<String>]
       # @return [Result]
@@ -27,6 +31,18 @@ module Bench
           cpu = server.cpu_seconds - before
           return Result.new(rate: found.rate, p50: found.p50_ms, p99: found.p99_ms, errors: found.socket_errors,
                             cpu: cpu * 1_000 / [found.requests, 1].max)
+        end
+      end
+
+      # Lets the server's processes compile what they run often: otherwise the first figures would be those of YJIT.
+      # @param server [Server]
+      # @param paths [Array<String>]
+      # @return [void]
+      def self.warm(server, paths, seconds:)
+        answered = 0
+        WARM_LOADS.times do
+          answered += run(server, paths, clients: 4, seconds:).rate * seconds
+          return if answered >= WARM_REQUESTS
         end
       end
 
