@@ -69,23 +69,25 @@ class ClusterControlTest < Minitest::Test
     signal("CONT", stuck) if stuck
   end
 
-  def test_files_of_a_killed_master_are_removed_by_the_next_one
-    FileUtils.mkdir(path("temporary"))
-    left = -> { Dir.children(path("temporary")).grep(/\Aheddle-workers-/) }
-    environment = { "RACK_ENV" => "production", "TMPDIR" => path("temporary") }
-    serve(environment:)
-    before = workers
-    first = left.call
-    signal("KILL")
-    wait_until("the workers do not end") { before.none? { |pid| alive?(pid) } }
-    served.wait
-    serve(environment:)
+  def test_tasks_of_every_worker_are_listed_also_where_they_fill_more_than_a_message
+    write("config.ru", <<~RUBY)
+      run do
+        1000.times { |n| Heddle.async(name: "task \#{n} with a name #{"that is long " * 20}") { sleep } }
+        File.write("held", "")
+        sleep
+      end
+    RUBY
+    serve
+    holding = ask("/")
+    wait_until { File.exist?(path("held")) }
+    tasks = client.tasks
 
-    assert_equal [1, 1], [first.size, left.call.size]
-    refute_equal first, left.call
-    served.stop
-
-    assert_empty left.call
+    assert_equal ["worker 0", "worker 1"], tasks.scan(/^worker \d/)
+    assert_equal 1000, tasks.scan(/task \d+ with a name/).size
+    assert_operator tasks.bytesize, :>, 131_072
+  ensure
+    holding&.close
+    heddle("stop", "--now")
   end
 
   def test_reload_replaces_the_workers

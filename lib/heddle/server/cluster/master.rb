@@ -166,7 +166,7 @@ module Heddle
         end
 
         def start_mold(configuration)
-          setting = Worker::Setting.new(configuration:, log: @log, resources:, control: control&.folder)
+          setting = Worker::Setting.new(configuration:, log: @log, resources:)
           @mold_spawner.fork_mold(setting) { close_in_child }
         end
 
@@ -213,14 +213,11 @@ module Heddle
         end
 
         def read_messages_of(worker)
-          while (message = worker.channel.receive).is_a?(MessageSocket::Message)
+          open = worker.channel.receive_all(worker.name, @log) do |message|
             worker.last_message_at = now
             handle_message(worker, message)
           end
-          fleet.handle_closed_channel(worker) if message.nil?
-        rescue MessageSocket::MalformedError => e
-          worker.report_malformed { @log.event(:malformed_message, process: worker.name, reason: e.message) }
-          retry
+          fleet.handle_closed_channel(worker) unless open
         end
 
         def handle_message(worker, message)

@@ -43,6 +43,7 @@ module Heddle
         # @param io [BasicSocket] of the kind SEQPACKET
         def initialize(io)
           @io = io
+          @malformed = false
         end
 
         # @param what [String]
@@ -82,6 +83,23 @@ module Heddle
           end
           message
         rescue MalformedError
+          retry
+        end
+
+        # Receives what has arrived. Only the first malformed message is logged: a log that repeats them would fill the
+        # disk.
+        # @param process [String] at the other end
+        # @param log [#event]
+        # @yieldparam message [Message]
+        # @return [Boolean] false: nothing will be said any more
+        def receive_all(process, log)
+          while (message = receive).is_a?(Message)
+            yield message
+          end
+          !message.nil?
+        rescue MalformedError => e
+          log.event(:malformed_message, process:, reason: e.message) unless @malformed
+          @malformed = true
           retry
         end
 

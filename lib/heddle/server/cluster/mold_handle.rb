@@ -31,7 +31,6 @@ module Heddle
           @started_at = now
           @state = :loading
           @warm = false
-          @malformed_reported = false
         end
 
         # @return [Boolean]
@@ -39,14 +38,6 @@ module Heddle
 
         # @return [Boolean] whether its channel is closed
         def channel_closed? = channel.io.closed?
-
-        # Records that the mold has sent a malformed message.
-        # @yield for the first one only: a log that repeats it would fill the disk
-        # @return [void]
-        def report_malformed
-          yield unless @malformed_reported
-          @malformed_reported = true
-        end
 
         # Kills the mold: it holds nothing that another process needs.
         # @return [void]

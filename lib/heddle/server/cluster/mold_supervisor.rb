@@ -136,15 +136,10 @@ module Heddle
         def folder = @master.folder
 
         def read_messages_of(mold)
-          while (message = mold.channel.receive).is_a?(MessageSocket::Message)
+          open = mold.channel.receive_all("the mold (pid #{mold.pid})", @log) do |message|
             handle_message(mold, message)
           end
-          handle_closed_channel(mold) if message.nil?
-        rescue MessageSocket::MalformedError => e
-          mold.report_malformed do
-            @log.event(:malformed_message, process: "the mold (pid #{mold.pid})", reason: e.message)
-          end
-          retry
+          handle_closed_channel(mold) unless open
         end
 
         # A worker that was to become a mold has no process to wait for: its closed channel is all that the master sees.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "json"
+
 module Heddle
   class Server
     module Cluster
@@ -10,8 +12,7 @@ module Heddle
         # @!attribute configuration [Configuration]
         # @!attribute log [Log]
         # @!attribute resources [SharedResources]
-        # @!attribute control [String, nil] the folder where each answers an operator for itself
-        Setting = Data.define(:configuration, :log, :resources, :control)
+        Setting = Data.define(:configuration, :log, :resources)
 
         # Connections accepted from other workers in one tick of the loop, at most.
         HANDOFFS_PER_TICK = 16
@@ -75,19 +76,14 @@ module Heddle
           @server.prepare_patches
           on_query("running_requests") { RunningRequests.describe(@server.running_requests) }
           on_query("protect") { |order| @server.protect(order == true ? nil : order) }
+          status = WorkerStatus.new(@server, @setting.log)
+          on_query("status") { JSON.generate(status.to_h) }
+          on_query("tasks") { @server.task_tree }
           start_listener
-          control = Control::Cluster.of_worker(@setting.control, @server, @setting.log) if @setting.control
-          control&.start
-          answered = run_server(app, control)
+          answered = @server.run(app) { start_serving }
           hooks.run(:worker_stop, index)
           fork_mold(app) if @mold_channel && answered
           answered
-        end
-
-        def run_server(app, control)
-          @server.run(app) { start_serving }
-        ensure
-          control&.stop
         end
 
         # This process has no loop any more, nor a connection. Its copy has no thread besides, and forks workers whose
@@ -135,7 +131,7 @@ module Heddle
 
         def handle_message(message)
           case message.what
-          when "query" then answer_query(**message.values.transform_keys(&:to_sym))
+          when "query" then answer_query(message)
           when "become_mold" then prepare_mold(message.io)
           else @commands << message.what
           end
@@ -147,10 +143,16 @@ module Heddle
           @mold_channel = MessageSocket.new(io)
         end
 
-        def answer_query(id:, what:, arguments:)
-          @channel.send_message("reply", id:, value: @query_handlers[what]&.call(arguments))
+        def answer_query(message)
+          id, what, arguments = message.values.values_at("id", "what", "arguments")
+          value = @query_handlers[what]&.call(arguments)
+          message.io ? message.io.write(value, "\0") : @channel.send_message("reply", id:, value:)
+        rescue Errno::EPIPE
+          nil # the master has waited long enough
         rescue StandardError => e
           @setting.log.event(:query_failed, worker: index, question: what, error: "#{e.class}: #{e.message}")
+        ensure
+          message.io&.close
         end
 
         def run_commands

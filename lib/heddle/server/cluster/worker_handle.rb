@@ -55,7 +55,6 @@ module Heddle
           @pid = @forked_at = @ready_at = nil
           @queries = {}
           @last_query = 0
-          @malformed_reported = false
         end
 
         # Records that the worker accepts requests.
@@ -99,12 +98,23 @@ module Heddle
         # @return [void]
         def resolve_query(id, answer) = @queries.delete(id)&.call(answer)
 
-        # Records that the worker has sent a malformed message.
-        # @yield for the first one only: a log that repeats it would fill the disk
-        # @return [void]
-        def report_malformed
-          yield unless @malformed_reported
-          @malformed_reported = true
+        # Reads a reply of any length, through a pipe of its own. Safe from any thread.
+        # @param what [String] see {Worker#on_query}
+        # @param timeout [Numeric] seconds
+        # @return [String, nil] nil: there was none
+        def report(what, timeout)
+          reader, writer = IO.pipe(Encoding::UTF_8)
+          return unless channel.send_message("query", what:, io: writer)
+
+          writer.close
+          reader.timeout = timeout
+          # Its end is marked: a process forked meanwhile may hold the pipe open.
+          reader.gets("\0")&.chomp!("\0")
+        rescue SystemCallError, IOError
+          nil
+        ensure
+          reader&.close
+          writer&.close
         end
 
         # Closes the channel of a worker that has ended; open queries get nil.

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
+require "json"
+
 module Heddle
   class Server
     class Control
-      # Status and commands of a master with its workers. Each worker answers for itself, on a
-      # socket of its own in a folder of the master's; one that does not is shown as stuck, with what the scoreboard
-      # says of it.
+      # Status and commands of a master with its workers. Each worker answers for itself; one that does not is shown as
+      # stuck, with what the scoreboard says of it.
       class Cluster
         # Seconds that a worker may take to answer.
         TIMEOUT = 1.5
@@ -22,30 +23,11 @@ module Heddle
         DONE = { "reload" => "reloaded: new workers serve", "restart" => "restarted: a new master serves" }.freeze
         private_constant :TIMEOUT, :DEAD, :SAYS, :DONE
 
-        # The socket over which a worker answers for itself.
-        #
-        # @param folder [String] of the master's
-        # @param server [Server]
-        # @param log [Log]
-        # @return [Control]
-        def self.of_worker(folder, server, log)
-          listeners = Address.new(path: socket(folder, Process.pid)).open
-          Control.new(listeners, Alone.new(server, log), log)
-        end
-
-        # @return [String]
-        def self.socket(folder, pid) = "#{folder}/#{pid}.sock"
-
-        # @return [String] where workers have their sockets, this user's alone
-        attr_reader :folder
-
         # @param master [Server::Cluster::Master]
         # @param log [Log]
         def initialize(master, log)
           @master = master
           @log = log
-          @own = Folder.new
-          @folder = @own.path
           @orders = Thread::Queue.new
           @shutdown_result = ShutdownResult.new
           @reader, @writer = IO.pipe
@@ -57,13 +39,12 @@ module Heddle
 
         # @return [Hash{Symbol => Object}]
         def report
-          workers = handles
           { master: { pid: Process.pid, restarts: @master.fleet&.unexpected_exits, wanted: @master.fleet&.size,
                       pubsub_published: PubSub::History.published, protection: @master.protection.to_h,
                       memory: @master.memory&.used, memory_limit: @master.memory&.budget,
                       events: @log.counts },
             certificates: @master.resources&.certificates.to_a.flat_map(&:expiries).uniq,
-            workers: ask_all(workers) { |one, client| with_worker(one, client.status[:workers].first) } }
+            workers: ask_all("status") { |one, text| text ? with_worker(one, text) : silent(one) } }
         end
 
         # @return [String, nil] why no request should be sent here; nil: it is ready
@@ -83,9 +64,7 @@ module Heddle
 
         # @return [String] every task of every worker, and where it waits
         def tasks
-          ask_all(handles) { |_, client| client.tasks }.zip(handles).map do |text, one|
-            "#{one&.name}:\n#{text.is_a?(String) ? text : "no answer\n"}"
-          end.join("\n")
+          ask_all("tasks") { |one, text| "#{one.name}:\n#{text || "no answer\n"}" }.join("\n")
         end
 
         # @param name [String] of a command
@@ -105,10 +84,7 @@ module Heddle
         end
 
         # @return [void]
-        def close
-          [@reader, @writer].each(&:close)
-          @own.remove
-        end
+        def close = [@reader, @writer].each(&:close)
 
         # @return [Control, nil] the sockets over which it is asked
         attr_accessor :control
@@ -149,26 +125,20 @@ module Heddle
         def handles = @master.fleet&.workers || []
 
         # All at once, as one that is stuck takes its time.
-        def ask_all(workers)
-          tasks = workers.map do |one|
-            Heddle.async do
-              raise Client::NoServerError, "it has no process yet" unless one.pid
-
-              address = Address.new(path: Cluster.socket(@folder, one.pid))
-              yield one, Client.new(address, timeout: TIMEOUT)
-            rescue Client::NoServerError, Client::DeclinedError => e
-              silent(one, e)
-            end
+        def ask_all(what)
+          asked = handles.map do |one|
+            [one, Heddle.async { one.report(what, TIMEOUT) unless one.state == :starting }]
           end
-          tasks.map(&:value)
+          asked.map { |one, task| yield one, task.value }
         end
 
-        def with_worker(one, status)
+        def with_worker(one, text)
+          status = JSON.parse(text, symbolize_names: true)
           { **status, index: one.index, state: one.ending? ? "ending" : status[:state] }
         end
 
         # The status of a worker that does not answer, from other sources.
-        def silent(one, error)
+        def silent(one)
           return { index: one.index, pid: one.pid, state: one.state.to_s } unless one.serving?
 
           heard = (MonotonicClock.now - one.last_message_at).round(1)
@@ -176,7 +146,7 @@ module Heddle
           running = known[:in_flight] && [known[:in_flight] - known[:waiting], 0].max # in_flight: those that wait, too
           { index: one.index, pid: one.pid, state: "stuck", running:, waiting: known[:waiting],
             connections: known[:connections], lag: known[:lag], heartbeat_age: known[:busy_for],
-            problem: "does not answer (#{error.message}); the master last heard of it #{heard} s ago" }.compact
+            problem: "does not answer within #{TIMEOUT} s; the master last heard of it #{heard} s ago" }.compact
         end
 
         def scoreboard(one) = @master.resources.scoreboard.read(one.slot) || {}
