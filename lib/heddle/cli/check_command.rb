@@ -68,7 +68,7 @@ module Heddle
 
         configuration.export_environment
         application = aside { loader.load }
-        Server::Modes.fetch(configuration.mode).share(application, nil)
+        Server::Modes.fetch(configuration.mode).share(application)
         @application = "#{loader.path}, which can be loaded"
       rescue Server::BootError => e
         @problems << e.message

@@ -95,7 +95,6 @@ module Heddle
         query_failed: "worker {worker} can't answer the master's question {question}: {error}",
         queue_rejected: "busy: {requests:request was|requests were} answered with 503 (so far {full} because the " \
                         "queue was full, {late} because they had waited for too long)",
-        ractor_unshareable: "mode ractor: {reason}",
         refork_failed: "refork failed: {reason}; keeping the current workers",
         request_timed_out: "{method} {path} exceeded request_timeout ({timeout:seconds})<, in {place}>",
         requests_cut_off: "stopping with {requests:request} unanswered< after {timeout:seconds}>" \

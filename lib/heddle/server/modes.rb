@@ -22,11 +22,8 @@ module Heddle
         def implementation = Server.const_get(class_name)
 
         # @param app [#call]
-        # @param log [Log]
         # @return [#call] the application as the processes of this mode can share it
-        def share(app, log)
-          implementation.respond_to?(:share) ? implementation.share(app, log) : app
-        end
+        def share(app) = implementation.respond_to?(:share) ? implementation.share(app) : app
       end
 
       TABLE = {

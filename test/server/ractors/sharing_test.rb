@@ -12,23 +12,16 @@ class RactorSharingTest < Minitest::Test
   Application = Struct.new(:inner) do
     def call(_env) = [200, {}, []]
   end
-  # Its like in an application is what a request stumbles over.
-  module Doubtful
-    LIST = [+"a"] # rubocop:disable Style/MutableConstant
-    @setting = []
-    @@all = 1 # rubocop:disable Style/ClassVars
-    def self.call(_env) = [200, {}, []]
-  end
 
   # What is said of an application that has this in it.
   def rejection(inner)
-    assert_raises(Heddle::Server::BootError) { Sharing.new(Application.new(inner)).share(nil) }.message
+    assert_raises(Heddle::Server::BootError) { Sharing.new(Application.new(inner)).share }.message
   end
 
   def test_shareable_objects_are_deeply_frozen
     app = Application.new({ "a" => [+"b", Application.new(+"c")] })
 
-    assert_same app, Sharing.new(app).share(nil)
+    assert_same app, Sharing.new(app).share
     assert Ractor.shareable?(app)
   end
 
@@ -90,17 +83,5 @@ class RactorSharingTest < Minitest::Test
 
   def test_more_than_twenty_are_counted
     assert_includes rejection(Array.new(23) { Thread::Mutex.new }), "\n  and 3 more\n"
-  end
-
-  def test_mutable_class_state_is_logged_and_does_not_prevent_sharing
-    told = []
-    log = Object.new
-    log.define_singleton_method(:event) do |name, **fields|
-      told << Heddle::Events::TABLE.fetch(name).text(fields)
-    end
-
-    assert_same Doubtful, Sharing.new(Doubtful).share(log)
-    assert_equal %w[@@all @setting LIST], told.map { |line| line[/@@all|@setting|LIST/] }.sort
-    assert(told.all? { |line| line.start_with?("mode ractor: ") && line.include?("RactorSharingTest::Doubtful") })
   end
 end

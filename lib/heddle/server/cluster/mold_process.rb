@@ -66,7 +66,7 @@ module Heddle
           hooks.run(:after_mold)
           threads.report(@setting.log)
           JIT.enable
-          app = Modes.fetch(configuration.mode).share(app, @setting.log)
+          app = Modes.fetch(configuration.mode).share(app)
           SharedHeap.pack
           fit_memory
           app

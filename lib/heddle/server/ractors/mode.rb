@@ -7,10 +7,9 @@ module Heddle
       # the log and the control socket, and replaces a Ractor that dies.
       class Mode
         # @param app [#call] is frozen, with all that it refers to
-        # @param log [Log, nil] gets an event for what may break a request
         # @return [#call]
         # @raise [BootError] when Ractors can't share the application
-        def self.share(app, log) = Sharing.new(app).share(log)
+        def self.share(app) = Sharing.new(app).share
 
         # @return [Array<Serving>] one a Ractor
         attr_reader :servings
@@ -19,7 +18,6 @@ module Heddle
         # @param log [Log]
         def initialize(configuration, log)
           @configuration = configuration
-          @log = log
           @listeners = nil
           @servings = Array.new(configuration.threads) { |index| Serving.new(configuration, log, index) }
         end
@@ -28,8 +26,7 @@ module Heddle
         # @see Modes::Fibers#run
         # @raise [BootError] when the application can't be shared by Ractors
         def run(app, listeners, around, &ready)
-          # The mold of several workers has said what there is to say of it.
-          app = Mode.share(app, @servings.any?(&:placed?) ? nil : @log)
+          app = Mode.share(app)
           Ractors.prepare
           @listeners = listeners
           looping do

@@ -25,7 +25,7 @@ module Heddle
           @configuration = configuration
           @log = log
           @index = index
-          @stopping = @placed = false
+          @stopping = false
           @answered = true
           @counters = COUNTERS.to_h { |name| [name, 0] }
           @channel = @engine_statistics = @past = @statistics = @selector = @failure = nil
@@ -70,11 +70,8 @@ module Heddle
           nil # it has ended
         end
 
-        # @return [Boolean] whether the process is one worker among others
-        def placed? = @placed
-
         # Features that are missing here: it has no scoreboard, and no handoff.
-        def join_cluster(*, **) = @placed = true
+        def join_cluster(*, **) = nil
 
         def handoff_sender=(_socket)
           nil

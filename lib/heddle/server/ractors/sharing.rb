@@ -14,17 +14,14 @@ module Heddle
           @app = app
           @seen = {}.compare_by_identity
           @culprits = []
-          @doubts = []
         end
 
-        # @param log [#event, nil] called with what may break a request
         # @return [#call] the application, frozen with all that it refers to
         # @raise [BootError]
-        def share(log)
+        def share
           walk(@app, "the application")
           freeze_all if @culprits.empty?
           refuse if @culprits.any?
-          listed(@doubts).each { |line| log&.event(:ractor_unshareable, reason: line) }
           @app
         end
 
@@ -39,7 +36,7 @@ module Heddle
         # For objects that fail only when tried, such as those of extensions: finds the innermost one that can't be
         # shared.
         def blame(error)
-          object, place = @seen.reverse_each.find { |one, _| !one.is_a?(Module) && !freezes?(one) }
+          object, place = @seen.reverse_each.find { |one, _| !freezes?(one) }
           @culprits << (place ? alone(object, place) : "the application (#{@app.class}): #{reason(error)}")
         end
 
@@ -63,9 +60,6 @@ module Heddle
         end
 
         def walk(object, place)
-          return look_at(object) if object.is_a?(Module)
-
-          look_at(object.class)
           return if Ractor.shareable?(object) || @seen[object]
 
           @seen[object] = place
@@ -133,51 +127,7 @@ module Heddle
           NEVER.any? { |kind| object.is_a?(kind) } || (defined?(::Monitor) && object.is_a?(::Monitor))
         end
 
-        # A class may be shared; its constants and variables may be not.
-        def look_at(type)
-          return if @seen[type]
-
-          @seen[type] = true
-          return unless (name = type.name) && own?(name)
-
-          constants(type, name)
-          type.class_variables(false).each do |variable|
-            @doubts << "#{name} has the class variable #{variable}: no Ractor but the main one can read it"
-          end
-          type.instance_variables.each do |variable|
-            value = type.instance_variable_get(variable)
-            @doubts << "#{variable} of the class #{name} is #{kind(value)} that can't be read" unless shareable?(value)
-          end
-        end
-
-        def constants(type, name)
-          type.constants(false).each do |constant|
-            next if type.autoload?(constant)
-
-            value = type.const_get(constant, false)
-            next look_at(value) if value.is_a?(Module)
-            next if shareable?(value)
-
-            file, line = type.const_source_location(constant, false)
-            @doubts << "the constant #{name}::#{constant} (#{file}:#{line}) is #{kind(value)} that can't be read: " \
-                       "freeze it, Ractor.make_shareable(...)"
-          end
-        end
-
-        def shareable?(value) = Ractor.shareable?(value)
-
         def kind(value) = "#{/\A[AEIOU]/.match?(value.class.name.to_s) ? "an" : "a"} #{value.class}"
-
-        # Not Ruby's own classes, nor Heddle's.
-        def own?(name)
-          file, = Object.const_source_location(name)
-          file && !file.empty? && !file.start_with?(OWN, RbConfig::CONFIG["rubylibdir"])
-        rescue NameError
-          false
-        end
-
-        OWN = ::File.expand_path("../../..", __dir__).freeze
-        private_constant :OWN
 
         def reason(error) = error.message.sub(/:? #<.*/m, "")
       end
