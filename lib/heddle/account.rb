@@ -13,20 +13,5 @@ module Heddle
   #
   # @api private
   module Account
-    # @param all [Array<Hash{Symbol => Array}>] of HTTP::Engine#spent
-    # @return [Hash{Symbol => Array}] their sum
-    def self.sum(all)
-      all.reduce({}) do |sum, one|
-        sum.merge(one) { |_, (counts, seconds), (more, others)| [counts.zip(more).map(&:sum), seconds + others] }
-      end
-    end
-
-    # @param all [Array<Hash{String => Hash{Symbol => Float}}>] of HTTP::Engine#endpoints
-    # @return [Hash{String => Hash{Symbol => Float}}] their sum
-    def self.sum_endpoints(all)
-      all.reduce({}) do |sum, one|
-        sum.merge(one) { |_, parts, others| parts.merge(others) { |_, seconds, more| seconds + more } }
-      end
-    end
   end
 end

@@ -20,6 +20,17 @@ module Heddle
         end
       end
 
+      # @param one [Numeric, Array, Hash] counts
+      # @param other [Numeric, Array, Hash] of the same shape, except that a Hash may have other keys
+      # @return [Numeric, Array, Hash] their sums, place by place
+      def self.add(one, other)
+        case one
+        when Hash then one.merge(other) { |_, mine, more| add(mine, more) }
+        when Array then one.zip(other).map { |mine, more| add(mine, more) }
+        else one + other
+        end
+      end
+
       def self.combined(name, values)
         return values.compact.first if name == :limited_by
         return values.max if name == :reserve && values.none?(nil) # one loop that serves is enough

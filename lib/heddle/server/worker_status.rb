@@ -5,6 +5,7 @@ require "heddle/callback_report"
 require "heddle/databases"
 require "heddle/databases/pools"
 require "heddle/monotonic_clock"
+require "heddle/server/statistics"
 
 module Heddle
   class Server
@@ -25,7 +26,9 @@ module Heddle
       ORIGINS = 50
       OTHERS = "other"
       PLACE = /\A.*?:\d+/
-      private_constant :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :ORIGINS, :OTHERS, :PLACE
+      # What engines count beside their requests.
+      SUMS = %i[answers rejections latencies durations latency_sum spent endpoints spooled websockets].freeze
+      private_constant :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :ORIGINS, :OTHERS, :PLACE, :SUMS
 
       # Those that were used first one by one, and the rest together: none changes its place, so that no counter falls.
       #
@@ -34,7 +37,7 @@ module Heddle
       def self.list_origins(statistics)
         listed = statistics.first(ORIGINS)
         others = statistics.values.drop(ORIGINS)
-        listed << [OTHERS, others.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }] if others.any?
+        listed << [OTHERS, others.reduce { |sum, one| Statistics.add(sum, one) }] if others.any?
         listed.map { |origin, counts| { origin:, **counts } }
       end
 
@@ -75,23 +78,11 @@ module Heddle
         engines = @server.engines
         return {} if engines.empty?
 
-        { started_requests: engines.sum(&:requests), answers: sums(engines.map(&:answers)),
-          rejections: merged(engines.map(&:rejections)), latencies: sums(engines.map(&:latencies)),
-          durations: merged(engines.map(&:durations)) { |one, other| [one, other].transpose.map(&:sum) }.to_a,
-          latency_sum: engines.sum(&:latency_sum), **accounts(engines),
-          spooled: engines.sum(&:spooled),
-          body_disk_used: engines.map(&:body_disk_used).max,
-          websockets: engines.map(&:websockets).reduce { |one, other| one.merge(other) { |_, a, b| a + b } } }
-      end
-
-      def sums(lists) = lists.transpose.map(&:sum)
-
-      def accounts(engines)
-        { spent: Account.sum(engines.map(&:spent)), endpoints: Account.sum_endpoints(engines.map(&:endpoints)) }
-      end
-
-      def merged(counts)
-        counts.reduce { |all, more| all.merge(more) { |_, a, b| block_given? ? yield(a, b) : a + b } }
+        sums = [:requests, *SUMS].to_h do |name|
+          [name, engines.map(&name).reduce { |sum, one| Statistics.add(sum, one) }]
+        end
+        { started_requests: sums.delete(:requests), **sums, durations: sums[:durations].to_a,
+          body_disk_used: engines.map(&:body_disk_used).max }
       end
 
       # The requests that run: how many by method and scheme, and some one by one.

@@ -14,17 +14,9 @@ module Heddle
         # @param other [EngineStatistics] of the Ractor that has taken the place of this one
         # @return [EngineStatistics] of both
         def +(other)
-          numbers = %i[requests rejected latency_sum spooled gone].to_h { |name| [name, [self, other].sum(&name)] }
-          lists = %i[answers latencies].to_h do |name|
-            [name, [self, other].map(&name).transpose.map(&:sum)]
-          end
-          sockets = websockets.merge(other.websockets) { |name, one, more| name == :open ? more : one + more }
-          lists[:rejections] = rejections.merge(other.rejections) { |_, one, more| one + more }
-          lists[:durations] = durations.merge(other.durations) { |_, one, more| [one, more].transpose.map(&:sum) }
-          spent = Account.sum([self.spent, other.spent])
-          endpoints = Account.sum_endpoints([self.endpoints, other.endpoints])
-          with(**numbers, **lists, spent:, endpoints:, websockets: sockets, slowest: other.slowest,
-                                   body_disk_used: other.body_disk_used)
+          sums = Statistics.add(to_h.except(:slowest), other.to_h.except(:slowest))
+          sums[:websockets][:open] = other.websockets[:open]
+          with(**sums, slowest: other.slowest, body_disk_used: other.body_disk_used)
         end
       end
     end
