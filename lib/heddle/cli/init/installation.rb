@@ -151,19 +151,10 @@ module Heddle
 
         # @return [Array<Prism::CallNode>] the calls of `gem`
         def gems(path, text)
-          require "prism"
-          parsed = Prism.parse(text)
-          error = parsed.errors.first
-          raise UsageError, "#{path}:#{error.location.start_line}: syntax error: #{error.message}" if error
-
-          @groups = find(parsed.value, :group).map { |one| one.location.start_line..one.location.end_line }
-          find(parsed.value, :gem).select { |call| name_of(call) }
-        end
-
-        # @return [Array<Prism::CallNode>] the calls of a method without a receiver
-        def find(node, name)
-          own = node.is_a?(Prism::CallNode) && node.name == name && node.receiver.nil? ? [node] : []
-          own + node.compact_child_nodes.flat_map { |child| find(child, name) }
+          calls = SyntaxTree.nodes(SyntaxTree.parse(path, text).value).grep(Prism::CallNode).reject(&:receiver)
+          groups = calls.select { |call| call.name == :group }
+          @groups = groups.map { |call| call.location.start_line..call.location.end_line }
+          calls.select { |call| call.name == :gem && name_of(call) }
         end
 
         def name_of(call)

@@ -41,12 +41,8 @@ module Heddle
           @name = path
           raise UsageError, "there is no file #{path}: name Puma's configuration file" unless File.file?(path)
 
-          require "prism"
           @source = File.read(path, encoding: Encoding::UTF_8)
-          @tree = Prism.parse(@source)
-          error = @tree.errors.first
-          raise UsageError, "#{path}:#{error.location.start_line}: syntax error: #{error.message}" if error
-
+          @tree = SyntaxTree.parse(path, @source)
           run
         end
 
@@ -96,8 +92,7 @@ module Heddle
           test = node.predicate.slice
           sides = [test, "!(#{test})"]
           sides.reverse! if node.is_a?(Prism::UnlessNode)
-          otherwise = %i[subsequent else_clause consequent].find { |name| node.respond_to?(name) }
-          otherwise = node.public_send(otherwise)
+          otherwise = SyntaxTree.otherwise(node)
           walk(node.statements, conditions && [*conditions, sides[0]], found) if node.statements
           walk(otherwise, conditions && [*conditions, sides[1]], found) if otherwise
         end
@@ -129,68 +124,51 @@ module Heddle
 
           return if runs.empty?
 
-          literals(node) || runs.first.evaluate(node.arguments)
+          node.arguments ? runs.first.evaluate(node.arguments) : []
         end
 
         # @return [Array<Symbol>] the file's variables that this reads
-        def reads(node)
-          own = node.is_a?(Prism::LocalVariableReadNode) ? [node.name] : []
-          own + node.compact_child_nodes.flat_map { |child| reads(child) }
-        end
+        def reads(node) = SyntaxTree.nodes(node).grep(Prism::LocalVariableReadNode).map(&:name)
 
         # @return [String] of an expression, and of those that its variables were set to
         def text_with_variables(node, seen = [])
           return "" unless node
 
           names = reads(node) - seen
-          set = @tree.value.statements.body.select do |one|
-            one.is_a?(Prism::LocalVariableWriteNode) && names.include?(one.name)
-          end
-          [node.slice, *set.map { |one| text_with_variables(one.value, seen + names) }].join(" ")
+          [node.slice, *set(names).map { |value| text_with_variables(value, seen + names) }].join(" ")
+        end
+
+        # @return [Array<Prism::Node>] what the file sets these variables to
+        def set(names)
+          writes = @tree.value.statements.body.grep(Prism::LocalVariableWriteNode)
+          writes.select { |write| names.include?(write.name) }.map(&:value)
         end
 
         def computed(node)
           argument = node.arguments&.arguments&.first or return false
-          literal(argument) { return !FROM_ENVIRONMENT.match?((value_of_variable(argument) || argument).slice) }
-          false
+          argument = set([argument.name]).first || argument if argument.is_a?(Prism::LocalVariableReadNode)
+          !literal?(argument) && !FROM_ENVIRONMENT.match?(argument.slice)
         end
 
-        # The value of a variable of the file.
-        def value_of_variable(node)
-          return unless node.is_a?(Prism::LocalVariableReadNode)
-
-          @tree.value.statements.body.find { |one| one.is_a?(Prism::LocalVariableWriteNode) && one.name == node.name }
-               &.value
-        end
-
-        def literals(node)
-          (node.arguments&.arguments || []).map { |argument| literal(argument) { return nil } }
-        end
-
-        def literal(node, &unknown)
+        def literal?(node)
           case node
-          when Prism::StringNode then node.unescaped
-          when Prism::SymbolNode then node.unescaped.to_sym
-          when Prism::IntegerNode, Prism::FloatNode then node.value
-          when Prism::TrueNode then true
-          when Prism::FalseNode then false
-          when Prism::NilNode then nil
-          else unknown.call
+          when Prism::StringNode, Prism::SymbolNode, Prism::IntegerNode, Prism::FloatNode, Prism::TrueNode,
+               Prism::FalseNode, Prism::NilNode then true
+          else false
           end
         end
 
         # Variables and methods of Puma's file, and Puma itself.
         def needs(node, own)
-          found = []
-          outer = @tree.value.locals
-          queue = [node]
-          while (one = queue.shift)
-            found << one.name.to_s if one.is_a?(Prism::LocalVariableReadNode) && (outer - own).include?(one.name)
-            found << one.name.to_s if one.is_a?(Prism::CallNode) && one.receiver.nil? && methods.include?(one.name)
-            found << "Puma" if one.is_a?(Prism::ConstantReadNode) && one.name == :Puma
-            queue.concat(one.compact_child_nodes)
+          outer = @tree.value.locals - own
+          found = SyntaxTree.nodes(node).select do |one|
+            case one
+            when Prism::LocalVariableReadNode then outer.include?(one.name)
+            when Prism::CallNode then one.receiver.nil? && methods.include?(one.name)
+            when Prism::ConstantReadNode then one.name == :Puma
+            end
           end
-          found.uniq
+          found.map { |one| one.name.to_s }.uniq
         end
 
         # @return [Array<Symbol>] the file's own

@@ -31,15 +31,13 @@ module Heddle
           # @param node [Prism::Node]
           # @return [Array<Symbol>] variables that it sets
           def assigned(node)
-            own = WRITES.include?(node.class) && node.respond_to?(:name) ? [node.name] : []
-            own + node.compact_child_nodes.flat_map { |child| assigned(child) }
+            SyntaxTree.nodes(node).filter_map { |one| one.name if WRITES.include?(one.class) && one.respond_to?(:name) }
           end
 
           # @param node [Prism::Node]
           # @return [Boolean] whether one of Puma's words is in it
           def words?(node, &word)
-            (node.is_a?(Prism::CallNode) && word.call(node)) ||
-              node.compact_child_nodes.any? { |child| words?(child, &word) }
+            SyntaxTree.nodes(node).grep(Prism::CallNode).any?(&word)
           end
         end
 
@@ -70,8 +68,7 @@ module Heddle
         end
 
         def branches(node)
-          rest = %i[subsequent else_clause consequent].find { |name| node.respond_to?(name) }
-          [node.statements, node.public_send(rest)].compact.each { |child| visit(child) }
+          [node.statements, SyntaxTree.otherwise(node)].compact.each { |child| visit(child) }
         end
 
         def add(node)

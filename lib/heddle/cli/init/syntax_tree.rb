@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class InitCommand
+      # Looks for nodes in Ruby code that Prism has parsed.
+      module SyntaxTree
+        # @param node [Prism::Node]
+        # @return [Array<Prism::Node>] this one, and all those below it in the order of the text
+        def self.nodes(node) = [node, *node.compact_child_nodes.flat_map { |child| nodes(child) }]
+
+        # @param node [Prism::IfNode, Prism::UnlessNode]
+        # @return [Prism::Node, nil] what runs if the condition's branch does not; its name differs between versions
+        def self.otherwise(node)
+          node.public_send(%i[subsequent else_clause consequent].find { |name| node.respond_to?(name) })
+        end
+
+        # @param path [String] of the code, for the message
+        # @param text [String]
+        # @return [Prism::ParseResult]
+        # @raise [UsageError]
+        def self.parse(path, text)
+          require "prism"
+          parsed = Prism.parse(text)
+          error = parsed.errors.first or return parsed
+          raise UsageError, "#{path}:#{error.location.start_line}: syntax error: #{error.message}"
+        end
+      end
+    end
+  end
+end
