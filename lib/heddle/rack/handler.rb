@@ -139,11 +139,12 @@ module Heddle
         when ApplicationFailure
           @log.failure(exchange, error)
           reject(exchange, 500, "the application failed to answer; the server's log says why")
+        when Cancelled
+          reject(exchange, 503, "the request was cancelled")
+          raise error
         else
           # Not the request's own failure, but the client is owed an end.
-          if error.is_a?(Cancelled) then reject(exchange, 503, "the request was cancelled")
-          elsif !exchange.hijacked? then exchange.close
-          end
+          exchange.close unless exchange.hijacked?
           raise error
         end
       end
