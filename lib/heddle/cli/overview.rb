@@ -231,34 +231,21 @@ module Heddle
           "switches them on"
       end
 
-      # Each gets what it needs while there is room, and else an equal part of it.
+      # One after the other: each gets what it needs, but at most an equal part of the room that is left.
       def lists(room)
         found = Requests.new(all, columns: @columns).lists
-        found.zip(shares(found, room)).flat_map do |list, share|
-          share < 1 ? [] : [*gap, [[list.heading, :title]], *cut(list.lines, share - above)]
+        found.each_with_index.flat_map do |list, index|
+          share = [list.lines.size, LINES].min + above
+          share = [share, room / (found.size - index)].min if room
+          next [] if share < above + [list.lines.size, 1].min
+
+          room -= share if room
+          [*gap, [[list.heading, :title]], *cut(list.lines, share - above)]
         end
       end
 
       # Lines that a list takes beside its own.
       def above = gap.size + 1
-
-      def shares(found, room)
-        wishes = found.map { |list| [list.lines.size, LINES].min + above }
-        return wishes unless room
-
-        shares = wishes.map { 0 }
-        open = wishes.each_index.to_a
-        while room > 0 && open.any?
-          open.each do |i|
-            break if room < 1
-
-            shares[i] += 1
-            room -= 1
-          end
-          open.reject! { |i| shares[i] >= wishes[i] }
-        end
-        shares.each_with_index.map { |share, i| share < [wishes[i], above + 1].min ? 0 : share }
-      end
 
       # The first ones, and how many more there are.
       def cut(lines, most)
