@@ -5,8 +5,8 @@ require "rbconfig"
 require "tmpdir"
 $LOAD_PATH.unshift(File.expand_path("../..", __dir__)) # of the tests' support
 require_relative "../../../bin/support/gem_paths"
-require_relative "../../../lib/heddle/cli/doctor/gem_rows"
 require_relative "../../support/private_postgresql"
+require_relative "rows"
 
 module Trials
   # Runs the programs of the gem matrix, and writes their results into docs/gems.md.
@@ -18,7 +18,7 @@ module Trials
     RUBIES = %w[ruby3.3 ruby3.4].freeze
     # Seconds for one program.
     PATIENCE = 120
-    ROWS = Heddle::CLI::Doctor::GemRows::ALL
+    ROWS = MatrixRows::ALL
     # Other gems that have to be there first.
     NEEDS = { "activestorage" => ["railties"], "karafka" => ["karafka-rdkafka"], "waterdrop" => ["karafka-rdkafka"],
               "opentelemetry-instrumentation-pg" => ["opentelemetry-sdk"],
@@ -30,11 +30,8 @@ module Trials
     FORCED = %w[commonmarker google-protobuf mini_racer wasmtime].freeze
     GLIBC_ONLY = "-r#{ROOT}/test/trials/support/glibc_only.rb".freeze
 
-    # @return [Array<Heddle::CLI::Doctor::GemRows::Row>] those with a program
-    def self.tried = ROWS.reject { |row| row.tested_by || row.untried }
-
-    # @return [String] the path of a row's program
-    def self.program(row) = File.join(__dir__, "programs", "#{row.name.tr("-", "_")}.rb")
+    # @return [Array<MatrixRows::Row>] those with a program
+    def self.tried = ROWS.reject(&:tested_by)
 
     # @param names [Array<String>] of gems; empty: all
     def initialize(names = [])
@@ -76,14 +73,11 @@ module Trials
       versions = found.values.map { |result| result[:version] }.uniq.join(", ")
       rubies = found.map { |ruby, result| "#{ruby.delete_prefix("ruby")}#{" failed" unless result[:ok]}" }.join(", ")
       said = found.values.flat_map { |result| result[:said] }.uniq.join(". ")
-      "| #{row.name} #{versions} | #{rubies} | #{said} | #{row.configure || "nothing"} |\n"
+      "| #{row.name} #{versions} | #{rubies} | #{said} | #{row.configure} |\n"
     end
 
     def written_line(row)
-      return unless row.tested_by || row.untried
-
-      result = row.untried ? "not tried: #{row.untried}" : "see [its test](../#{row.tested_by})"
-      "| #{row.name} | #{row.untried ? "none" : "3.3, 3.4"} | #{result} | #{row.configure || "nothing"} |\n"
+      "| #{row.name} | 3.3, 3.4 | see [its test](../#{row.place}) | #{row.configure} |\n" if row.tested_by
     end
 
     # @return [Hash] `ok`, `version`, and what the program `said`
@@ -125,7 +119,7 @@ module Trials
 
     def output_of(environment, ruby, row)
       reader, writer = IO.pipe
-      command = [ruby, "-I#{ROOT}/lib", "-r#{__dir__}/support.rb", Matrix.program(row)]
+      command = [ruby, "-I#{ROOT}/lib", "-r#{__dir__}/support.rb", File.join(ROOT, row.place)]
       pid = spawn(environment, *command, in: File::NULL, out: writer, err: writer)
       writer.close
       status = Process.detach(pid)

@@ -144,13 +144,13 @@ module Heddle
 
         # Settings of gems that were tried with Heddle.
         def tried
-          rows = GemRows::ALL.to_h { |row| [row.name, row] }
           @specs.filter_map do |spec|
-            row = rows[spec.name]
-            next if !row&.configure || KNOWN.any? { |one| one.name == spec.name && one.concerns?(spec, @isolated) }
+            setting = GemSettings::ALL[spec.name]
+            next if !setting || KNOWN.any? { |one| one.name == spec.name && one.concerns?(spec, @isolated) }
 
-            Finding.new(level: :note, subject: "#{spec.name} #{spec.version}", text: row.summary,
-                        advice: row.configure.gsub(/\[([^\]]+)\]\([^)]+\)/, '\1').delete("`"))
+            Finding.new(level: :note, subject: "#{spec.name} #{spec.version}",
+                        text: "works with Heddle (docs/gems.md)",
+                        advice: setting.gsub(/\[([^\]]+)\]\([^)]+\)/, '\1').delete("`"))
           end
         end
 

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    class Doctor
+      # What an application is to configure, or to mind, for gems that were tried with Heddle; other tried gems need
+      # nothing. `test/trials/matrix/run --write` puts it into the table of docs/gems.md, beside its own results.
+      module GemSettings
+        # Gems that are written for the gem async.
+        ASYNC = %w[async async-http async-redis async-websocket async-job async-cable live].to_h do |name|
+          [name, "`require \"heddle/async\"` in programs of your own; the server does it"]
+        end
+        ALL = {
+          **ASYNC,
+          "activerecord" =>
+            "the pool is as large as a worker may have requests that query at once; see [Rails](rails.md)",
+          "sequel" =>
+            "`Sequel.extension :fiber_concurrency` before the first query, and with SQLite " \
+            "`busy_handler_timeout`, in programs of your own; the server does both",
+          "sqlite3" =>
+            "`busy_handler_timeout`, as Rails sets it, and not `busy_timeout`, which waits with Ruby's lock; " \
+            "keep queries short",
+          "redis" => "one object serves one command at a time: take a pool for many tasks",
+          "hiredis-client" => "leave it out where commands block: the Ruby driver waits with the loop",
+          "dalli" => "one client serves one command at a time: take a pool for many tasks",
+          "mongo" => "`max_pool_size` as large as the tasks that query at once",
+          "mongoid" => "`isolation_level: :fiber`, which needs Mongoid 9.1",
+          "connection_pool" => "or `Heddle::Pool`; a nested check-out in one task gets the same object",
+          "sidekiq" => "the client; run its workers beside the server",
+          "solid_queue" => "workers with `fibers:` need the gem async, whose reactor they run in a thread",
+          "graphql" =>
+            "`use GraphQL::Dataloader::AsyncDataloader`; `GraphQL::Dataloader, nonblocking: true`, which graphql " \
+            "deprecates, runs a loop of its own and raises ThreadError",
+          "rdkafka" => "`Heddle.offload { consumer.poll(100) }`: else a consumer that waits blocks the loop",
+          "karafka" => "run `karafka server` beside the server",
+          "grpc" => "`Heddle.offload { stub.call(request) }`: else a call blocks the loop",
+          "nokogiri" => "parsing holds Ruby's lock: large documents show up in stall reports",
+          "mini_racer" => "a context runs one task at a time; its callbacks wait in place",
+          "wasmtime" => "functions of the host that wait block the loop",
+          "argon2" => "hashing holds Ruby's lock under any server: keep `t_cost` and `m_cost` low",
+          "ruby_llm" => "`cancel_on_disconnect`",
+          "openai" => "`cancel_on_disconnect`",
+          "anthropic" => "`cancel_on_disconnect`; a client has at most 99 connections",
+          "httpx" => "a persistent session that several tasks share: `with(resolver_class: :system)`",
+          "faraday" => "the adapter `:heddle`, for which a response that is cut off is an error",
+          "net-http-persistent" => "`pool_size` as large as the requests that are made at once",
+          "typhoeus" => "`Heddle.offload { Typhoeus.get(url) }`: else a request blocks the loop"
+        }.freeze
+        private_constant :ASYNC
+      end
+    end
+  end
+end
