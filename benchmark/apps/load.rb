@@ -18,8 +18,8 @@ module Bench
       LOOKS = 40
 
       # Requests after which a server is warm, and how many loads it gets at most.
-      WARM_REQUESTS = 4_000
-      WARM_LOADS = 10
+      WARM_REQUESTS = 12_000
+      WARM_LOADS = 20
 
       # @param server [Server]
       # @param paths [Array<String>]
