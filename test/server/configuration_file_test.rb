@@ -128,6 +128,13 @@ class ConfigurationFileTest < Minitest::Test
     assert_equal "config/heddle.rb:3: syntax error:", problems("port 1\n\nbind [}\n").first[/\A.*? error:/]
   end
 
+  def test_a_file_that_ends_the_process_is_reported
+    { "exit" => 0, "exit 3" => 3, "abort" => 1, "raise SystemExit" => 0 }.each do |code, status|
+      assert_equal ["config/heddle.rb:2: the file ended the process, with status #{status}"],
+                   problems("port 1\n#{code}")
+    end
+  end
+
   def test_bytes_that_are_no_text_and_what_a_terminal_obeys_are_shown
     assert_match(%r{\Aconfig/heddle\.rb:2: syntax error: }, problems("port 1\nbind '\xFF\n").first)
     assert_equal "  port (3000", problems("port 1\nport (3000\n").last

@@ -13,7 +13,10 @@ module Heddle
       # @return [BootError]
       def self.ended(exit)
         line = exit.backtrace&.first.to_s[/\A.*?:\d+/]&.delete_prefix("#{Dir.pwd}/")
-        new("the application ended the process while it was loaded, with status #{exit.status}#{" (#{line})" if line}")
+        # `abort` has one of its own.
+        reason = ": #{exit.message}" unless exit.message == "exit"
+        new("the application ended the process while it was loaded, with status #{exit.status}" \
+            "#{" (#{line})" if line}#{reason}")
       end
     end
   end

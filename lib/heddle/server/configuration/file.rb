@@ -99,8 +99,11 @@ module Heddle
           scope = Context.new(self).__binding__
           eval(source, scope, @path, 1) # rubocop:disable Security/Eval
           check_variables(scope, source)
-        rescue SystemExit, SignalException, NoMemoryError
+        rescue SignalException, NoMemoryError
           raise
+        rescue SystemExit => e
+          # The message of `abort` is on stderr already.
+          problem("#{place_of(e.backtrace_locations)}: the file ended the process, with status #{e.status}")
         rescue SyntaxError => e
           problem(Syntax.problem(@name, source, e))
         rescue Exception => e
