@@ -64,6 +64,34 @@ static void a_request_that_came_after_that_end_has_waited_for_nothing(void)
     CHECK_EQUAL(0, other);
 }
 
+/* It computed for so long, while its fiber waited for it, was ready, and waited for the client. */
+static void check_thread(int64_t computed, int64_t waited, int64_t ready, int64_t client)
+{
+    int64_t other, sum = 0;
+    heddle_account_begin(&account, &spender, 1, false);
+    spender.since += waited + ready + client;
+    account.parts[HEDDLE_SPENT_THREAD] = waited - computed;
+    account.parts[HEDDLE_SPENT_READY] = ready;
+    account.parts[HEDDLE_SPENT_CLIENT] = client;
+    account.parts[HEDDLE_SPENT_RUNNING] = computed;
+    int64_t total = heddle_account_end(&account, spender.since + 5, &other);
+    for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
+        CHECK(account.parts[part] >= 0);
+        sum += account.parts[part];
+    }
+    CHECK_EQUAL(waited + ready + client + 5, total);
+    CHECK_EQUAL(total, sum);
+    CHECK_EQUAL(0, other);
+}
+
+static void a_thread_counts_once(void)
+{
+    check_thread(60, 100, 0, 0);
+    check_thread(120, 100, 50, 70);
+    check_thread(200, 100, 50, 70);
+    check_thread(240, 100, 50, 70);
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
@@ -74,5 +102,6 @@ int main(int argc, char **argv)
               a_request_in_a_row_begins_when_the_one_before_ended);
     check_run("account", "a request that came after that end has waited for nothing",
               a_request_that_came_after_that_end_has_waited_for_nothing);
+    check_run("account", "a thread counts once", a_thread_counts_once);
     return check_end();
 }

@@ -38,28 +38,6 @@ class AccountTest < Minitest::Test
     assert_operator others.values.sum, :<, SMALL, account.inspect
   end
 
-  def test_sleep_is_a_part
-    assert_spent :sleep, account { sleep DELAY }
-  end
-
-  def test_waiting_for_a_mutex_is_a_lock
-    mutex = Thread::Mutex.new
-    assert_spent(:lock, account do
-      task = Heddle.async { mutex.synchronize { sleep DELAY } }
-      mutex.synchronize { nil }
-      task.value
-    end)
-  end
-
-  def test_waiting_for_a_queue_with_a_timeout_is_a_lock
-    assert_spent :lock, account { Thread::Queue.new.pop(timeout: DELAY) }
-  end
-
-  def test_waiting_for_a_condition_variable_with_a_timeout_is_a_lock
-    mutex = Thread::Mutex.new
-    assert_spent(:lock, account { mutex.synchronize { Thread::ConditionVariable.new.wait(mutex, DELAY) } })
-  end
-
   def test_waiting_for_a_task_is_a_lock_and_its_time_counts_beside
     line = logged(lambda { |_env|
       Heddle.async { sleep DELAY }.value
@@ -70,85 +48,48 @@ class AccountTest < Minitest::Test
     assert_operator line[:tasks][:sleep], :>=, DELAY - 0.001
   end
 
-  def test_waiting_for_a_child_process_is_a_part
-    assert_spent :process, account { Process.wait(Process.spawn("sleep #{DELAY}")) }
+  # The delay is between `least`, the seconds for which the client has waited, and `most`, for which it knew of it.
+  def assert_between(least, most, part, line)
+    found = line.fetch(:account).fetch(part)
+
+    assert_operator found, :>=, least - 0.005, line.inspect
+    assert_operator found, :<=, most + 0.001, line.inspect
+    assert_parts_add_up line
   end
 
-  def test_waiting_for_a_pipe_is_io
-    reader, writer = IO.pipe
-    assert_spent(:io, account do
-      Heddle.async do
-        sleep DELAY
-        writer << "a"
-      end
-      reader.readpartial(1)
-    end)
+  # No part is negative, and they are the time since the first byte, which `duration` begins later than.
+  def assert_parts_add_up(line)
+    parts = line.fetch(:account)
+
+    assert_operator parts.values.min, :>=, 0, line.inspect
+    assert_operator parts[:other], :<, 0.001, line.inspect
+    assert_operator parts.except(:proxy).values.sum, :>=, line[:duration] - 0.001, line.inspect
+    assert_operator parts.except(:proxy, :received).values.sum, :<=, line[:duration] + 0.001, line.inspect
   end
 
-  def test_waiting_for_a_pool_is_a_checkout
-    pool = Heddle::Pool.new(max: 1) { Object.new }
-    assert_spent(:checkout, account do
-      taken = Heddle::Promise.new
-      task = Heddle.async do
-        pool.with do
-          taken.resolve(true)
-          sleep DELAY
-        end
-      end
-      taken.value
-      pool.with { nil }
-      task.value
-    end)
-  end
-
-  def test_computing_in_ruby_is_running_or_preempted
-    found = account do
-      limit = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + DELAY
-      nil until Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) > limit
-    end
-
-    assert_operator found.values_at(:running, :preempted).compact.sum, :>=, DELAY - 0.001
-  end
-
-  def test_a_garbage_collection_is_a_part
-    found = account do
-      before = GC.total_time
-      GC.start until GC.total_time - before > DELAY * 1e9
-    end
-
-    assert_spent :gc, found
-  end
-
-  def test_what_is_named_by_an_adapter_counts_as_that
-    %i[query redis http dns].each do |part|
-      reader, writer = IO.pipe
-      found = account do
-        Heddle.async do
-          sleep DELAY
-          writer << "a"
-        end
-        Heddle::Account.wait_for(Heddle::Account.const_get(part.upcase)) { reader.readpartial(1) }
-      end
-
-      assert_spent part, found
-    end
-  end
-
-  def test_a_lock_in_a_query_is_a_lock
-    assert_spent :lock, account { Heddle::Account.wait_for(Heddle::Account::QUERY) { Thread::Queue.new.pop(timeout: DELAY) } }
+  # Sends a request in two pieces, of which the second comes after the delay.
+  # @return [Array(Float, Float, Hash)] for how long the second piece and all of the request took, and the log's line
+  def request_in_pieces(first, second, app = text)
+    least = most = nil
+    line = logged(app) do
+      socket = connect
+      began = now
+      socket.write(first)
+      until_statistics { |found| found[:transit] == 1 }
+      least = now
+      sleep DELAY
+      least = now - least
+      socket.write(second)
+      read_all(socket)
+      most = now - began
+    end.last
+    [least, most, line]
   end
 
   def test_a_head_in_parts_is_received
-    line = logged(text) do
-      socket = connect
-      socket.write("GET / HTTP/1.1\r\n")
-      until_statistics { |found| found[:transit] == 1 }
-      sleep DELAY
-      socket.write("Host: a\r\nConnection: close\r\n\r\n")
-      read_all(socket)
-    end.last
+    least, most, line = request_in_pieces("GET / HTTP/1.1\r\n", "Host: a\r\nConnection: close\r\n\r\n")
 
-    assert_spent :received, line[:account]
+    assert_between least, most, :received, line
   end
 
   def test_a_body_in_parts_is_received
@@ -157,17 +98,31 @@ class AccountTest < Minitest::Test
       waited = env["puma.request_body_wait"]
       [200, {}, ["a"]]
     end
-    line = logged(app) do
-      socket = connect
-      socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\na")
-      until_statistics { |found| found[:transit] == 1 }
-      sleep DELAY
-      socket.write("b")
-      read_all(socket)
-    end.last
+    head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+    least, most, line = request_in_pieces("#{head}a", "b", app)
 
-    assert_spent :received, line[:account]
+    assert_between least, most, :received, line
     assert_operator waited, :>=, (DELAY * 1000) - 1
+  end
+
+  def test_a_request_that_may_not_begin_is_queued
+    app, arrived, release = waiting_application
+    least = most = nil
+    lines = logged(app, max_requests: 1) do
+      first = Thread.new { get("/first") }
+      arrived.pop
+      began = now
+      second = Thread.new { get("/second") }
+      until_statistics { |found| found[:waiting] == 1 }
+      least = now
+      sleep DELAY
+      least = now - least
+      2.times { release << true }
+      [first, second].each(&:join)
+      most = now - began
+    end
+
+    assert_between least, most, :queued, lines.find { |line| line[:target] == "/second" }
   end
 
   def test_a_slow_client_of_a_streamed_response_is_a_part
@@ -212,6 +167,17 @@ class AccountTest < Minitest::Test
     end
   end
 
+  def test_a_time_of_the_proxy_that_can_not_be_is_unknown
+    [Time.now.to_f + 60, Time.now.to_f - 660, 0, "t=-1", "x" * 200].each do |start|
+      line = logged(text) { get("/", "X-Request-Start" => start.to_s) }.last
+
+      refute_includes line[:account], :proxy, start.to_s
+    end
+    line = logged(text, trusted_proxies: []) { get("/", "X-Request-Start" => (Time.now.to_f - 1).to_s) }.last
+
+    refute_includes line[:account], :proxy
+  end
+
   def test_the_application_reads_its_account
     found = nil
     account do
@@ -236,9 +202,20 @@ class AccountTest < Minitest::Test
 
       assert_operator line[:account][:query], :>=, DELAY - 0.001
       assert_operator line[:account][:thread], :>=, DELAY - 0.001
-      assert_operator line[:account].values.sum, :<, (2 * DELAY) + (2 * SMALL)
+      assert_parts_add_up line
       assert_operator found[:query], :>=, DELAY - 0.001
     end
+  end
+
+  def test_thread_counts_its_garbage_collections
+    line = logged(lambda { |_env|
+      before = GC.total_time
+      GC.start until (GC.total_time - before) / 1e9 >= DELAY
+      [200, {}, ["a"]]
+    }, mode: :thread) { get("/") }.last
+
+    assert_operator line[:account][:gc], :>=, DELAY - 0.005, line.inspect
+    assert_parts_add_up line
   end
 
   def test_thread_that_computes_while_its_fiber_is_ready_spends_no_negative_time

@@ -131,8 +131,11 @@ static void receive_completion(heddle_loop_message *message)
     call *self = (call *)((char *)message - offsetof(call, message));
     self->notified = true;
     self->ended = atomic_load(&self->job.state) == HEDDLE_JOB_ENDED;
-    if (self->parked)
-        heddle_park_wake(&self->park);
+    if (!self->parked)
+        return;
+    if (self->ended)
+        self->park.ready_at = self->job.began + self->job.wall; /* not when the loop found the message */
+    heddle_park_wake(&self->park);
 }
 
 /* Called on the job's thread, under heddle_threads_lock. */
@@ -167,6 +170,7 @@ static VALUE wait_once(VALUE data)
     heddle_park_enter(self->loop, &self->park);
     heddle_park_waits_for(&self->park, self->job.core ? HEDDLE_SPENT_FILE : HEDDLE_SPENT_OFFLOADED);
     self->parked = true;
+    self->park.ready_at = INT64_MAX; /* not ready before the call has ended, though the wait may end in between */
     if (self->limit)
         heddle_park_set_deadline(&self->park, heddle_deadline_after(self->limit));
     if (self->uninterruptible)

@@ -41,11 +41,12 @@ static int64_t complete_parts(const heddle_account *account, int64_t now, int64_
                               int64_t *other)
 {
     heddle_spender_add(account->owner, parts, now);
-    /* What the request's thread has computed while the runner's fiber was ready again: it has not waited for that. */
-    if (parts[HEDDLE_SPENT_THREAD] < 0) {
-        int64_t left_ready = parts[HEDDLE_SPENT_READY] + parts[HEDDLE_SPENT_THREAD];
-        parts[HEDDLE_SPENT_READY] = left_ready > 0 ? left_ready : 0;
-        parts[HEDDLE_SPENT_THREAD] = 0;
+    /* The request's thread has computed or waited while the runner's fiber did something else: it counts once. */
+    static const heddle_spent BESIDE[] = {HEDDLE_SPENT_THREAD, HEDDLE_SPENT_READY, HEDDLE_SPENT_CLIENT,
+                                          HEDDLE_SPENT_RUNNING};
+    for (int i = 0; i < 3 && parts[BESIDE[i]] < 0; i++) {
+        parts[BESIDE[i + 1]] += parts[BESIDE[i]];
+        parts[BESIDE[i]] = 0;
     }
     int64_t total = now - account->began, left = total;
     for (int part = HEDDLE_SPENT_RECEIVED; part < HEDDLE_SPENT_PARTS; part++)

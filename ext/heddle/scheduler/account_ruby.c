@@ -12,6 +12,8 @@ static ID part_ids[HEDDLE_SPENT_PARTS], id_total, id_other, id_tasks, id_waits, 
 
 /* -- garbage collections ------------------------------------------------------------------------------------------- */
 
+static __thread int64_t collected_here; /* the same as heddle_collected, of the calling thread */
+
 static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
 {
     static int64_t began;
@@ -20,6 +22,7 @@ static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID m
     } else if (began) {
         int64_t now = heddle_clock_now();
         heddle_collected += now - began;
+        collected_here += now - began;
         heddle_recorder_add_collection(began, now);
     }
 }
@@ -108,8 +111,9 @@ typedef struct {
     VALUE request;
     heddle_account *account;
     unsigned number;
-    int64_t cpu;   /* the thread's CPU time that is counted already */
-    int64_t moved; /* to the parts of waits */
+    int64_t cpu;       /* the thread's CPU time that is counted already */
+    int64_t collected; /* its garbage collections that are */
+    int64_t moved;     /* to the parts of waits */
 } share;
 
 static __thread share *thread_share;
@@ -153,10 +157,15 @@ static void move_time(share *one, heddle_spent part, int64_t time)
 
 static void count_cpu(share *one)
 {
-    int64_t cpu = heddle_clock_read(CLOCK_THREAD_CPUTIME_ID);
-    if (is_counted(one))
-        move_time(one, HEDDLE_SPENT_RUNNING, cpu - one->cpu);
+    int64_t cpu = heddle_clock_read(CLOCK_THREAD_CPUTIME_ID), ran = cpu - one->cpu;
+    int64_t collected = collected_here - one->collected;
+    collected = collected < ran ? collected : ran;
+    if (is_counted(one)) {
+        move_time(one, HEDDLE_SPENT_GC, collected);
+        move_time(one, HEDDLE_SPENT_RUNNING, ran - collected);
+    }
     one->cpu = cpu;
+    one->collected = collected_here;
 }
 
 static VALUE end_share(VALUE data)
@@ -174,6 +183,7 @@ static VALUE account_use(VALUE self, VALUE object)
     share *one;
     TypedData_Get_Struct(object, share, &share_type, one);
     one->cpu = heddle_clock_read(CLOCK_THREAD_CPUTIME_ID);
+    one->collected = collected_here;
     thread_share = one;
     VALUE result = rb_ensure(yield_nothing, Qnil, end_share, (VALUE)one);
     RB_GC_GUARD(object);

@@ -325,6 +325,7 @@ static bool spin_for_message(heddle_loop *loop)
     loop->spin_until = 0;
     if (!until || !heddle_spin_due(&loop->spins))
         return false;
+    loop->held_since = 0; /* as in the selector */
     while (heddle_inbox_empty(&loop->inbox) && heddle_clock_now() < until)
         heddle_spin_pause();
     bool found = !heddle_inbox_empty(&loop->inbox);
