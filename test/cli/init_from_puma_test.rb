@@ -401,6 +401,18 @@ class InitFromPumaTest < Minitest::Test
     end
   end
 
+  def test_calls_in_one_line_have_their_own_values
+    { "ENV[\"BIG\"] ? workers(4) : workers(2)" => ["workers 4 if ENV[\"BIG\"]", "workers 2 if !(ENV[\"BIG\"])"],
+      "if ENV[\"BIG\"] then workers 4 else workers 2 end" =>
+        ["workers 4 if ENV[\"BIG\"]", "workers 2 if !(ENV[\"BIG\"])"],
+      "bind \"tcp://127.0.0.1:1\"; bind \"tcp://127.0.0.1:2\"" =>
+        ["bind \"127.0.0.1:1\"", "bind \"127.0.0.1:2\""] }.each do |line, expected|
+      carry_over("#{line}\n")
+
+      assert_equal expected, code.grep(/\A(?:workers |bind "127)/)
+    end
+  end
+
   def test_a_condition_that_needs_the_application_is_no_line_of_the_new_file
     report = carry_over(<<~RUBY, status: 1)
       workers 3 if Shop.large?

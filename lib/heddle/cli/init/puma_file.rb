@@ -105,7 +105,7 @@ module Heddle
 
         def call(node, conditions)
           lines = node.location.start_line..node.location.end_line
-          ran = @run.records.select { |record| record.name == node.name && lines.cover?(record.line) }
+          ran = records(@run, node, lines)
           block = node.block if node.block.is_a?(Prism::BlockNode)
           Call.new(name: node.name, line: lines.begin, source: @source.lines[lines.begin - 1].strip,
                    values: values(node, lines), arguments: node.arguments&.slice.to_s,
@@ -117,14 +117,22 @@ module Heddle
         def values(node, lines)
           names = node.arguments ? reads(node.arguments) : []
           runs = [@defaults, @run].reject { |run| run.unset.intersect?(names) }
-          ran = runs.filter_map do |run|
-            run.records.reverse.find { |record| record.name == node.name && lines.cover?(record.line) }
-          end.first
+          ran = runs.filter_map { |run| records(run, node, lines).last }.first
           return ran.values if ran
 
           return if runs.empty?
 
           node.arguments ? runs.first.evaluate(node.arguments) : []
+        end
+
+        # @return [Array<PumaRecorder::Record>] of this call; those of others in its line have other values
+        def records(run, node, lines)
+          found = run.records.select { |record| record.name == node.name && lines.cover?(record.line) }
+          others = SyntaxTree.nodes(@tree.value).grep(Prism::CallNode).select { |one| one.name == node.name } - [node]
+          return found if others.none? { |one| lines.cover?(one.location.start_line) }
+
+          values = node.arguments ? run.evaluate(node.arguments) : []
+          found.select { |record| record.values == values }
         end
 
         # @return [Array<Symbol>] the file's variables that this reads
