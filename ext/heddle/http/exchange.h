@@ -13,6 +13,7 @@
 #include "http/exchange_states.h"
 #include "http/message.h"
 #include "http/rejection.h"
+#include "http/response_head_writer.h"
 #include "net/fate.h"
 #include "net/work.h"
 #include "scheduler/account.h"
@@ -21,23 +22,51 @@ typedef struct heddle_exchange heddle_exchange;
 typedef struct heddle_engine heddle_engine;
 typedef struct heddle_exchange_handle heddle_exchange_handle;
 
-/* The operations of an exchange, which its protocol implements. All run in the loop, with the GVL. */
+/*
+ * The operations of an exchange, which its protocol implements. All run in the loop, with the GVL. Those that take a
+ * handle raise IOError when the exchange is complete, and those that send raise ClientGoneError.
+ */
 typedef struct {
     const char *version; /* for SERVER_PROTOCOL; NULL: the version in the head */
     bool takes_over;     /* the application may take the connection over (full hijack) */
-    /* The class of its Ruby object, a Heddle::HTTP::Exchange with the methods of this protocol. */
+    bool waits;          /* `send` can wait until the client has taken everything */
+    /* The class of its Ruby object, a Heddle::HTTP::Exchange with more methods of this protocol. */
     VALUE (*object_class)(void);
+
+    /* Was the request's body received completely? */
+    bool (*is_received)(heddle_exchange_handle *handle);
+    /* Whether the client waits for 100 Continue. NULL: it got that at once. */
+    bool *(*expectation)(heddle_exchange_handle *handle);
+    /* Are there received bytes that were not used yet? */
+    bool (*is_buffered)(heddle_exchange_handle *handle);
+    /* The part of the body that was received before a runner took it, see heddle_exchange_body_object. */
+    VALUE (*take_body)(heddle_exchange *exchange);
+    /* The received bytes of the body; nil if there are none now. Raises BadRequestError. */
+    VALUE (*decode)(heddle_exchange_handle *handle);
+    /* Waits for more of the body. Raises IO::TimeoutError after `timeout` ns, unless that is negative. */
+    VALUE (*fill)(heddle_exchange_handle *handle, int64_t timeout);
+
+    /* Checks that a response can be sent; sets what the version decides of its head. */
+    void (*begin_head)(heddle_exchange_handle *handle, heddle_head_writer *head);
     /*
-     * Sends a complete response: a Hash of headers and an Array of Strings, `size` bytes. False: nothing was sent, and
-     * the response needs the methods of the Ruby object, as one with a header of Rack's own does. With `wait`, returns
-     * when the client has taken all of it. Raises InvalidResponseError and ClientGoneError.
+     * Sends a complete response: the head is in `out` from `start` on, and is removed from there; `size` bytes of
+     * content are in `body`, an Array of Strings. False: nothing was sent, because the client has gone.
      */
-    bool (*respond)(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size, bool wait);
+    bool (*send)(heddle_exchange_handle *handle, const heddle_head_writer *head, heddle_buffer *out, size_t start,
+                 VALUE body, size_t size, bool wait);
     /*
-     * Sends a piece of content of unknown length, without waiting. False: nothing was sent, and the piece needs the
-     * methods of the Ruby object.
+     * Sends content, a String, over HTTP/1.1 also an Array of Strings. Waits while the client is slower than the
+     * application.
+     */
+    void (*write)(heddle_exchange_handle *handle, VALUE data);
+    /*
+     * Sends a piece of content of unknown length, without waiting. False: nothing was sent, and the piece needs
+     * `write`. NULL if the handle's `chunking` is never set.
      */
     bool (*write_piece)(heddle_exchange_handle *handle, VALUE string);
+    /* The response is complete: the loop sends the rest. `reusable`: the connection may serve another request. */
+    void (*finish)(heddle_exchange_handle *handle, bool reusable, int status);
+
     /*
      * Watches an open exchange from now on, so that an event comes when the client leaves. True: it has left already.
      */

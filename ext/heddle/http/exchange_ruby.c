@@ -3,6 +3,7 @@
 #include "binding.h"
 #include "http/body/spool_ruby.h"
 #include "http/forwarded.h"
+#include "http/response_head_ruby.h"
 #include "net/networks.h"
 #include "scheduler/take_errinfo.h"
 
@@ -116,6 +117,20 @@ static heddle_exchange *exchange_of(VALUE self)
     return heddle_exchange_of(heddle_exchange_handle_of(self));
 }
 
+/* Raises when the exchange is complete. */
+static const heddle_exchange_operations *operations_of(heddle_exchange_handle *handle)
+{
+    heddle_exchange_open_connection(handle);
+    return handle->exchange->operations;
+}
+
+/* Raises ClientGoneError when no response can be sent. */
+static const heddle_exchange_operations *sending_operations(heddle_exchange_handle *handle)
+{
+    heddle_exchange_writable_connection(handle);
+    return handle->exchange->operations;
+}
+
 heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
@@ -199,13 +214,52 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange)
 
 /* -- the body ---------------------------------------------------------------------------------------------------- */
 
-/*
- * call-seq: take_body -> String, SpooledBody or nil
- *
- * The part of the body that was received before the request was served; once.
- */
-HEDDLE_DEFINE_METHOD(exchange_take_body, "take_body",
-                     heddle_exchange_body_object(heddle_exchange_of(heddle_exchange_handle_of(self))))
+/* Where it says whether the client waits for 100 Continue. */
+static bool *expectation_of(heddle_exchange_handle *handle)
+{
+    static bool never;
+    bool *(*expectation)(heddle_exchange_handle *) = operations_of(handle)->expectation;
+    return expectation ? expectation(handle) : &never;
+}
+
+/* -- the response ------------------------------------------------------------------------------------------------ */
+
+bool heddle_exchange_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body,
+                             int64_t size, bool wait)
+{
+    heddle_engine *engine = handle->engine;
+    const heddle_exchange *exchange = heddle_exchange_of(handle);
+    const heddle_exchange_operations *operations = exchange->operations;
+    heddle_method method = exchange->head.method_id;
+    if (method == HEDDLE_CONNECT || (wait && !operations->waits))
+        return false;
+    heddle_head_writer head = {
+        .request = method,
+        .status = heddle_response_status(status_value), /* may run the application's code */
+        /* No content for HEAD says nothing of what GET would get: many applications leave it out (RFC 9110, 8.6). */
+        .length = method == HEDDLE_HEAD && size == 0 ? -1 : size,
+    };
+    operations->begin_head(handle, &head);
+    heddle_buffer *out = &engine->out;
+    size_t start = out->used;
+    heddle_response_head_write(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
+    /* Application code may have run. */
+    if (!heddle_exchange_connection(handle) || head.has_internal || head.declared_chunked ||
+        head.framing > HEDDLE_CONTENT_BY_LENGTH || heddle_content_size(body) != size) {
+        out->used = start;
+        return false;
+    }
+    if (head.framing != HEDDLE_CONTENT_BY_LENGTH)
+        size = 0;
+    return operations->send(handle, &head, out, start, body, (size_t)size, wait);
+}
+
+bool heddle_exchange_write_piece(heddle_exchange_handle *handle, VALUE string)
+{
+    return handle->chunking && handle->exchange && handle->exchange->operations->write_piece(handle, string);
+}
+
+/* -- the end ----------------------------------------------------------------------------------------------------- */
 
 static VALUE call_cancel(VALUE object)
 {
@@ -241,20 +295,6 @@ static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
     if (!exchange->work.connection || exchange->operations->watch_disconnect(exchange))
         heddle_exchange_disconnected(exchange);
     return Qnil;
-}
-
-/* Is it the request of a health check? */
-static VALUE exchange_probe_p(VALUE self)
-{
-    const heddle_exchange *exchange = heddle_exchange_handle_of(self)->exchange;
-    return exchange && exchange->work.probe ? Qtrue : Qfalse;
-}
-
-/* The env that the application gets; nil: not made yet. */
-static VALUE exchange_env(VALUE self)
-{
-    VALUE env = heddle_exchange_handle_of(self)->env;
-    return env ? env : Qnil;
 }
 
 /*
@@ -296,7 +336,23 @@ static VALUE exchange_close(VALUE self)
     return Qnil;
 }
 
+/* Call an operation of the exchange: of an open one, and of one whose client can get a response. */
+#define CALL(self, operation, ...) operations_of(HANDLE(self))->operation(HANDLE(self), ##__VA_ARGS__)
+#define SEND(self, operation, ...) sending_operations(HANDLE(self))->operation(HANDLE(self), __VA_ARGS__)
+#define HANDLE(self) heddle_exchange_handle_of(self)
 #define METHODS(X)                                                                                                     \
+    /* The part of the body that was received before the request was served; once. */                                  \
+    X(exchange_take_body, "take_body", exchange_of(self)->operations->take_body(exchange_of(self)))                    \
+    /* Was the body received completely? */                                                                            \
+    X(exchange_received_p, "received?", CALL(self, is_received) ? Qtrue : Qfalse)                                      \
+    /* Does the client wait for 100 Continue? */                                                                       \
+    X(exchange_expects_p, "expects?", *expectation_of(heddle_exchange_handle_of(self)) ? Qtrue : Qfalse)               \
+    /* 100 Continue was sent, or the client no longer needs it. */                                                     \
+    X(exchange_end_expectation, "end_expectation", (*expectation_of(heddle_exchange_handle_of(self)) = false, Qnil))   \
+    /* Are there received bytes that were not used yet? */                                                             \
+    X(exchange_buffered_p, "buffered?", CALL(self, is_buffered) ? Qtrue : Qfalse)                                      \
+    /* The received bytes of the body; nil: none now. Raises BadRequestError if they are malformed or too large. */    \
+    X(exchange_decode, "decode", CALL(self, decode))                                                                   \
     /* The method as sent: methods are case-sensitive. */                                                              \
     X(exchange_method, "method", string_of(exchange_of(self), exchange_of(self)->head.method))                         \
     /* The request target as sent. */                                                                                  \
@@ -326,33 +382,53 @@ static VALUE exchange_close(VALUE self)
     X(exchange_upgradable_p, "upgradable?", heddle_exchange_handle_of(self)->upgradable ? Qtrue : Qfalse)              \
     /* The status that was sent; 0 when this object has sent none. */                                                  \
     X(exchange_status_sent, "status_sent", INT2FIX(heddle_exchange_handle_of(self)->status))                           \
+    /* Is it the request of a health check? */                                                                         \
+    X(exchange_probe_p, "probe?", HANDLE(self)->exchange && HANDLE(self)->exchange->work.probe ? Qtrue : Qfalse)       \
+    /* The env that the application gets; nil: not made yet. */                                                        \
+    X(exchange_env, "env", HANDLE(self)->env ? HANDLE(self)->env : Qnil)                                               \
     /* Bytes of content that C has sent. */                                                                            \
     X(exchange_content_sent, "content_sent", ULL2NUM(heddle_exchange_handle_of(self)->sent))
 METHODS(HEDDLE_DEFINE_METHOD)
 
-VALUE heddle_exchange_define(VALUE version, const heddle_exchange_methods *methods)
+#define METHODS_1(X)                                                                                                   \
+    /*                                                                                                                 \
+     * Receives more of the body; waits if there is none. Returns the number of bytes; nil or 0 at its end. Raises     \
+     * IO::TimeoutError, and ClientGoneError when the connection broke or the client has reset the stream.             \
+     */                                                                                                                \
+    X(exchange_fill, "fill", timeout, CALL(self, fill, heddle_parse_duration(timeout)))                                \
+    /*                                                                                                                 \
+     * Sends the bytes, at the latest in the loop's next tick. Waits while the client is slower than the application.  \
+     * Raises ClientGoneError.                                                                                         \
+     */                                                                                                                \
+    X(exchange_write, "write", data, (SEND(self, write, data), self))                                                  \
+    /*                                                                                                                 \
+     * Writes a chunk without waiting. Returns false and writes nothing when the body is not chunked, when the output  \
+     * is full or another fiber waits to write, or when the string is empty or no String: then #write must be used.    \
+     */                                                                                                                \
+    X(exchange_chunk, "chunk", string, heddle_exchange_write_piece(HANDLE(self), string) ? Qtrue : Qfalse)             \
+    /* Is the content sent in chunks, each as soon as the application has written it? */                               \
+    X(exchange_set_chunking, "chunking=", on, (heddle_exchange_handle_of(self)->chunking = RTEST(on), on))
+METHODS_1(HEDDLE_DEFINE_METHOD_1)
+
+/*
+ * call-seq: finish(reusable, status) -> nil
+ *
+ * The response is complete: the loop sends the rest. With +reusable+ the connection may serve another request. This
+ * object can't be used afterwards. +status+ is counted.
+ */
+static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
 {
-    VALUE exchange_class = rb_define_class_under(version, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
-    rb_gc_register_mark_object(exchange_class);
-    rb_define_method(exchange_class, "received?", methods->is_received, 0);
-    rb_define_method(exchange_class, "expects?", methods->is_expecting, 0);
-    rb_define_method(exchange_class, "end_expectation", methods->end_expectation, 0);
-    rb_define_method(exchange_class, "buffered?", methods->is_buffered, 0);
-    rb_define_method(exchange_class, "decode", methods->decode, 0);
-    rb_define_method(exchange_class, "fill", methods->fill, 1);
-    rb_define_method(exchange_class, "write", methods->write, 1);
-    rb_define_method(exchange_class, "finish", methods->finish, 2);
-    return exchange_class;
+    SEND(self, finish, RTEST(reusable), NUM2INT(status));
+    return Qnil;
 }
 
 void Init_heddle_exchange(VALUE http)
 {
     VALUE class = heddle_define_class(http, "Exchange", NULL);
     METHODS(HEDDLE_REGISTER_METHOD)
-    rb_define_method(class, "take_body", exchange_take_body, 0);
+    METHODS_1(HEDDLE_REGISTER_METHOD_1)
+    rb_define_method(class, "finish", exchange_finish, 2);
     rb_define_method(class, "reject", exchange_reject, 2);
     rb_define_method(class, "close", exchange_close, 0);
     rb_define_method(class, "cancel_on_disconnect", exchange_cancel_on_disconnect, 1);
-    rb_define_method(class, "probe?", exchange_probe_p, 0);
-    rb_define_method(class, "env", exchange_env, 0);
 }

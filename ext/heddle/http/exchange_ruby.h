@@ -46,36 +46,19 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange);
 /* The bytes of an Array of Strings; -1: it is no such Array. To be called again after application code has run. */
 int64_t heddle_content_size(VALUE body);
 
-/*
- * The content-length of a response of this size. No content for HEAD says nothing of what GET would get, and many
- * applications leave it out (RFC 9110, 8.6): -1.
- */
-static inline int64_t heddle_content_length_of(const heddle_request_head *request, int64_t size)
-{
-    return request->method_id == HEDDLE_HEAD && size == 0 ? -1 : size;
-}
-
 /* Raise ClientGoneError and BadRequestError. `error`: an errno, or 0. */
 NORETURN(void heddle_exchange_raise_gone(const char *text, int error));
 NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejection));
 
 /*
- * The methods by which a version of HTTP receives the request's body and sends the response. heddle_exchange_define
- * gives them their names: every version has all of them.
+ * Sends a plain response: a Hash of headers and an Array of Strings, `size` bytes. False: nothing was sent, and the
+ * response needs the methods of the Ruby object, as one with a header of Rack's own does. With `wait`, returns when the
+ * client has taken all of it. Raises InvalidResponseError and ClientGoneError.
  */
-typedef struct {
-    VALUE (*is_received)(VALUE self);     /* received?: was the body received completely? */
-    VALUE (*is_expecting)(VALUE self);    /* expects?: does the client wait for 100 Continue? */
-    VALUE (*end_expectation)(VALUE self); /* it was sent, or the client no longer needs it */
-    VALUE (*is_buffered)(VALUE self);     /* buffered?: are there received bytes that were not used yet? */
-    VALUE (*decode)(VALUE self);
-    VALUE (*fill)(VALUE self, VALUE timeout);
-    VALUE (*write)(VALUE self, VALUE data);
-    VALUE (*finish)(VALUE self, VALUE keep_alive, VALUE status);
-} heddle_exchange_methods;
-
-/* Defines Exchange, a class below HTTP::Exchange, with these methods. */
-VALUE heddle_exchange_define(VALUE version, const heddle_exchange_methods *methods);
+bool heddle_exchange_respond(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size,
+                             bool wait);
+/* `write_piece` of the operations. False, too, if the content is not chunked or the exchange has ended. */
+bool heddle_exchange_write_piece(heddle_exchange_handle *handle, VALUE string);
 
 void Init_heddle_engine(VALUE http);
 void Init_heddle_exchange(VALUE http);

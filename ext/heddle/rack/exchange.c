@@ -36,8 +36,7 @@ static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
         return Qfalse; /* the connection may have been taken over, or the env asks for an upgrade */
     VALUE headers = RARRAY_AREF(answer, 1), body = RARRAY_AREF(answer, 2);
     int64_t size = heddle_content_size(body);
-    bool sent = size >= 0 && handle->exchange->operations->respond(handle, RARRAY_AREF(answer, 0), headers, body, size,
-                                                                   RTEST(wait));
+    bool sent = size >= 0 && heddle_exchange_respond(handle, RARRAY_AREF(answer, 0), headers, body, size, RTEST(wait));
     RB_GC_GUARD(answer);
     return sent ? Qtrue : Qfalse;
 }
@@ -124,7 +123,7 @@ static VALUE stream_write(int argc, VALUE *argv, VALUE self)
 {
     if (argc == 1 && !RTEST(rb_mutex_locked_p(rb_ivar_get(self, rb_intern("@lock"))))) {
         heddle_exchange_handle *handle = heddle_exchange_handle_of(rb_ivar_get(self, rb_intern("@exchange")));
-        if (handle->exchange && handle->exchange->operations->write_piece(handle, argv[0]))
+        if (heddle_exchange_write_piece(handle, argv[0]))
             return LONG2NUM(RSTRING_LEN(argv[0]));
     }
     return rb_funcallv(self, rb_intern("write_all"), argc, argv);

@@ -6,37 +6,26 @@
 
 static VALUE exchange_class;
 
-static heddle_h1 *h1_of(VALUE self)
+static heddle_h1 *h1_of(heddle_exchange_handle *handle)
 {
-    return heddle_h1_of(heddle_exchange_open_connection(heddle_exchange_handle_of(self)));
+    return heddle_h1_of(heddle_exchange_open_connection(handle));
 }
 
 /* -- the body ---------------------------------------------------------------------------------------------------- */
 
-/* Was the body received completely? */
-HEDDLE_DEFINE_METHOD(exchange_received_p, "received?", h1_of(self)->received ? Qtrue : Qfalse)
-
-/* Does the client wait for 100 Continue? */
-HEDDLE_DEFINE_METHOD(exchange_expects_p, "expects?", h1_of(self)->expects ? Qtrue : Qfalse)
-
-/* 100 Continue was sent, or the client no longer needs it. */
-static VALUE exchange_end_expectation(VALUE self)
+static bool is_received(heddle_exchange_handle *handle)
 {
-    h1_of(self)->expects = false;
-    return Qnil;
+    return h1_of(handle)->received;
 }
 
-/* Are there received bytes that were not used yet? */
-static VALUE exchange_buffered_p(VALUE self)
+static bool *expectation(heddle_exchange_handle *handle)
 {
-    return heddle_connection_buffered(heddle_exchange_open_connection(heddle_exchange_handle_of(self))) ? Qtrue
-                                                                                                        : Qfalse;
+    return &h1_of(handle)->expects;
 }
 
-/* May the connection be kept open after the response that is sent now? */
-static VALUE exchange_persistent_p(VALUE self)
+static bool is_buffered(heddle_exchange_handle *handle)
 {
-    return heddle_h1_may_persist(heddle_exchange_open_connection(heddle_exchange_handle_of(self))) ? Qtrue : Qfalse;
+    return heddle_connection_buffered(heddle_exchange_open_connection(handle)) > 0;
 }
 
 static VALUE take_sized(heddle_connection *connection, heddle_h1 *h1)
@@ -70,15 +59,8 @@ static VALUE take_chunks(heddle_exchange_handle *handle, heddle_connection *conn
     return length ? bytes : Qnil;
 }
 
-/*
- * call-seq: decode -> String or nil
- *
- * The received bytes of the body; nil if there are none now. Raises BadRequestError when they are malformed or too
- * large.
- */
-static VALUE exchange_decode(VALUE self)
+static VALUE decode_body(heddle_exchange_handle *handle)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_connection *connection = heddle_exchange_open_connection(handle);
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->received)
@@ -86,16 +68,9 @@ static VALUE exchange_decode(VALUE self)
     return h1->left < 0 ? take_chunks(handle, connection, h1) : take_sized(connection, h1);
 }
 
-/*
- * call-seq: fill(timeout) -> Integer or nil
- *
- * Receives more of the body; waits if there is none. Returns the number of bytes; nil at the end of input. Raises
- * IO::TimeoutError, and ClientGoneError when the connection broke.
- */
-static VALUE exchange_fill(VALUE self, VALUE seconds)
+static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    int64_t timeout = heddle_parse_duration(seconds), deadline = -1;
+    int64_t deadline = -1;
     if (heddle_exchange_open_connection(handle)->waits[HEDDLE_READING])
         rb_raise(rb_eIOError, "another fiber is reading this request's body already");
     for (;;) {
@@ -127,21 +102,13 @@ static VALUE exchange_fill(VALUE self, VALUE seconds)
 
 /* -- ending ------------------------------------------------------------------------------------------------------ */
 
-/*
- * call-seq: finish(reusable, status) -> nil
- *
- * The response is complete: the loop sends the rest. With +reusable+ the connection may serve another request. This
- * object can't be used afterwards. +status+ is counted.
- */
-static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
+static void finish_response(heddle_exchange_handle *handle, bool reusable, int status)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_connection *connection = heddle_exchange_writable_connection(handle);
+    heddle_connection *connection = heddle_exchange_connection(handle);
     /* Sent at once, while a failure can be raised in the caller; responses to pipelined requests are sent together. */
     if (!heddle_connection_buffered(connection))
         heddle_h1_flush(connection);
-    heddle_h1_complete_response(connection, RTEST(reusable), NUM2INT(status));
-    return Qnil;
+    heddle_h1_complete_response(connection, reusable, status);
 }
 
 static bool reject_running(heddle_exchange_handle *handle, const heddle_rejection *rejection, bool content)
@@ -156,6 +123,12 @@ static bool reject_running(heddle_exchange_handle *handle, const heddle_rejectio
 }
 
 /* -- the connection itself ----------------------------------------------------------------------------------------- */
+
+/* May the connection be kept open after the response that is sent now? */
+static VALUE exchange_persistent_p(VALUE self)
+{
+    return heddle_h1_may_persist(heddle_exchange_open_connection(heddle_exchange_handle_of(self))) ? Qtrue : Qfalse;
+}
 
 /*
  * call-seq: readpartial(max) -> String or nil
@@ -200,29 +173,29 @@ static void abandon_exchange(heddle_exchange *exchange)
 
 const heddle_exchange_operations heddle_h1_exchange_operations = {
     .takes_over = true,
+    .waits = true,
     .object_class = object_class,
-    .respond = heddle_h1_respond,
+    .is_received = is_received,
+    .expectation = expectation,
+    .is_buffered = is_buffered,
+    .take_body = heddle_exchange_body_object,
+    .decode = decode_body,
+    .fill = fill_body,
+    .begin_head = heddle_h1_begin_head,
+    .send = heddle_h1_send_response,
+    .write = heddle_h1_write,
     .write_piece = heddle_h1_write_piece,
+    .finish = finish_response,
     .watch_disconnect = heddle_h1_watch_disconnect,
     .reject = reject_exchange,
     .reject_running = reject_running,
     .abandon = abandon_exchange,
 };
 
-static const heddle_exchange_methods methods = {
-    .is_received = exchange_received_p,
-    .is_expecting = exchange_expects_p,
-    .end_expectation = exchange_end_expectation,
-    .is_buffered = exchange_buffered_p,
-    .decode = exchange_decode,
-    .fill = exchange_fill,
-    .write = heddle_h1_exchange_write,
-    .finish = exchange_finish,
-};
-
 void Init_heddle_h1_exchange(VALUE h1)
 {
-    exchange_class = heddle_exchange_define(h1, &methods);
+    exchange_class = rb_define_class_under(h1, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
+    rb_gc_register_mark_object(exchange_class);
     rb_define_method(exchange_class, "persistent?", exchange_persistent_p, 0);
     rb_define_method(exchange_class, "readpartial", exchange_readpartial, 1);
     rb_define_private_method(exchange_class, "detach_socket", exchange_detach_socket, 0);

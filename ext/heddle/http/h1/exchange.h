@@ -11,17 +11,17 @@
 void heddle_h1_flush(heddle_connection *connection);
 /* Waits until at most `low` bytes of the output are left; raises ClientGoneError. */
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low);
-/* Writes a chunk of a chunked body if that needs no wait: `write_piece` of the exchange's operations. */
+/* These are operations of the exchange. */
 bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);
-/* Exchange#write */
-VALUE heddle_h1_exchange_write(VALUE self, VALUE data);
+void heddle_h1_write(heddle_exchange_handle *handle, VALUE data);
 void Init_heddle_h1_sending(VALUE exchange_class);
 
 /* -- h1/respond.c -------------------------------------------------------------------------------------------------- */
 
-/* Sends a complete response: `respond` of the exchange's operations. */
-bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size,
-                       bool wait);
+/* These, too. */
+void heddle_h1_begin_head(heddle_exchange_handle *handle, heddle_head_writer *head);
+bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_writer *head, heddle_buffer *out,
+                             size_t start, VALUE body, size_t size, bool wait);
 
 /* -- h1/exchange.c ------------------------------------------------------------------------------------------------- */
 

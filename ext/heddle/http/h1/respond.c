@@ -1,7 +1,7 @@
 /* A complete response over HTTP/1.1: one write, if the kernel takes all of it. */
 
-#include "http/response_head_ruby.h"
 #include "http/h1/exchange.h"
+#include "http/response_head_ruby.h"
 #include "net/sockets.h"
 
 #include <errno.h>
@@ -72,52 +72,36 @@ static void send_answer(heddle_exchange_handle *handle, const char *head, size_t
     queue_rest(connection, head, head_size, body, sent < 0 ? 0 : (size_t)sent);
 }
 
-bool heddle_h1_respond(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body, int64_t size,
-                       bool wait)
+void heddle_h1_begin_head(heddle_exchange_handle *handle, heddle_head_writer *head)
 {
-    heddle_engine *engine = handle->engine;
-    if (heddle_exchange_of(handle)->head.method_id == HEDDLE_CONNECT)
-        return false;
-    int status = heddle_response_status(status_value); /* may run the application's code */
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
-    const heddle_request_head *request = &heddle_exchange_of(handle)->head;
-    heddle_head_writer head = {
-        .request = request->method_id,
-        .minor = request->minor,
-        .status = status,
-        .keep_alive = request->keep_alive && heddle_h1_may_persist(connection),
-        .length = heddle_content_length_of(request, size),
-    };
-    heddle_buffer *out = &engine->out;
-    size_t start = out->used;
-    heddle_response_head_write(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
-    bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH;
-    /* Application code may have run. */
-    if (!heddle_exchange_connection(handle) || head.has_internal || head.declared_chunked ||
-        head.framing > HEDDLE_CONTENT_BY_LENGTH || heddle_content_size(body) != size) {
-        out->used = start;
-        return false;
-    }
-    if (!content || size == 0) {
+    const heddle_request_head *request = &handle->exchange->head;
+    head->minor = request->minor;
+    head->keep_alive = request->keep_alive && heddle_h1_may_persist(connection);
+}
+
+bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_writer *head, heddle_buffer *out,
+                             size_t start, VALUE body, size_t size, bool wait)
+{
+    if (size == 0) {
         body = Qnil;
-        size = 0;
     } else if (size <= COPIED) {
-        heddle_buffer_reserve(out, (size_t)size);
+        heddle_buffer_reserve(out, size);
         copy_body(out, body);
         body = Qnil;
     }
     size_t head_size = out->used - start;
     out->used = start; /* the buffer is not needed after a wait, and send does not wait */
-    handle->status = head.status; /* first: without memory for the rest, no other response is sent */
-    handle->sent = (uint64_t)size;
+    handle->status = head->status; /* first: without memory for the rest, no other response is sent */
+    handle->sent = size;
     /* Before the client has the response: its next request may go to another worker at once. */
-    if (!wait && heddle_exchange_of(handle)->spool)
-        heddle_body_spool_uncount(heddle_exchange_of(handle)->spool);
-    send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : (size_t)size));
+    if (!wait && handle->exchange->spool)
+        heddle_body_spool_uncount(handle->exchange->spool);
+    send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : size));
     if (wait) {
         heddle_h1_drain(handle, 0);
         heddle_exchange_writable_connection(handle);
     }
-    heddle_h1_complete_response(heddle_exchange_connection(handle), head.keep_alive, head.status);
+    heddle_h1_complete_response(heddle_exchange_connection(handle), head->keep_alive, head->status);
     return true;
 }

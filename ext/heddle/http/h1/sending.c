@@ -84,15 +84,9 @@ static void add_string(heddle_connection *connection, VALUE string)
     RB_GC_GUARD(string);
 }
 
-/*
- * call-seq: write(string_or_strings) -> self
- *
- * Sends the bytes, at the latest in the loop's next tick. Waits while the client is slower than the application. Raises
- * ClientGoneError.
- */
-VALUE heddle_h1_exchange_write(VALUE self, VALUE data)
+/* The bytes leave at the latest in the loop's next tick. */
+void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_connection *connection = check_single_writer(handle);
     if (RB_TYPE_P(data, T_ARRAY)) {
         for (long i = 0; i < RARRAY_LEN(data); i++)
@@ -104,7 +98,6 @@ VALUE heddle_h1_exchange_write(VALUE self, VALUE data)
         add_string(connection, data);
     }
     schedule_flush(handle, connection);
-    return self;
 }
 
 /*
@@ -169,8 +162,8 @@ static VALUE exchange_write_chunk(VALUE self, VALUE string)
 bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string)
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
-    if (!handle->chunking || !connection || !RB_TYPE_P(string, T_STRING) || connection->error ||
-        connection->waits[HEDDLE_WRITING] || connection->sockets->loop->thread != rb_thread_current())
+    if (!connection || !RB_TYPE_P(string, T_STRING) || connection->error || connection->waits[HEDDLE_WRITING] ||
+        connection->sockets->loop->thread != rb_thread_current())
         return false;
     size_t size = (size_t)RSTRING_LEN(string);
     heddle_output *output = &connection->output;
@@ -186,28 +179,6 @@ bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string)
     heddle_connection_flush_later(connection);
     handle->sent += size;
     return true;
-}
-
-/*
- * call-seq: chunk(string) -> true or false
- *
- * Writes a chunk without waiting. Returns false and writes nothing when the body is not chunked, when the output is
- * full or another fiber waits to write, or when +string+ is empty or no String: then #write must be used.
- */
-static VALUE exchange_chunk(VALUE self, VALUE string)
-{
-    return heddle_h1_write_piece(heddle_exchange_handle_of(self), string) ? Qtrue : Qfalse;
-}
-
-/*
- * call-seq: chunking = true or false
- *
- * Is the content sent in chunks, each as soon as the application has written it?
- */
-static VALUE exchange_set_chunking(VALUE self, VALUE on)
-{
-    heddle_exchange_handle_of(self)->chunking = RTEST(on);
-    return on;
 }
 
 /*
@@ -242,8 +213,6 @@ void Init_heddle_h1_sending(VALUE exchange_class)
     rb_define_method(exchange_class, "rewrite", exchange_rewrite, 2);
     rb_define_method(exchange_class, "withdraw", exchange_withdraw, 1);
     rb_define_method(exchange_class, "write_chunk", exchange_write_chunk, 1);
-    rb_define_method(exchange_class, "chunk", exchange_chunk, 1);
-    rb_define_method(exchange_class, "chunking=", exchange_set_chunking, 1);
     rb_define_method(exchange_class, "drain", exchange_drain, 0);
     rb_define_private_method(exchange_class, "send_file_part", exchange_send_file_part, 4);
 }

@@ -16,13 +16,6 @@ module Heddle
         # @return [Boolean] whether the connection can be taken over
         def hijack? = false
 
-        # @return [Boolean] whether content goes out in pieces that the server frames: here each does
-        attr_writer :chunking
-
-        # @param data [String]
-        # @return [Boolean] whether it was sent as a piece of an answer that is under way; here {HTTP::Response} does it
-        def chunk(_data) = false
-
         # -- sending: see HTTP::Response
 
         # @param status [Integer]

@@ -1,7 +1,6 @@
 /* Heddle::HTTP::H2::Exchange: an exchange over a stream of HTTP/2. */
 
 #include "binding.h"
-#include "http/response_head_ruby.h"
 #include "http/exchange_ruby.h"
 #include "http/h2/server/server.h"
 
@@ -51,29 +50,20 @@ static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int
 
 /* -- the body ------------------------------------------------------------------------------------------------------ */
 
-HEDDLE_DEFINE_METHOD(exchange_received_p, "received?",
-                     carrier_of(heddle_exchange_handle_of(self))->received ? Qtrue : Qfalse)
-
-/* Does the client wait for 100 Continue? It got that at once. */
-HEDDLE_DEFINE_METHOD(exchange_expects_p, "expects?", Qfalse)
-
-HEDDLE_DEFINE_METHOD(exchange_end_expectation, "end_expectation", Qnil)
-
-static VALUE exchange_buffered_p(VALUE self)
+static bool is_received(heddle_exchange_handle *handle)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    carrier_of(handle);
-    return handle->exchange->body_size > 0 ? Qtrue : Qfalse;
+    return carrier_of(handle)->received;
 }
 
-/*
- * call-seq: decode -> String or nil
- *
- * The received bytes of the body; nil if there are none now. The client may send as many again.
- */
-static VALUE exchange_decode(VALUE self)
+static bool is_buffered(heddle_exchange_handle *handle)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
+    carrier_of(handle);
+    return handle->exchange->body_size > 0;
+}
+
+/* The client may send as many bytes again. */
+static VALUE decode_body(heddle_exchange_handle *handle)
+{
     heddle_h2_carrier *carrier = carrier_of(handle);
     size_t size = handle->exchange->body_size;
     VALUE bytes = heddle_exchange_take_body(handle->exchange);
@@ -84,25 +74,16 @@ static VALUE exchange_decode(VALUE self)
     return bytes;
 }
 
-/* See HTTP::Exchange; the client may send as many bytes of a streamed body again. */
-static VALUE exchange_take_body(VALUE self)
+/* The client may send as many bytes of a streamed body again. */
+static VALUE take_body(heddle_exchange *exchange)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_exchange *exchange = heddle_exchange_of(handle);
     bool streamed = exchange->carrier && heddle_h2_carrier_of(exchange)->streams;
-    return streamed ? exchange_decode(self) : heddle_exchange_body_object(exchange);
+    return streamed ? decode_body(exchange->handle) : heddle_exchange_body_object(exchange);
 }
 
-/*
- * call-seq: fill(timeout) -> Integer or nil
- *
- * Waits for more of the body. Returns how many bytes are there; 0 at its end. Raises IO::TimeoutError, and
- * ClientGoneError when the client has reset the stream.
- */
-static VALUE exchange_fill(VALUE self, VALUE seconds)
+static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    int64_t timeout = heddle_parse_duration(seconds), deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
+    int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
     for (;;) {
         heddle_h2_carrier *carrier = carrier_of(handle);
         if (handle->exchange->body_size > 0)
@@ -173,14 +154,8 @@ static VALUE exchange_withdraw(VALUE self)
                                                                                                           : Qfalse;
 }
 
-/*
- * call-seq: write(string) -> self
- *
- * Sends content. Waits while the client is slower than the application. Raises ClientGoneError.
- */
-static VALUE exchange_write(VALUE self, VALUE string)
+static void write_content(heddle_exchange_handle *handle, VALUE string)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     StringValue(string);
     string = rb_str_new_frozen(string);
     for (size_t at = 0; at < (size_t)RSTRING_LEN(string);) {
@@ -198,7 +173,6 @@ static VALUE exchange_write(VALUE self, VALUE string)
             rb_raise(rb_eIOError, "a response takes content between its head and its end alone");
     }
     RB_GC_GUARD(string);
-    return self;
 }
 
 /* Has the client reset the stream or ended its side of the connection, or has the exchange ended? */
@@ -219,19 +193,13 @@ static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier 
     heddle_last_use(heddle_h2_send(server));
 }
 
-/*
- * call-seq: finish(keep_alive, status) -> nil
- *
- * The response is complete: the session sends the rest. +status+ is counted. The connection lives on in any case.
- */
-static VALUE exchange_finish(VALUE self, VALUE keep_alive, VALUE status)
+/* The connection stays open in any case. */
+static void finish_response(heddle_exchange_handle *handle, bool reusable, int status)
 {
-    heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_h2_carrier *carrier = find_writable(handle);
     if (heddle_h2_finish(carrier->server->session, carrier->stream, NULL, 0) != HEDDLE_H2_WRITTEN)
         heddle_h2_reset(carrier->server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
-    complete_exchange(handle, carrier, NUM2INT(status));
-    return Qnil;
+    complete_exchange(handle, carrier, status);
 }
 
 static bool reject_running(heddle_exchange_handle *handle, const heddle_rejection *rejection, bool content)
@@ -262,49 +230,36 @@ static VALUE object_class(void)
     return exchange_class;
 }
 
-static bool respond_plain(heddle_exchange_handle *handle, VALUE status_value, VALUE headers, VALUE body, int64_t size,
-                    bool wait)
+static void begin_head(heddle_exchange_handle *handle, heddle_head_writer *head)
 {
-    heddle_engine *engine = handle->engine;
-    const heddle_request_head *request = &heddle_exchange_of(handle)->head;
-    if (wait || request->method_id == HEDDLE_CONNECT)
-        return false;
-    int status = heddle_response_status(status_value); /* may run the application's code */
     find_writable(handle);
-    heddle_head_writer head = {
-        .request = request->method_id, .form = HEDDLE_AS_FIELDS, .minor = 1, .status = status, .keep_alive = true,
-        .length = heddle_content_length_of(request, size),
-    };
-    heddle_buffer *out = &engine->out;
-    size_t start = out->used;
-    heddle_response_head_write(&head, out, headers, Qnil, heddle_engine_date(engine), HEDDLE_DATE_LINE);
+    head->form = HEDDLE_AS_FIELDS;
+    head->minor = 1;
+    head->keep_alive = true;
+}
+
+static bool send_response(heddle_exchange_handle *handle, const heddle_head_writer *head, heddle_buffer *out,
+                          size_t start, VALUE body, size_t size, bool wait)
+{
+    heddle_h2_carrier *carrier = handle->exchange->carrier;
     size_t head_size = out->used - start;
     out->used = start;
-    /* Application code may have run. */
-    if (!heddle_exchange_connection(handle) || heddle_h2_carrier_of(handle->exchange)->gone || head.has_internal ||
-        head.declared_chunked || head.framing > HEDDLE_CONTENT_BY_LENGTH || heddle_content_size(body) != size)
+    if (carrier->gone)
         return false;
-    heddle_h2_carrier *carrier = handle->exchange->carrier;
-    bool content = head.framing == HEDDLE_CONTENT_BY_LENGTH && size > 0;
-    check_written(heddle_h2_send_head(carrier, head.status, out->bytes + start, head_size, !content));
-    handle->status = head.status;
-    if (content) {
+    check_written(heddle_h2_send_head(carrier, head->status, out->bytes + start, head_size, size == 0));
+    handle->status = head->status;
+    if (size > 0) {
         heddle_h2_session *session = carrier->server->session;
         long i = 0;
         while (i < RARRAY_LEN(body) && heddle_h2_send_string(carrier, RARRAY_AREF(body, i)))
             i++;
         if (i < RARRAY_LEN(body))
             heddle_h2_reset(session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
-        handle->sent = (uint64_t)size;
+        handle->sent = size;
         heddle_h2_finish(session, carrier->stream, NULL, 0);
     }
-    complete_exchange(handle, carrier, head.status);
+    complete_exchange(handle, carrier, head->status);
     return true;
-}
-
-static bool write_piece(heddle_exchange_handle *handle, VALUE string)
-{
-    return false;
 }
 
 static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after)
@@ -326,8 +281,15 @@ static bool watch_disconnect(heddle_exchange *exchange)
 const heddle_exchange_operations heddle_h2_exchange_operations = {
     .version = "HTTP/2",
     .object_class = object_class,
-    .respond = respond_plain,
-    .write_piece = write_piece,
+    .is_received = is_received,
+    .is_buffered = is_buffered,
+    .take_body = take_body,
+    .decode = decode_body,
+    .fill = fill_body,
+    .begin_head = begin_head,
+    .send = send_response,
+    .write = write_content,
+    .finish = finish_response,
     .watch_disconnect = watch_disconnect,
     .taken = heddle_h2_note_taken,
     .reject = reject_exchange,
@@ -335,21 +297,10 @@ const heddle_exchange_operations heddle_h2_exchange_operations = {
     .abandon = reset_stream,
 };
 
-static const heddle_exchange_methods methods = {
-    .is_received = exchange_received_p,
-    .is_expecting = exchange_expects_p,
-    .end_expectation = exchange_end_expectation,
-    .is_buffered = exchange_buffered_p,
-    .decode = exchange_decode,
-    .fill = exchange_fill,
-    .write = exchange_write,
-    .finish = exchange_finish,
-};
-
 void Init_heddle_h2_exchange(VALUE h2)
 {
-    exchange_class = heddle_exchange_define(h2, &methods);
-    rb_define_method(exchange_class, "take_body", exchange_take_body, 0);
+    exchange_class = rb_define_class_under(h2, "Exchange", rb_path2class("Heddle::HTTP::Exchange"));
+    rb_gc_register_mark_object(exchange_class);
     rb_define_method(exchange_class, "write_head", exchange_write_head, 3);
     rb_define_method(exchange_class, "hold", exchange_hold, 2);
     rb_define_method(exchange_class, "release_head", exchange_release_head, 0);
