@@ -4,6 +4,7 @@
 
 require "test_helper"
 require_relative "server_helpers"
+require "support/h2_client"
 
 # How many requests run at once, and what becomes of the others.
 class AdmissionTest < Minitest::Test
@@ -130,23 +131,90 @@ class AdmissionTest < Minitest::Test
     end
   end
 
-  def test_while_many_wait_new_connections_are_left_to_the_system
+  def test_a_new_connection_is_answered_while_the_queue_is_full
     serving(held, max_requests: 1, queue_limit: 8) do
-      asking("/1", *Array.new(4, "/w"))
-
-      refute server.statistics[:accepting]
+      asking("/1", *Array.new(8, "/w"))
       late = connect
       ask(late, "/late")
-      @release << true
-      until_statistics { |found| found[:waiting] == 3 }
 
-      assert_equal [5, false], server.statistics.values_at(:connections, :accepting)
-      @release << true
-      until_statistics { |found| found[:accepting] }
-      4.times { @release << true }
-
-      assert_equal "/late", body_of(late)
+      assert_match(/\AHTTP.1.1 503 .*8 requests wait already/m, read_all(late))
+      assert server.statistics[:accepting]
+      9.times { @release << true }
     end
+  end
+
+  # Closed with a reset.
+  def reset(socket)
+    socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_LINGER, [1, 0].pack("ii"))
+    socket.close
+  end
+
+  def test_a_queued_request_whose_client_resets_its_connection_is_dropped
+    serving(held, max_requests: 1) do
+      sockets = asking("/1", "/2", "/3")
+      reset(sockets.delete_at(1))
+
+      assert_equal 1, until_statistics { |found| found[:waiting] == 1 }[:clients_gone]
+      2.times { @release << true }
+
+      assert_equal %w[/1 /3], sockets.map { |socket| body_of(socket) }
+      assert_equal %w[/1 /3], Array.new(2) { next_arrived }
+    end
+  end
+
+  # It may only have ended its side, and read the response.
+  def test_a_request_that_was_queued_for_a_second_is_dropped_when_its_client_has_ended_its_side
+    serving(held, max_requests: 1) do
+      sockets = asking("/1", "/2", "/3")
+      sockets[1].close_write
+      began = now
+      sleep 0.01 until now - began > 1.1
+      2.times { @release << true }
+
+      assert_match(/\AHTTP.1.1 503 .*the client has ended its side/m, read_all(sockets[1]))
+      assert_equal %w[/1 /3], sockets.values_at(0, 2).map { |socket| body_of(socket) }
+      assert_equal 1, server.statistics[:clients_gone]
+      assert_equal %w[/1 /3], Array.new(2) { next_arrived }
+    end
+  end
+
+  def test_a_request_that_is_served_soon_is_answered_when_its_client_has_ended_its_side
+    serving(held, max_requests: 1, queue_timeout: 600) do
+      sockets = asking("/1", "/2")
+      sockets[1].close_write
+      2.times { @release << true }
+
+      assert_equal %w[/1 /2], sockets.map { |socket| body_of(socket) }
+    end
+  end
+
+  def test_queued_streams_of_a_client_that_has_ended_its_side_are_dropped
+    serving(held, max_requests: 1, lint: false) do
+      asking("/1")
+      client = H2Client.new(connect)
+      client.send_preface
+      [1, 3].each { |stream| client.send_frame("HEADERS es+eh #{stream} get") }
+      until_statistics { |found| found[:waiting] == 1 }
+      client.close_write
+      began = now
+      sleep 0.01 until now - began > 1.1
+      @release << true
+      frames = read_frames(client)
+
+      assert_equal [1, 3], frames.select { |frame| frame.type == "HEADERS" }.map(&:stream)
+      assert_equal 2, server.statistics[:clients_gone]
+      assert_equal ["/1"], [next_arrived, *(@arrived.pop until @arrived.empty?)]
+    end
+  end
+
+  def read_frames(client)
+    frames = []
+    while (frame = client.read_frame)
+      frames << frame
+    end
+    frames
+  ensure
+    client.close
   end
 
   def test_failed_requests_release_their_slot

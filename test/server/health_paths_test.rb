@@ -37,35 +37,48 @@ class HealthPathsTest < Minitest::Test
     Open3.capture2e("curl", "-sS", "-i", "--max-time", PATIENCE.to_s, *, "http://127.0.0.1:#{port}#{path}").first
   end
 
-  # Connects, and then fills the queue: while it is full, no connection is accepted.
-  # @return [Array<TCPSocket>] connections that have asked nothing yet
-  def fill(count)
-    free = Array.new(count) { connect }
-    until_statistics { |found| found[:connections] == count }
+  def fill_queue
     ask("/1")
     @arrived.pop(timeout: PATIENCE)
     ask("/2")
     until_statistics { |found| found[:waiting] == 1 }
-    free
   end
 
   def test_health_checks_are_answered_while_the_queue_is_full
     start(held, max_requests: 1, queue_limit: 1, queue_timeout: 600)
-    other, check, second = fill(3)
+    fill_queue
 
-    assert_match(%r{\AHTTP/1.1 503 }, read_all(ask("/3", other)))
-    assert_match(%r{\AHTTP/1.1 200 .*/up\z}m, read_answer(ask("/up?from=balancer", check)))
-    assert_equal "/up", content_over_http2(second, "/up")
+    assert_match(%r{\AHTTP/1.1 503 }, read_all(ask("/3")))
+    assert_match(%r{\AHTTP/1.1 200 .*/up\z}m, read_answer(ask("/up?from=balancer")))
+    assert_equal "/up", content_over_http2(connect, "/up")
     assert_equal 1, server.statistics[:waiting]
   end
 
   def test_a_health_path_is_neither_a_prefix_nor_the_default_where_the_option_names_another
     start(held, max_requests: 1, queue_limit: 1, queue_timeout: 600, health_paths: %w[/healthz])
-    default, below, named = fill(3)
+    fill_queue
 
-    assert_match(%r{\AHTTP/1.1 503 }, read_all(ask("/up", default)))
-    assert_match(%r{\AHTTP/1.1 503 }, read_all(ask("/healthz/more", below)))
-    assert_match(%r{\AHTTP/1.1 200 .*/healthz\z}m, read_answer(ask("/healthz", named)))
+    assert_match(%r{\AHTTP/1.1 503 }, read_all(ask("/up")))
+    assert_match(%r{\AHTTP/1.1 503 }, read_all(ask("/healthz/more")))
+    assert_match(%r{\AHTTP/1.1 200 .*/healthz\z}m, read_answer(ask("/healthz")))
+  end
+
+  def test_a_health_check_does_not_wait_for_a_queued_stream_of_its_connection
+    start(held, max_requests: 1, queue_timeout: 600)
+    ask("/1")
+    @arrived.pop(timeout: PATIENCE)
+    client = H2Client.new(connect)
+    client.send_preface
+    client.send_frame("HEADERS es+eh 1 get")
+    client.send_frame("HEADERS es+eh 3 get")
+    until_statistics { |found| found[:waiting] == 1 }
+    client.send_frame('HEADERS es+eh 5 82 86 04 03 "/up" 41 01 "a"')
+    frame = client.read_frame
+    frame = client.read_frame until frame.nil? || frame.type == "HEADERS"
+
+    assert_equal 5, frame&.stream
+    assert_equal 1, server.statistics[:waiting]
+    client.close
   end
 
   def test_health_checks_are_not_in_the_access_log

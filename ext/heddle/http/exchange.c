@@ -80,6 +80,8 @@ bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes)
 
 void heddle_exchange_leave_session(heddle_exchange *exchange)
 {
+    if (exchange->work.list)
+        exchange->work.connection->sockets->clients_gone++; /* while it was queued */
     heddle_ready_list_remove(&exchange->work);
     exchange->work.connection = NULL;
     if (exchange->state == HEDDLE_EXCHANGE_WAITING)

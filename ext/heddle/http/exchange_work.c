@@ -9,6 +9,12 @@
 /* A longer time before the server, ns, is taken for a wrong clock. */
 static const int64_t PROXY_LIMIT = INT64_C(600) * 1000 * 1000 * 1000;
 
+/*
+ * A client that has ended its side of the connection may still read, and gets its response. One that has also waited
+ * for so long, ns, has nearly always closed its socket. It gets 503 in case it has not.
+ */
+static const int64_t GIVES_UP = INT64_C(1000) * 1000 * 1000;
+
 /* The time between the proxy's clock and the first byte. The clocks of two machines differ: it is never negative. */
 static int64_t time_before_server(const heddle_exchange *exchange, int64_t began)
 {
@@ -82,6 +88,12 @@ static void note_served(heddle_work *work, VALUE object)
     RB_GC_GUARD(object);
 }
 
+static bool is_abandoned(heddle_work *work, int64_t now)
+{
+    heddle_exchange *exchange = heddle_exchange_of_work(work);
+    return now - exchange->queued >= GIVES_UP && exchange->operations->watch_disconnect(exchange);
+}
+
 static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
@@ -94,6 +106,9 @@ static void reject_work(heddle_work *work, heddle_overload why)
     case HEDDLE_QUEUED_TOO_LONG:
         heddle_reject(&rejection, 503, "the server is busy, and the request waited for %g s",
                       (double)admission->queue_timeout / 1e9);
+        break;
+    case HEDDLE_CLIENT_LEFT:
+        heddle_reject(&rejection, 503, "the server is busy, and the client has ended its side of the connection");
         break;
     case HEDDLE_QUEUE_ENDS:
         heddle_reject(&rejection, 503, "the server stops");
@@ -129,6 +144,7 @@ const heddle_work_operations heddle_exchange_work = {
     .waits_at_gate = true,
     .object = object_of,
     .served = note_served,
+    .is_abandoned = is_abandoned,
     .reject = reject_work,
     .label = label_of,
     .describe = heddle_exchange_describe,

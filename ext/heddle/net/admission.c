@@ -8,13 +8,6 @@ static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
            (sockets->gate.closed && heddle_rounds_list_of(sockets, work) == &sockets->ready);
 }
 
-/* Is the queue so full that no connections are accepted? From half of its limit on, until it is down to a quarter. */
-static bool is_filling(const heddle_sockets *sockets)
-{
-    size_t limit = sockets->admission.queue_limit;
-    return heddle_rounds_count_waiting(sockets) + 1 >= limit - limit / 2;
-}
-
 heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_admission *admission = &sockets->admission;
@@ -29,15 +22,7 @@ heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
         work->operations->reject(work, HEDDLE_QUEUE_FULL);
         return HEDDLE_GONE;
     }
-    if (is_filling(sockets) && !(sockets->paused & HEDDLE_PAUSED_BUSY))
-        heddle_listeners_pause(sockets, HEDDLE_PAUSED_BUSY);
     return HEDDLE_ALIVE;
-}
-
-void heddle_admission_resume_accepting(heddle_sockets *sockets)
-{
-    if (heddle_rounds_count_waiting(sockets) <= sockets->admission.queue_limit / 4)
-        heddle_listeners_resume(sockets, HEDDLE_PAUSED_BUSY);
 }
 
 void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work)
@@ -45,15 +30,21 @@ void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work)
     heddle_ready_list_remove(work);
     sockets->admission.rejected_late++;
     work->operations->reject(work, HEDDLE_QUEUED_TOO_LONG);
-    heddle_admission_resume_accepting(sockets);
+}
+
+bool heddle_admission_drop_abandoned(heddle_sockets *sockets, heddle_work *work, int64_t now)
+{
+    if (!work->operations->is_abandoned || !work->operations->is_abandoned(work, now))
+        return false;
+    sockets->clients_gone++;
+    work->operations->reject(work, HEDDLE_CLIENT_LEFT);
+    return true;
 }
 
 void heddle_admission_apply_limits(heddle_sockets *sockets)
 {
-    if (sockets->closed)
-        return;
-    heddle_admission_resume_accepting(sockets);
-    heddle_admission_request(sockets);
+    if (!sockets->closed)
+        heddle_admission_request(sockets);
 }
 
 void heddle_admission_end_queue(heddle_sockets *sockets)

@@ -2,8 +2,8 @@
 
 /*
  * Limits how many work items are served at once. Further ones wait on the ready list, first come first served, for a
- * bounded time; when the queue is full, a new request gets 503 at once. Before it is full, new connections are left in
- * the kernel's queue. Ruby sets the limits.
+ * bounded time; when the queue is full, a new request gets 503 at once. New connections are accepted all the same: in
+ * the kernel's queue a client would wait without an answer, and so would a health check. Ruby sets the limits.
  */
 
 #include <stddef.h>
@@ -20,5 +20,6 @@ typedef struct {
 typedef enum {
     HEDDLE_QUEUE_FULL,
     HEDDLE_QUEUED_TOO_LONG,
+    HEDDLE_CLIENT_LEFT,
     HEDDLE_QUEUE_ENDS, /* the server stops */
 } heddle_overload;

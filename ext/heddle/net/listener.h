@@ -27,9 +27,8 @@ enum {
     HEDDLE_PAUSED_BY_USER = 1,
     HEDDLE_PAUSED_FULL = 2,     /* max_connections */
     HEDDLE_PAUSED_BACK_OFF = 4, /* EMFILE and the like */
-    HEDDLE_PAUSED_BUSY = 8,     /* the queue of work items is long */
-    HEDDLE_PAUSED_LOADED = 16,  /* another worker has less to do */
-    HEDDLE_PAUSED_RESERVE = 32, /* this is a reserve, and the others run */
+    HEDDLE_PAUSED_LOADED = 8,   /* another worker has less to do */
+    HEDDLE_PAUSED_RESERVE = 16, /* this is a reserve, and the others run */
 };
 
 struct heddle_listener {

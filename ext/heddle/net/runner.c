@@ -137,10 +137,9 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
         heddle_work *work = list ? heddle_ready_list_take_first(list) : NULL;
         if (!work)
             return NULL;
-        if (sockets->paused & HEDDLE_PAUSED_BUSY)
-            heddle_admission_resume_accepting(sockets);
         if (heddle_work_share(sockets, work, now) || !heddle_connection_acquire(work->connection) ||
-            (sockets->reserve.rank && heddle_reserve_defer(sockets, work)))
+            (sockets->reserve.rank && heddle_reserve_defer(sockets, work)) ||
+            heddle_admission_drop_abandoned(sockets, work, now))
             continue;
         if (!work->probe && !heddle_rounds_use_turn(sockets, work))
             continue;

@@ -201,8 +201,6 @@ static void resume_accepting(heddle_sockets *sockets)
     heddle_runners_wake_if_done(sockets);
     if (sockets->paused & HEDDLE_PAUSED_FULL)
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_FULL);
-    if (sockets->paused & HEDDLE_PAUSED_BUSY)
-        heddle_admission_resume_accepting(sockets);
     if (sockets->paused & HEDDLE_PAUSED_LOADED)
         heddle_balance_try_resume(sockets);
 }

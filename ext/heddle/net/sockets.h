@@ -243,10 +243,10 @@ void heddle_admission_begin_work(heddle_attachment *attachment);
 
 /* Lets the item wait, or rejects it: when the queue is full, and a probe when the server stops. */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
-/* Called when fewer items wait: resumes accepting connections if admission was the reason of the pause. */
-void heddle_admission_resume_accepting(heddle_sockets *sockets);
 /* Rejects an item that has waited for too long. */
 HEDDLE_LAST_USE void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work);
+/* Called when its turn has come. True: its client has left, so it was rejected. */
+HEDDLE_MUST_CHECK bool heddle_admission_drop_abandoned(heddle_sockets *sockets, heddle_work *work, int64_t now);
 /* Called after the limits have changed. */
 void heddle_admission_apply_limits(heddle_sockets *sockets);
 /* Rejects all waiting items. */

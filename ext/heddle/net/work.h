@@ -27,6 +27,8 @@ typedef struct {
      * is 0 where there is none.
      */
     void (*served)(heddle_work *work, VALUE object);
+    /* Has the client probably left while the item was queued? `now`: as heddle_clock_coarse. NULL: never. */
+    bool (*is_abandoned)(heddle_work *work, int64_t now);
     /* Called instead when the item will not be served. */
     HEDDLE_LAST_USE void (*reject)(heddle_work *work, heddle_overload why);
     /*

@@ -81,7 +81,9 @@ static void continue_exchange(heddle_connection *connection, uint8_t ready)
 static void handle_event(heddle_connection *connection, uint8_t ready)
 {
     heddle_h1_stage stage = heddle_h1_of(connection)->stage;
-    if (stage != HEDDLE_H1_READY && (ready & HEDDLE_BROKEN)) {
+    bool queued = stage == HEDDLE_H1_READY && heddle_h1_of(connection)->exchange->work.list;
+    if ((stage != HEDDLE_H1_READY && (ready & HEDDLE_BROKEN)) ||
+        (queued && (ready & (HEDDLE_BROKEN | HEDDLE_HUNG_UP)))) {
         heddle_h1_close(connection);
         return;
     }

@@ -16,7 +16,9 @@ module Heddle
         # A worker is replaced for the budget's sake only when it is this many times as large as its mold: the next
         # one would be no smaller otherwise.
         GROWN = 1.25
-        private_constant :INTERVAL, :NEAR, :JITTER, :GROWN
+        # Seconds between two lines of the log that memory is short.
+        SILENCE = 600
+        private_constant :INTERVAL, :NEAR, :JITTER, :GROWN, :SILENCE
 
         # @param fleet [Fleet]
         # @param log [#event]
@@ -36,8 +38,7 @@ module Heddle
           @memory = memory
           @publish = publish
           @limits = {}.compare_by_identity
-          @measured_at = @replaced_at = -Float::INFINITY
-          @told = false
+          @measured_at = @replaced_at = @told_at = -Float::INFINITY
         end
 
         # @return [Integer, nil] bytes that all processes used at the last measurement
@@ -114,9 +115,9 @@ module Heddle
         def unlimited?(worker) = worker.mold.configuration.worker_memory_limit == 0
 
         def tell_shortage(limit)
-          return if @told
+          return if @measured_at - @told_at < SILENCE
 
-          @told = true
+          @told_at = @measured_at
           @log.event(:memory_short, used: @used, limit:)
           nil
         end

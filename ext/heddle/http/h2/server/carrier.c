@@ -52,10 +52,7 @@ static void wake_fiber(heddle_h2_carrier *carrier, heddle_direction direction)
 static void list_waiting(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
-    if (carrier->exchange->work.probe)
-        heddle_link_push_first(&server->waiting, &carrier->turn);
-    else
-        heddle_link_push_last(&server->waiting, &carrier->turn);
+    heddle_link_push_last(&server->waiting, &carrier->turn);
     heddle_connection_set_further(server->connection, ++server->waiting_count);
 }
 
@@ -146,8 +143,14 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     heddle_h2_server *server = carrier->server;
     heddle_sockets *sockets = server->connection->sockets;
     if (carrier->gone || heddle_exchange_is_running(carrier->exchange) || carrier == server->queued ||
-        heddle_link_is_listed(&carrier->turn))
+        heddle_link_is_listed(&carrier->turn) || carrier->exchange->work.list)
         return;
+    if (carrier->exchange->work.probe) { /* beside the exchange that is queued */
+        server->depth++;
+        heddle_sockets_queue(sockets, &carrier->exchange->work, false);
+        heddle_last_use(heddle_h2_leave_session(server));
+        return;
+    }
     int64_t length = carrier->exchange->head.content_length;
     if (length != HEDDLE_NO_BODY && length != 0)
         carrier->exchange->queued = heddle_clock_now();
