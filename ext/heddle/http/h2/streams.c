@@ -242,6 +242,13 @@ static void send_reset(heddle_h2_session *session, uint32_t id, heddle_h2_error 
         heddle_h2_fail_without_memory(session);
 }
 
+static void reset_stream(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
+{
+    send_reset(session, stream->id, error);
+    if (!heddle_h2_state_is_closed(stream->state)) /* without memory for the frame all streams have ended */
+        heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
+}
+
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error)
 {
     if (!heddle_h2_is_open(session) || !heddle_h2_count_reset(session))
@@ -282,10 +289,8 @@ void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 {
     heddle_h2_enter(session);
     if (heddle_h2_is_open(session) && !heddle_h2_state_is_closed(stream->state) &&
-        (error == HEDDLE_H2_NO_ERROR || session->is_client || heddle_h2_count_reset(session))) {
-        send_reset(session, stream->id, error);
-        heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
-    }
+        (error == HEDDLE_H2_NO_ERROR || session->is_client || heddle_h2_count_reset(session)))
+        reset_stream(session, stream, error);
     heddle_h2_leave(session);
 }
 
@@ -315,8 +320,7 @@ void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
     heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_END);
     /* Tells the client that it need not send the rest of its request (RFC 9113, 8.1). */
     if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL && !stream->tunnel && !session->is_client) {
-        send_reset(session, stream->id, HEDDLE_H2_NO_ERROR);
-        heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
+        reset_stream(session, stream, HEDDLE_H2_NO_ERROR);
         if (stream->held)
             session->operations->on_complete(session, stream);
         return;
