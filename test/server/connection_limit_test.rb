@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require_relative "tls_helpers"
 require_relative "web_socket_helpers"
 require "support/event_stream_client"
 require "support/h2_client"
@@ -9,6 +10,7 @@ require "support/h2_web_socket_client"
 # How many connections a server takes: never so many that they alone use up its memory.
 class ConnectionLimitTest < Minitest::Test
   include WebSocketHelpers
+  include TLSHelpers
 
   GIB = 1_073_741_824
   GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -100,6 +102,49 @@ class ConnectionLimitTest < Minitest::Test
         pausing.close
       end
     end
+  end
+
+  # Of a record of 512 bytes.
+  CLIENT_HELLO = ["160301020001000001fc0303"].pack("H*").freeze
+  PROXY = "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"
+
+  def test_unfinished_tls_handshakes_are_closed_for_a_new_connection
+    ["", CLIENT_HELLO].each do |incomplete|
+      serving_tls(text, max_connections: 1, lint: false) do
+        assert_closed_for(incomplete) { connect_tls }
+      end
+    end
+  end
+
+  def test_unfinished_proxy_headers_are_closed_for_a_new_connection
+    ["", "PROXY TCP4 192.0.2.1 "].each do |incomplete|
+      serving(text, bind: ["127.0.0.1:0?proxy_protocol=on"], max_connections: 1, lint: false) do
+        assert_closed_for(incomplete) { connect.tap { |socket| socket.write(PROXY) } }
+      end
+    end
+  end
+
+  def test_unfinished_tls_handshakes_behind_a_proxy_header_are_closed_for_a_new_connection
+    serving_tls(text, "cert=#{@certificate}&key=#{@key}&proxy_protocol=on", max_connections: 1, lint: false) do
+      assert_closed_for(PROXY + CLIENT_HELLO) do
+        connect_tls(socket: connect.tap { |socket| socket.write(PROXY) })
+      end
+    end
+  end
+
+  # Before the handshake has used up its own 10 s.
+  def assert_closed_for(incomplete)
+    pausing = connect
+    pausing.write(incomplete)
+    until_silent_for(1.5) { nil }
+    began = now
+    other = yield
+    other.write(GET)
+
+    assert_match(%r{\AHTTP/1.1 200}, read_answer(other))
+    assert_operator now - began, :<, 8
+    assert_nil read_answer(pausing)
+    [pausing, other].each(&:close)
   end
 
   def test_client_that_reads_nothing_is_closed_for_a_new_connection
