@@ -84,6 +84,8 @@ module Heddle
               changes: "what it waits for counts as http in the time account of a request"),
       Row.new(gem: "redis-client", constant: "RedisClient", tried: [">= 0.17", "< 1"],
               changes: "what it waits for counts as redis in the time account of a request"),
+      Row.new(gem: "opentelemetry-sdk", constant: "OpenTelemetry::SDK::Trace::Span", tried: [">= 1.4", "< 2"],
+              changes: "the span of a request has the parts of its time account as attributes"),
       Row.new(gem: "async", constant: "Async::Task", tried: [">= 2.43", "< 3"], changes: "its tasks run in the loop")
     ].freeze
     BY_NAME = TABLE.to_h { |row| [row.name, row] }.freeze
@@ -104,6 +106,7 @@ module Heddle
         @answers = {}.freeze unless except == @except
         @except = except
         Waits.install
+        OpenTelemetry.install
         return unless configuration.mode == :fiber
 
         RackTimeout.install if make?(:rack_timeout)

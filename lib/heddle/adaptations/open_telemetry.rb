@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Adaptations
+    # Put before the spans of OpenTelemetry's SDK: that of a request has the parts of its time account as attributes, in
+    # seconds (`heddle.account.query`). A span processor can't add them: the SDK calls it with the span's lock.
+    module OpenTelemetry
+      ATTRIBUTES = [*Account::PARTS, :other, :total].to_h { |part| [part, "heddle.account.#{part}".freeze] }.freeze
+      private_constant :ATTRIBUTES
+
+      # @return [void]
+      def self.install = (::OpenTelemetry::SDK::Trace::Span.prepend(self) if Adaptations.make?(:opentelemetry_sdk))
+
+      # Only the span of the request itself is one of a server.
+      def finish(...)
+        account = Account.current if kind == :server && recording?
+        add_attributes(account.slice(*ATTRIBUTES.keys).transform_keys(ATTRIBUTES)) if account
+        super
+      end
+    end
+  end
+end

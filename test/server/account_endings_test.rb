@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "server/web_socket_helpers"
+require "support/event_stream_client"
+require "support/h2_exchanges"
+
+# However a request ends, its account does not count any time twice, and no part is negative.
+class AccountEndingsTest < Minitest::Test
+  include WebSocketHelpers
+  include H2Exchanges
+
+  # @return [Array<Hash>] the lines of the access log
+  def logged(app, **options, &)
+    serving(app, lint: false, log_format: :json, **options, &)
+    output.string.lines.map { |line| JSON.parse(line, symbolize_names: true) }
+          .select { |line| line[:event] == "request" }
+  end
+
+  def assert_adds_up(line)
+    parts = line.fetch(:account)
+    sum = parts.values.sum
+
+    assert_operator parts.values.min, :>=, 0, line.inspect
+    assert_operator parts[:other], :<, 0.001, line.inspect
+    assert_operator sum, :>=, line[:duration] - 0.001, line.inspect
+    assert_operator sum - parts.fetch(:received, 0), :<=, line[:duration] + 0.001, line.inspect
+  end
+
+  def test_request_that_becomes_a_web_socket
+    handler = Echo.new
+    lines = logged(upgrading(handler)) do
+      client = dial("/room")
+      2.times do
+        client.text("a")
+        client.message
+      end
+      client.close(1000)
+      client.closing
+      nil until handler.calls.pop(timeout: PATIENCE).first == :close
+      get("/room") # in the fiber that served the socket
+    end
+
+    assert_equal 101, lines.first[:status]
+    assert_operator lines.size, :>=, 2
+    lines.each { |line| assert_adds_up line }
+  end
+
+  def test_request_whose_socket_is_hijacked
+    app = lambda do |env|
+      socket = env["rack.hijack"].call
+      socket.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\na")
+      sleep 0.01
+      socket.close
+    end
+    logged(app) { exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }.each { |line| assert_adds_up line }
+  end
+
+  def test_request_that_takes_too_long
+    line = logged(->(_env) { sleep 60 }, request_timeout: 0.05) { assert_equal "503", get("/").code }.last
+
+    assert_adds_up line
+    assert_operator line[:account][:sleep], :>=, 0.045
+    assert_operator line[:account][:sleep], :<=, line[:duration]
+  end
+
+  def test_request_whose_client_has_gone
+    arrived = Thread::Queue.new
+    app = lambda do |_env|
+      arrived << true
+      sleep 60
+    end
+    line = logged(app, cancel_on_disconnect: :all) do
+      socket = connect
+      socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      arrived.pop(timeout: PATIENCE)
+      socket.close
+      until_statistics { |found| found[:running].zero? }
+    end.last
+
+    assert_adds_up line
+    assert_operator line[:account].fetch(:sleep), :<=, line[:duration]
+  end
+
+  def test_request_that_raises
+    line = logged(->(_env) { sleep(0.01) && raise("as it is") }) { assert_equal "500", get("/").code }.last
+
+    assert_adds_up line
+  end
+
+  def test_event_stream
+    line = logged(->(_env) { Heddle::EventStream.response("account") }) do
+      socket = connect
+      stream = EventStreamClient.new(socket, "/")
+      Heddle::PubSub.publish("account", "a")
+
+      assert stream.event
+      socket.close
+    end.last
+
+    assert_adds_up line if line
+  end
+
+  def test_requests_on_one_connection_of_http2
+    lines = logged(->(_env) { [200, {}, [sleep(0.01).to_s]] }) { exchange_together(connect, 20) }
+
+    assert_equal 20, lines.size
+    lines.each { |line| assert_adds_up line }
+  end
+
+  # The thread computes while its fiber sends.
+  def test_streamed_body_of_a_thread
+    body = lambda do |stream|
+      20.times do
+        stream << ("x" * 60_000)
+        Array.new(5_000, &:to_s)
+      end
+      stream.close
+    end
+    lines = logged(->(_env) { [200, {}, body] }, mode: :thread) do
+      socket = connect
+      socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      sleep 0.05
+      read_all(socket)
+    end
+
+    assert_adds_up lines.last
+  end
+end
