@@ -2,6 +2,7 @@
 
 require_relative "contestants"
 require_relative "rows"
+require_relative "handler"
 require_relative "server"
 
 module Bench
@@ -11,7 +12,7 @@ module Bench
 
     def title = "DNS servers"
 
-    def rows = @rows ||= [DNS::Rows::Flat, DNS::Rows::Steady].flat_map(&:variants)
+    def rows = @rows ||= [DNS::Rows::Flat, DNS::Rows::Steady, DNS::Rows::Handler].flat_map(&:variants)
 
     def contestants
       @contestants ||= [DNS::RubyProgram.new("heddle", label: "Heddle", role: :heddle),

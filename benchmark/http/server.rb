@@ -10,7 +10,7 @@ module Bench
     class Server
       HOST = "127.0.0.1"
       READY_PATH = "/hello"
-      START_LIMIT = 20 # seconds
+      START_LIMIT = 60 # seconds
       ENDING = 0.5 # seconds
       ENVIRONMENT = { "RACK_ENV" => "production", "APP_ENV" => "production", "RAILS_ENV" => nil, "RUBYOPT" => nil,
                       "WEB_CONCURRENCY" => nil }.freeze

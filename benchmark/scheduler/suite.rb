@@ -18,6 +18,8 @@ require_relative "server"
 require_relative "sleepers"
 require_relative "gets"
 require_relative "slow_gets"
+require_relative "fan_out"
+require_relative "resolve"
 require_relative "pipe"
 require_relative "thread_join"
 require_relative "children"
@@ -28,7 +30,7 @@ module Bench
   # Heddle's scheduler beside every other implementation of the Fiber scheduler interface, and beside threads.
   class SchedulerSuite < Suite
     ROWS = [Rows::Fibers, Rows::PingPong, Rows::OwnQueue, Rows::Queue, Rows::ThreadQueue, Rows::Server, Rows::Sleepers,
-            Rows::Gets, Rows::SlowGets, Rows::Pipe, Rows::ThreadJoin, Rows::Children, Rows::Timeouts,
+            Rows::Gets, Rows::SlowGets, Rows::FanOut, Rows::Resolve, Rows::Pipe, Rows::ThreadJoin, Rows::Children, Rows::Timeouts,
             Rows::IOMemory].freeze
     CONTESTANTS = [Contestants::Heddle, Contestants::Async, Contestants::Libev, Contestants::Evt,
                    Contestants::Uringmachine, Contestants::Itsi, Contestants::Threads, Contestants::Blocking].freeze

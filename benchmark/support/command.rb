@@ -21,8 +21,9 @@ module Bench
                  Runner.new(suite, options).run
                end
       hand_over(Publication.new(suite_name, result), Report.new(result), options)
+      store(result, options.json, command_line(suite_name, arguments)) if options.json
       true
-    rescue OptionParser::ParseError, ArgumentError => e
+    rescue OptionParser::ParseError, ArgumentError, StoredResult::Refused => e
       warn("bin/bench #{suite_name}: #{e.message}")
       false
     end
@@ -40,5 +41,17 @@ module Bench
       warn("published: #{publication.publish}") if options.publish?
     end
     private_class_method :hand_over
+
+    def store(result, file, command)
+      warn("stored: #{StoredResult.new(file).add(result, command:).write}")
+    end
+    private_class_method :store
+
+    # What repeats the run, wherever its result is stored.
+    def command_line(suite_name, arguments)
+      kept = arguments.join(" ").gsub(/--json[ =]\S+/, "").squeeze(" ").strip
+      ["bin/bench", suite_name, *(kept unless kept.empty?)].join(" ")
+    end
+    private_class_method :command_line
   end
 end

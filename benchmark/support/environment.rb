@@ -18,7 +18,7 @@ module Bench
       { "Ruby" => "#{RUBY_VERSION}p#{RUBY_PATCHLEVEL}, #{jit}", "kernel" => kernel, "processor" => processor,
         "cores" => Etc.nprocessors.to_s, "memory" => memory, "open files allowed" => open_files,
         "vm.max_map_count" => MapCount.current&.to_s, "load before the run" => load_before,
-        "date" => Time.now.utc.strftime("%Y-%m-%d") }.compact
+        "nice" => nice, "date" => Time.now.utc.strftime("%Y-%m-%d") }.compact
     end
 
     private
@@ -46,6 +46,9 @@ module Bench
     rescue Errno::ENOENT
       nil
     end
+
+    # Processes of a higher priority than other programs' hardly notice those: a load then says little.
+    def nice = Process.getpriority(Process::PRIO_PROCESS, 0).then { |value| value.to_s unless value.zero? }
 
     def proc_field(path, field)
       line = File.foreach(path).find { |text| text.start_with?(field) }

@@ -7,7 +7,7 @@ module Bench
   class Options
     DEFAULT_ROUNDS = 5
 
-    attr_reader :rounds, :only, :contestants, :report
+    attr_reader :rounds, :only, :contestants, :report, :json
 
     # @param arguments [Array<String>]
     # @raise [OptionParser::ParseError]
@@ -59,6 +59,7 @@ module Bench
 
     def output(parser)
       parser.on("--publish", "write the table and the chart to docs/benchmarks") { @publish = true }
+      parser.on("--json FILE", "store the result in this file, beside the rows of earlier runs") { |file| @json = file }
       parser.on("--report FILE", "render a finished run's JSON again, run nothing") { |file| @report = file }
     end
 

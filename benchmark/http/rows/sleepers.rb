@@ -30,8 +30,7 @@ module Bench
         # @param size [Hash]
         # @return [Hash] the sample
         def measure(server, size)
-          path = "/sleep/#{@seconds}"
-          server.check(path, expected: Application::HELLO)
+          server.check(path, expected:)
           before = nil
           answers = Native.run("steady", server.port, path, connections, 1_000, size[:warm_up] * 1_000,
                                size[:measured] * 1_000) do |said, _|
@@ -43,6 +42,10 @@ module Bench
         end
 
         private
+
+        def path = "/sleep/#{@seconds}"
+
+        def expected = Application::HELLO
 
         def sample(server, answers, before, after)
           good = answers[:answers] - answers[:wrong]
