@@ -11,4 +11,4 @@
 require_relative "support/bench"
 require_relative "seeds/command"
 
-exit(Bench::Seeds::Command.run(ARGV))
+exit(Bench::Seeds::Command.run(ARGV) { |arguments| Bench::Command.run("seeds", arguments) })

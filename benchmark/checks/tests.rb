@@ -42,21 +42,24 @@ module Bench
       # @return [Hash] the sample
       # @raise [Child::Failed] where no test ran
       def measure(size)
-        counts = @selectors.product(@files.first(size[:files])).map { |selector, file| run(file, selector) }
+        failed = []
+        counts = @selectors.product(@files.first(size[:files])).map { |selector, file| run(file, selector, failed) }
         tests, assertions, *failures = counts.transpose.map(&:sum)
         raise Child::Failed, "no test ran" if tests.zero?
 
-        { value: failures.sum, tests:, assertions: }
+        { value: failures.sum, tests:, assertions:, note: failed.empty? ? nil : failed.join(", ") }
       end
 
       private
 
+      # @param failed [Array<String>] gets the names of the tests that fail or are skipped
       # @return [Array<Integer>] tests, assertions, failures, errors, skipped tests
-      def run(file, selector)
+      def run(file, selector, failed)
         command = [RbConfig.ruby, "-r", GEM_PATHS, "-Ilib", "-Itest", file, *(["-n", @named] if @named)]
         words, = Open3.capture2e({ "HEDDLE_SELECTOR" => selector }, *command, chdir: ROOT)
         found = words.match(/(\d+) runs, (\d+) assertions, (\d+) failures, (\d+) errors, (\d+) skips/) or
           raise Child::Failed, "#{file}: #{LastWords.of(words)}"
+        failed.concat(words.scan(/^ +\d+\) (?:Failure|Error|Skipped):\n(\S+)/).flatten)
         found.captures.map(&:to_i)
       end
     end

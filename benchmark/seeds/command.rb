@@ -11,6 +11,8 @@ module Bench
       module_function
 
       # @param arguments [Array<String>]
+      # @yieldparam arguments [Array<String>] those that are not about the page: they run rows
+      # @yieldreturn [Boolean]
       # @return [Boolean] whether everything that was asked for was done
       def run(arguments)
         case arguments.first
@@ -18,7 +20,7 @@ module Bench
         when "--write" then warn("written: #{Page.new(Catalog.load).write}") || true
         when "--check" then check
         when "--measure" then measure(arguments.drop(1))
-        else Bench::Command.run("seeds", arguments)
+        else yield(arguments)
         end
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# test: smoke
+# test: once
 
 require "test_helper"
 require "rack"
