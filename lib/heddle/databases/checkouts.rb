@@ -89,7 +89,7 @@ module Heddle
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] of a pool that has several
-      # @raise [Pool::NestedCheckoutError] when none can ever come back
+      # @raise [Exception] what the library promises for a check-out without a connection, when none can ever come back
       def wait(scheduler, server = nil, &)
         return Account.wait_for(Account::CHECKOUT, &) unless keeps_connections?(scheduler, server)
 
@@ -145,7 +145,7 @@ module Heddle
         @state.looking[context] ||= context.clock.add(POLL_INTERVAL, Look.new(self, context), :look)
       end
 
-      # @return [Pool::NestedCheckoutError, nil]
+      # @return [Exception, nil] what the library promises for a check-out without a connection
       def nesting_error(waiter, server)
         holders = holders(server)
         return unless holders && waiter.inside_holder?(holders) && (pairs = pairs(server))
@@ -157,9 +157,6 @@ module Heddle
 
         error_class.new(message(waiter, slots.size, stuck.first))
       end
-
-      # What the library promises for a check-out without a connection, if it promises anything.
-      def error_class = Pool::NestedCheckoutError
 
       # The slot as the fiber has taken it. If none was recorded, a new one says only that the fiber has the connection.
       def slot_of(owner, connection)

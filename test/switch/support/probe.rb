@@ -8,7 +8,7 @@ module Switch
   # In which the block of a check runs: asks the served application, runs its commands.
   class Probe
     # Seconds that something may take on a machine that is busy.
-    TIMEOUT = 60
+    TIMEOUT = 180
 
     # @return [Application]
     attr_reader :application

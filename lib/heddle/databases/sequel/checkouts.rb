@@ -7,6 +7,11 @@ module Heddle
     module Sequel
       # The check-outs of one of Sequel's pools.
       class Checkouts < Databases::Checkouts
+        # One more task waits than can ever be served. Sequel promises its own error where it has no connection.
+        class NestedCheckoutError < ::Sequel::PoolTimeout
+          include Heddle::Error
+        end
+
         # (see Databases::Checkouts#wait)
         def wait(_scheduler, server = nil)
           @state.waiting[Fiber.current] = server
@@ -65,6 +70,8 @@ module Heddle
         def checked_out(_slot, lines) = Places.checked_out(lines)
 
         private
+
+        def error_class = NestedCheckoutError
 
         def allocations = @pool.instance_variable_get(:@allocated)
 
