@@ -9,7 +9,18 @@ require "tmpdir"
 
 # The command line of docs/rollout.md starts Puma, and with the variable Heddle: both from one folder and one bundle.
 class RolloutTest < Minitest::Test
-  LINE = File.read(File.join(ROOT, "docs/rollout.md"))[/^exec (bundle exec \$\{WEB_SERVER:-puma\})$/, 1]
+  PAGE = File.read(File.join(ROOT, "docs/rollout.md"))
+  LINE = PAGE[/^exec (bundle exec \$\{WEB_SERVER:-puma\})$/, 1]
+
+  def test_metrics_and_events_of_the_page_exist
+    metrics = PAGE.scan(/`(heddle_\w+)/).flatten
+    events = PAGE[/^## When to go back.*?^## /m].scan(/`([a-z]+_[a-z_]+)`/).flatten
+
+    refute_empty metrics
+    refute_empty events
+    assert_empty(metrics.reject { |name| table("observability.md").include?("`#{name}{") })
+    assert_empty(events.reject { |name| table("events.md").include?("`#{name}` |") })
+  end
 
   def test_variable_chooses_the_server_and_its_absence_goes_back
     Dir.mktmpdir do |folder|
@@ -25,6 +36,8 @@ class RolloutTest < Minitest::Test
   end
 
   private
+
+  def table(page) = File.read(File.join(ROOT, "docs", page)).lines.grep(/\A\|/).join
 
   # @return [String] which server the command line has started
   def served(folder, server)
