@@ -59,8 +59,22 @@ module Heddle
       end
 
       def check(configuration)
-        @problems.concat(Binds.problems(configuration),
-                         [selector(configuration), pidfile(configuration), others(configuration)].compact)
+        noting { @problems.concat(configuration.binds.filter_map(&:problem)) }
+        noting { configuration.check_selector }
+        @problems.push(*pidfile(configuration))
+        noting { configuration.web_socket_origins }
+        noting { configuration.pubsub_backend }
+        noting { check_application(configuration) }
+      end
+
+      # Notes what the block finds wrong.
+      def noting
+        yield
+      rescue Server::ConfigurationError, Server::BootError => e
+        @problems << e.message
+      end
+
+      def check_application(configuration)
         loader = Server::AppLoader.new(@flags.rest.first || "config.ru")
         @application = loader.path
         loader.check
@@ -70,15 +84,6 @@ module Heddle
         application = aside { loader.load }
         Server::Modes.fetch(configuration.mode).share(application)
         @application = "#{loader.path}, which can be loaded"
-      rescue Server::BootError => e
-        @problems << e.message
-      end
-
-      def selector(configuration)
-        configuration.check_selector
-        nil
-      rescue Server::ConfigurationError => e
-        e.message
       end
 
       def pidfile(configuration)
@@ -88,14 +93,6 @@ module Heddle
         return "can't write the pidfile #{path}: #{folder} is not a folder" unless File.directory?(folder)
 
         "can't write the pidfile #{path}: this user may not write to #{folder}" unless File.writable?(folder)
-      end
-
-      def others(configuration)
-        configuration.web_socket_origins
-        configuration.pubsub_backend
-        nil
-      rescue Server::ConfigurationError => e
-        e.message
       end
 
       # The application's output is not part of the report.
