@@ -182,7 +182,7 @@ module Heddle
           return room if room
 
           began = now
-          time = seconds_left(limits.pool, deadline)
+          time = TimeLimits.left(limits.pool, deadline)
           room = waiter.pop(timeout: time)
           count_time(:wait_seconds, began)
           return room.is_a?(Connection) ? room_of(room) : room if room
@@ -266,13 +266,6 @@ module Heddle
 
         # A server that is known to speak HTTP/1.1 might choose HTTP/2 the next time.
         def http1_dialer = @sharing ? (@http1_dialer ||= @dialer.without_http2) : @dialer
-
-        def seconds_left(seconds, deadline)
-          return seconds unless deadline
-
-          left = [deadline - now, 0].max
-          seconds ? [seconds, left].min : left
-        end
       end
     end
   end

@@ -171,7 +171,7 @@ module Heddle
         def wait(waiter, limits, deadline)
           dialing = @dialing
           limit = waiter.left(dialing ? dialing_time(limits) : limits.pool, dialing, now)
-          time = time_left(limit, deadline)
+          time = TimeLimits.left(limit, deadline)
           woken = waiter.queue.pop(timeout: time)
           waiter.over = woken.is_a?(Error)
           raise woken.class, woken.message if waiter.over
@@ -185,13 +185,6 @@ module Heddle
 
         # A new connection has time limits of its own; that of the pool is for a server that is busy.
         def dialing_time(limits) = limits.connect && limits.tls && (limits.connect + limits.tls + 1)
-
-        def time_left(seconds, deadline)
-          return seconds unless deadline
-
-          left = [deadline - now, 0].max
-          seconds ? [seconds, left].min : left
-        end
 
         # An interrupted task may have been woken for nothing, or have been served.
         def give_up(waiter)

@@ -30,6 +30,16 @@ module Heddle
           new(**defaults.to_h, **limits).each_checked
         end
 
+        # @param seconds [Numeric, nil] a limit; nil: none
+        # @param deadline [Float, nil] by CLOCK_MONOTONIC
+        # @return [Numeric, nil] what is left of both
+        def self.left(seconds, deadline)
+          return seconds unless deadline
+
+          left = [deadline - MonotonicClock.now, 0].max
+          seconds ? [seconds, left].min : left
+        end
+
         def each_checked
           to_h.each { |phase, seconds| Seconds.limit("timeout: #{phase}", seconds) }
           self
