@@ -44,6 +44,28 @@ module Heddle
         end
       end
 
+      # What {Databases.driver} asks of either driver.
+      module Driver
+        # @param connection [::Mysql2::Client, ::Trilogy]
+        # @return [Boolean]
+        def open?(connection) = !connection.closed?
+
+        # @param connection [::Mysql2::Client, ::Trilogy]
+        # @return [Boolean] whether no fiber waits for an answer
+        def quiet?(connection) = !connection.heddle_asking?
+
+        # Ends the connection, here and on the server, without a wait: another fiber kills it.
+        #
+        # @param connection [::Mysql2::Client, ::Trilogy]
+        # @return [void]
+        def abandon(connection)
+          connection.__send__(:heddle_abandon) unless connection.closed?
+        end
+
+        # @return [Boolean] false: after an interruption it is unknown what it was in the middle of
+        def recover(_connection) = false
+      end
+
       # Put before the driver's connection class.
       module Guard
         # The connection of a killer is not killed itself.

@@ -6,6 +6,8 @@ module Heddle
   module Databases
     # Connections of the gem mysql2.
     module Mysql2
+      extend Mysql::Driver
+
       # Exceptions of the driver itself: it knows the state of its connection then.
       EXPECTED = [::Mysql2::Error, TypeError, EncodingError].freeze
       # Whole seconds; the driver takes no fractions.
@@ -112,14 +114,6 @@ module Heddle
           ::Mysql2::Result.prepend(Result)
         end
 
-        # @param connection [::Mysql2::Client]
-        # @return [Boolean]
-        def open?(connection) = !connection.closed?
-
-        # @param connection [::Mysql2::Client]
-        # @return [Boolean] whether no fiber waits for an answer
-        def quiet?(connection) = !connection.heddle_asking?
-
         # Asks the socket, not the server, and lets no other fiber run meanwhile.
         #
         # @param connection [::Mysql2::Client] an idle one
@@ -140,17 +134,6 @@ module Heddle
         # @param connection [::Mysql2::Client]
         # @return [Boolean] was a streamed result left before its end?
         def streaming?(connection) = connection.is_a?(Guard) && connection.heddle_streaming?
-
-        # Ends the connection, here and on the server, without a wait: another fiber kills it.
-        #
-        # @param connection [::Mysql2::Client]
-        # @return [void]
-        def abandon(connection)
-          connection.__send__(:heddle_abandon) unless connection.closed?
-        end
-
-        # @return [Boolean] false: after an interruption it is unknown what it was in the middle of
-        def recover(_connection) = false
       end
     end
   end

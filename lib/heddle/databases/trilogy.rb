@@ -6,6 +6,8 @@ module Heddle
   module Databases
     # Connections of the gem trilogy.
     module Trilogy
+      extend Mysql::Driver
+
       # Exceptions of the driver itself: it knows the state of its connection then.
       EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
       # Methods that wait for the server's answer.
@@ -78,14 +80,6 @@ module Heddle
         # @return [void]
         def install = ::Trilogy.prepend(Guard)
 
-        # @param connection [::Trilogy]
-        # @return [Boolean]
-        def open?(connection) = !connection.closed?
-
-        # @param connection [::Trilogy]
-        # @return [Boolean] whether no fiber waits for an answer
-        def quiet?(connection) = !connection.heddle_asking?
-
         # Asks the socket, not the server, and lets no other fiber run meanwhile.
         #
         # @param connection [::Trilogy] an idle one
@@ -106,17 +100,6 @@ module Heddle
 
           Databases.within(CONFIRM_TIMEOUT) { connection.query("ROLLBACK") }
         end
-
-        # Ends the connection, here and on the server, without a wait: another fiber kills it.
-        #
-        # @param connection [::Trilogy]
-        # @return [void]
-        def abandon(connection)
-          connection.__send__(:heddle_abandon) unless connection.closed?
-        end
-
-        # @return [Boolean] false: after an interruption it is unknown what it was in the middle of
-        def recover(_connection) = false
       end
     end
   end
