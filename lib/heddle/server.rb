@@ -134,13 +134,6 @@ module Heddle
       mode.stop(now:)
     end
 
-    # Whether connections are accepted, as far as there is room. May be called from any thread, and counts soon.
-    # @param accepting [Boolean]
-    # @return [void]
-    def accepting=(accepting)
-      @mode&.servings&.each { |serving| serving.accepting = accepting }
-    end
-
     # Accepts an idle connection that another worker has handed off. In the first loop.
     # @param socket [BasicSocket]
     # @return [Boolean, nil] see {Net::Sockets#accept_handoff}

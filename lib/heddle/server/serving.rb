@@ -18,14 +18,6 @@ module Heddle
       # @return [BasicSocket, nil] see {Server#stop}
       attr_writer :handoff_sender
 
-      # Whether it accepts connections, as far as there is room; from any thread, and soon.
-      # @param accepting [Boolean]
-      # @return [void]
-      def accepting=(accepting)
-        @accepting = accepting
-        wake
-      end
-
       # @param configuration [Configuration]
       # @param log [Log]
       # @param loops [Integer] how many loops share the process's limits
@@ -35,8 +27,7 @@ module Heddle
         @log = log
         @loops = loops
         @runners = runners
-        @stopping = @paused = false
-        @accepting = true
+        @stopping = false
         @reserve = 0
         @main = @scheduler = @sockets = @engine = @admission = @connection_limit = nil
         @scoreboard_slot = @handoff_sockets = @handoff_sender = nil
@@ -72,7 +63,7 @@ module Heddle
         @runners&.serve(sockets)
         admission.start
         yield if block_given?
-        await_stop(sockets)
+        await_stop
         leave(sockets)
         drain(sockets, listeners)
       ensure
@@ -138,11 +129,8 @@ module Heddle
         @scheduler.unpark(main) if main
       end
 
-      def await_stop(sockets)
-        until @stopping
-          pause_or_resume(sockets) if @paused == @accepting
-          @scheduler.park(POLL_INTERVAL)
-        end
+      def await_stop
+        @scheduler.park(POLL_INTERVAL) until @stopping
       end
 
       # The whole server stops, and not this worker alone: balancers ask the health paths, and have some time to notice.
@@ -154,11 +142,6 @@ module Heddle
         while @stopping != :now && (left = deadline - MonotonicClock.now) > 0
           @scheduler.park([left, POLL_INTERVAL].min)
         end
-      end
-
-      def pause_or_resume(sockets)
-        @paused = !@paused
-        @paused ? sockets.pause_accept : sockets.resume_accept
       end
 
       def build_admission(sockets)

@@ -18,7 +18,6 @@ module Heddle
         TYPE_NAMES = TYPES.invert.freeze
 
         IN = 1
-        CLASS_ANY = 255
 
         RCODES = {
           NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5, YXDOMAIN: 6, YXRRSET: 7,

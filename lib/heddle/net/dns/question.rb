@@ -26,9 +26,6 @@ module Heddle
           new(Name.from_wire(wire.downcase).freeze, type, klass, wire.freeze)
         end
 
-        # Whether it is the same question: names differ in case only.
-        def same?(other) = name == other.name && type == other.type && klass == other.klass
-
         def write(writer)
           writer.first_name(wire, name)
           writer.pack([Codes.type_number(type), klass], "nn")

@@ -77,11 +77,6 @@ module Heddle
           nil
         end
 
-        # Ractors accept on.
-        def accepting=(_accepting)
-          nil
-        end
-
         def accept_handoff(_socket) = false
 
         def running_requests = []
