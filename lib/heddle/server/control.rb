@@ -99,14 +99,14 @@ module Heddle
           @scheduler = scheduler = Fiber.scheduler
           Native.leave_unreported(scheduler)
           @main = Fiber.current
-          sockets = open_sockets(scheduler)
+          sockets = @listeners.map { |listener| sockets_for(scheduler, listener) }
           succeed(scheduler, sockets) unless @later.empty?
           ready << true
           scheduler.park until @stopping
           answer_rest(scheduler, sockets)
         ensure
           @main = nil
-          sockets&.close
+          sockets&.each(&:close)
         end
       rescue StandardError => e
         @log.event(:control_socket_failed, error: "#{e.class}: #{e.message}", place: e.backtrace&.first)
@@ -115,25 +115,25 @@ module Heddle
       end
 
       # Clients that wait for the server's end hear of it.
-      def answer_rest(scheduler, group)
+      def answer_rest(scheduler, sockets)
         deadline = MonotonicClock.now + LAST_WORDS
-        group.sockets.each do |sockets|
-          sockets.stop_listening
-          sockets.shutdown_idle
-          sockets.wake_at_end(Fiber.current)
+        sockets.each do |one|
+          one.stop_listening
+          one.shutdown_idle
+          one.wake_at_end(Fiber.current)
         end
-        until group.sockets.all?(&:ended?) || (left = deadline - MonotonicClock.now) <= 0
+        until sockets.all?(&:ended?) || (left = deadline - MonotonicClock.now) <= 0
           scheduler.park(left)
         end
       end
 
       # Takes what another server has had, once it has ended.
-      def succeed(scheduler, group)
+      def succeed(scheduler, sockets)
         Heddle.async(name: "succession", background: true) do
           until @later.empty?
             sleep(POLL_INTERVAL)
             found = @later.flat_map { |address| try(address) }
-            found.each { |listener| group.sockets << sockets_for(scheduler, [listener], app_of(listener)) }
+            sockets.concat(found.map { |listener| sockets_for(scheduler, listener) })
             @listeners.concat(found)
           end
         end
@@ -146,28 +146,19 @@ module Heddle
       end
 
       # TCP clients are not authenticated; the mode of the unix socket decides who may open it.
-      def open_sockets(scheduler)
-        Group.new(@listeners.map { |listener| sockets_for(scheduler, [listener], app_of(listener)) })
-      end
-
-      def app_of(listener) = App.new(@source, commands: listener.port.nil?)
-
-      def sockets_for(scheduler, listeners, app)
-        limits = listeners.all? { |listener| listener.port.nil? } ? { **LIMITS, body_limit: MESSAGE } : LIMITS
+      def sockets_for(scheduler, listener)
+        trusted = listener.port.nil?
+        limits = trusted ? { **LIMITS, body_limit: MESSAGE } : LIMITS
+        app = App.new(@source, commands: trusted)
         engine = HTTP::Engine.new(HTTP::Limits.new(**limits))
         handler = Rack::Handler.new(app, Rack::EnvBuilder.new(errors: @log.errors), @log)
         proxies = Net::Networks.new(["all"])
         sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine, proxies:) do |exchange|
           handler.call(exchange)
         end
-        listeners.each { |listener| sockets.listen(listener.io, own_user: listener.own_user) }
+        sockets.listen(listener.io, own_user: listener.own_user)
         sockets
       end
-
-      Group = Data.define(:sockets) do
-        def close = sockets.each(&:close)
-      end
-      private_constant :Group
     end
   end
 end
