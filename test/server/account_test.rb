@@ -265,6 +265,26 @@ class AccountTest < Minitest::Test
     assert_operator engine.endpoints["GET /slow/:id"][:sleep], :>=, DELAY - 0.001
   end
 
+  # Clients choose paths: whatever they send, the labels are few, and can be written.
+  def test_endpoints_are_bounded_and_have_no_odd_bytes
+    words = ("aa".."zz").first(60).map { |word| "/#{word}" }
+    odd = ["/\xFF\xFE", "/\"\\", "/#{"x" * 2_000}", "/a\x80b", "/%00", "http://b/c"]
+    engine = nil
+    serving(->(_env) { [200, {}, [sleep(0.002).to_s]] }, lint: false) do
+      engine = server.engine
+      socket = connect
+      (odd + words).each do |path|
+        socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n".b)
+        read_answer(socket)
+      end
+    end
+    labels = engine.endpoints.keys
+
+    assert_equal 50, labels.size
+    assert_includes labels, "other"
+    assert labels.all? { |label| label.match?(/\A[ -~]{1,80}\z/n) }, labels.inspect
+  end
+
   def test_outside_of_a_request_there_is_none
     assert_nil Heddle.current_request
     Heddle.run { assert_nil Heddle.current_request }
