@@ -11,19 +11,16 @@ enum {
 
 typedef int hello_callback(void *ssl, int *alert, void *argument);
 
-static struct {
-    void (*set_callback)(void *context, hello_callback *callback, void *argument);
-    int (*get_extension)(void *ssl, unsigned int type, const unsigned char **bytes, size_t *size);
-    void *(*set_context)(void *ssl, void *context);
-} library;
+#define FUNCTIONS(X)                                                                                                   \
+    X("SSL_CTX_set_client_hello_cb", set_callback, void, (void *context, hello_callback *callback, void *argument))    \
+    X("SSL_client_hello_get0_ext", get_extension, int,                                                                 \
+      (void *ssl, unsigned int type, const unsigned char **bytes, size_t *size))                                       \
+    X("SSL_set_SSL_CTX", set_context, void *, (void *ssl, void *context))
+HEDDLE_TLS_LIBRARY(FUNCTIONS);
 
 static bool load_functions(void)
 {
-    const heddle_tls_entry functions[] = {
-        {"SSL_CTX_set_client_hello_cb", &library.set_callback},
-        {"SSL_client_hello_get0_ext", &library.get_extension},
-        {"SSL_set_SSL_CTX", &library.set_context},
-    };
+    const heddle_tls_entry functions[] = {FUNCTIONS(HEDDLE_TLS_ENTRY)};
     return !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions)); /* false: LibreSSL */
 }
 

@@ -27,25 +27,20 @@ enum {
 
 typedef int ticket_callback(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing);
 
-static struct {
-    int (*set_callback)(void *context, ticket_callback *callback);
-    int (*random)(unsigned char *bytes, int size);
-    const void *(*aes_256_cbc)(void);
-    int (*encrypt)(void *cipher, const void *type, void *engine, const unsigned char *key, const unsigned char *iv);
-    int (*decrypt)(void *cipher, const void *type, void *engine, const unsigned char *key, const unsigned char *iv);
-    int (*set_mac)(void *mac, const parameter *parameters);
-} library;
+/* For ciphers: the context, the cipher, an engine, a key and an initialization vector. */
+#define CIPHER_ARGUMENTS (void *, const void *, void *, const unsigned char *, const unsigned char *)
+#define FUNCTIONS(X)                                                                                                   \
+    X("SSL_CTX_set_tlsext_ticket_key_evp_cb", set_callback, int, (void *context, ticket_callback *callback))           \
+    X("RAND_bytes", random, int, (unsigned char *bytes, int size))                                                     \
+    X("EVP_aes_256_cbc", aes_256_cbc, const void *, (void))                                                            \
+    X("EVP_EncryptInit_ex", encrypt, int, CIPHER_ARGUMENTS)                                                            \
+    X("EVP_DecryptInit_ex", decrypt, int, CIPHER_ARGUMENTS)                                                            \
+    X("EVP_MAC_CTX_set_params", set_mac, int, (void *mac, const parameter *parameters))
+HEDDLE_TLS_LIBRARY(FUNCTIONS);
 
 static bool load_functions(void)
 {
-    const heddle_tls_entry functions[] = {
-        {"SSL_CTX_set_tlsext_ticket_key_evp_cb", &library.set_callback},
-        {"RAND_bytes", &library.random},
-        {"EVP_aes_256_cbc", &library.aes_256_cbc},
-        {"EVP_EncryptInit_ex", &library.encrypt},
-        {"EVP_DecryptInit_ex", &library.decrypt},
-        {"EVP_MAC_CTX_set_params", &library.set_mac},
-    };
+    const heddle_tls_entry functions[] = {FUNCTIONS(HEDDLE_TLS_ENTRY)};
     static int found = -1;
     if (found < 0) /* 0: before OpenSSL 3, or another library: each context has its own keys */
         found = !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions));

@@ -18,19 +18,19 @@ enum {
     ERROR_ZERO_RETURN = 6,
 };
 
-static struct {
-    int (*read)(void *ssl, void *memory, int size);
-    int (*peek)(void *ssl, void *memory, int size);
-    int (*write)(void *ssl, const void *bytes, int size);
-    int (*pending)(const void *ssl);
-    int (*shutdown)(void *ssl);
-    int (*get_error)(const void *ssl, int result);
-    void (*set_read_ahead)(void *ssl, int on);
-    int (*get_verify_mode)(const void *ssl);
-    const char *(*get_version)(const void *ssl);
-    void (*get_alpn)(const void *ssl, const unsigned char **name, unsigned int *size);
-    void (*clear_error)(void);
-} library;
+#define FUNCTIONS(X)                                                                                                   \
+    X("SSL_read", read, int, (void *ssl, void *memory, int size))                                                      \
+    X("SSL_peek", peek, int, (void *ssl, void *memory, int size))                                                      \
+    X("SSL_write", write, int, (void *ssl, const void *bytes, int size))                                               \
+    X("SSL_pending", pending, int, (const void *ssl))                                                                  \
+    X("SSL_shutdown", shutdown, int, (void *ssl))                                                                      \
+    X("SSL_get_error", get_error, int, (const void *ssl, int result))                                                  \
+    X("SSL_set_read_ahead", set_read_ahead, void, (void *ssl, int on))                                                 \
+    X("SSL_get_verify_mode", get_verify_mode, int, (const void *ssl))                                                  \
+    X("SSL_get_version", get_version, const char *, (const void *ssl))                                                 \
+    X("SSL_get0_alpn_selected", get_alpn, void, (const void *ssl, const unsigned char **name, unsigned int *size))     \
+    X("ERR_clear_error", clear_error, void, (void))
+HEDDLE_TLS_LIBRARY(FUNCTIONS);
 
 static bool loaded;
 static void *handle; /* never closed, because Ruby never unloads this library */
@@ -53,19 +53,7 @@ const char *heddle_tls_find_functions(const heddle_tls_entry *entries, size_t co
 
 const char *heddle_tls_load(const char *path)
 {
-    const heddle_tls_entry functions[] = {
-        {"SSL_read", &library.read},
-        {"SSL_peek", &library.peek},
-        {"SSL_write", &library.write},
-        {"SSL_pending", &library.pending},
-        {"SSL_shutdown", &library.shutdown},
-        {"SSL_get_error", &library.get_error},
-        {"SSL_set_read_ahead", &library.set_read_ahead},
-        {"SSL_get_verify_mode", &library.get_verify_mode},
-        {"SSL_get_version", &library.get_version},
-        {"SSL_get0_alpn_selected", &library.get_alpn},
-        {"ERR_clear_error", &library.clear_error},
-    };
+    const heddle_tls_entry functions[] = {FUNCTIONS(HEDDLE_TLS_ENTRY)};
     if (loaded)
         return NULL;
     /* A library that is linked into Ruby's own program has no path. */

@@ -43,6 +43,10 @@ typedef struct {
     const char *name;
     void *place;
 } heddle_tls_entry;
+/* The tables of a file whose FUNCTIONS(X) has a row X(name, member, result, arguments) for each function it calls. */
+#define HEDDLE_TLS_LIBRARY(FUNCTIONS) static struct { FUNCTIONS(HEDDLE_TLS_MEMBER) } library
+#define HEDDLE_TLS_MEMBER(name, member, result, arguments) result(*member) arguments;
+#define HEDDLE_TLS_ENTRY(name, member, result, arguments) {name, &library.member},
 /* Sets all of them. NULL, or the name of the first that is missing; those behind it are not set. */
 const char *heddle_tls_find_functions(const heddle_tls_entry *entries, size_t count);
 
