@@ -2,7 +2,6 @@
 
 #include "offload/caller.h"
 #include "offload/job.h"
-#include "scheduler/interrupt_masks.h"
 #include "selector/clock.h"
 #include "selector/list.h"
 #include "selector/native_thread.h"

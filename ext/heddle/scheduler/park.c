@@ -3,7 +3,6 @@
 #include "scheduler/fiber_interrupt.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/fiber_table.h"
-#include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
 #include "selector/list.h"
 

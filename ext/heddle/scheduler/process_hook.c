@@ -5,7 +5,6 @@
 
 #include "scheduler/hooks.h"
 #include "scheduler/wait_in_place.h"
-#include "scheduler/io_wait.h"
 
 #include <errno.h>
 #include <signal.h>

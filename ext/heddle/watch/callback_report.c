@@ -8,7 +8,6 @@
 #include "scheduler/loop.h"
 #include "scheduler/own_code.h"
 #include "scheduler/stack_walk.h"
-#include "watch/stalls.h"
 
 #include <dlfcn.h>
 #include <ruby/debug.h>

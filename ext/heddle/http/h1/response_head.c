@@ -1,4 +1,3 @@
-#include "http/h1/fault.h"
 #include "http/h1/head.h"
 #include "http/text.h"
 

@@ -1,4 +1,3 @@
-#include "http/fields.h"
 #include "http/h2/session_state.h"
 #include "http/text.h"
 

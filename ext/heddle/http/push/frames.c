@@ -2,7 +2,6 @@
 
 #include "http/body_rules.h"
 #include "http/push/session.h"
-#include "http/push/subscriptions.h"
 
 #include <ruby/encoding.h>
 

@@ -1,6 +1,5 @@
 /* The exchanges of an HTTP/2 connection: handles the session's calls for their streams, and queues them for runners. */
 
-#include "http/body_rules.h"
 #include "http/h2/server/server.h"
 #include "selector/assert.h"
 
