@@ -380,16 +380,11 @@ static VALUE channel_limit(VALUE object, VALUE capacity)
     return capacity;
 }
 
-static VALUE channel_capacity(VALUE object)
-{
-    long capacity = channel_of(object)->capacity;
-    return capacity < 0 ? Qnil : LONG2NUM(capacity);
-}
-
 #define METHODS(X)                                                                                                     \
     X(channel_closed_p, "closed?", channel_of(self)->closed ? Qtrue : Qfalse)                                          \
     X(channel_item_p, "item?", has_item(channel_of(self)) ? Qtrue : Qfalse)                                            \
-    X(channel_size, "size", SIZET2NUM(channel_of(self)->count))
+    X(channel_size, "size", SIZET2NUM(channel_of(self)->count))                                                        \
+    X(channel_capacity, "capacity", channel_of(self)->capacity < 0 ? Qnil : LONG2NUM(channel_of(self)->capacity))
 METHODS(HEDDLE_DEFINE_METHOD)
 
 static VALUE channel_num_waiting(VALUE object)
@@ -414,7 +409,6 @@ void Init_heddle_concurrency(VALUE heddle)
     rb_define_method(class, "<<", channel_push, -1);
     rb_define_method(class, "pop", channel_pop, -1);
     rb_define_method(class, "close", channel_close, 0);
-    rb_define_method(class, "capacity", channel_capacity, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "num_waiting", channel_num_waiting, 0);
     rb_define_private_method(rb_singleton_class(class), "await", channel_await, 2);

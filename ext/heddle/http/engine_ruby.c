@@ -1,6 +1,5 @@
 /* Heddle::HTTP::Engine, the service that a Heddle::Net::Sockets gets. */
 
-#include "http/response_head_ruby.h"
 #include "http/body/disk.h"
 #include "http/body/files.h"
 #include "http/exchange_ruby.h"
@@ -161,12 +160,6 @@ static VALUE engine_set_websocket_loader(VALUE self, VALUE loader)
     return loader;
 }
 
-static VALUE engine_websocket_loader(VALUE self)
-{
-    VALUE loader = engine_of(self)->websockets.loader;
-    return loader ? loader : Qnil;
-}
-
 /*
  * call-seq: websocket_clients -> Array of WebSocket::Session
  *
@@ -270,17 +263,6 @@ static VALUE counts_of(const heddle_latency *latency)
     return counts;
 }
 
-/*
- * call-seq: latencies -> Array of Integers
- *
- * How many requests took how long from their complete head to their response, by the buckets of LATENCY_BOUNDS.
- * Hijacked and aborted requests are not counted.
- */
-static VALUE engine_latencies(VALUE self)
-{
-    return counts_of(&engine_of(self)->latency);
-}
-
 static const char *part_name(int part)
 {
     return part < HEDDLE_SPENT_PARTS ? heddle_account_names[part] : "other";
@@ -339,7 +321,12 @@ static VALUE engine_endpoints(VALUE self)
      * another status. */                                                                                              \
     X(engine_answers, "answers", make_class_counts(engine_of(self)->answers))                                          \
     /* The sum of these times, in seconds. */                                                                          \
-    X(engine_latency_sum, "latency_sum", DBL2NUM((double)engine_of(self)->latency.sum / 1e9))
+    X(engine_latency_sum, "latency_sum", DBL2NUM((double)engine_of(self)->latency.sum / 1e9))                          \
+    X(engine_websocket_loader, "websocket_loader",                                                                     \
+      engine_of(self)->websockets.loader ? engine_of(self)->websockets.loader : Qnil)                                  \
+    /* How many requests took how long from their complete head to their response, by the buckets of                   \
+     * LATENCY_BOUNDS. Hijacked and aborted requests are not counted. */                                               \
+    X(engine_latencies, "latencies", counts_of(&engine_of(self)->latency))
 METHODS(HEDDLE_DEFINE_METHOD)
 
 static int compare_durations(const void *one, const void *other)
@@ -434,7 +421,6 @@ void Init_heddle_engine(VALUE http)
     VALUE class = heddle_define_class(http, "Engine", engine_allocate);
     rb_define_private_method(class, "set_up", engine_set_up, 7);
     rb_define_method(class, "drain", engine_drain, -1);
-    rb_define_method(class, "websocket_loader", engine_websocket_loader, 0);
     rb_define_method(class, "websocket_loader=", engine_set_websocket_loader, 1);
     rb_define_method(class, "websocket_clients", engine_websocket_clients, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
@@ -443,7 +429,6 @@ void Init_heddle_engine(VALUE http)
     rb_gc_register_address(&disk_scoreboard);
     rb_define_method(class, "rejections", engine_rejections, 0);
     rb_define_method(class, "durations", engine_durations, 0);
-    rb_define_method(class, "latencies", engine_latencies, 0);
     rb_define_method(class, "spent", engine_spent, 0);
     rb_define_method(class, "endpoints", engine_endpoints, 0);
     rb_define_method(class, "slowest", engine_slowest, 0);

@@ -177,17 +177,6 @@ static VALUE connection_sendfile(int argc, VALUE *argv, VALUE self)
 /* -- ending ------------------------------------------------------------------------------------------------------ */
 
 /*
- * call-seq: idle! -> nil
- *
- * Makes the connection idle: it waits for its next input without a fiber. This object can't be used afterwards.
- */
-static VALUE connection_idle(VALUE self)
-{
-    heddle_raw_make_idle(open_handle(self)->connection);
-    return Qnil;
-}
-
-/*
  * call-seq: close -> nil
  *
  * Idempotent. Fibers that wait for the connection get IOError.
@@ -265,7 +254,10 @@ HEDDLE_DEFINE_METHOD(connection_local_address, "local_address",
     X(connection_remote_port, "remote_port", port_of(&open_handle(self)->connection->remote))                          \
     X(connection_local_port, "local_port", port_of(&open_handle(self)->connection->local))                             \
     /* Does the client use TLS, with this server or with a proxy that says so in its PROXY header? */                  \
-    X(connection_secure_p, "secure?", open_handle(self)->connection->secure ? Qtrue : Qfalse)
+    X(connection_secure_p, "secure?", open_handle(self)->connection->secure ? Qtrue : Qfalse)                          \
+    /* Makes the connection idle: it waits for its next input without a fiber. This object can't be used               \
+     * afterwards. */                                                                                                  \
+    X(connection_idle, "idle!", (heddle_raw_make_idle(open_handle(self)->connection), Qnil))
 METHODS(HEDDLE_DEFINE_METHOD)
 
 void Init_heddle_connection(VALUE net)
@@ -275,7 +267,6 @@ void Init_heddle_connection(VALUE net)
     rb_define_method(class, "unread", connection_unread, 1);
     rb_define_method(class, "write", connection_write, -1);
     rb_define_method(class, "sendfile", connection_sendfile, -1);
-    rb_define_method(class, "idle!", connection_idle, 0);
     rb_define_method(class, "close", connection_close, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "local_address", connection_local_address, 0);

@@ -186,36 +186,6 @@ static VALUE sockets_stop_listening(VALUE self)
 }
 
 /*
- * call-seq: pause_accept -> nil
- */
-static VALUE sockets_pause_accept(VALUE self)
-{
-    heddle_listeners_pause(heddle_sockets_open(self), HEDDLE_PAUSED_BY_USER);
-    return Qnil;
-}
-
-/*
- * call-seq: resume_accept -> nil
- */
-static VALUE sockets_resume_accept(VALUE self)
-{
-    heddle_listeners_resume(heddle_sockets_open(self), HEDDLE_PAUSED_BY_USER);
-    return Qnil;
-}
-
-/*
- * call-seq: accepting? -> true or false
- *
- * False without a listener, and while accepting is paused: by #pause_accept, by max_connections, for lack of
- * descriptors, or because many requests wait.
- */
-static VALUE sockets_accepting_p(VALUE self)
-{
-    heddle_sockets *sockets = heddle_sockets_of(self);
-    return sockets->listeners && !sockets->paused ? Qtrue : Qfalse;
-}
-
-/*
  * call-seq: accept_rest -> nil
  *
  * Accepts all connections that wait in the kernel's queue, regardless of the load, and then no more. To be called
@@ -275,33 +245,9 @@ static VALUE sockets_shutdown_idle(int count, VALUE *arguments, VALUE self)
 }
 
 /*
- * call-seq: close -> nil
- *
- * Stops listening and closes every connection, those that are being served too: fibers that wait for one get
- * IOError. Idempotent.
- */
-static VALUE sockets_close(VALUE self)
-{
-    heddle_sockets_in_use(self);
-    heddle_sockets_close(heddle_sockets_of(self));
-    return Qnil;
-}
-
-/*
  * call-seq: closed? -> true or false
  */
 HEDDLE_DEFINE_METHOD(sockets_closed_p, "closed?", heddle_sockets_of(self)->closed ? Qtrue : Qfalse)
-
-/*
- * call-seq: serving -> [Fiber, ...]
- *
- * The fibers in which the block runs now.
- */
-static VALUE sockets_serving(VALUE self)
-{
-    heddle_sockets *sockets = heddle_sockets_in_use(self);
-    return sockets ? heddle_runners_list_fibers(sockets) : rb_ary_new();
-}
 
 /*
  * call-seq: running_requests -> [[Fiber, Array], ...]
@@ -317,17 +263,6 @@ static VALUE sockets_running_requests(VALUE self)
 }
 
 /*
- * call-seq: wake_at_end(fiber) -> nil
- *
- * Wakes this fiber, if it is parked, whenever the last connection has ended and no block runs.
- */
-static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
-{
-    heddle_sockets_open(self)->runners.waiting_for_end = fiber;
-    return Qnil;
-}
-
-/*
  * call-seq: ended? -> true or false
  *
  * Is there no connection, and does no block run?
@@ -335,17 +270,6 @@ static VALUE sockets_wake_at_end(VALUE self, VALUE fiber)
 HEDDLE_DEFINE_METHOD(sockets_ended_p, "ended?", heddle_runners_are_done(heddle_sockets_of(self)) ? Qtrue : Qfalse)
 
 /* -- admission ---------------------------------------------------------------------------------------------------- */
-
-/*
- * call-seq: limit -> Integer or nil
- *
- * How many blocks may run at once; nil: any number.
- */
-static VALUE sockets_limit(VALUE self)
-{
-    size_t limit = heddle_sockets_of(self)->admission.limit;
-    return limit ? SIZET2NUM(limit) : Qnil;
-}
 
 /*
  * call-seq: limit = Integer or nil
@@ -395,30 +319,50 @@ static VALUE sockets_end_queue(VALUE self)
     return Qnil;
 }
 
+#define METHODS(X)                                                                                                     \
+    X(sockets_pause_accept, "pause_accept",                                                                            \
+      (heddle_listeners_pause(heddle_sockets_open(self), HEDDLE_PAUSED_BY_USER), Qnil))                                \
+    X(sockets_resume_accept, "resume_accept",                                                                          \
+      (heddle_listeners_resume(heddle_sockets_open(self), HEDDLE_PAUSED_BY_USER), Qnil))                               \
+    /* False without a listener, and while accepting is paused: by #pause_accept, by max_connections, for lack of      \
+     * descriptors, or because many requests wait. */                                                                  \
+    X(sockets_accepting_p, "accepting?",                                                                               \
+      heddle_sockets_of(self)->listeners && !heddle_sockets_of(self)->paused ? Qtrue : Qfalse)                         \
+    /* Stops listening and closes every connection, those that are being served too: fibers that wait for one get      \
+     * IOError. Idempotent. */                                                                                         \
+    X(sockets_close, "close", (heddle_sockets_in_use(self), heddle_sockets_close(heddle_sockets_of(self)), Qnil))      \
+    /* The fibers in which the block runs now. */                                                                      \
+    X(sockets_serving, "serving",                                                                                      \
+      heddle_sockets_in_use(self) ? heddle_runners_list_fibers(heddle_sockets_of(self)) : rb_ary_new())                \
+    /* How many blocks may run at once; nil: any number. */                                                            \
+    X(sockets_limit, "limit",                                                                                          \
+      heddle_sockets_of(self)->admission.limit ? SIZET2NUM(heddle_sockets_of(self)->admission.limit) : Qnil)
+METHODS(HEDDLE_DEFINE_METHOD)
+
+#define METHODS_1(X)                                                                                                   \
+    /* Wakes this fiber, if it is parked, whenever the last connection has ended and no block runs. */                 \
+    X(sockets_wake_at_end, "wake_at_end", fiber, (heddle_sockets_open(self)->runners.waiting_for_end = fiber, Qnil))
+METHODS_1(HEDDLE_DEFINE_METHOD_1)
+
 void Init_heddle_sockets(VALUE net)
 {
-    VALUE sockets_class = heddle_define_class(net, "Sockets", sockets_allocate);
-    rb_define_private_method(sockets_class, "set_up", sockets_set_up, 10);
-    rb_define_private_method(sockets_class, "add_listener", sockets_add_listener, 4);
-    rb_define_method(sockets_class, "adopt", sockets_adopt, 1);
-    rb_define_method(sockets_class, "stop_listening", sockets_stop_listening, 0);
-    rb_define_method(sockets_class, "pause_accept", sockets_pause_accept, 0);
-    rb_define_method(sockets_class, "resume_accept", sockets_resume_accept, 0);
-    rb_define_method(sockets_class, "accepting?", sockets_accepting_p, 0);
-    rb_define_method(sockets_class, "accept_rest", sockets_accept_rest, 0);
-    rb_define_method(sockets_class, "leave", sockets_leave, 0);
-    rb_define_method(sockets_class, "cut_slow_readers", sockets_cut_slow_readers, 3);
-    rb_define_method(sockets_class, "shutdown_idle", sockets_shutdown_idle, -1);
-    rb_define_method(sockets_class, "serving", sockets_serving, 0);
-    rb_define_method(sockets_class, "running_requests", sockets_running_requests, 0);
-    rb_define_method(sockets_class, "wake_at_end", sockets_wake_at_end, 1);
-    rb_define_method(sockets_class, "ended?", sockets_ended_p, 0);
-    rb_define_method(sockets_class, "close", sockets_close, 0);
-    rb_define_method(sockets_class, "closed?", sockets_closed_p, 0);
-    rb_define_method(sockets_class, "limit", sockets_limit, 0);
-    rb_define_method(sockets_class, "limit=", sockets_set_limit, 1);
-    rb_define_method(sockets_class, "queue", sockets_queue, 2);
-    rb_define_method(sockets_class, "end_queue", sockets_end_queue, 0);
-    Init_heddle_sockets_sharing(sockets_class);
-    Init_heddle_sockets_statistics(sockets_class);
+    VALUE class = heddle_define_class(net, "Sockets", sockets_allocate);
+    METHODS(HEDDLE_REGISTER_METHOD)
+    METHODS_1(HEDDLE_REGISTER_METHOD_1)
+    rb_define_private_method(class, "set_up", sockets_set_up, 10);
+    rb_define_private_method(class, "add_listener", sockets_add_listener, 4);
+    rb_define_method(class, "adopt", sockets_adopt, 1);
+    rb_define_method(class, "stop_listening", sockets_stop_listening, 0);
+    rb_define_method(class, "accept_rest", sockets_accept_rest, 0);
+    rb_define_method(class, "leave", sockets_leave, 0);
+    rb_define_method(class, "cut_slow_readers", sockets_cut_slow_readers, 3);
+    rb_define_method(class, "shutdown_idle", sockets_shutdown_idle, -1);
+    rb_define_method(class, "running_requests", sockets_running_requests, 0);
+    rb_define_method(class, "ended?", sockets_ended_p, 0);
+    rb_define_method(class, "closed?", sockets_closed_p, 0);
+    rb_define_method(class, "limit=", sockets_set_limit, 1);
+    rb_define_method(class, "queue", sockets_queue, 2);
+    rb_define_method(class, "end_queue", sockets_end_queue, 0);
+    Init_heddle_sockets_sharing(class);
+    Init_heddle_sockets_statistics(class);
 }

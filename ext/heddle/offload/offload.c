@@ -145,25 +145,11 @@ static VALUE pass_list(VALUE list, int (*take)(const char *const *names, size_t 
     return Qnil;
 }
 
-static VALUE offload_deny(VALUE self, VALUE list)
-{
-    return pass_list(list, heddle_policy_deny);
-}
-
-static VALUE offload_quick(VALUE self, VALUE list)
-{
-    return pass_list(list, heddle_policy_quick);
-}
-
-static VALUE offload_allow(VALUE self, VALUE list)
-{
-    return pass_list(list, heddle_policy_allow);
-}
-
-static VALUE offload_know_good(VALUE self, VALUE list)
-{
-    return pass_list(list, heddle_policy_know_good);
-}
+/* The lists of libraries in offload/policy.h: X(list). Switch.deny_libraries and so on add to them. */
+#define LISTS(X) X(deny) X(quick) X(allow) X(know_good)
+#define DEFINE_LIST(list) HEDDLE_DEFINE_METHOD_1(offload_##list, , names, pass_list(names, heddle_policy_##list))
+#define REGISTER_LIST(list) rb_define_private_method(class, #list "_libraries", offload_##list, 1);
+LISTS(DEFINE_LIST)
 
 static VALUE offload_hook_libc(VALUE self, VALUE list)
 {
@@ -368,10 +354,7 @@ void Init_heddle_offload(VALUE heddle)
     rb_define_private_method(class, "check_io_calls", offload_check_io_calls, 2);
     rb_define_private_method(class, "missing_functions", offload_missing, 0);
     rb_define_private_method(class, "switch", offload_switch, 1);
-    rb_define_private_method(class, "deny_libraries", offload_deny, 1);
-    rb_define_private_method(class, "quick_libraries", offload_quick, 1);
-    rb_define_private_method(class, "allow_libraries", offload_allow, 1);
-    rb_define_private_method(class, "know_good_libraries", offload_know_good, 1);
+    LISTS(REGISTER_LIST)
     rb_define_private_method(class, "library_count", offload_library_count, 0);
     rb_define_private_method(class, "take_blocking", offload_take_blocking, 0);
     rb_define_private_method(class, "limit_threads", offload_limit_threads, 1);

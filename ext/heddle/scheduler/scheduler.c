@@ -1,6 +1,5 @@
 /* Heddle::Scheduler: the Ruby object around a loop. */
 
-
 #include "binding.h"
 #include "scheduler/account_ruby.h"
 #include "scheduler/fiber_stacks.h"
@@ -138,17 +137,6 @@ static VALUE scheduler_start(VALUE self, VALUE job)
 }
 
 /*
- * call-seq: fiber { ... } -> Fiber
- *
- * Fiber.schedule: runs the block in a new non-blocking fiber, at once, until it first waits.
- */
-static VALUE scheduler_fiber(VALUE self)
-{
-    rb_need_block();
-    return scheduler_start(self, rb_block_proc());
-}
-
-/*
  * call-seq: spawn(job) -> Fiber
  *
  * Runs job.call in a new non-blocking fiber, in a later tick.
@@ -158,26 +146,6 @@ static VALUE scheduler_spawn(VALUE self, VALUE job)
     heddle_fiber *fiber = heddle_fiber_spawn(heddle_loop_get(self), job);
     heddle_fiber_enqueue(fiber);
     return fiber->fiber;
-}
-
-/*
- * call-seq: current -> job or nil
- *
- * The job of the caller's fiber, or of the fiber that has resumed it.
- */
-static VALUE scheduler_current(VALUE self)
-{
-    heddle_loop *loop = heddle_loop_of(self);
-    return loop->current ? loop->current->job : Qnil;
-}
-
-/*
- * call-seq: current_fiber -> Fiber or nil
- */
-static VALUE scheduler_current_fiber(VALUE self)
-{
-    heddle_loop *loop = heddle_loop_of(self);
-    return loop->current ? loop->current->fiber : Qnil;
 }
 
 /*
@@ -247,7 +215,13 @@ static VALUE scheduler_each_fiber(VALUE self)
     X(scheduler_forked_p, "forked?", heddle_loop_of(self)->run.forked_by ? Qtrue : Qfalse)                             \
     /* Is the loop running on its thread? */                                                                           \
     X(scheduler_running_p, "running?", heddle_loop_is_running(heddle_loop_of(self)) ? Qtrue : Qfalse)                  \
-    X(scheduler_fiber_count, "fiber_count", SIZET2NUM(heddle_loop_of(self)->fiber_count))
+    X(scheduler_fiber_count, "fiber_count", SIZET2NUM(heddle_loop_of(self)->fiber_count))                              \
+    /* Fiber.schedule: runs the block in a new non-blocking fiber, at once, until it first waits. */                   \
+    X(scheduler_fiber, "fiber", (rb_need_block(), scheduler_start(self, rb_block_proc())))                             \
+    /* The job of the caller's fiber, or of the fiber that has resumed it. */                                          \
+    X(scheduler_current, "current", heddle_loop_of(self)->current ? heddle_loop_of(self)->current->job : Qnil)         \
+    X(scheduler_current_fiber, "current_fiber",                                                                        \
+      heddle_loop_of(self)->current ? heddle_loop_of(self)->current->fiber : Qnil)
 METHODS(HEDDLE_DEFINE_METHOD)
 
 /*
@@ -285,11 +259,8 @@ void Init_heddle_scheduler(VALUE heddle)
     rb_define_private_method(class, "claim", scheduler_claim, 0);
     rb_define_private_method(class, "release", scheduler_release, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
-    rb_define_method(class, "fiber", scheduler_fiber, 0);
     rb_define_method(class, "spawn", scheduler_spawn, 1);
     rb_define_method(class, "start", scheduler_start, 1);
-    rb_define_method(class, "current", scheduler_current, 0);
-    rb_define_method(class, "current_fiber", scheduler_current_fiber, 0);
     rb_define_method(class, "interrupt", scheduler_interrupt, 2);
     rb_define_method(class, "uninterrupt", scheduler_uninterrupt, 1);
     rb_define_method(class, "each_fiber", scheduler_each_fiber, 0);

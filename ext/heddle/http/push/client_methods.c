@@ -78,28 +78,6 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
 }
 
 /*
- *  call-seq: pending -> Integer
- *
- * Bytes that were written and that the client's kernel has not taken yet; 0 when the socket is closed.
- */
-static VALUE client_pending(VALUE self)
-{
-    const heddle_push_session *socket = session_of(self);
-    return socket ? SIZET2NUM(heddle_push_pending(socket)) : INT2FIX(0);
-}
-
-/*
- * call-seq: output_limit -> Integer
- *
- * websocket_output_limit; 0 when the socket is closed.
- */
-static VALUE client_output_limit(VALUE self)
-{
-    const heddle_push_session *socket = session_of(self);
-    return socket ? ULL2NUM(socket->engine->websockets.output_limit) : INT2FIX(0);
-}
-
-/*
  * call-seq: close_code -> Integer or nil
  *
  * From on_close on, the code with which the socket has ended: the client's, or ours if it sent none; 1005: its close
@@ -117,7 +95,12 @@ static VALUE client_close_code(VALUE self)
     /* The object to which the request was upgraded. */                                                                \
     X(client_handler, "handler", heddle_push_handle_of(self)->handler)                                                 \
     /* call-seq: close_reason -> String or nil */                                                                      \
-    X(client_close_reason, "close_reason", heddle_push_handle_of(self)->reason)
+    X(client_close_reason, "close_reason", heddle_push_handle_of(self)->reason)                                        \
+    /* Bytes that were written and that the client's kernel has not taken yet; 0 when the socket is closed. */         \
+    X(client_pending, "pending", SIZET2NUM(session_of(self) ? heddle_push_pending(session_of(self)) : 0))              \
+    /* websocket_output_limit; 0 when the socket is closed. */                                                         \
+    X(client_output_limit, "output_limit",                                                                             \
+      ULL2NUM(session_of(self) ? session_of(self)->engine->websockets.output_limit : 0))
 METHODS(HEDDLE_DEFINE_METHOD)
 
 /* -- topics -------------------------------------------------------------------------------------------------------- */
@@ -360,8 +343,6 @@ void Init_heddle_push_methods(VALUE module, VALUE class)
         slow_ids[i] = rb_intern(policies[i]);
     rb_define_method(class, "write", client_write, 1);
     rb_define_method(class, "close", client_close, -1);
-    rb_define_method(class, "pending", client_pending, 0);
-    rb_define_method(class, "output_limit", client_output_limit, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "close_code", client_close_code, 0);
     rb_define_method(class, "subscribe_to", client_subscribe_to, 5);

@@ -165,13 +165,6 @@ static VALUE client_open(int argc, VALUE *argv, VALUE object)
     return stream;
 }
 
-/* call-seq: leaving? -> true or false: can no request begin on this connection any more? */
-static VALUE client_leaving_p(VALUE object)
-{
-    heddle_h2_client *client = object_of(object)->client;
-    return client->lost || heddle_h2_is_leaving(client->session) ? Qtrue : Qfalse;
-}
-
 /* -- output -------------------------------------------------------------------------------------------------------- */
 
 static void lose_connection(heddle_h2_client *client)
@@ -352,13 +345,6 @@ static VALUE take_role(bool *taken)
     return Qtrue;
 }
 
-/* call-seq: end_reading -> nil */
-static VALUE client_end_reading(VALUE object)
-{
-    object_of(object)->client->is_read = false;
-    return Qnil;
-}
-
 #define METHODS(X)                                                                                                     \
     /* How many requests may run at a time, by both sides' limits */                                                   \
     X(client_stream_limit, "stream_limit", UINT2NUM(heddle_h2_stream_limit(object_of(self)->client->session)))         \
@@ -372,22 +358,16 @@ static VALUE client_end_reading(VALUE object)
     /* Does a fiber or thread read? */                                                                                 \
     X(client_reading_p, "reading?", object_of(self)->client->is_read ? Qtrue : Qfalse)                                 \
     /* Is it the caller alone who waits for room until end_sending? */                                                 \
-    X(client_begin_sending, "begin_sending", take_role(&object_of(self)->client->is_sent))
+    X(client_begin_sending, "begin_sending", take_role(&object_of(self)->client->is_sent))                             \
+    /* can no request begin on this connection any more? */                                                            \
+    X(client_leaving_p, "leaving?",                                                                                    \
+      object_of(self)->client->lost || heddle_h2_is_leaving(object_of(self)->client->session) ? Qtrue : Qfalse)        \
+    X(client_end_reading, "end_reading", (object_of(self)->client->is_read = false, Qnil))                             \
+    X(client_end_sending, "end_sending", (object_of(self)->client->is_sent = false, Qnil))                             \
+    /* is it neither lost nor failed? */                                                                               \
+    X(client_open_p, "open?",                                                                                          \
+      object_of(self)->client->lost || heddle_h2_is_closing(object_of(self)->client->session) ? Qfalse : Qtrue)
 METHODS(HEDDLE_DEFINE_METHOD)
-
-/* call-seq: end_sending -> nil */
-static VALUE client_end_sending(VALUE object)
-{
-    object_of(object)->client->is_sent = false;
-    return Qnil;
-}
-
-/* call-seq: open? -> true or false: is it neither lost nor failed? */
-static VALUE client_open_p(VALUE object)
-{
-    heddle_h2_client *client = object_of(object)->client;
-    return client->lost || heddle_h2_is_closing(client->session) ? Qfalse : Qtrue;
-}
 
 /*
  * call-seq: close -> Array or nil
@@ -415,13 +395,9 @@ void Init_heddle_h2_client(VALUE h2)
     rb_define_method(class, "initialize", client_initialize, 1);
     rb_define_method(class, "open", client_open, -1);
     METHODS(HEDDLE_REGISTER_METHOD)
-    rb_define_method(class, "leaving?", client_leaving_p, 0);
     rb_define_method(class, "await_room", client_await_room, 1);
     rb_define_method(class, "receive", client_receive, 1);
     rb_define_method(class, "attend", client_attend, 0);
-    rb_define_method(class, "end_reading", client_end_reading, 0);
-    rb_define_method(class, "end_sending", client_end_sending, 0);
-    rb_define_method(class, "open?", client_open_p, 0);
     rb_define_method(class, "close", client_close, 0);
     Init_heddle_h2_client_stream(h2);
 }

@@ -237,17 +237,6 @@ static VALUE fields_of(const heddle_field *fields, uint32_t count)
 }
 
 /*
- * call-seq: status -> Integer or nil
- *
- * The status of the final head, once it has come.
- */
-static VALUE stream_status(VALUE self)
-{
-    int status = heddle_h2_client_stream_of(self)->status;
-    return status ? INT2FIX(status) : Qnil;
-}
-
-/*
  * call-seq: take_head -> Array or nil
  *
  * The final head's fields: name, value, name, value. Once.
@@ -344,7 +333,12 @@ static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
     X(stream_buffered, "buffered", SIZET2NUM(heddle_bytes_left(&heddle_h2_client_stream_of(self)->body)))              \
     X(stream_failed_p, "failed?", heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_FAILED ? Qtrue : Qfalse) \
     /* May more be written since `write` took less than it was given? */                                               \
-    X(stream_room_p, "room?", heddle_h2_client_stream_of(self)->has_room ? Qtrue : Qfalse)
+    X(stream_room_p, "room?", heddle_h2_client_stream_of(self)->has_room ? Qtrue : Qfalse)                             \
+    /* The status of the final head, once it has come. */                                                              \
+    X(stream_status, "status",                                                                                         \
+      heddle_h2_client_stream_of(self)->status ? INT2FIX(heddle_h2_client_stream_of(self)->status) : Qnil)             \
+    /* resets the stream unless it is complete */                                                                      \
+    X(stream_close, "close", (close_stream(heddle_h2_client_stream_of(self)), Qnil))
 METHODS(HEDDLE_DEFINE_METHOD)
 
 /* call-seq: finish -> nil: the request's body is complete */
@@ -353,13 +347,6 @@ static VALUE stream_finish(VALUE self)
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
     if (stream->stream)
         heddle_h2_finish(stream->client->session, stream->stream, NULL, 0);
-    return Qnil;
-}
-
-/* call-seq: close -> nil: resets the stream unless it is complete */
-static VALUE stream_close(VALUE self)
-{
-    close_stream(heddle_h2_client_stream_of(self));
     return Qnil;
 }
 
@@ -373,7 +360,6 @@ static VALUE stream_set_waiter(VALUE self, VALUE waiter)
 void Init_heddle_h2_client_stream(VALUE h2)
 {
     VALUE class = stream_class = heddle_define_class(h2, "ClientStream", NULL);
-    rb_define_method(class, "status", stream_status, 0);
     rb_define_method(class, "take_head", stream_take_head, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "trailers", stream_trailers, 0);
@@ -381,6 +367,5 @@ void Init_heddle_h2_client_stream(VALUE h2)
     rb_define_method(class, "failure", stream_failure, 0);
     rb_define_method(class, "write", stream_write, 2);
     rb_define_method(class, "finish", stream_finish, 0);
-    rb_define_method(class, "close", stream_close, 0);
     rb_define_method(class, "waiter=", stream_set_waiter, 1);
 }
