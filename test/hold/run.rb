@@ -3,25 +3,14 @@
 require "json"
 require "tmpdir"
 require_relative "../support/served_process"
+require_relative "elsewhere"
+require_relative "handshakes"
+require_relative "http2"
+require_relative "real_time"
 require_relative "resources"
 
 # Fills one resource of a server in a process of its own, and looks at the server as another client does.
 module Hold
-  APP = <<~RUBY
-    SOCKET = Class.new { def on_message(client, message) = client.write(message) }.new
-    STREAM = Class.new { def on_open(client) = client.write("first") }.new
-    LARGE = ["x" * 2_000_000].freeze
-    run do |env|
-      case env["PATH_INFO"]
-      when "/large" then next [200, {}, LARGE]
-      when "/socket" then env["rack.upgrade"] = SOCKET
-      when "/events" then env["rack.upgrade"] = STREAM
-      else env["rack.input"]&.read
-      end
-      [200, { "content-length" => "5" }, ["hello"]]
-    end
-  RUBY
-
   # Columns: their titles, each as wide as it is to be.
   TITLES = ["resource            ", "from", "     held", "    idle", "     3/4", "   bound", "   after", "descriptors",
             "MB"]
@@ -55,8 +44,7 @@ module Hold
 
   # One server and the clients that hold it up.
   class Trial
-    # Seconds that the bystander waits for a response, and after which all must be released.
-    PATIENCE = 10
+    # Seconds after which all must be released.
     RELEASE = 5
     # A connection may be closed for others when it was idle for a second.
     SETTLED = 1.3
@@ -70,9 +58,9 @@ module Hold
     # @return [Result]
     def run
       Dir.mktmpdir("heddle-hold") do |folder|
-        File.write(File.join(folder, "config.ru"), APP)
         @control = File.join(folder, "control.sock")
-        @server = ServedProcess.new(command, folder:, environment: { "RACK_ENV" => "production" })
+        environment = { "RACK_ENV" => "production", **@resource.environment }
+        @server = ServedProcess.new(command(folder), folder:, environment:)
         observe
       ensure
         @server&.stop
@@ -81,13 +69,13 @@ module Hold
 
     private
 
-    def command
-      [*ServedProcess::HEDDLE, "serve", "--workers", "0", "-b", "#{HOST}:0", "--control", "unix:#{@control}", *OPTIONS,
-       *@resource.options]
+    def command(folder)
+      [*ServedProcess::HEDDLE, "serve", "--workers", "0", "-b", @resource.bind, "--trusted-proxies", @resource.proxies,
+       "--control", "unix:#{@control}", *OPTIONS, *@resource.options(folder), @resource.application(folder)]
     end
 
     def observe
-      holder = @resource.new(@server.uri.port, @addresses)
+      @holder = holder = @resource.new(@server, @control, @addresses)
       look # loads what the first request needs
       times = { idle: look }
       before = counters
@@ -111,14 +99,9 @@ module Hold
     def look
       Array.new(@samples) do
         began = now
-        socket = TCPSocket.new(HOST, @server.uri.port, "127.0.1.1", 0)
-        socket.timeout = PATIENCE
-        socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        return nil unless socket.read.end_with?("hello")
+        return nil unless @holder.ask
 
         (now - began) * 1_000
-      ensure
-        socket&.close
       end.max
     rescue SystemCallError, IO::TimeoutError
       nil
