@@ -409,6 +409,18 @@ class Http2Test < Minitest::Test
     end
   end
 
+  def test_preface_where_alpn_did_not_choose_h2_is_rejected
+    serving_tls(APP) do
+      [%w[http/1.1], nil].each do |protocols|
+        client = connect_tls(alpn_protocols: protocols)
+        client.write("#{H2Client::PREFACE}\0\0\0\4\0\0\0\0\0")
+
+        assert_match(%r{\AHTTP/1.1 505 }, read_answer(client))
+        client.close
+      end
+    end
+  end
+
   def test_connect_without_a_protocol_is_rejected
     called = Thread::Queue.new
     serving(->(env) { called << env }, lint: false) do

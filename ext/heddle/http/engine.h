@@ -48,7 +48,7 @@ struct heddle_engine {
     heddle_exchange *bodies; /* exchanges with a body in memory that no application has taken */
     heddle_exchange *spare;
     unsigned spare_count;
-    bool h2_over_tls, h2_over_plain; /* may a connection use HTTP/2? */
+    bool h2_over_plain; /* may a connection without TLS use HTTP/2? */
     struct heddle_h2_shared *h2; /* see http/h2/server/server.h; NULL before set_up */
     heddle_websockets websockets;
     heddle_link receiving; /* WebSockets with an unfinished message, in the order in which the messages began */

@@ -97,7 +97,6 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
 {
     heddle_engine *engine = engine_of(self);
     engine->on_rejection = on_rejection;
-    engine->h2_over_tls = http2 != ID2SYM(rb_intern("off"));
     engine->h2_over_plain = http2 == ID2SYM(rb_intern("auto"));
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);

@@ -53,11 +53,14 @@ static bool chose_h2(const heddle_connection *connection)
     return connection->transport.tls && connection->transport.tls->chose_h2;
 }
 
-/* Does the connection begin with the preface of HTTP/2, as far as bytes came? */
+/*
+ * Does the connection begin with the preface of HTTP/2, as far as bytes came? Over TLS it may only where ALPN chose
+ * HTTP/2 (RFC 9113, 3.2).
+ */
 static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
 {
     const heddle_engine *engine = heddle_h1_engine(connection);
-    if (!(connection->transport.tls ? engine->h2_over_tls : engine->h2_over_plain))
+    if (connection->transport.tls || !engine->h2_over_plain)
         return false;
     size_t most = size < HEDDLE_H2_PREFACE_SIZE ? size : HEDDLE_H2_PREFACE_SIZE;
     return !heddle_h1_of(connection)->answered && memcmp(bytes, HEDDLE_H2_PREFACE, most) == 0;
