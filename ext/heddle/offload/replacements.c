@@ -99,7 +99,7 @@ bool heddle_function_is_ruby(const heddle_function *known)
 bool heddle_function_is_inline_in_ruby(const heddle_function *known)
 {
     ID method = rb_frame_this_func();
-    heddle_method_kind kind = method ? methods[method_slot(method)].kind : HEDDLE_METHOD_OTHER;
+    heddle_method_kind kind = method ? methods[method_slot(method)].kind : HEDDLE_METHOD_ORDINARY;
     return kind == HEDDLE_METHOD_LOADING || (kind == HEDDLE_METHOD_QUICK && known->pace <= HEDDLE_QUICK_NS);
 }
 

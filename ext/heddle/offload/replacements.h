@@ -18,7 +18,7 @@ void heddle_offload_set_ruby(const void *base);
 
 /* Lists Ruby methods by how the native calls inside them are run; IDs are added, never removed. */
 typedef enum {
-    HEDDLE_METHOD_OTHER,
+    HEDDLE_METHOD_ORDINARY,
     HEDDLE_METHOD_QUICK,   /* one quick system call, which waits for no other fiber */
     HEDDLE_METHOD_LOADING, /* holds a lock of the whole thread: never offloaded */
 } heddle_method_kind;

@@ -11,7 +11,7 @@ __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds
     heddle_code_map_find_bounds(kinds, &lowest, &highest);
     const uintptr_t span = highest - lowest, *word = (const uintptr_t *)from, *end = (const uintptr_t *)to;
 #if defined(__aarch64__)
-    const uintptr_t mask = (UINTPTR_C(1) << 48) - 1; /* return addresses may be signed */
+    const uintptr_t mask = ((uintptr_t)1 << 48) - 1; /* return addresses may be signed */
 #else
     const uintptr_t mask = UINTPTR_MAX;
 #endif

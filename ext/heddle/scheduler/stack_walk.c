@@ -79,7 +79,7 @@ static bool find_cfa(const machine *self, const heddle_frame_rules *rules, uintp
 static uintptr_t strip_signature(uintptr_t address)
 {
 #if defined(__aarch64__)
-    return address & ((UINTPTR_C(1) << 48) - 1);
+    return address & (((uintptr_t)1 << 48) - 1);
 #else
     return address;
 #endif
