@@ -10,6 +10,7 @@ require "fileutils"
 require "open3"
 require "rbconfig"
 require "tmpdir"
+require_relative "package"
 
 # Steps that each end the program with a message when they fail.
 class GemCheck
@@ -37,9 +38,8 @@ class GemCheck
   private
 
   def build
-    gem = File.join(@folder, "heddle.gem")
-    ruby(*GEM, "build", "heddle.gemspec", "-o", gem, chdir: ROOT)
-    gem
+    Package.new(@folder, rubies: []).build
+    Dir.glob(File.join(@folder, "heddle-*.gem")).first
   end
 
   def install(gem)
