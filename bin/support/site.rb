@@ -18,7 +18,8 @@ module Heddle
       "GOVERNANCE.md" => "Governance", "CODE_OF_CONDUCT.md" => "Code of conduct"
     }.freeze
     # Pages of docs/ that one looks things up in; the others are guides.
-    REFERENCE = %w[options events gems from_puma platforms stability security complaints questions dependencies].freeze
+    REFERENCE = %w[options events gems from_puma platforms stability reliability security complaints questions
+                   dependencies].freeze
     INTERNAL = %w[design releasing].freeze
     LINK = /(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)/
 

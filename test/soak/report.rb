@@ -10,6 +10,8 @@ module SoakTest
     DESCRIPTORS = 3
     # Part of the time after the warm-up that a process lives through to have a slope.
     LEAST = 0.3
+    # Spans of time, each of which counts by its least memory.
+    SPANS = 12
 
     # @param values [Hash{String => Object}] what to_h gave
     def initialize(values)
@@ -24,7 +26,7 @@ module SoakTest
     end
 
     # @return [Hash{String => Object}] for JSON
-    def to_h = @values
+    def to_h = { **@values, "problems" => problems }
 
     # @return [Array<String>] what is not as it is to be
     def problems
@@ -87,11 +89,10 @@ module SoakTest
 
       private
 
-      # Where the connection's worker is known it must be the killed one.
+      # Whose connection it was the client does not know: workers hand connections over.
       def of_killed_worker?(failure)
         @result.disturbances.any? do |one|
-          one.kind == :kill && (failure.time - one.time).between?(-1, Run::GRACE) &&
-            (failure.worker.nil? || failure.worker == one.pid)
+          one.kind == :kill && (failure.time - one.time).between?(-1, Run::GRACE)
         end
       end
 
@@ -125,8 +126,10 @@ module SoakTest
           "descriptors" => thirds.map { |some| some.map(&:descriptors).max } }
       end
 
+      # Of the least values: what a garbage collection frees is not a leak.
       def slope(samples, name)
-        ((Slope.of(samples.map { |one| [one.time, one.public_send(name)] }) || 0) * 3_600).round(2)
+        least = samples.each_slice((samples.size / SPANS.to_f).ceil).map { |some| some.min_by(&name) }
+        ((Slope.of(least.map { |one| [one.time, one.public_send(name)] }) || 0) * 3_600).round(2)
       end
 
       def median(values) = values.sort[values.size / 2]
