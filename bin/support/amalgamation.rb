@@ -9,11 +9,13 @@ class Amalgamation
 
   # A file with what it names for itself, its macros, and all words in it.
   Source = Data.define(:path, :size, :names, :macros, :words) do
-    def self.read(path, text)
+    # @param definitions [Hash{String => String}] macros of headers, which may declare something in a file
+    def self.read(path, text, definitions = {})
       bare = text.gsub(%r{/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"}m, " ")
       macros = bare.scan(/^\s*#\s*define\s+(\w+)/).flatten
       code = bare.gsub(/^\s*#(?:\\\n|[^\n])*/, " ")
-      names = Amalgamation.names(code) | macros
+      declared = code.scan(/^([A-Z][A-Z_0-9]+)\(/).flatten.flat_map { |name| definitions[name].to_s.scan(/\w+/) }
+      names = Amalgamation.names(code) | macros | declared
       new(path:, size: text.count("\n"), names:, macros:, words: bare.scan(/\w+/).uniq)
     end
 
@@ -31,7 +33,7 @@ class Amalgamation
     end
     enumerators = code.scan(/\benum\b[^{;()]*\{([^{}]*)\}/).flat_map { |(body)| body.scan(/(?:\A|,)\s*(\w+)/) }
     tags = code.scan(/\b(?:struct|union|enum)\s+(\w+)\s*\{/)
-    (statics + enumerators + tags + outside.scan(/\}\s*(\w+)\s*;/)).flatten.uniq
+    (statics + enumerators + tags + outside.scan(/\}\s*(\w+)\s*[;\[=]/)).flatten.uniq
   end
 
   # @param folder [String] of the sources
@@ -46,7 +48,9 @@ class Amalgamation
 
   # @return [Array<Array<String>>] the paths of each unit
   def units
-    sources = Dir.glob("**/*.c", base: @folder).sort.map { |path| Source.read(path, read(path)) }
+    headers = Dir.glob("**/*.h", base: @folder).map { |path| read(path) }.join
+    definitions = headers.scan(/^#define (\w+)\(((?:[^\n]*\\\n)*[^\n]*)/).to_h
+    sources = Dir.glob("**/*.c", base: @folder).sort.map { |path| Source.read(path, read(path), definitions) }
     # One that speaks to the system's headers has to be the first.
     alone, others = sources.partition { |source| read(source.path).match?(/^#define [^#]*^#include/m) }
     # Those without Ruby never see its headers, whose names are short.
@@ -96,7 +100,13 @@ class Amalgamation
 
     seen << path unless conditional
     guard = "HEDDLE_UNIT_#{path.upcase.gsub(/\W/, "_")}"
-    "#ifndef #{guard}\n#define #{guard}\n#{expand(path, conditional ? seen.dup : seen, conditional:)}#endif\n"
+    text = expand(path, conditional ? seen.dup : seen, conditional:)
+    "#ifndef #{guard}\n#define #{guard}\n#{without_comments(text)}#endif\n"
+  end
+
+  # A header comes with each unit. Its lines keep no numbers; those of the C file after it do.
+  def without_comments(text)
+    text.gsub(%r{/\*.*?\*/}m, " ").lines.reject { |line| line.strip.empty? }.join
   end
 
   def find(header, from)

@@ -145,9 +145,9 @@ File.open("Makefile", "a") do |makefile|
     makefile.puts "#{object}: $(srcdir)/#{source} Makefile", "\t$(ECHO) compiling #{source}", "\t$(Q) #{compile}", ""
   end
   makefile.puts "-include $(OBJS:.#{$OBJEXT}=.d)"
-  # RubyGems copies the library, and some versions keep what it was made of: 20 MB.
+  # RubyGems copies the library and keeps what it was made of. The sources of a checkout stay (bin/package joins units).
   makefile.puts "install: remove-objects", "remove-objects: install-so install-rb",
-                "\t-$(Q)$(RM) $(OBJS) $(OBJS:.#{$OBJEXT}=.d) $(DLLIB)"
+                "\t-$(Q)$(RM) $(OBJS) $(OBJS:.#{$OBJEXT}=.d) $(DLLIB) $(srcdir)/unit_*.c"
 end
 
 if HEDDLE_MAY_LACK

@@ -57,6 +57,13 @@ class AmalgamationTest < Minitest::Test
     end
   end
 
+  def test_macro_of_a_header_declares_names_in_the_file_that_calls_it
+    first = Amalgamation::Source.read("a.c", "TABLE(X);\n", { "TABLE" => "x) \\\n static int library" })
+    second = Amalgamation::Source.read("b.c", "typedef struct { int a; } library;\n")
+
+    refute first.fits?(second)
+  end
+
   def test_words_in_comments_strings_and_functions_do_not_keep_files_apart
     sources = ["static int one(void) { int count = 1; return count; }",
                "/* one */ static const char *two = \"one\"; int f(void) { int count = 2; return count; }"]
