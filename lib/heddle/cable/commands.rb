@@ -34,14 +34,22 @@ module Heddle
         # @return [String, nil] the client's mistake, for the log; nil: it is the application's
         def mistake(command, error)
           found = error.message if ERRORS.any? { |known| error.is_a?(known) }
-          found ||= "the identifier must be an object in JSON" unless object?(command["identifier"])
-          found ||= "the data must be an object in JSON" if command["command"] == "message" && !object?(command["data"])
+          unless object(command["identifier"])&.fetch("channel", nil).is_a?(String)
+            found ||= "the identifier must be an object in JSON that names a channel"
+          end
+          found ||= mistake_in(object(command["data"])) if command["command"] == "message"
           found && Visible.line(found[0, SHOWN])
         end
 
         private
 
-        def object?(text) = text.is_a?(String) && !read(text).nil?
+        def object(text) = text.is_a?(String) ? read(text) : nil
+
+        def mistake_in(data)
+          return "the data must be an object in JSON" unless data
+
+          "the action must be a name" unless ["", nil, false].include?(data["action"]) || data["action"].is_a?(String)
+        end
       end
 
       # @return [Boolean] whether another command may come; then it is counted

@@ -170,11 +170,13 @@ module CableTests
     before = served.output.size
     one.command("x")
     one.command("message", "unknown", data: "{}")
-    [[1], "{", CableSocket.identifier("Kernel")].each { |identifier| one.command("subscribe", identifier) }
+    [[1], "{", "{}", '{"channel":1}', CableSocket.identifier("Kernel")].each do |identifier|
+      one.command("subscribe", identifier)
+    end
 
     assert_equal "confirm_subscription", one.subscribe(ROOM)["type"]
     one.command("message", ROOM, data: "{")
-    one.command("message", ROOM, data: "[1]")
+    ["[1]", '{"action":1}', '{"action":{"a":1}}'].each { |data| one.command("message", ROOM, data:) }
     one.socket.write("x")
 
     assert_nil one.read
@@ -182,7 +184,7 @@ module CableTests
     wait_for_output("closed: a message must be an object in JSON")
     lines = served.output[before..]
 
-    assert_equal 7, lines.scan("A client's command is ignored").size
+    assert_equal 11, lines.scan("A client's command is ignored").size
     refute_includes lines, "There was an exception"
   end
 
