@@ -74,18 +74,6 @@ module Heddle
     ->(socket, topic, data) { Server::Control::Publisher.publish(socket, topic, data) }
   )
 
-  # Of what the extension has defined, the part that needs no server.
-  module HTTP
-    autoload :Client, "heddle/http/client"
-
-    # A GET request of the process's own {Client}, which has its defaults.
-    #
-    # @param (see Client#get)
-    # @return [Client::Response]
-    # @raise [Client::Error]
-    def self.get(url, ...) = Client.default.get(url, ...)
-  end
-
   class << self
     # Runs the block in an event loop, and returns its value when it and every task that was started in it have ended.
     # Starts a loop if this thread has none; inside a loop it is a {scope}, and starts no second one.
@@ -329,5 +317,17 @@ module Heddle
     def current_task(what)
       Concurrency::Context.of(Concurrency.scheduler!(what)).task!
     end
+  end
+
+  # The part of it that needs no server. Last, as RDoc takes what follows an endless method of a module for its own.
+  module HTTP
+    autoload :Client, "heddle/http/client"
+
+    # A GET request of the process's own {Client}, which has its defaults.
+    #
+    # @param (see Client#get)
+    # @return [Client::Response]
+    # @raise [Client::Error]
+    def self.get(url, ...) = Client.default.get(url, ...)
   end
 end

@@ -31,6 +31,17 @@ class PackageTest < Minitest::Test
     assert_equal expected, File.readlines(File.join(root, ".document"), chomp: true), "lib/.document"
   end
 
+  def test_ri_finds_the_methods_of_heddle_itself
+    Dir.mktmpdir do |folder|
+      options = ["--ri", "-q", "-o", File.join(folder, "ri"), File.join(ROOT, "lib/heddle/runtime.rb")]
+      output, status = Open3.capture2e(RbConfig.ruby, "-rrdoc", "-e", "RDoc::RDoc.new.document(ARGV)", "--", *options)
+      assert_predicate status, :success?, output
+      found = Dir.glob("*-c.ri", base: File.join(folder, "ri/Heddle"))
+
+      assert_empty %w[run async map race scope timeout shield].map { |name| "#{name}-c.ri" } - found
+    end
+  end
+
   def test_source_gem_has_the_same_bytes_when_it_is_built_twice
     Dir.mktmpdir do |folder|
       assert_output(/\A\h{64}  heddle-.*\.cdx\.json\n\h{64}  heddle-.*\.gem\n\z/) do
