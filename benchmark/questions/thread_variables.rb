@@ -23,7 +23,7 @@ module Bench
 
       # @return [Array<String>]
       def find
-        serve(CASES, flags: %w[--isolate listed]) do |server|
+        serve(CASES, flags: %w[--isolate listed --max-requests 100]) do |server|
           kept = get_all(server, Array.new(REQUESTS) { |number| "/keep/#{number}" }).map { |answer| answer.to_s.split }
           PLACES.each_with_index.map do |place, index|
             "#{place}: #{kept.count { |found| found[index] == "true" }} of #{REQUESTS} requests read their own value"
