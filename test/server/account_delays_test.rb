@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# test: smoke
+# test: each version
 
 require "test_helper"
 require "json"
