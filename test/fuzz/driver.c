@@ -3,7 +3,8 @@
  * seconds, and keeps what reaches code that nothing before has reached. gcc tells through __sanitizer_cov_trace_pc.
  *
  * driver SECONDS SEED CURRENT CORPUS [keep]: the input that is being tried is in the file CURRENT, so that it is there
- * after a crash. With `keep`, the shortest inputs that together reach all that is new become files of the corpus.
+ * after a crash. With `keep`, the shortest inputs that together reach all that is new become files of the corpus, and
+ * files that were kept before and reach nothing more are removed from it.
  */
 
 #include <dirent.h>
@@ -35,6 +36,7 @@ static input *pool[POOL];
 static unsigned pool_count;
 static input *current; /* in the file */
 static uint64_t random_state;
+static int edges_alone; /* however often each is passed */
 
 /* Called at each branch of what is tested; two in a row make an edge. */
 void __sanitizer_cov_trace_pc(void)
@@ -51,10 +53,10 @@ static uint32_t random_below(uint32_t limit)
     return limit ? (uint32_t)(random_state >> 33) % limit : 0;
 }
 
-/* Once, twice, a few times and many times are different things to reach. */
+/* Once, twice, a few times and many times are different things to reach, but not worth a file. */
 static uint8_t bucket(uint8_t count)
 {
-    return count < 4 ? (uint8_t)(1 << count >> 1) : count < 8 ? 8 : count < 32 ? 16 : count < 128 ? 32 : 64;
+    return edges_alone ? 1 : count < 4 ? (uint8_t)(1 << count >> 1) : count < 8 ? 8 : count < 32 ? 16 : count < 128 ? 32 : 64;
 }
 
 /* Whether the run has reached something new. */
@@ -179,13 +181,18 @@ static int compare_sizes(const void *one, const void *other)
     return left < right ? -1 : left > right;
 }
 
-static void write_input(const char *folder)
+static void name_input(char path[4096], const char *folder)
 {
     uint64_t name = UINT64_C(14695981039346656037); /* FNV-1a */
     for (uint32_t i = 0; i < current->size; i++)
         name = (name ^ current->bytes[i]) * UINT64_C(1099511628211);
+    snprintf(path, 4096, "%s/%016llx", folder, (unsigned long long)name);
+}
+
+static void write_input(const char *folder)
+{
     char path[4096];
-    snprintf(path, sizeof(path), "%s/%016llx", folder, (unsigned long long)name);
+    name_input(path, folder);
     FILE *file = fopen(path, "wb");
     if (!file || fwrite(current->bytes, 1, current->size, file) != current->size || fclose(file) != 0) {
         perror(path);
@@ -193,20 +200,49 @@ static void write_input(const char *folder)
     }
 }
 
+/* Files of people have other names than kept ones, and stay. */
+static int is_kept(const char *folder)
+{
+    char path[4096];
+    name_input(path, folder);
+    return access(path, F_OK) == 0;
+}
+
+static int reaches_more(const input *one)
+{
+    *current = *one;
+    LLVMFuzzerTestOneInput(current->bytes, current->size);
+    return note_hits();
+}
+
+static void remove_input(const char *folder)
+{
+    char path[4096];
+    name_input(path, folder);
+    unlink(path);
+}
+
 static void keep_shortest(const char *folder, unsigned corpus)
 {
-    unsigned kept = 0;
+    unsigned kept = 0, removed = 0;
+    edges_alone = 1;
     memset(seen, 0, sizeof(seen));
-    qsort(pool + corpus, pool_count - corpus, sizeof(*pool), compare_sizes);
-    for (unsigned i = 0; i < pool_count; i++) {
+    for (unsigned i = 0; i < corpus; i++) {
         *current = *pool[i];
-        LLVMFuzzerTestOneInput(current->bytes, current->size);
-        if (!note_hits() || i < corpus)
-            continue;
-        write_input(folder);
-        kept++;
+        if (!is_kept(folder))
+            reaches_more(pool[i]);
     }
-    printf("%u inputs kept\n", kept);
+    qsort(pool, pool_count, sizeof(*pool), compare_sizes);
+    for (unsigned i = 0; i < pool_count; i++) {
+        int more = reaches_more(pool[i]), had = is_kept(folder);
+        if (more && !had)
+            write_input(folder);
+        if (!more && had)
+            remove_input(folder);
+        kept += more && !had;
+        removed += !more && had;
+    }
+    printf("%u inputs kept, %u removed\n", kept, removed);
 }
 
 static double now(void)
