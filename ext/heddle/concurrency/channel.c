@@ -9,7 +9,6 @@
 #include "scheduler/loop.h"
 #include "selector/list.h"
 
-#include <pthread.h>
 #include <ruby/fiber/scheduler.h>
 
 typedef struct channel channel;

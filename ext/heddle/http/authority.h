@@ -2,8 +2,7 @@
 
 /* Splits `uri-host[:port]` (RFC 9110, 7.2; RFC 3986, 3.2.2), as in Host fields and request targets. */
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "system.h"
 
 typedef struct {
     size_t host_size;  /* from the start of the text; includes brackets */

@@ -1,7 +1,5 @@
 #include "http/body_rules.h"
 
-#include <errno.h>
-
 int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since)
 {
     return heddle_add_duration(since, engine->body_rate ? engine->body_grace : engine->body_timeout);

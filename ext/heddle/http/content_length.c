@@ -2,8 +2,6 @@
 
 #include "http/text.h"
 
-#include <string.h>
-
 void heddle_content_length_note(heddle_content_length *length, const char *bytes, const heddle_field *field)
 {
     if (!length->present) {

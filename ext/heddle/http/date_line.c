@@ -2,8 +2,6 @@
 
 #include "http/response_head_writer.h"
 
-#include <string.h>
-
 static void put_digits(char *at, int count, int64_t number)
 {
     while (count > 0) {

@@ -1,7 +1,5 @@
 #include "http/endpoints.h"
 
-#include <string.h>
-
 static heddle_endpoint *find_endpoint(heddle_endpoints *endpoints, uint32_t hash)
 {
     for (unsigned i = 0; i < endpoints->count; i++) {

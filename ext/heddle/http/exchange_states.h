@@ -15,9 +15,6 @@
 
 #include "selector/assert.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 typedef enum {
     HEDDLE_EXCHANGE_SPARE,
     HEDDLE_EXCHANGE_WAITING,  /* its body is received, or it waits for a runner: the session owns it */

@@ -2,8 +2,7 @@
 
 /* Known field names, found in any case by a perfect hash. Uses no Ruby. */
 
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 /* In the order of their names. X(id, "name") */
 #define HEDDLE_FIELDS(X)                                                                                              \

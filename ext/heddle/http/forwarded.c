@@ -2,8 +2,6 @@
 
 #include "http/text.h"
 
-#include <string.h>
-
 static heddle_scheme scheme_of(const char *bytes, size_t size)
 {
     if (heddle_is_word(bytes, size, "https"))

@@ -5,7 +5,7 @@
  * quarter apart. An observation costs a few instructions and no memory.
  */
 
-#include <stdint.h>
+#include "system.h"
 
 enum {
     HEDDLE_LATENCY_FIRST = 10, /* the first bucket ends at 2^10 ns, about a microsecond */

@@ -4,10 +4,6 @@
 
 #include "http/rejection.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 typedef struct {
     uint32_t start, size; /* offsets in the bytes that were parsed */
 } heddle_slice;

@@ -1,7 +1,6 @@
 #include "http/rejection.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...)
 {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
+#include "system.h"
 
 /* Why a message is rejected: the status of the response, and one sentence. Uses no Ruby. */
 

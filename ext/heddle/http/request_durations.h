@@ -7,9 +7,6 @@
 
 #include "http/message.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 enum {
     HEDDLE_DURATION_SERIES = 128, /* combinations with a histogram of their own; a power of two */
     HEDDLE_DURATION_BOUNDS = 14,

@@ -1,8 +1,5 @@
 #include "http/request_label.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 static const char ID[] = ":id";
 
 enum {

@@ -7,8 +7,7 @@
  * history and the metrics count requests by label. Only this file decides what is part of a label. Uses no Ruby.
  */
 
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 enum {
     HEDDLE_REQUEST_LABEL = 160, /* bytes, including a NUL; a longer label is cut */

@@ -2,9 +2,6 @@
 #include "http/field_value.h"
 #include "selector/assert.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define PUT(out, text) put_bytes(out, text, sizeof(text) - 1)
 
 static inline void put_bytes(heddle_buffer *out, const char *bytes, size_t size)

@@ -1,7 +1,5 @@
 #include "http/slowest.h"
 
-#include <string.h>
-
 /* Sets the shortest duration that enters the list. */
 static void set_floor(heddle_slowest *slowest)
 {

@@ -5,8 +5,7 @@
  * comparisons; nothing is ever allocated.
  */
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "system.h"
 
 enum {
     HEDDLE_SLOWEST = 16,

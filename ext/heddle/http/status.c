@@ -1,8 +1,5 @@
 #include "http/status.h"
 
-#include <stdint.h>
-#include <string.h>
-
 /* The IANA registry of November 2026. */
 #define REGISTERED(X)                                                                                                 \
     X(100, "Continue")                                                                                                \

@@ -2,7 +2,7 @@
 
 /* Status lines, ready to send. Uses no Ruby. */
 
-#include <stddef.h>
+#include "system.h"
 
 enum { HEDDLE_STATUS_LINE_ROOM = 16 }; /* room for a line without a phrase */
 

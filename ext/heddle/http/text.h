@@ -2,10 +2,7 @@
 
 /* Classes of characters, searches, and lists. No byte from `end` on is read. */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "system.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <string.h>
 
 heddle_address heddle_address_of(const struct sockaddr *address)
 {

@@ -2,9 +2,8 @@
 
 /* An address in the form that a request's env needs. Uses no Ruby. */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
+
 #include <sys/socket.h>
 
 typedef struct {

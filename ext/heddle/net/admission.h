@@ -6,8 +6,7 @@
  * the kernel's queue a client would wait without an answer, and so would a health check. Ruby sets the limits.
  */
 
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 typedef struct {
     size_t limit;          /* how many items are served at once; 0: any number */

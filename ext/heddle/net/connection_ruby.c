@@ -6,7 +6,6 @@
 #include "net/raw_protocol.h"
 #include "net/sockets.h"
 
-#include <errno.h>
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 #include <sys/socket.h>

@@ -4,10 +4,6 @@
 
 #include "selector/retry.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     CONTROL_ROOM = 64, /* bytes of ancillary data: one struct in6_pktinfo or in_pktinfo */
 };

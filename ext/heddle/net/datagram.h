@@ -11,9 +11,9 @@
  */
 
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+#include "system.h"
+
 #include <sys/socket.h>
 
 enum {

@@ -7,7 +7,6 @@
 #include "net/owned_socket.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <ruby/io.h>
 
 /* Heddle::Net::DatagramSocket and its Peer. lib/heddle/net/datagram_socket.rb opens the sockets. */

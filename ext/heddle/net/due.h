@@ -4,8 +4,6 @@
 
 #include "net/idle_wheel.h"
 
-#include <stdint.h>
-
 typedef struct heddle_sockets heddle_sockets;
 typedef struct heddle_due heddle_due;
 struct heddle_due {

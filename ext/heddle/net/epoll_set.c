@@ -4,9 +4,7 @@
 
 #include "net/sockets.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 /*
  * Connections are added once, edge-triggered, and never armed in the loop's selector, which watches the epoll set's

@@ -4,9 +4,6 @@
 #include "selector/native_thread.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <stddef.h>
-#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -13,9 +13,7 @@
  * that don't wait are served one after another. Uses no Ruby.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 /* ns of the thread's CPU time, so that it lasts longer on a busy machine; two quanta (scheduler/quantum.h) */
 #define HEDDLE_GATE_PATIENCE INT64_C(200000000)

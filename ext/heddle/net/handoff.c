@@ -2,7 +2,6 @@
 
 #include "net/sockets.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -21,8 +21,6 @@
 #include "net/fate.h"
 #include "watch/watch.h"
 
-#include <pthread.h>
-
 enum {
     HEDDLE_HANDOFF_VERSION = 5, /* of the messages that carry a connection to another process */
     HEDDLE_HANDOFF_BATCH = 64, /* connections sent, or events harvested, in one critical section */

@@ -7,7 +7,6 @@
 #include "net/sockets.h"
 #include "selector/retry.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 

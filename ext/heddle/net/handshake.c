@@ -7,7 +7,6 @@
 #include "scheduler/take_errinfo.h"
 #include "selector/assert.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 /*

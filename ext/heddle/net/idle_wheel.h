@@ -6,9 +6,7 @@
  * returns the new deadline. Uses no Ruby.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 enum {
     HEDDLE_IDLE_WHEEL_SLOTS = 1024, /* one revolution: 65.5 s; later deadlines stay for several */

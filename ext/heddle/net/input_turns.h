@@ -13,9 +13,6 @@
 #include "net/fate.h"
 #include "net/link.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_sockets heddle_sockets;
 

@@ -5,8 +5,7 @@
  * that is in no list is all zero, so a record from calloc is valid. Uses no Ruby.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "system.h"
 
 typedef struct heddle_link heddle_link;
 struct heddle_link {

@@ -2,7 +2,6 @@
 
 #include "net/sockets.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>

@@ -3,7 +3,6 @@
 #include "net/io_await.h"
 #include "selector/retry.h"
 
-#include <errno.h>
 #include <ruby/io.h>
 #include <sys/socket.h>
 

@@ -2,7 +2,6 @@
 
 #include "net/sockets.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <ruby/io.h>
 #include <sys/stat.h>

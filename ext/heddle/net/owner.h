@@ -19,9 +19,6 @@
 
 #include "selector/assert.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 typedef enum {
     HEDDLE_OWNER_LOOP,    /* the loop, which needs no lock */
     HEDDLE_OWNER_AT_REST, /* the loop or the watch thread, whichever swaps first: see net/handoff.h */

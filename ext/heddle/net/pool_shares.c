@@ -1,7 +1,5 @@
 #include "net/pool_shares.h"
 
-#include <string.h>
-
 /* The owner of a share is the number of a slot plus one; 0: the share is free. */
 static uint16_t owner_of(uint32_t slot)
 {

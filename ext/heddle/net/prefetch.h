@@ -5,7 +5,7 @@
  * otherwise be waited for. The address may be any, NULL included. No Ruby here.
  */
 
-#include <stddef.h>
+#include "system.h"
 
 enum {
     HEDDLE_CACHE_LINE = 64, /* bytes; where lines are longer, some are asked for twice */

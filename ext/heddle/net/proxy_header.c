@@ -1,7 +1,6 @@
 #include "net/proxy_header.h"
 
 #include <arpa/inet.h>
-#include <string.h>
 
 /* -- version 1: a line ------------------------------------------------------------------------------------------- */
 

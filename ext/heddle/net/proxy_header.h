@@ -7,9 +7,6 @@
 
 #include "net/address.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 typedef struct {
     heddle_address source, destination; /* family 0: the connection is the proxy's own, or the client is unknown */
     bool secure;                        /* the client uses TLS with the proxy */

@@ -4,7 +4,6 @@
 
 #include "net/sockets.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 typedef enum {

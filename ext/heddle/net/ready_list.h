@@ -8,7 +8,6 @@
 #include "net/work.h"
 
 #include <sched.h>
-#include <stdatomic.h>
 
 struct heddle_ready_list {
     atomic_flag lock;

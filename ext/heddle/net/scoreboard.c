@@ -1,8 +1,5 @@
 #include "net/scoreboard.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #ifdef HAVE_SYS_EVENTFD_H
 #include <sys/eventfd.h>
 #endif

@@ -8,11 +8,6 @@
 
 #include "net/shared_memory.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum {
     HEDDLE_SCOREBOARD_VERSION = 7,
     HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, because processors fetch them in pairs */

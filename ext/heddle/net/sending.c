@@ -2,8 +2,6 @@
 
 #include "net/sockets.h"
 
-#include <errno.h>
-
 enum {
     PIECES = 64,
 };

@@ -1,10 +1,8 @@
 #include "net/shared_memory.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static int map_memory(heddle_shared_memory *memory, size_t size)
 {

@@ -5,7 +5,7 @@
  * it.
  */
 
-#include <stddef.h>
+#include "system.h"
 
 typedef struct {
     void *start; /* NULL: not mapped */

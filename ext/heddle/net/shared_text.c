@@ -3,7 +3,6 @@
 #include "binding.h"
 #include "net/shared_memory.h"
 
-#include <stdatomic.h>
 #include <sys/mman.h>
 
 /* The memory begins with this; two places of `limit` bytes follow, of which the lowest bit of `version` names one. */

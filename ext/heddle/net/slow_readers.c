@@ -6,7 +6,6 @@
 
 #include "net/sockets.h"
 
-#include <errno.h>
 #include <sys/ioctl.h>
 #ifdef __linux__
 #include <linux/sockios.h>

@@ -1,6 +1,5 @@
 #include "net/sockets.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 static const uint32_t NO_SLOT = UINT32_MAX;

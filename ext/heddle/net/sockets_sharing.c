@@ -4,7 +4,6 @@
 
 #include "net/scoreboard_ruby.h"
 
-#include <errno.h>
 #include <ruby/io.h>
 
 static void wake_loop(heddle_sockets *sockets)

@@ -5,9 +5,7 @@
 #include "net/tls.h"
 #include "selector/clock.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 
 /* -- the library ------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
 #include "selector/list.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <sys/socket.h>
 

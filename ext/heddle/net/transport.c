@@ -2,7 +2,6 @@
 
 #include "selector/retry.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <sys/socket.h>
 

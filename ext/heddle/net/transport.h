@@ -7,10 +7,6 @@
 
 #include "net/owner.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 

@@ -6,7 +6,7 @@
  * client sends one request at a time, every turn is one item. Turns stay long until such a client comes. Uses no Ruby.
  */
 
-#include <stdint.h>
+#include "system.h"
 
 enum {
     HEDDLE_LONGEST_TURN = 16,  /* items */

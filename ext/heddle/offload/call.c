@@ -9,9 +9,6 @@
 #include "scheduler/wait_in_place.h"
 #include "selector/list.h"
 
-#include <errno.h>
-#include <pthread.h>
-
 /*
  * The interval at which a call is interrupted (ns): a signal may come just before the system call that it should
  * interrupt.

@@ -2,12 +2,6 @@
 
 #include "selector/list.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <unistd.h>
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static heddle_descriptor_call *calls;
 static _Atomic unsigned call_count; /* while 0, closing a descriptor needs no search */

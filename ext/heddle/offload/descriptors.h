@@ -5,7 +5,7 @@
  * until the last of its calls has left, so no call acts on another file; each call is notified. Uses no Ruby.
  */
 
-#include <stdbool.h>
+#include "system.h"
 
 typedef struct heddle_descriptor_call heddle_descriptor_call;
 struct heddle_descriptor_call {

@@ -2,8 +2,6 @@
 
 #ifdef HEDDLE_ELF_OBJECTS
 
-#include <string.h>
-
 /* glibc relocates these addresses when it loads an object; musl leaves them relative, as does the vDSO. */
 static const void *dynamic_address(const heddle_object *object, const ElfW(Dyn) *entry)
 {

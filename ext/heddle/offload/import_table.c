@@ -3,10 +3,7 @@
 
 #ifdef HEDDLE_ELF_OBJECTS
 
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 const char *heddle_imports_unsupported(void)
 {

@@ -6,9 +6,7 @@
  * function's address from dlsym are not affected.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 typedef struct {
     const char *name; /* the function's name, without a version */

@@ -8,8 +8,6 @@
 #include "offload/replacements.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
 #include <ruby/thread.h>
 
 static void *hooked_dlopen(const char *path, int mode)

@@ -6,8 +6,6 @@
 #include "selector/list.h"
 #include "selector/native_thread.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 
 /*

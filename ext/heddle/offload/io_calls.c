@@ -4,7 +4,6 @@
 #include "offload/caller.h"
 #include "offload/replacements.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <ruby/io.h>
 #include <ruby/version.h>

@@ -5,9 +5,7 @@
  * does not return from the call while another thread uses the record: see call.c. Uses no Ruby.
  */
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "system.h"
 
 typedef struct heddle_job heddle_job;
 typedef struct heddle_offload_thread heddle_offload_thread;

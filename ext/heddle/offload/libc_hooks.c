@@ -6,12 +6,9 @@
 #include "offload/policy.h"
 #include "offload/replacements.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/select.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #ifdef HAVE_RUBY_THREAD_HAS_GVL_P
 int ruby_thread_has_gvl_p(void); /* exported by Ruby for its own closures, but in no header */

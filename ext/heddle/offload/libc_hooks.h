@@ -6,8 +6,7 @@
  * that it holds the GVL. So the library must keep no state but that of the one call, and hold no lock.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "system.h"
 
 /*
  * Adds to the beginnings of file names, which are copied. Loaded libraries are intercepted at the next

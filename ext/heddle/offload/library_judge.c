@@ -2,8 +2,6 @@
 #include "offload/elf_object.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 bool heddle_library_is_libc(const char *path)
 {
@@ -21,7 +19,6 @@ bool heddle_library_is_libc(const char *path)
 #ifdef HEDDLE_ELF_OBJECTS
 
 #include <dlfcn.h>
-#include <stdlib.h>
 
 enum { MOST_OBJECTS = 48 }; /* a library with more dependencies is not judged */
 

@@ -12,8 +12,7 @@
  * Uses no Ruby. Linux on x86-64 and ARM64; elsewhere no library is safe.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "system.h"
 
 enum { HEDDLE_JUDGEMENT_REASON = 192 };
 

@@ -1,7 +1,5 @@
 #include "offload/library_judge.h"
 
-#include <string.h>
-
 /*
  * Functions that do the same on every thread. A library that imports a function which is not listed runs in place. So a
  * function may be listed only if it neither reads nor writes any state of the calling thread but errno (which is

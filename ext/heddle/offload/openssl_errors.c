@@ -1,9 +1,8 @@
 #include "offload/openssl_errors.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "system.h"
 
 /* As in openssl/err.h since 3.0, which is not needed to compile this. */
 enum { TEXT_STRING = 0x02, LIBRARY_SYSTEM = 2 };

@@ -8,9 +8,7 @@
 
 #ifdef HAVE_RB_FIBER_SCHEDULER_BLOCKING_OPERATION_EXTRACT
 
-#include <errno.h>
 #include <ruby/fiber/scheduler.h>
-#include <string.h>
 
 typedef struct {
     rb_fiber_scheduler_blocking_operation_t *operation;

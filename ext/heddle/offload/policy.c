@@ -3,10 +3,6 @@
 #include "offload/library_judge.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Bounds the table: a program may make any number of closures at run time. */
 enum { MOST = 4096, SLOTS = MOST * 2 };

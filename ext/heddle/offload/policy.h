@@ -8,9 +8,7 @@
  * With the GVL only. Uses no Ruby.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 /* The class of a library: where its functions run, and why. */
 typedef enum {

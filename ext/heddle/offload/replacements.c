@@ -7,8 +7,6 @@
 #include "offload/targets.h"
 #include "offload/threads.h"
 
-#include <errno.h>
-
 #ifndef RB_NOGVL_OFFLOAD_SAFE
 #define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4 no library can mark its calls as safe */
 #endif

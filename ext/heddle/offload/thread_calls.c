@@ -2,7 +2,6 @@
 
 #include "offload/thread_calls.h"
 
-#include <errno.h>
 #include <signal.h>
 
 pthread_mutex_t heddle_threads_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,7 +4,6 @@
 
 #include "offload/threads.h"
 
-#include <pthread.h>
 #include <setjmp.h>
 
 struct heddle_offload_thread {

@@ -2,10 +2,6 @@
 
 #ifdef HEDDLE_DEBUG
 
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <time.h>
-
 static _Atomic int64_t longest_delay; /* ns; see heddle_threads_set_delay */
 static _Atomic unsigned dawdling_seed;
 

@@ -6,7 +6,7 @@
  */
 
 #ifdef HEDDLE_DEBUG
-#include <stdint.h>
+#include "system.h"
 
 void heddle_debug_delay(void);
 /* Every call is preceded and followed by a pause of up to so many ns; 0: none. */

@@ -1,11 +1,8 @@
 #include "offload/thread_times.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 bool heddle_thread_sleeps(long id)
 {

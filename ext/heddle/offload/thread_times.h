@@ -2,8 +2,7 @@
 
 /* Reads from the system how a thread has spent its time. */
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "system.h"
 
 /* How often a thread has waited, and how often the kernel gave its core to another one. */
 typedef struct {

@@ -8,12 +8,7 @@
 #include "selector/list.h"
 #include "selector/native_thread.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif

@@ -13,7 +13,6 @@
 #include "offload/job.h"
 
 #include <setjmp.h>
-#include <stddef.h>
 
 /* Called once, before all other functions. */
 void heddle_threads_setup(void);

@@ -7,7 +7,6 @@
 
 #include "scheduler/fiber_interrupt.h"
 
-#include <pthread.h>
 #include <ruby/thread.h>
 
 typedef struct {

@@ -4,7 +4,6 @@
 
 #include <ruby.h>
 #include <ruby/thread.h>
-#include <errno.h>
 #include <stdarg.h>
 
 extern char **environ;

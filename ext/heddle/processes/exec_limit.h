@@ -5,7 +5,8 @@
  * program that uses select(2) must not inherit that, as its fd_set has room for 1,024 descriptors.
  */
 
-#include <stdbool.h>
+#include "system.h"
+
 #include <sys/resource.h>
 
 /*

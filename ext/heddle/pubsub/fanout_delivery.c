@@ -4,8 +4,6 @@
 #include "pubsub/fanout_records.h"
 #include "scheduler/take_errinfo.h"
 
-#include <errno.h>
-
 enum {
     SHARED_MESSAGES = 64, /* messages of a topic that its subscribers share when all of them catch up */
 };

@@ -2,7 +2,6 @@
 
 #include "net/link.h"
 
-#include <errno.h>
 #ifdef HAVE_SYS_EPOLL_H
 #include <sys/epoll.h>
 #endif

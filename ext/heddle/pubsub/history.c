@@ -4,8 +4,6 @@
 
 #include "selector/clock.h"
 
-#include <errno.h>
-
 /* -- topics -------------------------------------------------------------------------------------------------------- */
 
 static heddle_topic_hash hash_of(const heddle_history *history, const char *name, size_t size)

@@ -17,10 +17,6 @@
 
 #include "net/shared_memory.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum {
     HEDDLE_EPOCH_SIZE = 12, /* characters */
     HEDDLE_HISTORY_MESSAGES = 1000, /* messages of a topic at most; no option changes it */

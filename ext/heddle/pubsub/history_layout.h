@@ -5,10 +5,6 @@
 #include "pubsub/history.h"
 #include "pubsub/topic_hash.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-
 enum {
     HEDDLE_HISTORY_WAYS = 8,    /* topics in a set of the table */
     HEDDLE_HISTORY_PAGE = 4096, /* bytes of the header, behind which the table of topics begins */

@@ -4,9 +4,7 @@
 
 #include "selector/clock.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 #ifdef HAVE_SYS_EVENTFD_H
 #include <sys/eventfd.h>
 #endif

@@ -4,8 +4,6 @@
 
 #include "selector/clock.h"
 
-#include <errno.h>
-
 static void read_words(const heddle_history *history, uint64_t lsn, void *bytes, size_t size)
 {
     for (size_t at = 0; at < size; at += 8) {

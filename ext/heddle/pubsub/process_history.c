@@ -3,10 +3,6 @@
 #include "binding.h"
 #include "pubsub/fanout.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-
 enum {
     DEFAULT_MEMORY = 16 << 20,
     BYTES_A_TOPIC = 1024, /* of the log, for each topic in the table; most messages are shorter */

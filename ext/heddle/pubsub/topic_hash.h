@@ -5,9 +5,7 @@
  * random, so that clients can't find two topics with one hash. Uses no Ruby.
  */
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "system.h"
 
 typedef struct {
     uint64_t low, high;

@@ -1,7 +1,5 @@
 #include "scheduler/account.h"
 
-#include <string.h>
-
 const char *const heddle_account_names[HEDDLE_SPENT_PARTS] = {
     "proxy",    "received", "queued", "running", "ready", "preempted", "gc",   "offloaded", "checkout", "query",
     "http",     "redis",    "dns",    "sleep",   "lock",  "process",   "file", "io",        "client",   "thread",

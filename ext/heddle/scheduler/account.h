@@ -9,9 +9,6 @@
 
 #include "selector/clock.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* The parts, in the order in which they are printed. heddle_account_names has their names. */
 typedef enum {
     HEDDLE_SPENT_PROXY,     /* before the request arrived: from the time in X-Request-Start; not part of the total */

@@ -3,8 +3,6 @@
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
 #include <link.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     uintptr_t start, end;

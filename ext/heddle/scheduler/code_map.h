@@ -8,9 +8,7 @@
  * heddle_code_map_refresh.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 typedef enum {
     HEDDLE_CODE_RUBY = 1,            /* libruby, or the program that contains it */

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <stdint.h>
+#include "system.h"
 
 /* The decimal number that a line of the kernel's begins with, after spaces; 0 where there is none. glibc 2.38 gives
  * strtoll and fscanf new names, and a library that calls them would not load with the older glibc of Debian 12. */

@@ -12,13 +12,6 @@
 #if RUBY_API_VERSION_CODE < 40000
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif

@@ -1,13 +1,5 @@
 #include "guard_pages.h"
 
-#include <errno.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "decimal.h"
 
 static const char NOT_TRIED[] = "not tried yet";
@@ -36,7 +28,6 @@ size_t heddle_guard_pages_count(void)
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <pthread.h>
 #include <sys/mman.h>
 
 /* Advice of Linux 6.13 that older headers lack. */

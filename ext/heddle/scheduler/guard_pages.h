@@ -10,8 +10,7 @@
  * guard pages; it passes all other calls of Ruby on, and other libraries' calls are not affected.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "system.h"
 
 /*
  * For the whole process, once; later calls return the first result. 0, or -errno: then nothing is changed and

@@ -5,10 +5,7 @@
  * freed, because the watch thread reads them without the GVL.
  */
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <time.h>
+#include "system.h"
 
 typedef struct heddle_heartbeat heddle_heartbeat;
 

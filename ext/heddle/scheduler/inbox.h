@@ -5,9 +5,7 @@
  * the sender's own record and must stay valid until the loop has opened it.
  */
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "system.h"
 
 typedef struct heddle_loop_message heddle_loop_message;
 struct heddle_loop_message {

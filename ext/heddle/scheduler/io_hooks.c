@@ -4,7 +4,6 @@
 #include "scheduler/io_wait.h"
 #include "scheduler/wait_in_place.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <ruby/io.h>
 

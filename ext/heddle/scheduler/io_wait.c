@@ -3,7 +3,6 @@
 #include "scheduler/wait_in_place.h"
 #include "selector/list.h"
 
-#include <errno.h>
 #include <ruby/io.h>
 #include <sys/stat.h>
 

@@ -8,7 +8,6 @@
 #include "scheduler/starter.h"
 #include "selector/list.h"
 
-#include <pthread.h>
 #include <ruby/thread.h>
 
 /* -- time -------------------------------------------------------------------------------------------------------- */

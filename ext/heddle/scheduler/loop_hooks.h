@@ -7,9 +7,6 @@
 
 #include "scheduler/heartbeat.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
-
 typedef struct heddle_loop heddle_loop;
 typedef struct heddle_fiber heddle_fiber;
 

@@ -16,9 +16,6 @@
 
 #include "selector/assert.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 typedef enum {
     HEDDLE_LOOP_UNOPENED,
     HEDDLE_LOOP_OPEN,

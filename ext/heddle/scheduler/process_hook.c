@@ -6,7 +6,6 @@
 #include "scheduler/hooks.h"
 #include "scheduler/wait_in_place.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
 #ifdef __linux__

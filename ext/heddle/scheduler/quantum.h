@@ -6,9 +6,7 @@
  * no Ruby.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 /* ns that a request may compute before the next one begins: as long as Ruby lets a thread run while others wait. */
 #define HEDDLE_QUANTUM INT64_C(100000000)

@@ -8,9 +8,7 @@
  * lately.
  */
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "system.h"
 
 /* The longest time to spin. */
 #define HEDDLE_SPIN_NS ((int64_t)25 * 1000)

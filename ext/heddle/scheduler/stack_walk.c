@@ -4,8 +4,6 @@
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
-#include <string.h>
-
 enum {
     FRAMES = 100000, /* more than fit into a stack */
     OPERANDS = 8,    /* the stack of a DWARF expression */

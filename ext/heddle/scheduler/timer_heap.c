@@ -1,9 +1,6 @@
 #include "scheduler/timer_heap.h"
 #include "selector/assert.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 enum { CHILDREN = 4 };
 
 static bool is_before(const heddle_timer *timer, const heddle_timer *other)

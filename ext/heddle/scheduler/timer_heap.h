@@ -6,9 +6,7 @@
  * no Ruby.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 typedef struct heddle_timer heddle_timer;
 typedef void heddle_timer_fn(heddle_timer *timer);

@@ -2,10 +2,7 @@
 
 /* A growing FIFO ring of park tokens (slot and generation in one word). */
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "system.h"
 
 typedef struct {
     uint64_t *entries;

@@ -5,7 +5,6 @@
 #include "scheduler/io_wait.h"
 #include "scheduler/wait_in_place.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <ruby/debug.h>

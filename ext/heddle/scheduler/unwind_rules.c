@@ -2,8 +2,6 @@
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
-#include <string.h>
-
 enum {
     STATES = 4, /* nested DW_CFA_remember_state */
 };

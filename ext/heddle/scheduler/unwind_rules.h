@@ -7,10 +7,6 @@
 
 #include "scheduler/code_map.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 /* Registers by their numbers in DWARF (System V ABI for AMD64, figure 3.36; DWARF for the Arm 64-bit Architecture). */
 enum {
 #if defined(__x86_64__)

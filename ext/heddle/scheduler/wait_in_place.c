@@ -3,7 +3,6 @@
 #include "scheduler/callbacks.h"
 #include "scheduler/fiber_interrupt.h"
 
-#include <errno.h>
 #include <ruby/thread.h>
 
 /* The interval of checks: nothing wakes the thread when the fiber is cancelled or one of its IOs is closed. */

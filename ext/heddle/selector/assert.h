@@ -2,9 +2,9 @@
 
 /* <assert.h> is of no use here: ruby.h defines NDEBUG. Debug and sanitizer builds check, others don't evaluate. */
 
+#include "system.h"
+
 #ifdef HEDDLE_DEBUG
-#include <stdio.h>
-#include <stdlib.h>
 #define HEDDLE_ASSERT(condition)                                                                                      \
     do {                                                                                                              \
         if (!(condition)) {                                                                                           \

@@ -2,8 +2,7 @@
 
 /* Clocks in nanoseconds, for any thread. */
 
-#include <stdint.h>
-#include <time.h>
+#include "system.h"
 
 enum {
     HEDDLE_SECOND = 1000000000,

@@ -5,14 +5,10 @@
 #include "fd_table.h"
 #include "wakeup.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 /*
  * Descriptors of the program are registered one-shot: the program may close and reuse them without Heddle's knowledge,

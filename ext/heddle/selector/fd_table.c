@@ -2,9 +2,6 @@
 #include "selector/assert.h"
 #include "selector/list.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { ENTRIES_A_PAGE = 256 };
 
 heddle_fd_entry *heddle_fd_table_find(const heddle_fd_table *table, int fd)

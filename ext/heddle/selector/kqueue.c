@@ -5,16 +5,10 @@
 #include "fd_table.h"
 #include "wakeup.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/event.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 /*
  * macOS and the BSDs. Descriptors of the program: EV_ONESHOT, one filter for each direction; the system removes the

@@ -5,7 +5,7 @@
  * arguments are evaluated several times. Uses no Ruby.
  */
 
-#include <stddef.h>
+#include "system.h"
 
 /* `first`: the list. */
 #define HEDDLE_LIST_ADD(first, record)                                                                                 \

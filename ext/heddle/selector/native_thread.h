@@ -2,9 +2,9 @@
 
 /* Threads that Ruby does not know, and the conditions that they wait for. */
 
-#include <pthread.h>
+#include "system.h"
+
 #include <signal.h>
-#include <time.h>
 
 #ifdef __APPLE__
 #define HEDDLE_CONDITION_CLOCK CLOCK_REALTIME /* its conditions have no other clock */

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <errno.h>
+#include "system.h"
 
 /* Makes a system call until no signal interrupts it. */
 #define HEDDLE_RETRY(result, call)                                                                                     \

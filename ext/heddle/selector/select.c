@@ -5,14 +5,10 @@
 #include "selector.h"
 #include "wakeup.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/select.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /*
  * select(2), which every POSIX system has: the last resort, and the reference for the others' behaviour.

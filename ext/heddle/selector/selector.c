@@ -1,7 +1,5 @@
 #include "selector.h"
 
-#include <string.h>
-
 /* Best first: the order in which Heddle::Selector.best tries them. docs/platforms.md has the figures behind it. */
 const heddle_selector_operations *const heddle_selectors[] = {
 #ifdef __linux__

@@ -8,9 +8,7 @@
  * `wait` runs without Ruby's global lock; it never calls a callback.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 /* Linux has kqueue only in the C tests, by libkqueue: a header of that name alone means nothing. */
 #if defined(HEDDLE_LIBKQUEUE) || (defined(HAVE_SYS_EVENT_H) && !defined(__linux__))

@@ -7,12 +7,7 @@
 #include "wakeup.h"
 #include "selector/assert.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* No other thread may enter the ring: a wake-up writes to the eventfd, which the ring polls. */
 

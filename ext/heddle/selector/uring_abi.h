@@ -6,7 +6,9 @@
  */
 
 #include <linux/io_uring.h>
-#include <stdint.h>
+
+#include "system.h"
+
 #include <sys/syscall.h>
 
 #ifndef __NR_io_uring_setup

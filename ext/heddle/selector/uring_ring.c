@@ -2,13 +2,7 @@
 
 #include "uring_ring.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
     SUBMISSIONS = 1024,

@@ -7,10 +7,6 @@
 
 #include "uring_abi.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-
 typedef struct {
     int fd;
     int enter_fd;         /* the registered index, or fd */

@@ -2,10 +2,6 @@
 
 #include "uring_spare.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stddef.h>
-
 static struct {
     pthread_once_t once;
     pthread_key_t key;

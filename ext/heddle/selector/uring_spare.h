@@ -6,7 +6,7 @@
  * forked child has none.
  */
 
-#include <stdbool.h>
+#include "system.h"
 
 typedef struct {
     void (*close)(void *selector);

@@ -2,10 +2,7 @@
 
 #include "selector/retry.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <unistd.h>
 
 #ifdef __linux__
 #include <sys/eventfd.h>

@@ -1,11 +1,6 @@
 #include "watch/lost_time.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "scheduler/decimal.h"
 

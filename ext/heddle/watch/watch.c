@@ -5,9 +5,7 @@
 #include "selector/list.h"
 #include "selector/native_thread.h"
 
-#include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 
 static const int64_t CALM = 5000000;     /* the interval of samples while no loop is late */
 static const int64_t ALERT = 2000000;    /* … while a loop is late */

@@ -1,6 +1,5 @@
 #include "http/body/disk.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 /* How often a process checks whether others that ask for the same room have decided: one of them may be stopped. */

@@ -1,14 +1,7 @@
 #include "http/body/files.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 /* The lock is for forks and tests: otherwise only the writer thread opens and releases files. */
 static struct {

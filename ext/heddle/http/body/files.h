@@ -7,8 +7,7 @@
  * is full, kept files are closed.
  */
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "system.h"
 
 enum {
     HEDDLE_BODY_FILES_MOST = 1024,              /* files of this process: their buffers have 64 MiB */

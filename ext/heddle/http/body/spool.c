@@ -2,11 +2,6 @@
 
 #include "http/body/disk.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner)
 {
     size_t length = strlen(folder) + 1;

@@ -13,10 +13,6 @@
 #include "http/body/files.h"
 #include "scheduler/inbox.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /*

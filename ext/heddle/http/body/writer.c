@@ -8,11 +8,6 @@
 #include "selector/list.h"
 #include "selector/native_thread.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t work; /* made for each thread, see start_thread */

@@ -6,8 +6,6 @@
 #include "http/body_rules.h"
 #include "http/h1/states.h"
 
-#include <errno.h>
-
 /* -- how long it may take ----------------------------------------------------------------------------------------- */
 
 void heddle_h1_await_body(heddle_connection *connection)

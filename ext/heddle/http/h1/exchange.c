@@ -2,8 +2,6 @@
 #include "http/h1/exchange.h"
 #include "http/h1/states.h"
 
-#include <errno.h>
-
 static VALUE exchange_class;
 
 static heddle_h1 *h1_of(heddle_exchange_handle *handle)

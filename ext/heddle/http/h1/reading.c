@@ -1,8 +1,6 @@
 #include "http/h1/states.h"
 #include "http/h2/frame.h"
 
-#include <errno.h>
-
 /*
  * Reads request heads and bodies of HTTP/1.1. When a connection begins with the preface of HTTP/2, replaces the
  * protocol by HTTP/2.

@@ -4,8 +4,6 @@
 #include "http/response_head_ruby.h"
 #include "net/sockets.h"
 
-#include <errno.h>
-
 enum {
     COPIED = 16384, /* content up to this size is copied behind its head */
     PIECES = 64,

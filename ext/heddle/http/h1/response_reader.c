@@ -10,8 +10,6 @@
 #include "scheduler/loop.h"
 #include "selector/assert.h"
 
-#include <errno.h>
-
 enum {
     FILL = 16384,
     STRING_STEP = 65536, /* memory is allocated in steps, because a Content-Length may be wrong */

@@ -5,7 +5,6 @@
 #include "net/output.h"
 #include "net/sockets.h"
 
-#include <errno.h>
 #include <ruby/io.h>
 
 void heddle_h1_flush(heddle_connection *connection)

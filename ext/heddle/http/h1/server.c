@@ -6,7 +6,6 @@
 #include "http/exchange_ruby.h"
 #include "http/request_label.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 static void send_more(heddle_connection *connection)

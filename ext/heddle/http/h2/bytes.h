@@ -2,11 +2,7 @@
 
 /* Bytes in memory that grows. Those before `start` were taken. All zero: empty. */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "system.h"
 
 typedef struct {
     char *bytes;

@@ -2,8 +2,6 @@
 
 #include "http/h2/hpack.h"
 
-#include <stdbool.h>
-
 enum {
     END_OF_STRING = 256,
     LONGEST_CODE = 30,

@@ -2,7 +2,7 @@
 
 /* The static table of HPACK (RFC 7541, appendix A), written by bin/support/hpack_tables.rb. */
 
-#include <stdint.h>
+#include "system.h"
 
 enum {
     HEDDLE_HPACK_STATIC_COUNT = 61,

@@ -2,8 +2,6 @@
 
 #include "http/log/access_log.h"
 
-#include <time.h>
-
 enum {
     JSON_GROWTH = 6, /* \u00XX */
     ACCOUNT_ROOM = 2 * (HEDDLE_SPENT_PARTS + 2) * 40,

@@ -7,7 +7,6 @@
 #include "http/push/subscriptions.h"
 #include "http/push/words.h"
 
-#include <errno.h>
 #include <ruby/encoding.h>
 
 enum {

@@ -3,8 +3,6 @@
 #include "http/h1/server.h"
 #include "http/push/session.h"
 
-#include <errno.h>
-
 enum {
     READS = 16, /* reads of the scratch buffer's size in a row: then other connections get their turn */
 };

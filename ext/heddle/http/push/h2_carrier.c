@@ -3,8 +3,6 @@
 #include "http/h2/server/server.h"
 #include "http/push/session.h"
 
-#include <errno.h>
-
 struct heddle_push_stream {
     heddle_h2_tunnel tunnel;
     heddle_push_session *socket;

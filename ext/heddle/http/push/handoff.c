@@ -10,7 +10,6 @@
 #include "http/push/words.h"
 #include "net/handoff.h"
 
-#include <errno.h>
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 

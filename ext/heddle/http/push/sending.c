@@ -3,8 +3,6 @@
 #include "http/push/session.h"
 #include "pubsub/fanout.h"
 
-#include <errno.h>
-
 size_t heddle_push_pending(const heddle_push_session *socket)
 {
     return socket->work.connection ? socket->carrier->pending(socket) : 0;

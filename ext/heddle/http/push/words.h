@@ -5,10 +5,7 @@
  * fields that both processes know from the version. A field is its size (32 bits, of this machine) and its bytes.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "system.h"
 
 typedef struct {
     char *bytes;

@@ -1,8 +1,5 @@
 #include "http/websocket/deflate.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #ifdef HEDDLE_ZLIB
 
 #include <zlib.h>

@@ -1,8 +1,5 @@
 #include "http/websocket/frame_reader.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef enum {
     HEAD,    /* within a frame's head */
     PAYLOAD, /* within its payload */

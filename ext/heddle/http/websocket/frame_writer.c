@@ -1,7 +1,5 @@
 #include "http/websocket/frame_writer.h"
 
-#include <string.h>
-
 enum {
     FINAL = 0x80,
     COMPRESSED = 0x40,

@@ -2,9 +2,7 @@
 
 /* Frames of the WebSocket protocol (RFC 6455, section 5): heads, masks and close codes. Uses no Ruby. */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 typedef enum {
     HEDDLE_WEBSOCKET_CONTINUATION = 0,

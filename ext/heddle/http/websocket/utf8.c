@@ -1,7 +1,5 @@
 #include "http/websocket/utf8.h"
 
-#include <string.h>
-
 /* Skips ASCII at the beginning, in words of eight bytes. */
 static size_t skip_ascii(const char *bytes, size_t size)
 {

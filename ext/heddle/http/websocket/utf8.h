@@ -2,9 +2,7 @@
 
 /* Checks UTF-8 (RFC 3629) that comes in pieces: a piece may end within a character. Uses no Ruby. */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "system.h"
 
 /* All zero between two characters. */
 typedef struct {

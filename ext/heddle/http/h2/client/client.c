@@ -6,8 +6,6 @@
 #include "net/outbound.h"
 #include "scheduler/loop.h"
 
-#include <errno.h>
-
 enum {
     AT_ONCE = 65536,  /* bytes that are pulled from the session before the kernel takes them */
     FILL = 16384,

@@ -7,8 +7,6 @@
 #include "http/body_rules.h"
 #include "http/h2/server/server.h"
 
-#include <errno.h>
-
 static void handle_written(void *owner, int error);
 
 static heddle_engine *engine_of(const heddle_h2_carrier *carrier)

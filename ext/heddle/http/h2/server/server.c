@@ -2,8 +2,6 @@
 
 #include "http/h2/server/server.h"
 
-#include <errno.h>
-
 enum {
     READS = 4, /* reads of HEDDLE_SCRATCH bytes before other connections get their turn */
 };
