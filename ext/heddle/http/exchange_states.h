@@ -13,7 +13,7 @@
  *   DETACHED   SPARE      the application has returned
  */
 
-#include "selector/assert.h"
+#include "selector/transitions.h"
 
 typedef enum {
     HEDDLE_EXCHANGE_SPARE,
@@ -23,19 +23,9 @@ typedef enum {
 } heddle_exchange_state;
 
 /* A row for each state, a bit for each state that may follow it. */
-static inline bool heddle_exchange_may_enter(uint8_t from, uint8_t to)
-{
-    enum {
-        SPARE = 1 << HEDDLE_EXCHANGE_SPARE,
-        WAITING = 1 << HEDDLE_EXCHANGE_WAITING,
-        RUNNING = 1 << HEDDLE_EXCHANGE_RUNNING,
-        DETACHED = 1 << HEDDLE_EXCHANGE_WITHOUT_SESSION,
-    };
-    static const uint8_t allowed[] = {
-        [HEDDLE_EXCHANGE_SPARE] = WAITING,
-        [HEDDLE_EXCHANGE_WAITING] = RUNNING | SPARE,
-        [HEDDLE_EXCHANGE_RUNNING] = WAITING | DETACHED | SPARE,
-        [HEDDLE_EXCHANGE_WITHOUT_SESSION] = SPARE,
-    };
-    return allowed[from] >> to & 1;
-}
+HEDDLE_TRANSITIONS(heddle_exchange_may_enter,
+    [HEDDLE_EXCHANGE_SPARE] = 1 << HEDDLE_EXCHANGE_WAITING,
+    [HEDDLE_EXCHANGE_WAITING] = 1 << HEDDLE_EXCHANGE_RUNNING | 1 << HEDDLE_EXCHANGE_SPARE,
+    [HEDDLE_EXCHANGE_RUNNING] = 1 << HEDDLE_EXCHANGE_WAITING | 1 << HEDDLE_EXCHANGE_WITHOUT_SESSION |
+        1 << HEDDLE_EXCHANGE_SPARE,
+    [HEDDLE_EXCHANGE_WITHOUT_SESSION] = 1 << HEDDLE_EXCHANGE_SPARE)

@@ -7,6 +7,7 @@
 
 #include "net/connection.h"
 #include "net/fate.h"
+#include "selector/transitions.h"
 
 typedef enum {
     HEDDLE_STAGE_COMPLETE, /* the protocol has begun */
@@ -17,15 +18,10 @@ typedef enum {
 /*
  * One row for each stage, one bit for each that may follow. A new connection is COMPLETE until it enters another stage.
  */
-static inline bool heddle_handshake_may_enter(uint8_t from, uint8_t to)
-{
-    static const uint8_t allowed[] = {
-        [HEDDLE_STAGE_COMPLETE] = 1 << HEDDLE_STAGE_PROXY_HEADER | 1 << HEDDLE_STAGE_TLS,
-        [HEDDLE_STAGE_PROXY_HEADER] = 1 << HEDDLE_STAGE_TLS | 1 << HEDDLE_STAGE_COMPLETE,
-        [HEDDLE_STAGE_TLS] = 1 << HEDDLE_STAGE_COMPLETE,
-    };
-    return allowed[from] >> to & 1;
-}
+HEDDLE_TRANSITIONS(heddle_handshake_may_enter,
+    [HEDDLE_STAGE_COMPLETE] = 1 << HEDDLE_STAGE_PROXY_HEADER | 1 << HEDDLE_STAGE_TLS,
+    [HEDDLE_STAGE_PROXY_HEADER] = 1 << HEDDLE_STAGE_TLS | 1 << HEDDLE_STAGE_COMPLETE,
+    [HEDDLE_STAGE_TLS] = 1 << HEDDLE_STAGE_COMPLETE)
 
 typedef struct heddle_listener heddle_listener;
 

@@ -17,7 +17,7 @@
  * A connection with running work items is never AT_REST.
  */
 
-#include "selector/assert.h"
+#include "selector/transitions.h"
 
 typedef enum {
     HEDDLE_OWNER_LOOP,    /* the loop, which needs no lock */
@@ -27,16 +27,11 @@ typedef enum {
 } heddle_owner;
 
 /* One row for each state, one bit for each that may follow. */
-static inline bool heddle_owner_may_change(uint8_t from, uint8_t to)
-{
-    static const uint8_t allowed[] = {
-        [HEDDLE_OWNER_LOOP] = 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,
-        [HEDDLE_OWNER_AT_REST] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,
-        [HEDDLE_OWNER_HANDOFF] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_RELEASED,
-        [HEDDLE_OWNER_RELEASED] = 0,
-    };
-    return allowed[from] >> to & 1;
-}
+HEDDLE_TRANSITIONS(heddle_owner_may_change,
+    [HEDDLE_OWNER_LOOP] = 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,
+    [HEDDLE_OWNER_AT_REST] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,
+    [HEDDLE_OWNER_HANDOFF] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_RELEASED,
+    [HEDDLE_OWNER_RELEASED] = 0)
 
 /* Aborts in debug builds on a transition that the table doesn't have. */
 static inline void heddle_owner_check(uint8_t from, uint8_t to)

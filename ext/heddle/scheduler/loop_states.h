@@ -14,7 +14,7 @@
  *   any         CLOSED     the scheduler is closed, or collected
  */
 
-#include "selector/assert.h"
+#include "selector/transitions.h"
 
 typedef enum {
     HEDDLE_LOOP_UNOPENED,
@@ -24,19 +24,9 @@ typedef enum {
 } heddle_loop_state;
 
 /* A row for each state, a bit for each state that may follow it. */
-static inline bool heddle_loop_may_enter(uint8_t from, uint8_t to)
-{
-    enum {
-        UNOPENED = 1 << HEDDLE_LOOP_UNOPENED,
-        OPEN = 1 << HEDDLE_LOOP_OPEN,
-        RUNNING = 1 << HEDDLE_LOOP_RUNNING,
-        CLOSED = 1 << HEDDLE_LOOP_CLOSED,
-    };
-    static const uint8_t allowed[] = {
-        [HEDDLE_LOOP_UNOPENED] = OPEN | RUNNING | CLOSED,
-        [HEDDLE_LOOP_OPEN] = UNOPENED | RUNNING | CLOSED,
-        [HEDDLE_LOOP_RUNNING] = UNOPENED | OPEN | RUNNING | CLOSED,
-        [HEDDLE_LOOP_CLOSED] = 0,
-    };
-    return allowed[from] >> to & 1;
-}
+HEDDLE_TRANSITIONS(heddle_loop_may_enter,
+    [HEDDLE_LOOP_UNOPENED] = 1 << HEDDLE_LOOP_OPEN | 1 << HEDDLE_LOOP_RUNNING | 1 << HEDDLE_LOOP_CLOSED,
+    [HEDDLE_LOOP_OPEN] = 1 << HEDDLE_LOOP_UNOPENED | 1 << HEDDLE_LOOP_RUNNING | 1 << HEDDLE_LOOP_CLOSED,
+    [HEDDLE_LOOP_RUNNING] = 1 << HEDDLE_LOOP_UNOPENED | 1 << HEDDLE_LOOP_OPEN | 1 << HEDDLE_LOOP_RUNNING |
+        1 << HEDDLE_LOOP_CLOSED,
+    [HEDDLE_LOOP_CLOSED] = 0)

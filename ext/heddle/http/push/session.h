@@ -27,7 +27,7 @@
 #include "http/push/carrier.h"
 #include "http/websocket/frame_reader.h"
 #include "net/fate.h"
-#include "selector/assert.h"
+#include "selector/transitions.h"
 
 typedef struct heddle_push_subscription heddle_push_subscription;
 typedef struct heddle_push_handle heddle_push_handle;
@@ -43,17 +43,11 @@ typedef enum {
 } heddle_push_state;
 
 /* One row for each state, one bit for each that may follow. */
-static inline bool heddle_push_may_enter(uint8_t from, uint8_t to)
-{
-    static const uint8_t allowed[] = {
-        [HEDDLE_PUSH_OPEN] =
-            1 << HEDDLE_PUSH_CLOSING | 1 << HEDDLE_PUSH_FINISHING | 1 << HEDDLE_PUSH_OVER,
-        [HEDDLE_PUSH_CLOSING] = 1 << HEDDLE_PUSH_FINISHING | 1 << HEDDLE_PUSH_OVER,
-        [HEDDLE_PUSH_FINISHING] = 1 << HEDDLE_PUSH_OVER,
-        [HEDDLE_PUSH_OVER] = 0,
-    };
-    return allowed[from] >> to & 1;
-}
+HEDDLE_TRANSITIONS(heddle_push_may_enter,
+    [HEDDLE_PUSH_OPEN] = 1 << HEDDLE_PUSH_CLOSING | 1 << HEDDLE_PUSH_FINISHING | 1 << HEDDLE_PUSH_OVER,
+    [HEDDLE_PUSH_CLOSING] = 1 << HEDDLE_PUSH_FINISHING | 1 << HEDDLE_PUSH_OVER,
+    [HEDDLE_PUSH_FINISHING] = 1 << HEDDLE_PUSH_OVER,
+    [HEDDLE_PUSH_OVER] = 0)
 
 /* The callbacks of a handler. Bits of `wanted` and `due_callbacks`; on_message is due while there are messages. */
 enum {

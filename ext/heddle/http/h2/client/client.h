@@ -6,7 +6,7 @@
  */
 
 #include "http/h2/session.h"
-#include "selector/assert.h"
+#include "selector/transitions.h"
 
 #include <ruby.h>
 
@@ -24,24 +24,15 @@ typedef enum {
 } heddle_h2_client_stage;
 
 /* A row for each stage, a bit for each one that may follow it. */
-static inline bool heddle_h2_client_may_enter(uint8_t from, uint8_t to)
-{
-    enum {
-        SENT = 1 << HEDDLE_H2_CLIENT_SENT,
-        ANSWERED = 1 << HEDDLE_H2_CLIENT_ANSWERED,
-        COMPLETE = 1 << HEDDLE_H2_CLIENT_COMPLETE,
-        EARLY_END = 1 << HEDDLE_H2_CLIENT_FAILED | 1 << HEDDLE_H2_CLIENT_ABANDONED,
-    };
-    static const uint8_t allowed[] = {
-        [HEDDLE_H2_CLIENT_UNSENT] = SENT,
-        [HEDDLE_H2_CLIENT_SENT] = ANSWERED | EARLY_END,
-        [HEDDLE_H2_CLIENT_ANSWERED] = COMPLETE | EARLY_END,
-        [HEDDLE_H2_CLIENT_COMPLETE] = 0,
-        [HEDDLE_H2_CLIENT_FAILED] = 0,
-        [HEDDLE_H2_CLIENT_ABANDONED] = 0,
-    };
-    return allowed[from] >> to & 1;
-}
+HEDDLE_TRANSITIONS(heddle_h2_client_may_enter,
+    [HEDDLE_H2_CLIENT_UNSENT] = 1 << HEDDLE_H2_CLIENT_SENT,
+    [HEDDLE_H2_CLIENT_SENT] = 1 << HEDDLE_H2_CLIENT_ANSWERED | 1 << HEDDLE_H2_CLIENT_FAILED |
+        1 << HEDDLE_H2_CLIENT_ABANDONED,
+    [HEDDLE_H2_CLIENT_ANSWERED] = 1 << HEDDLE_H2_CLIENT_COMPLETE | 1 << HEDDLE_H2_CLIENT_FAILED |
+        1 << HEDDLE_H2_CLIENT_ABANDONED,
+    [HEDDLE_H2_CLIENT_COMPLETE] = 0,
+    [HEDDLE_H2_CLIENT_FAILED] = 0,
+    [HEDDLE_H2_CLIENT_ABANDONED] = 0)
 
 /* Why a stream has failed. */
 typedef enum {

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "selector/assert.h"
+
+/*
+ * Defines `bool function(from, to)`: may the state `to` follow `from`? The rest is the table: for each state a row,
+ * [from] = a bit for each state that may follow.
+ */
+#define HEDDLE_TRANSITIONS(function, ...)                                                                              \
+    static inline bool function(uint8_t from, uint8_t to)                                                              \
+    {                                                                                                                  \
+        static const uint8_t allowed[] = {__VA_ARGS__};                                                                \
+        return allowed[from] >> to & 1;                                                                                \
+    }
