@@ -8,8 +8,8 @@ require_relative "run"
 
 # A selection of what bin/hold does: another client is answered, and all is released. How fast, the nightly prints.
 class HoldTest < Minitest::Test
-  [Hold::SilentConnections, Hold::Files, Hold::WebSockets, Hold::Messages, Hold::TLSHandshakes, Hold::HTTP2Streams,
-   Hold::ControlSockets, Hold::DNSConnections].each do |resource|
+  [Hold::Files, Hold::WebSockets, Hold::Messages, Hold::TLSHandshakes, Hold::HTTP2Streams,
+   Hold::DNSConnections].each do |resource|
     define_method("test_another_client_is_answered_while_#{resource.label}_are_held") do
       result = Hold::Trial.new(resource, 50, samples: 3).run
 
