@@ -63,8 +63,8 @@ module Heddle
       Row.new(gem: "concurrent-ruby", constant: "Concurrent::ThreadLocalVar", tried: [">= 1.2", "< 1.4"], fibers: true,
               changes: "a ThreadLocalVar has a value for each request, a FiberLocalVar keeps none after it"),
       Row.new(gem: "newrelic_rpm", constant: "NewRelic::Agent", tried: [">= 10", "< 11"],
-              changes: "its dispatcher is falcon, the one that it knows whose requests are fibers and whose workers " \
-                       "are forked"),
+              changes: "its dispatcher is set to falcon, the only one it knows with requests in fibers and forked " \
+                       "workers"),
       Row.new(gem: "i18n", constant: "I18n", needed: ["< 1.15"], variable: "i18n_config", fibers: true,
               changes: "the locale is each request's own (option isolate)"),
       Row.new(gem: "sentry-ruby", constant: "Sentry", needed: [">= 4.3.2"], variable: "sentry_hub", fibers: true,

@@ -22,7 +22,7 @@ module Heddle
       "demo" => Command.new(:DemoCommand, "serve the demo site: heddle demo [flags]"),
       "check" => Command.new(:CheckCommand, "validate the configuration, print each value and its source"),
       "init" => Command.new(:InitCommand,
-                            "write a configuration file, or change an application from Puma: heddle init --apply"),
+                            "write a configuration file, or switch an application from Puma: heddle init --apply"),
       "status" => Command.new(:StatusCommand, "show what a running server does now"),
       "top" => Command.new(:TopCommand, "show live status; press q to quit"),
       "stop" => Command.new(:StopCommand, "stop a running server after its requests"),

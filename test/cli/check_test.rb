@@ -78,7 +78,7 @@ class CheckTest < Minitest::Test
 
     assert_equal 1, status
     assert_equal ["heddle: --stop-timeout must be a number of seconds, but is \"soon\"",
-                  "heddle: WEB_CONCURRENCY must be a whole number or auto, but is \"many\"",
+                  "heddle: WEB_CONCURRENCY must be auto or a whole number, but is \"many\"",
                   "heddle: config/heddle.rb:1: there is no option prot. Did you mean port?",
                   "heddle: config/heddle.rb:2: max_requests must be from 0 to 1000000, but is -1"],
                  output.lines(chomp: true).sort
@@ -98,7 +98,7 @@ class CheckTest < Minitest::Test
 
     assert_equal 1, status
     assert_match(%r{config/heddle\.rb:1: pidfile must be a path, but is "\\xFF"}, output)
-    assert_match(%r{config/heddle\.rb:2: bind must be a word or several, but is "a\\u0000b"}, output)
+    assert_match(%r{config/heddle\.rb:2: bind must be one or more words, but is "a\\u0000b"}, output)
   end
 
   def test_addresses_that_can_not_be_listened_on

@@ -162,7 +162,7 @@ static VALUE outbound_readpartial(int argc, VALUE *argv, VALUE self)
     int64_t timeout = heddle_parse_timeout(argc, argv, 1);
     long max = NUM2LONG(argv[0]);
     if (max <= 0)
-        rb_raise(rb_eArgError, "the size to read is %ld, and must be 1 at least", max);
+        rb_raise(rb_eArgError, "the size to read is %ld, and must be at least 1", max);
     for (;;) {
         heddle_outbound *connection = heddle_outbound_of(self);
         size_t buffered = heddle_outbound_buffered(connection);

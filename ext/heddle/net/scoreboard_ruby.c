@@ -114,7 +114,7 @@ static VALUE scoreboard_claim(VALUE self, VALUE generation, VALUE index)
 {
     uint32_t number = NUM2UINT(generation);
     if (number == 0)
-        rb_raise(rb_eArgError, "a generation is 1 at least");
+        rb_raise(rb_eArgError, "a generation is at least 1");
     int64_t slot = heddle_scoreboard_acquire(heddle_scoreboard_of(self), number, NUM2UINT(index));
     return slot < 0 ? Qnil : LL2NUM(slot);
 }

@@ -281,7 +281,7 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
     heddle_sockets *sockets = heddle_sockets_open(self);
     size_t value = NIL_P(limit) ? 0 : NUM2SIZET(limit);
     if (!NIL_P(limit) && value == 0)
-        rb_raise(rb_eArgError, "the limit must be 1 at least, or nil");
+        rb_raise(rb_eArgError, "the limit must be at least 1, or nil");
     sockets->admission.limit = value;
     heddle_admission_apply_limits(sockets);
     return limit;
@@ -299,7 +299,7 @@ static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
     size_t queue_limit = NUM2SIZET(limit);
     int64_t queue_timeout = heddle_parse_duration(timeout);
     if (queue_limit == 0)
-        rb_raise(rb_eArgError, "the limit of the queue must be 1 at least");
+        rb_raise(rb_eArgError, "the limit of the queue must be at least 1");
     sockets->admission.queue_limit = queue_limit;
     sockets->admission.queue_timeout = queue_timeout;
     heddle_admission_apply_limits(sockets);

@@ -8,7 +8,7 @@ module Heddle
     # `bin/rails generate heddle:install` is `heddle init --apply`, in a process that does not load the application.
     class InstallGenerator < ::Rails::Generators::Base
       desc "Changes the files that start Puma, so that they start Heddle"
-      class_option :keep_puma, type: :boolean, desc: "Keep Puma for development and tests (default but on Linux)"
+      class_option :keep_puma, type: :boolean, desc: "Keep Puma for development and tests (default except on Linux)"
 
       # @return [void]
       def install

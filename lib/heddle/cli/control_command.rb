@@ -60,9 +60,9 @@ module Heddle
       def declare(options)
         options.banner = "heddle #{name}: #{COMMANDS.fetch(name).text}"
         options.separator("")
-        options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock; else " \
-                                        "HEDDLE_CONTROL, else the configuration file's, else that of this " \
-                                        "folder") { |word| @control = word }
+        options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock " \
+                                        "(HEDDLE_CONTROL, else control in the configuration file, else the " \
+                                        "default socket of this folder)") { |word| @control = word }
         options.on("-h", "--help", "print this help") { @help = true }
       end
 

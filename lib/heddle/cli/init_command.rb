@@ -17,15 +17,15 @@ module Heddle
           heddle init [config/heddle.rb] [--from config/puma.rb] [--require FILE] [--force]
           heddle init --apply | --undo
 
-          --from FILE    carry over what Puma's configuration says, and list what could not be
+          --from FILE    carry over the settings of Puma's configuration, and list the lines that could not be
           --require FILE load this file first, here and in the new file; may be repeated
-          --force        overwrite a file that is there; write one though lines of Puma's file can't be run
+          --force        overwrite an existing file; write one even if lines of Puma's file can't be run
           --apply        also change the files that start Puma: Gemfile, Dockerfile, Procfile and others
           --undo         restore those files, and remove or restore the configuration file
-          --keep-puma    with --apply: keep Puma for development and tests, the default but on Linux; --no-keep-puma
+          --keep-puma    with --apply: keep Puma for development and tests (default except on Linux; --no-keep-puma)
 
-        Puma's file is run in the environment that is there, without Puma and without the application.
-        Where it asks the application something (workers 3 if Shop.large?), require the file that answers.
+        Puma's file runs with the current environment variables, without Puma and without the application.
+        If it calls code of the application (workers 3 if Shop.large?), require the file that defines it.
       TEXT
       APPLIED = <<~TEXT
         Now: bundle install, bundle exec heddle doctor, and start the server as before.

@@ -30,8 +30,8 @@ module Heddle
         solid_queue_failed: "Solid Queue failed: {error}",
         stop_timed_out: "killing the server: it has not ended {timeout:seconds} after it should have stopped",
         task_failed: "{task} failed, and no fiber waits for it:\n{error}",
-        thread_failed: "{thread} ended with {error}< ({place})>. It has abort_on_exception, which would raise that " \
-                       "amid a request here; the server continues",
+        thread_failed: "{thread} ended with {error}< ({place})>. Its abort_on_exception is ignored, because it would " \
+                       "raise the error in a request",
         websocket_failed: "closing a WebSocket because {callback} failed: {error}",
         websocket_not_moved: "closing a WebSocket because it can't be moved: {callback} {reason}",
         worker_boot_failed: "{role} {worker}< (pid {pid})> has ended before it could serve: {reason}; " \
@@ -43,19 +43,19 @@ module Heddle
       warn: {
         action_cable_not_closed: "Action Cable can't be closed in order: {error}",
         address_limited: "busy: {connections:connection was|connections were} closed at once, because one address " \
-                         "may have a quarter of max_connections; name proxies in trusted_proxies",
+                         "may have at most a quarter of max_connections; name proxies in trusted_proxies",
         adaptation_untried: "{reason}",
         blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
         callback_switch: "another fiber runs during a callback of {library}, {caller} has called, at {place}. If it " \
-                         "calls the library, too, the library's state of the thread gets mixed up<; {advice}>",
+                         "calls {library}, too, the calls mix up the state that {library} keeps by thread<; {advice}>",
         certificate_expiring: "the certificate {certificate} expires at {expires}",
-        certificate_self_signed: "no certificate is configured: development uses a self-signed one, of which " \
-                                 "browsers warn",
+        certificate_self_signed: "no certificate is configured: development uses a self-signed one, and " \
+                                 "browsers warn about it",
         connection_shared: "Active Record isolates by thread here, so all tasks of a loop share one connection, and " \
                            "their queries can mix. Set config.active_support.isolation_level = :fiber in " \
                            "config/application.rb (logged once)",
         connections_exhausted: "busy: {limit:connection is|connections are} open, as many as max_connections allows; " \
-                               "new ones wait in the system's queue until one of them ends or is idle for a second",
+                               "new ones wait in the system's queue until an open one ends or is idle for a second",
         control_socket_missing: "no control socket: {reason}",
         database_connections_exceeded: "{budget}: that is more than 80 % of the server's {limit}, and each further " \
                                        "machine needs as many. Make the pool smaller, or see docs/databases.md " \
@@ -84,13 +84,13 @@ module Heddle
         pool_connection_held: "{pool}: a connection is held for {duration} s by a fiber that waits for something " \
                               "else. Checked out at {checked_out}; waits at {place}. {advice}",
         pool_nested_checkout: "{pool}: a task waits at {place} while a task around it holds one, checked out at " \
-                              "{checked_out}. As many such tasks as the pool has places would wait forever",
+                              "{checked_out}. When such tasks hold the whole pool, all of them wait forever",
         proxies_trusted_by_default: "clients in private networks that reach {address} can set their address and " \
                                     "scheme with X-Forwarded-*: trusted_proxies trusts private networks by default. " \
-                                    "Name the proxies, or \"loopback\", \"private\", \"unix\" to keep it so without " \
-                                    "this line",
+                                    "Name the proxies, or \"loopback\", \"private\", \"unix\" to keep this default " \
+                                    "without this warning",
         pubsub_foreign_entry: "pub/sub skips {entry}, in {backend}: Heddle did not write it. Further entries are " \
-                              "skipped without a line; let other programs use another `?name=` in the address",
+                              "skipped silently; let other programs use another `?name=` in the address",
         pubsub_waiting: "pub/sub has no answer from {backend} yet; trying again",
         query_failed: "worker {worker} can't answer the master's question {question}: {error}",
         queue_rejected: "busy: {requests:request was|requests were} answered with 503 (so far {full} because the " \
@@ -105,8 +105,8 @@ module Heddle
         selector_fallback: "using {selector}: {best} can't run here: {reason}",
         signal_ignored: "ignoring {signal}: this server is one process without a master, which can't {command}; " \
                         "start it with --workers 2",
-        slow_readers_cut: "busy: {clients:client was|clients were} cut off: they read slowly, or were the slowest " \
-                          "ones while more than {responses:MiB} of responses were pending",
+        slow_readers_cut: "busy: {clients:client was|clients were} cut off for reading slowly, or as the slowest " \
+                          "while more than {responses:MiB} of responses were pending",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
                "< ({unreported} more of {endpoint} since the last line)><; {advice}>",
@@ -119,8 +119,8 @@ module Heddle
                                 "and is read by another, at {read}.\n" \
                                 "Requests share it, since they run in one thread. If it belongs to a request, add it " \
                                 "to the option isolate: --isolate {variable}",
-        threads_not_forked: "workers don't have {threads:thread} that the application has started while it was " \
-                            "loaded: {places}. Start such threads in worker_boot (docs/threads.md)",
+        threads_not_forked: "workers don't have {threads:thread} that the application started while it loaded: " \
+                            "{places}. Start such threads in worker_boot (docs/threads.md)",
         trace_not_written: "can't write {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed in this server: {error}",
         transaction_not_shared: "the task at {place} takes a database connection of its own while the task around it " \
@@ -144,14 +144,14 @@ module Heddle
         reload_requested: "replacing the workers one by one ({source})",
         reloaded: "reloaded: {workers:worker serves|workers serve} the new code",
         request_rejected: "{status} rejected: {reason}< for {remote}>",
-        reserve_kept: "keeping a reserve worker ready, as one would come too late on demand: {reason}",
+        reserve_kept: "keeping a reserve worker ready, because one started on demand would be too late: {reason}",
         restart_started: "starting a new master",
         restarted: "the new master (pid {pid}) serves; this one ends",
         server_started: "Heddle {version} (Ruby {ruby}, {selector}) serves {application} on {urls}\nMode {mode}: " \
                         "{processes}.\n<{ruby_notice}.\n><Adapted: {adapted}.\n>Protection: {protection}.",
         stop_requested: "stopping when running requests are answered ({source})" \
                         "<; connections are accepted for another {drain_delay:seconds} (drain_delay)><; {hint}>",
-        trace_written: "a request took {duration:s}<, {request}>: what the last requests did is in {file}",
+        trace_written: "a request took {duration:s}<, {request}>: the trace of the last requests is in {file}",
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
         worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in {age:s}" \

@@ -159,7 +159,7 @@ module Heddle
       # @yieldparam event [Event]
       # @raise [Error] what no new connection mends, such as another status
       def events(url, last_id: "", pause: Defaults::EVENTS_PAUSE, **options, &block)
-        raise ArgumentError, "events needs a block: what to do with each event" unless block
+        raise ArgumentError, "events needs a block that takes each event" unless block
 
         EventStream.new(self, url, last_id:, pause:, **options).each(&block)
       end
@@ -229,7 +229,7 @@ module Heddle
       def count(name, value, least)
         return value if value.is_a?(Integer) && value >= least
 
-        raise ArgumentError, "#{name} is #{value.inspect}, and must be an Integer of #{least} at least"
+        raise ArgumentError, "#{name} is #{value.inspect}, and must be an Integer of at least #{least}"
       end
     end
   end

@@ -41,7 +41,7 @@ module Heddle
                      handshake_timeout: 10.0, proxies: nil, at_once: false, &block)
         raise ArgumentError, "Sockets.new needs a block, which it calls with each connection" unless block
         if max_connections && max_connections < 1
-          raise ArgumentError, "max_connections must be 1 at least, not #{max_connections}"
+          raise ArgumentError, "max_connections must be at least 1, not #{max_connections}"
         end
 
         set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s, service, handshake_timeout,

@@ -17,7 +17,7 @@ module Heddle
       Option.new(name: :health_paths, unit: :list, argument: "PATHS", none: "off", default: %w[/up],
                  default_words: "/up, and Rails' config.silence_healthcheck_path",
                  example: 'health_paths "/up", "/healthz"',
-                 text: "paths of health checks, which are never queued nor logged, and get 503 when the server stops",
+                 text: "paths of health checks, which are never queued or logged, and get 503 when the server stops",
                  reason: "Set it when the balancer asks another path of the application",
                  details: "No limit of admission holds for their requests, such as max_requests, so the application " \
                           "should answer them without other services. See " \

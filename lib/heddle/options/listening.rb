@@ -10,9 +10,9 @@ module Heddle
                  example: 'bind "0.0.0.0"',
                  text: "addresses to listen on: host:port, [::1]:port, tls://host:port, unix:path?mode=660 or " \
                        "systemd; may be repeated",
-                 reason: "Set it when clients or the proxy are on other machines, or use a unix socket",
-                 details: "An address without a port has that of the option `port`, so that PORT counts. Write ports " \
-                          "where several addresses have different ones."),
+                 reason: "Set it when clients or the proxy are on other machines or connect through a unix socket",
+                 details: "An address without a port uses the option `port`, and so the variable PORT. Write the " \
+                          "ports if several addresses have different ones."),
       Option.new(name: :port, unit: :count, default: 9_292, range: 0..65_535, short: "-p",
                  variables: %w[HEDDLE_PORT PORT], example: "port 3000",
                  text: "port of addresses without one; 0 lets the system choose",

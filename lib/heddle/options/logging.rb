@@ -25,13 +25,13 @@ module Heddle
                           "Lines in the format text have the date, too. Errors go to the standard error, too."),
       Option.new(name: :account, unit: :list, argument: "PATHS", none: "off", default: %w[on],
                  example: 'account "/checkout", "/admin"',
-                 text: "time account of each request: on, off, or the paths whose responses also have it as " \
-                       "Server-Timing",
+                 text: "record where the time of each request goes: on, off, or the paths whose responses also " \
+                       "report it as Server-Timing",
                  reason: "Set a path to see in the browser why its requests are slow",
                  details: "A path includes those below it; / is every request. The header tells clients about the " \
                           "server. See [Why is it slow](observability.md#why-is-it-slow)."),
       Option.new(name: :slow_request, unit: :seconds, default: 0, range: 0..86_400, example: "slow_request 1",
-                 text: "write what the last requests did to a file when one takes longer than this; 0 for never",
+                 text: "write a trace of the last requests to a file if a request takes longer than this; 0 for never",
                  reason: "Set it while you search for what slow requests wait for",
                  details: "The file is for Perfetto or chrome://tracing, in the folder that TMPDIR names, or the " \
                           "system's. See [Recorder](observability.md#recorder)."),

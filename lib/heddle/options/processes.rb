@@ -44,15 +44,15 @@ module Heddle
                  default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1, in mode thread 5",
                  variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                  example: "threads 3",
-                 text: "number of threads (in mode ractor: Ractors) in each process; each runs an event loop, in " \
-                       "mode thread one request",
+                 text: "number of threads in each process (in mode ractor, of Ractors); each runs an event loop, or " \
+                       "in mode thread one request",
                  reason: "Raise it in mode thread when requests mostly wait for I/O"),
       Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
                  example: 'pidfile "tmp/pids/server.pid"',
                  text: "file that contains the server's process ID while it runs",
                  reason: "Set it when a supervisor or a deploy script reads it"),
       Option.new(name: :user, unit: :word, argument: "NAME", default_words: "none", example: 'user "shop:web"',
-                 text: "user, or user:group, that the server becomes when its sockets are open",
+                 text: "user, or user:group, to run as once the sockets are open",
                  reason: "Set it when root starts the server, for ports below 1024 or keys that only root may read",
                  details: "All processes become it, the master included. The log file is given to it, and the " \
                           "pidfile is written by it. A restart keeps the sockets, so that it needs no rights. A " \

@@ -38,8 +38,8 @@ module Heddle
                    text: "keep header names with an underscore, which clients can use to forge other headers",
                    reason: "Set it when a client that you can't change sends such names"),
       Option.limit(:head_timeout, :seconds, 10, 0.001,
-                   text: "time to receive a request head, and for the TLS handshake before it; then 408, or the " \
-                         "connection's end",
+                   text: "maximum time for a request head, and for the TLS handshake before it; then the client gets " \
+                         "408, or its connection is closed",
                    reason: "Lower it when slow clients occupy many connections; raise it for very slow networks")
     ].freeze
   end

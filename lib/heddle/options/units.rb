@@ -6,8 +6,8 @@ module Heddle
     module Units
       # The check of a value, by its unit.
       WANTED = {
-        auto: "a whole number or auto", bytes: "a number of bytes such as 65536, 64k or 1g", count: "a whole number",
-        list: "a word or several", path: "a path", rate: "a number of bytes such as 65536, 64k or 1g",
+        auto: "auto or a whole number", bytes: "a number of bytes such as 65536, 64k or 1g", count: "a whole number",
+        list: "one or more words", path: "a path", rate: "a number of bytes such as 65536, 64k or 1g",
         seconds: "a number of seconds", share: "a share such as 0.1", switch: "on or off",
         url: "an address such as redis://localhost", word: "a word"
       }.freeze

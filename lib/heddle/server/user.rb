@@ -4,7 +4,7 @@ require "etc"
 
 module Heddle
   class Server
-    # The user that the server becomes when its sockets are open: then neither the application nor a fault of the server
+    # The user that the server runs as once its sockets are open: then neither the application nor a fault of the server
     # has root's rights, and ports below 1024 and keys that only root may read are no reason to keep them.
     module User
       # Does nothing where the process is that user already, as the master of a restart is.

@@ -336,7 +336,7 @@ static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
     long most = NUM2LONG(max);
     int64_t time = heddle_parse_duration(timeout);
     if (most <= 0)
-        rb_raise(rb_eArgError, "the size to read is %ld, and must be 1 at least", most);
+        rb_raise(rb_eArgError, "the size to read is %ld, and must be at least 1", most);
     if (self->state == COMPLETE)
         return Qnil;
     VALUE body = rb_str_buf_new(0), rejected = Qnil;

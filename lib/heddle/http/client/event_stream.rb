@@ -66,7 +66,7 @@ module Heddle
           type = response["content-type"].to_s
           return if response.status == 200 && type.match?(%r{\Atext/event-stream\s*(?:;|\z)}i)
 
-          raise ProtocolError, "#{response.url} is not an event stream: it answers #{response.status} #{type}".rstrip
+          raise ProtocolError, "#{response.url} is not an event stream: got #{response.status} #{type}".rstrip
         end
 
         def read(response, &block)

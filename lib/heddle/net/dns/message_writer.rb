@@ -81,7 +81,7 @@ module Heddle
         # @param string [String] at most 255 bytes; their number goes in front
         # @raise [MalformedError]
         def character_string(string)
-          raise MalformedError, "a string of #{string.bytesize} bytes: 255 is the most" if string.bytesize > 255
+          raise MalformedError, "a string of #{string.bytesize} bytes: the maximum is 255" if string.bytesize > 255
 
           @bytes << string.bytesize << string.b
         end
@@ -93,7 +93,7 @@ module Heddle
           @bytes << "\0\0"
           yield self
           size = @bytes.bytesize - at - 2
-          raise MalformedError, "record data of #{size} bytes: 65535 is the most" if size > 65_535
+          raise MalformedError, "record data of #{size} bytes: the maximum is 65535" if size > 65_535
 
           @bytes.setbyte(at, size >> 8)
           @bytes.setbyte(at + 1, size & 0xff)
