@@ -13,8 +13,8 @@ module Heddle
   module CLI
     Autoloads.add(self, "heddle/cli")
 
-    # A command: the class that runs it, made with the arguments behind its name and the stream that it writes to; and
-    # its text in the help. A class that has no `help` has a server's flags.
+    # A command: the class that runs it, and its line in the help. An instance gets the arguments after the command's
+    # name, and the stream to write to. For a class without a method `help` the help shows the flags of `serve`.
     Command = Data.define(:class_name, :text)
 
     COMMANDS = {
@@ -58,7 +58,7 @@ module Heddle
         tell(errors, e, MISUSED)
       rescue LoadError => e
         tell(errors, LoadFailure.new(e), FAILED)
-      rescue Errno::EPIPE # its reader has enough, such as `| head -1`
+      rescue Errno::EPIPE # the reader has closed the pipe, such as `| head -1`
         FAILED
       rescue Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EIO => e
         raise unless of_output?(e, output)

@@ -3,12 +3,12 @@
 require "heddle/native"
 
 module Heddle
-  # Native libraries by what a switch of fibers may do to them.
+  # Native libraries by whether another fiber may run during their callbacks.
   #
-  # A C function that calls a block, or a method of an object that it was given, may keep something by its thread
-  # meanwhile, as libxml2 keeps its error handler. All requests of a loop share a thread, so another request must not
-  # run then. Heddle preempts no fiber for which a C function of an extension waits, but for the re-entrant ones; and in
-  # callbacks of those that are declared not re-entrant a fiber even waits without letting others run.
+  # While a C function calls a block or a method, it may keep state by thread, as libxml2 keeps its error handler. All
+  # requests of a loop share a thread, so another request must not run meanwhile. Therefore Heddle does not preempt a
+  # fiber within a callback of an extension, unless the extension is listed as re-entrant. If the extension is declared
+  # not re-entrant, a fiber that waits within its callback blocks the loop.
   #
   # A library is named by the end of its file's path without the extension: "nokogiri/nokogiri", "ffi_c". A
   # precompiled gem's folder for the version of Ruby is left out.
@@ -24,17 +24,17 @@ module Heddle
     @not_reentrant = NOT_REENTRANT
 
     class << self
-      # @return [Array<String>] those in whose callbacks fibers are preempted like anywhere else
+      # @return [Array<String>] libraries in whose callbacks fibers are preempted like anywhere else
       attr_reader :reentrant
-      # @return [Array<String>] those in whose callbacks fibers wait in place
+      # @return [Array<String>] libraries in whose callbacks a waiting fiber blocks the loop
       attr_reader :not_reentrant
 
-      # @param names [Array<String>] in place of what is listed
+      # @param names [Array<String>] replace the list
       def reentrant=(names)
         list(names, @not_reentrant)
       end
 
-      # @param names [Array<String>] in place of what is listed; none: no fiber waits in place
+      # @param names [Array<String>] replace the list; none: no waiting fiber blocks the loop
       def not_reentrant=(names)
         list(@reentrant, names)
       end

@@ -73,7 +73,7 @@ module Heddle
     # @return [Array<String>] where the server is reached, for a person
     def urls = @listeners.map(&:url).uniq
 
-    # @return [Array<Net::TLS::Certificates>] those of its addresses
+    # @return [Array<Net::TLS::Certificates>] of its addresses
     def certificates = @listeners.filter_map { |listener| listener.tls&.certificates }.uniq
 
     # @return [String, nil] why it has no protection; nil: it has those that it can have

@@ -1,6 +1,6 @@
 #pragma once
 
-/* An option that counts for all requests, for none, or for those of some paths and below, such as stream_bodies. */
+/* An option that applies to all requests, to none, or to some paths and below, such as stream_bodies. */
 
 #include "http/exchange.h"
 

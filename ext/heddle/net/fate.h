@@ -16,7 +16,7 @@ typedef enum {
 #define HEDDLE_FATE HEDDLE_MUST_CHECK heddle_fate
 
 /*
- * Marks a function without a result that may free a record: that of its first argument, or of its second where the
+ * Marks a function without a result that may free a record: its first argument, or its second where the
  * first is a heddle_sockets. The caller must not use that record afterwards; test/last_use_test.rb reads every call.
  */
 #define HEDDLE_LAST_USE

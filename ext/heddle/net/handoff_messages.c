@@ -1,7 +1,7 @@
 /*
- * The messages by which connections move to another process: idle ones of a worker that ends, and those of a worker
- * that is held up. A message has the descriptor, the client's addresses, and the unused input. Later input is still in
- * the kernel. No client sees its connection closed.
+ * The messages by which connections move to another process: idle connections of a worker that ends, and connections
+ * of a worker that is blocked. A message has the descriptor, the client's addresses, and the unused input. Later input
+ * is still in the kernel. No client sees its connection closed.
  */
 
 #include "net/sockets.h"

@@ -145,9 +145,8 @@ static heddle_address local_address(int fd)
 }
 
 /*
- * A peer that is gone without a word is noticed after five minutes of silence and four probes, also where no time limit
- * applies: while a request runs, and on event streams. Pings of WebSockets are more frequent, so that probes keep no
- * phone awake.
+ * A peer that vanished without FIN or RST is noticed after five minutes of silence and four probes, even without a time
+ * limit: while a request runs, and on event streams. Pings of WebSockets are more frequent, so probes wake no phone.
  */
 enum {
     KEEPALIVE_IDLE = 300, /* seconds */

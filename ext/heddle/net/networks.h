@@ -1,6 +1,6 @@
 #pragma once
 
-/* A set of networks, such as those of trusted proxies. */
+/* A set of networks, such as the networks of trusted proxies. */
 
 #include "net/address.h"
 

@@ -220,7 +220,7 @@ static int wait_for_work(heddle_runner *runner)
     return state;
 }
 
-/* The runner reads the ready list now, or ends: it is no longer coming. */
+/* The runner reads the ready list now, or ends: it no longer counts as summoned. */
 static void count_arrival(heddle_runner *runner)
 {
     if (runner->summoned)

@@ -1,4 +1,4 @@
-/* Heddle::Net::Sockets beside those of other processes: handoff and the scoreboard. */
+/* What the Heddle::Net::Sockets of several processes share: handoff and the scoreboard. */
 
 #include "net/sockets_ruby.h"
 
@@ -81,7 +81,7 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 /*
  * call-seq: enable_handoff(socket) -> true or false
  *
- * From now on, while this loop is held up (Heddle::Handoff has the time), connections with new input are sent to the
+ * From now on, while this loop is blocked (Heddle::Handoff has the time), connections with new input are sent to the
  * processes that read this SEQPACKET socket with #accept_handoff. After #join. false: this system can't do that.
  */
 static VALUE sockets_enable_handoff(VALUE self, VALUE io)
@@ -99,7 +99,7 @@ static VALUE sockets_enable_handoff(VALUE self, VALUE io)
  * call-seq: stand_by(rank) -> self
  *
  * Makes this worker a reserve of this rank, counted from 1: it accepts no clients and no handoffs except while all
- * workers and the reserves of a lower rank are held up. Before #listen and #join.
+ * workers and the reserves of a lower rank are blocked. Before #listen and #join.
  */
 static VALUE sockets_stand_by(VALUE self, VALUE rank)
 {

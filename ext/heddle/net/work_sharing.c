@@ -15,7 +15,7 @@ static bool is_enabled(const heddle_sockets *sockets)
     return sockets->handoff.on && (heddle_watch_purposes() & HEDDLE_WATCH_HANDOFF) && heddle_watch_rescues() == 1;
 }
 
-/* Behind a closed gate the length of the queues counts: clients that stay with their worker would wait unevenly. */
+/* With a closed gate, compares the lengths of the queues: else clients that stay with a worker would wait unevenly. */
 static bool has_taker(const heddle_sockets *sockets)
 {
     const heddle_balance *balance = &sockets->balance;

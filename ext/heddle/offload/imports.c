@@ -132,7 +132,7 @@ static int intercept_core_function(const heddle_object *object, const heddle_imp
 static void intercept_ruby(const heddle_object *object)
 {
     bool refused = false;
-    int own = 0; /* entries for Ruby's own functions; a static Ruby has none, and imports only those of libc */
+    int own = 0; /* entries for Ruby's own functions; a static Ruby has none, and imports only libc's */
     for (int i = 0; i < CORE_FUNCTIONS; i++) {
         core_function *each = &core_functions[i];
         int intercepted = intercept_core_function(object, &each->import, &each->missing);
@@ -200,7 +200,7 @@ static void intercept_object(const heddle_object *object, void *data)
     const heddle_import interrupts[] = {
         {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)heddle_replaced_check_ints},
     };
-    /* The dlopen calls of libruby, fiddle and ffi; those of other libraries are left alone. */
+    /* The dlopen calls of libruby, fiddle and ffi; other libraries' calls are left alone. */
     const heddle_import loader[] = {{"dlopen", NULL, (void *)hooked_dlopen}};
     const char *const loaders[] = {"fiddle.", "ffi_c."};
     /* Never Heddle's own library: code that the loop runs without the GVL must not wait for the loop. */

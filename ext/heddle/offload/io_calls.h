@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * Calls on a descriptor that Ruby makes without the GVL: file locks, fsync, fcntl, and those of the socket library.
+ * Calls on a descriptor that Ruby makes without the GVL: file locks, fsync, fcntl, and calls of the socket library.
  * They pass through two functions that Ruby exports without a header, and whose arguments changed in 4.0. So a call of
  * File#flock has to arrive with the expected arguments before offload is switched on.
  */

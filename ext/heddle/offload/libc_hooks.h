@@ -3,7 +3,7 @@
 /*
  * Intercepts waits that a library makes with the GVL held: libc's poll, select, sleep and the like are redirected to
  * functions that offload them. Only for libraries that were named: other fibers run although the library's code assumes
- * that it holds the GVL. So the library must keep no state but that of the one call, and hold no lock.
+ * that it holds the GVL. So the library must keep no state beyond the one call, and hold no lock.
  */
 
 #include "system.h"

@@ -35,7 +35,7 @@ void *heddle_replaced_without_gvl2(void *(*function)(void *), void *data, rb_unb
 void *heddle_replaced_with_gvl(void *(*function)(void *), void *data);
 void heddle_replaced_check_ints(void);
 
-/* For those of Ruby's own library. */
+/* For calls by Ruby's own library. */
 void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
                                  void *unblock_data, int flags);
 void *heddle_replaced_ruby_with_gvl(void *(*function)(void *), void *data);

@@ -24,7 +24,7 @@ struct heddle_message {
     uint64_t previous_offset; /* the topic has none between this offset and its own; 0 outside of a broadcast */
     /*
      * Messages before this one are lost, and their number is unknown: the client's state is out of date. There is no
-     * payload, and the offset is that of the last message, from which the client continues.
+     * payload, and the offset is the last message's, from which the client continues.
      */
     bool reset;
     bool newest; /* it was the last message of all topics when it was read: it can be sent at once */

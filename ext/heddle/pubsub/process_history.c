@@ -220,7 +220,7 @@ static VALUE history_state(VALUE self)
 /*
  * call-seq: History.largest -> Integer
  *
- * Bytes of the largest message, including its topic; in a process without a history, that of a server's default.
+ * Bytes of the largest message, including its topic; in a process without a history, the default of a server.
  */
 static VALUE history_largest(VALUE self)
 {

@@ -112,7 +112,7 @@ typedef struct {
     heddle_account *account;
     unsigned number;
     int64_t cpu;       /* the thread's CPU time that is counted already */
-    int64_t collected; /* its garbage collections that are */
+    int64_t collected; /* the thread's garbage collection time that is counted already */
     int64_t moved;     /* to the parts of waits */
 } share;
 

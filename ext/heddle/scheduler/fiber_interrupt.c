@@ -38,9 +38,9 @@ void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber)
 /* -- proxies (Ruby >= 4.1) --------------------------------------------------------------------------------------- */
 
 /*
- * In place of a fiber Ruby 4.1 passes an object that stands for one call of it, and answers `alive?`, `raise` and
- * `transfer` only. Once that call has ended `raise` does nothing. It switches to the fiber, so a fiber of this loop has
- * to call it: one for each, so that all are raised before the loop asks for events.
+ * Ruby 4.1 passes a proxy in place of the fiber. The proxy stands for one call of the fiber, and has only the methods
+ * `alive?`, `raise` and `transfer`. After that call `raise` does nothing. `raise` switches to the fiber, so a fiber of
+ * this loop has to call it: a new fiber for each proxy, so that all have raised before the loop asks for events.
  */
 static VALUE call_proxy(VALUE pair)
 {

@@ -86,7 +86,7 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
 
 /*
  * The result -EBADF means that the IO was closed or reopened during the wait. A wait that is not armed has ended
- * already, or ends after a tick; one whose fiber was woken for nothing is armed, and would go on.
+ * already, or ends after a tick; one whose fiber was woken for nothing is armed, and would continue.
  */
 static void fail_wait(heddle_io_wait *wait)
 {

@@ -2,7 +2,7 @@
 
 /*
  * Waits for IO objects that Heddle has not created. Before Ruby 4.0 no hook reports a close. So the waits are kept by
- * descriptor, the loop checks them before it blocks, and a new wait for a descriptor first fails those of closed IOs.
+ * descriptor, the loop checks them before it blocks, and a new wait for a descriptor first fails waits for closed IOs.
  */
 
 #include "scheduler/loop.h"

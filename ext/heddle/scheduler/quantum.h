@@ -19,7 +19,7 @@ typedef struct {
     int64_t used;     /* CPU time, ns */
 } heddle_quantum;
 
-/* Of the fibers with this record, those of an earlier request count for none: they have outlived it. */
+/* Fibers with this record that an earlier request has left behind count for none. */
 static inline bool heddle_quantum_is_left(const heddle_quantum *quantum, unsigned request)
 {
     return quantum && quantum->counts && quantum->request == request && quantum->used < HEDDLE_QUANTUM;

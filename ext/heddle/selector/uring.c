@@ -15,7 +15,7 @@ enum { NO_SLOT = UINT32_MAX };
 
 /*
  * The kernel knows an operation by slot and generation, never by address. A slot is free again only after the last
- * completion of the operation *and* that of its cancellation: a late one would otherwise reach the slot's next owner.
+ * completion of the operation *and* of its cancellation: a late one would otherwise reach the slot's next owner.
  */
 typedef struct {
     heddle_waiter *waiter; /* NULL: disarmed, completions are ignored */
@@ -25,7 +25,7 @@ typedef struct {
     bool poll;           /* readiness, not a completion */
 } operation_slot;
 
-/* A bit of user_data, above the generation's 31 bits: the completion is that of a cancellation. */
+/* A bit of user_data, above the generation's 31 bits: it is the completion of a cancellation. */
 static const uint64_t CANCELLATION = 1ull << 63;
 
 typedef struct {

@@ -5,7 +5,7 @@
 #include "scheduler/loop.h"
 
 /*
- * Called on a Ruby thread, when it takes interrupts; `heartbeat` is that of its loop, or NULL. Notes where the late
+ * Called on a Ruby thread, when it takes interrupts; `heartbeat` is its loop's, or NULL. Notes where the late
  * loops are, or which code holds the GVL that they wait for.
  */
 void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *heartbeat);

@@ -8,7 +8,7 @@ require "action_cable/subscription_adapter/subscriber_map"
 module ActionCable
   module SubscriptionAdapter
     # Action Cable's broadcasts over Heddle::PubSub, for `adapter: heddle` in config/cable.yml. Under Heddle they reach
-    # the clients of all workers without another service; with `pubsub` in config/heddle.rb, those of all machines.
+    # the clients of all workers without another service; with `pubsub` in config/heddle.rb, of all machines.
     # Under another server, `url` names the Redis or PostgreSQL.
     class Heddle < Base
       autoload :Listener, "action_cable/subscription_adapter/heddle/listener"

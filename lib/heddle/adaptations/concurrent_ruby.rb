@@ -2,9 +2,9 @@
 
 module Heddle
   module Adaptations
-    # concurrent-ruby keeps the values of ThreadLocalVar in a thread variable, and those of FiberLocalVar in a fiber
+    # concurrent-ruby keeps the values of ThreadLocalVar in a thread variable, the values of FiberLocalVar in a fiber
     # local, each in an Array that it lists until the thread or the fiber is collected. In a loop the Array of
-    # ThreadLocalVar is the request's, as those of the option `isolate` are; and as the loop's fibers serve many
+    # ThreadLocalVar is the request's, as with the option `isolate`; and as the loop's fibers serve many
     # requests, both kinds are listed weakly, so they end with their request.
     module ConcurrentRuby
       # The Arrays of requests. A variable that is collected gives its place in them to another one.

@@ -2,7 +2,7 @@
 
 module Heddle
   module Adaptations
-    # Put before the spans of OpenTelemetry's SDK: that of a request has the parts of its time account as attributes, in
+    # Prepended to the class of the SDK's spans: a request's span has the parts of its time account as attributes, in
     # seconds (`heddle.account.query`). A span processor can't add them: the SDK calls it with the span's lock.
     module OpenTelemetry
       ATTRIBUTES = [*Account::PARTS, :other, :total].to_h { |part| [part, "heddle.account.#{part}".freeze] }.freeze

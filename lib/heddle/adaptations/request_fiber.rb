@@ -2,8 +2,8 @@
 
 module Heddle
   module Adaptations
-    # Stands for the class Fiber where a library keeps something by `Fiber.current`: in the fiber of an Enumerator's
-    # `next` the fiber that counts is the one that runs the request or the task.
+    # Replaces the class Fiber where a library keeps state by `Fiber.current`. `Enumerator#next` runs its block in
+    # another fiber; there this module returns the fiber of the request or the task.
     module RequestFiber
       # @return [Fiber]
       def self.current

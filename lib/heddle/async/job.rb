@@ -90,7 +90,7 @@ module Heddle
         parent.job if parent.is_a?(::Async::Task)
       end
 
-      # @return [Array<Task>] those of Heddle, and those of async that this one has started
+      # @return [Array<Task>] the tasks of Heddle and of async that this one has started
       def children
         found = super
         @async_task.children&.each { |node| found << node.job if node.is_a?(::Async::Task) && node.job }

@@ -22,7 +22,7 @@ module Heddle
         @task = nil
       end
 
-      # @return [Array<Socket>] those of this moment
+      # @return [Array<Socket>] the sockets that are open now
       def sockets = @due.keys
 
       # @param socket [Socket] gets pings from now on

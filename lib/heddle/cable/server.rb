@@ -4,8 +4,8 @@ require "action_cable"
 
 module Heddle
   module Cable
-    # Action Cable's server, whose connections are WebSockets of Heddle. Where the application runs in no loop, such as
-    # in mode thread or under another server, it does what Action Cable does.
+    # Action Cable's server, whose connections are WebSockets of Heddle. Without a loop, such as in mode thread or under
+    # another server, it behaves as Action Cable's own server.
     class Server < ::ActionCable::Server::Base
       NOT_FOUND = [404, { "content-type" => "text/plain; charset=utf-8" }, ["Page not found"]].freeze
       private_constant :NOT_FOUND
@@ -33,7 +33,7 @@ module Heddle
       # @return [Executor]
       def executor = @executor || @mutex.synchronize { @executor ||= Executor.new }
 
-      # @return [Worker] in which everything that an application has written for a connection runs
+      # @return [Worker] runs the application's code for a connection
       def worker = @worker ||= Worker.new
 
       # Whether streams go from the fan-out to the sockets.
@@ -45,7 +45,7 @@ module Heddle
                           adapter.is_a?(::ActionCable::SubscriptionAdapter::Heddle)
       end
 
-      # In its loop.
+      # Called in the socket's loop.
       # @param socket [Socket] is open
       # @return [ThreadCalls] of the loop
       def add_socket(socket)
@@ -55,7 +55,7 @@ module Heddle
         @thread_calls[loop] ||= ThreadCalls.new
       end
 
-      # In its loop.
+      # Called in the socket's loop.
       # @param socket [Socket] has ended
       # @return [void]
       def remove_socket(socket) = @heartbeats[Fiber.current_scheduler]&.delete(socket)
@@ -75,7 +75,7 @@ module Heddle
 
       private
 
-      # Those of this moment.
+      # The sockets that are open now.
       def open_sockets = @heartbeats.values.flat_map(&:sockets)
 
       # A worker that has served may fork others: its loop and its sockets are not theirs.
@@ -86,7 +86,7 @@ module Heddle
 
       def not_found = NOT_FOUND.map(&:dup)
 
-      # The first one of the client's that is known.
+      # The first known protocol that the client offers.
       def choose_protocol(env)
         offered = env["HTTP_SEC_WEBSOCKET_PROTOCOL"].to_s.split(",").map(&:strip)
         known = ::ActionCable::INTERNAL[:protocols]

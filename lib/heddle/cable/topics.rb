@@ -3,7 +3,7 @@
 module Heddle
   module Cable
     # The subscriptions of a socket. Streams go from the fan-out to the socket, framed for the identifier of their
-    # channel. Other messages wait with those of the client, and callbacks are called with them, one at a time.
+    # channel. Other messages wait in one queue with the client's, and are passed to callbacks one at a time.
     class Topics
       # A stream: equal envelopes are the same String, so that its messages are encoded once for all sockets.
       Stream = Struct.new(:topic, :envelope)

@@ -2,16 +2,16 @@
 
 module Heddle
   module CLI
-    # Lines for a terminal, cut to its size, with colours where there may be some. A line is a String, or an Array of
+    # Lines for a terminal, cut to its size, with colours if they are on. A line is a String, or an Array of
     # Strings and of pairs of a String and its style.
     class Screen
-      # Styles by SGR codes (ECMA-48): colours that a terminal's owner has chosen, none of them by number.
+      # SGR codes (ECMA-48) of the styles: only colours of the palette that the terminal's user can set.
       STYLES = { title: "1", quiet: "2", bad: "31", good: "32", heading: "7" }.freeze
       private_constant :STYLES
 
       # @param output [IO]
       # @param environment [Hash{String => String}]
-      # @return [Boolean] whether it may be written to in colours: it is a terminal, and NO_COLOR is not set
+      # @return [Boolean] whether the output takes colours: it is a terminal, and NO_COLOR is not set
       def self.coloured?(output, environment = ENV)
         output.respond_to?(:tty?) && output.tty? && environment.fetch("NO_COLOR", "").empty? &&
           environment["TERM"] != "dumb"

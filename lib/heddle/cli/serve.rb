@@ -45,7 +45,7 @@ module Heddle
       # As everything that a server prints: a new master must not wait for a reader that the old one has lost.
       def warn(text) = @errors.puts(text)
 
-      # This command's own defaults, in place of those of {Options}.
+      # This command's own defaults, in place of the defaults of {Options}.
       def defaults = {}
 
       # Where the configuration file is, when the command names none.
@@ -101,7 +101,7 @@ module Heddle
         configuration.hooks.around_worker { Server::Jobs.beside(configuration, log, &) }
       end
 
-      # A service manager must not take its end for that of a server that was stopped.
+      # A service manager must not take a failed start for a server that was stopped.
       def load_here
         load
       rescue SystemExit => e

@@ -4,7 +4,7 @@ require "heddle/concurrency"
 require "heddle/scheduler"
 
 module Heddle
-  # Hands items from task to task in one loop, in order. Its methods are those of Ruby's `Thread::Queue`, which is the
+  # Hands items from task to task in one loop, in order. It has the methods of Ruby's `Thread::Queue`, which is the
   # one to use between threads.
   #
   #     jobs = Heddle::Channel.new(100)

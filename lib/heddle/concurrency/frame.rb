@@ -41,7 +41,7 @@ module Heddle
         true
       end
 
-      # Seconds of grace: its own, or that of what is around it.
+      # Seconds of grace: its own, or the outer frame's.
       def grace = @grace || (@outer ? @outer.grace : DEFAULT_GRACE)
 
       # Called by the clock when the grace is over: raises Cancelled again.

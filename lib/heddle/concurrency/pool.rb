@@ -32,12 +32,12 @@ module Heddle
       include Heddle::Error
     end
 
-    # @return [Array<Pool>] those of this process, or Ractor, that are in use
+    # @return [Array<Pool>] pools of this process or Ractor that are in use
     def self.all = Registry.pools.keys.reject(&:closed?)
 
     class << self
-      # @return [Boolean, nil] whether idle check-outs of Active Record and Sequel are reported as those of every
-      #   Heddle::Pool are; nil: in development only
+      # @return [Boolean, nil] whether idle check-outs of Active Record and Sequel are reported, as for every
+      #   Heddle::Pool; nil: in development only
       attr_accessor :report_held_connections
     end
 

@@ -8,7 +8,7 @@ module Heddle
     # StandardError (exit, a signal, no memory) ends it all the same.
     class Supervisor < ScopeFrame
       # @param on_failure [#call, nil] called with the task and its error; nil: the error is reported on $stderr, like
-      #   that of a thread, unless a task waits for the one that failed
+      #   a thread's error, unless a task waits for the one that failed
       def initialize(task, on_failure, grace = nil)
         super(task, grace)
         @on_failure = on_failure

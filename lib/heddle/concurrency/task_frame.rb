@@ -10,7 +10,7 @@ module Heddle
     #
     # @api private
     class TaskFrame < ScopeFrame
-      # @!attribute parent [ScopeFrame, nil] what it was started in
+      # @!attribute parent [ScopeFrame, nil] the scope that it was started in
       # @!attribute fiber [Fiber, nil] nil: it has not begun, or has ended
       attr_reader :parent, :scheduler, :fiber
 
@@ -60,8 +60,8 @@ module Heddle
         settle
       end
 
-      # There was no stack for its fiber: it fails of that as of anything else. Or the fiber was killed, which cancels
-      # it. Called by the scheduler.
+      # Its fiber got no stack, and the task fails with that error; or the fiber was killed, and the task is cancelled.
+      # Called by the scheduler.
       def unstarted(error)
         if error.is_a?(Cancelled) then absorb(error)
         else (@failures ||= []) << error
@@ -69,7 +69,8 @@ module Heddle
         settle
       end
 
-      # It forked, and has ended in the child, where the tasks around it do not exist. Called by the scheduler.
+      # The task forked, and has ended in the child process, where the tasks around it do not exist. Called by the
+      # scheduler.
       # @return [Boolean] does the program continue after Heddle.run?
       # @raise the error that it failed with
       def end_in_child
@@ -106,7 +107,7 @@ module Heddle
         @scheduler.current.equal?(self) && Fiber.current_scheduler.equal?(@scheduler) ? :running : :waiting
       end
 
-      # Did a fiber wait for it when it ended, and so has got its error?
+      # Did a fiber wait for the task when it ended, and receive its error?
       def awaited? = @awaited || false
 
       # @param fiber [Fiber]
@@ -128,7 +129,7 @@ module Heddle
         found
       end
 
-      # @return [TaskFrame, nil] the task below which the tree shows it, where that is not its scope's
+      # @return [TaskFrame, nil] the task below which the task tree shows it, if not the task of its scope
       def shown_below = nil
 
       def backtrace = @fiber&.alive? ? @fiber.backtrace || [] : []

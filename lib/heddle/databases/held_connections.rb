@@ -14,7 +14,7 @@ module Heddle
         end
 
         # @param scheduler [Scheduler]
-        # @return [HeldConnections] that of this loop
+        # @return [HeldConnections] this loop's
         def of(scheduler)
           scheduler.instance_variable_get(:@held_connections) ||
             scheduler.instance_variable_set(:@held_connections, new(scheduler))

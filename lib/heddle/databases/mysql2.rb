@@ -42,7 +42,7 @@ module Heddle
 
         # Called by `query` of the driver.
         #
-        # @param options [Hash] those of the client and of this query
+        # @param options [Hash] the client's options and this query's
         def _query(_sql, options)
           result = heddle_interruptible { super }
           streamed = options[:stream] == true

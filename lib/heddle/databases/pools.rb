@@ -2,7 +2,7 @@
 
 module Heddle
   module Databases
-    # The pools of this process as plain values: those of {Heddle::Pool}, Active Record and Sequel. May be asked on any
+    # The pools of this process as plain values: {Heddle::Pool}, Active Record and Sequel. May be asked on any
     # thread.
     module Pools
       class << self

@@ -66,8 +66,8 @@ module Heddle
         @user = user
       end
 
-      # Overridden: sets up the state. Called for the answer to the GET request, and again when the page has connected;
-      # its parameters are those of the GET request, signed.
+      # Overridden: sets up the state. Called for the first GET request, and again when the page has connected,
+      # with the signed parameters of the GET request.
       #
       # @param params [Hash{String => String}] of the query
       # @return [void]

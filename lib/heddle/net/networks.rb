@@ -5,7 +5,7 @@ require "ipaddr"
 
 module Heddle
   module Net
-    # A set of networks, such as that of the proxies whose word is taken. Frozen and shareable.
+    # A set of networks, such as the networks of trusted proxies. Frozen and shareable.
     #
     #     Heddle::Net::Networks.new(["loopback", "192.0.2.0/24", "2001:db8::/32"]).include?("192.0.2.7") # => true
     class Networks

@@ -2,8 +2,8 @@
 
 module Heddle
   module Net
-    # A worker's place among those that share the limits of their pools. Their count is on the scoreboard: the shares of
-    # a killed worker come back when the master learns of its end.
+    # A worker's shares of the pools that all workers limit together. The scoreboard has the counts, so the master can
+    # release the shares of a killed worker.
     class PoolShares
       # One pool of this worker.
       class Share
@@ -19,7 +19,7 @@ module Heddle
           @waits = false
         end
 
-        # Leave for one more resource.
+        # Asks for the share of one more resource.
         # @return [Boolean] false: none is left, or another worker has fewer and waits for one
         def take
           taken = @scoreboard.take_share(@pool, @slot)
@@ -38,7 +38,7 @@ module Heddle
           @waits = waits
         end
 
-        # @return [Integer, nil] how many that other worker has which waits for one and has fewest; nil: no other waits
+        # @return [Integer, nil] the smallest number of resources of another waiting worker; nil: none waits
         def least_waiting = @scoreboard.least_waiting(@pool, @slot)
 
         # @return [Integer] how many resources all workers have
@@ -61,7 +61,7 @@ module Heddle
         return unless @process == Process.pid
 
         pool = @scoreboard.open_pool(name, total) or
-          raise ArgumentError, "#{name}: a server can have 32 pools with max_total, and has them all"
+          raise ArgumentError, "#{name}: a server can have at most 32 pools with max_total"
         Share.new(@scoreboard, pool, @slot, total)
       end
     end

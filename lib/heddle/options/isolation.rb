@@ -10,7 +10,7 @@ module Heddle
 
     # Options of isolation between requests.
     ISOLATION = [
-      # By default those of well-known gems: I18n before 1.15, and Sentry.
+      # The default has the variables of well-known gems: I18n before 1.15, and Sentry.
       Option.new(name: :isolate, unit: :list, default: %w[i18n_config sentry_hub], none: "off", argument: "NAMES",
                  advanced: true, example: "isolate :i18n_config, :sentry_hub, :tenant",
                  text: "thread variables (Thread#thread_variable_get) of which each request has its own copy",

@@ -62,8 +62,8 @@ module Heddle
                  default_words: "0; in Kubernetes 5 s",
                  text: "accept connections for this long after an order to stop, while health checks get 503",
                  reason: "Raise it when a balancer takes longer to notice that a server stops",
-                 details: "In Kubernetes means that KUBERNETES_SERVICE_HOST is set. The checks are those of " \
-                          "health_paths. Responses over HTTP/1.1 say `connection: close`; after the delay the " \
+                 details: "In Kubernetes means that KUBERNETES_SERVICE_HOST is set. The option health_paths " \
+                          "names the checks. Responses over HTTP/1.1 say `connection: close`; after the delay the " \
                           "server stops, and HTTP/2 clients get GOAWAY. A reload has no delay. See " \
                           "[Behind a balancer](processes.md#behind-a-balancer)."),
       Option.new(name: :stop_timeout, unit: :seconds, range: 0..86_400, example: "stop_timeout 20",

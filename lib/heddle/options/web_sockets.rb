@@ -14,8 +14,8 @@ module Heddle
                  reason: "Set it when pages of other sites connect",
                  details: "Browsers send cookies with a WebSocket's request whatever page opens it, so a foreign " \
                           "page could act in its visitor's name. Other programs send no Origin and are accepted. It " \
-                          "applies to WebSockets that Heddle serves ([WebSockets](websockets.md)), not to those of " \
-                          "an application that hijacks the connection, as Action Cable does."),
+                          "applies to WebSockets that Heddle serves ([WebSockets](websockets.md)), not to " \
+                          "WebSockets over hijacked connections, such as Action Cable's own."),
       Option.limit(:websocket_message_limit, :bytes, 262_144, 1,
                    text: "maximum size of a message from a WebSocket client; a larger one closes the socket with 1009",
                    reason: "Raise it when clients send larger messages", maximum: 4_294_967_296),

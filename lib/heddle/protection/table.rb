@@ -50,7 +50,7 @@ module Heddle
         Row.new(name.to_s, reason.nil?, reason)
       end
 
-      # Calls of Ruby's own C functions and those of extensions are intercepted in different ways.
+      # Ruby's own C functions and the functions of extensions are intercepted in different ways.
       def offload
         core = "offload of core functions"
         extensions = "offload of extensions"

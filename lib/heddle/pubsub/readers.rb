@@ -9,7 +9,7 @@ module Heddle
       Reader = Struct.new(:subscription, :receivers)
       private_constant :Reader
 
-      # @return [Readers] those of the scheduler
+      # @return [Readers] the scheduler's
       def self.of(scheduler)
         scheduler.instance_variable_get(:@pubsub_readers) ||
           scheduler.instance_variable_set(:@pubsub_readers, new(scheduler))

@@ -119,7 +119,7 @@ module Heddle
         self
       end
 
-      # @return [Encoding, nil] that of a byte order mark, which is skipped
+      # @return [Encoding, nil] as a byte order mark says, which is skipped
       def set_encoding_by_bom
         mark = read(MARK.bytesize)
         return @encoding = Encoding::UTF_8 if mark == MARK

@@ -19,7 +19,7 @@ module Heddle
 
       class << self
         # @param handler [Module] what Rackup has found
-        # @param options [Hash{Symbol => Object}] those of `rails server`
+        # @param options [Hash{Symbol => Object}] the options of `rails server`
         # @return [Array<String>, nil] of the command heddle; nil when one process is to serve
         def arguments(handler, options)
           return unless handler.name == "Rackup::Handler::Heddle" && !options[:daemonize]

@@ -3,7 +3,7 @@
 module Heddle
   class Scheduler
     # Thread.handle_interrupt delays time limits, too, which the loop raises where another thread would. Ruby has no
-    # hook for this, and keeps the timings by thread, where they would be those of all fibers. {Patches} prepends it to
+    # hook for this, and keeps the timings by thread, where they would apply to all fibers. {Patches} prepends it to
     # Thread's singleton class.
     #
     # @api private

@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Sees to it that the worker is not given more than it bears: looks at the memory and at who waits for a pool, and
-    # sets how many requests may have begun. Which of the others begins, and when, the sockets decide (their gate).
+    # Keeps the worker from overload: checks the memory and the waits for pools, and sets how many requests may run. The
+    # gate of the sockets decides which of the queued requests begins, and when.
     class Admission
       include MonotonicClock
 
@@ -17,7 +17,7 @@ module Heddle
       RESPONSES = 0.25
       # … and so many bytes where the memory is not known.
       RESPONSES_UNKNOWN = 268_435_456
-      # Bytes a second that a client takes at least of a response, over `write_timeout`; as in http/h2/limits.c.
+      # Minimum rate at which a client reads a response, in bytes a second over `write_timeout`; as in http/h2/limits.c.
       LEAST_RATE = 1_000
       # Seconds between two lines of the log about the same.
       SILENCE = 60
@@ -51,7 +51,7 @@ module Heddle
         @lag = 0.0
         @timeline = Timeline.new
         @said = {}
-        # In single mode a developer may sit at a debugger, and no request is to be lost by that.
+        # In single mode a developer may use a debugger meanwhile, and no request must be lost.
         sockets.queue(configuration.queue_limit, configuration.mode == :single ? nil : configuration.queue_timeout)
         sockets.limit = @fixed
       end
@@ -71,7 +71,7 @@ module Heddle
       # @return [Timeline] how late the loop was in the last minute
       attr_reader :timeline
 
-      # @return [Float] seconds since the loop last had time for a look; more than about one: something holds it up
+      # @return [Float] seconds since the last check; more than about one: the loop is blocked
       def heartbeat_age = now - @heartbeat
 
       # @return [Hash{Symbol => Numeric, Symbol, nil}] how many requests may run at once (`limit`, nil: any number) and

@@ -30,7 +30,7 @@ module Heddle
       #
       # @param flags [Hash{Symbol => Object}] as a person wrote them: Strings, Arrays of them, true or false
       # @param environment [Hash{String => String}]
-      # @param defaults [Hash{Symbol => Object}] in place of those of {Options}
+      # @param defaults [Hash{Symbol => Object}] in place of the defaults of {Options}
       # @param file [Symbol, String, nil] :find looks for `config/heddle.rb` and `heddle.rb`; a path; nil for none. The
       #   flag `--config` and the variable HEDDLE_CONFIG come first.
       # @param folder [String] the application's
@@ -108,7 +108,7 @@ module Heddle
       end
 
       # @param name [Symbol] of an option
-      # @return [Object] its value, those of {#http} included
+      # @return [Object] its value, also for options of {#http}
       def [](name) = Options::OWN.include?(Options::BY_NAME.fetch(name)) ? public_send(name) : http.public_send(name)
 
       # @param name [Symbol] of an option

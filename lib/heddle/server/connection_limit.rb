@@ -4,7 +4,7 @@ module Heddle
   class Server
     # How many connections this process takes where `max_connections` does not say: as many as would fit into its share
     # of the memory if each used all that it may before a request runs, and no more than there are descriptors beside
-    # those of bodies in files.
+    # the descriptors of bodies in files.
     module ConnectionLimit
       # Bytes of a connection besides a body that is complete in memory (`body_buffer`): 64 KiB of input that was not
       # read yet, and 48 KiB of a head and its fields.

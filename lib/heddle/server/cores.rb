@@ -5,8 +5,7 @@ require "heddle/cgroup"
 
 module Heddle
   class Server
-    # How many processors this process may use: those of the machine, less what its affinity or its
-    # container takes away.
+    # How many processors this process may use: the machine's, as far as its affinity and its container allow.
     module Cores
       # @param root [String] where the system's folders are
       # @return [Integer] at least 1

@@ -73,7 +73,7 @@ module Heddle
 
       private
 
-      # In a child process the parent's lines are the parent's to write.
+      # A child process drops the lines that it has inherited: the parent writes them.
       def reset
         @owner = Process.pid
         @requests = Thread::Queue.new

@@ -4,7 +4,7 @@ module Heddle
   class Server
     # Sockets that the parent process passed at the start (sd_listen_fds(3)).
     class SystemdBind
-      # @return [String, nil] only those of this FileDescriptorName=
+      # @return [String, nil] only sockets with this FileDescriptorName=
       attr_reader :name
       # @return [TLSSettings, nil]
       attr_reader :tls

@@ -54,8 +54,8 @@ module Heddle
       # @api private
       # @return [Boolean] whether an exception may be raised in the thread
       def let_through?(place)
-        # Time limits of fibers are timers of the loop. One that Ruby's own thread counts is that of a fiber which does
-        # not let others run (`Fiber.blocking`), so it does strike the one that it is for.
+        # Time limits of fibers are timers of the loop. Ruby's own thread counts only the time limit of a fiber that
+        # does not let others run (`Fiber.blocking`), so the exception does reach the right fiber.
         place&.path == ThreadGuard.timeout_path || @pass&.call
       end
 

@@ -22,7 +22,7 @@ module Heddle
       end
     end
 
-    # A WebSocket that this process has opened with {WebSocket.connect}. Calls wait, as those of an IO do. One
+    # A WebSocket that this process has opened with {WebSocket.connect}. Calls wait, as calls of an IO do. One
     # fiber or thread reads at a time, while any of them may write.
     class ClientSocket
       include MonotonicClock

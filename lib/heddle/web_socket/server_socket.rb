@@ -6,7 +6,7 @@ require "heddle/web_socket/messages"
 module Heddle
   module WebSocket
     # The server's side of a WebSocket: the first argument of a handler's callbacks, and of the block of
-    # {WebSocket.serve}. The methods in C are those of HTTP::WebSocket::Session.
+    # {WebSocket.serve}. HTTP::WebSocket::Session has its methods in C.
     class ServerSocket < HTTP::WebSocket::Session
       include Messages
 

@@ -73,8 +73,8 @@ static uint32_t cut_size(size_t size, uint32_t most)
 }
 
 /*
- * The application has not read these bytes yet. The connection's window gets them back now, so that other streams go
- * on; the stream's own window gets them when they are consumed.
+ * The application has not read these bytes yet. The connection's window gets them back now, so that other streams
+ * continue; the stream's own window gets them when they are consumed.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size)
 {

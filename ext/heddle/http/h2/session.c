@@ -111,7 +111,7 @@ void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error er
 /* -- frames on streams --------------------------------------------------------------------------------------------- */
 
 /*
- * Returns the stream's next state, or how the frame is handled (HEDDLE_H2_IGNORE and those after it). Fails the
+ * Returns the stream's next state, or how the frame is handled (HEDDLE_H2_IGNORE and the values after it). Fails the
  * connection if the frame is not allowed.
  */
 static uint8_t judge_stream(heddle_h2_session *session, uint32_t id, heddle_h2_event event)

@@ -1,4 +1,4 @@
-/* A stream of HTTP/2 as the carrier of a push session; of a WebSocket: RFC 8441. */
+/* Carries a push session on a stream of HTTP/2; a WebSocket as RFC 8441 says. */
 
 #include "http/h2/server/server.h"
 #include "http/push/session.h"
@@ -7,7 +7,7 @@ struct heddle_push_stream {
     heddle_h2_tunnel tunnel;
     heddle_push_session *socket;
     heddle_wait *writer; /* the fiber that waits for room */
-    char *input; /* from malloc: received bytes that wait and are not consumed: the stream's window bounds them */
+    char *input; /* from malloc: received bytes that are not consumed yet; the stream's window bounds them */
     size_t start, end, room;
     size_t counted; /* bytes of `input` that are counted in the server's memory for waiting requests */
     bool ended;  /* the client has sent END_STREAM */
@@ -50,7 +50,7 @@ static bool keep_input(heddle_push_stream *stream, const char *bytes, size_t siz
     return true;
 }
 
-/* Waiting bytes count as those of requests do. */
+/* Waiting bytes count in the memory of waiting requests. */
 static void count_input(heddle_push_stream *stream)
 {
     size_t size = stream->end - stream->start;

@@ -171,7 +171,7 @@ static heddle_push_subscription *subscription_of(const heddle_subscriber *subscr
     return HEDDLE_CONTAINER_OF(subscriber, heddle_push_subscription, subscriber);
 }
 
-/* Queues the message among those of the client. False: no memory. */
+/* Queues the message for the client. False: no memory. */
 static bool queue_publication(heddle_push_session *socket, const heddle_message *message)
 {
     size_t payload = (size_t)RSTRING_LEN(message->payload);

@@ -10,7 +10,7 @@ module Heddle
         MARK = :heddle_request
         # Where a thread keeps what is known about its variables.
         NOTES = :heddle_isolation_warnings
-        # Variables that several requests use on purpose: those of Concurrent::ThreadLocalVar.
+        # Variables of Concurrent::ThreadLocalVar, which several requests use on purpose.
         SHARED = %i[concurrent_thread_locals].freeze
         # The last writer of a variable, and its call site.
         Writer = Struct.new(:mark, :place)

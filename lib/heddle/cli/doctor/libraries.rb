@@ -42,7 +42,7 @@ module Heddle
                     text: "keeps its store by fiber: right for a request, but tasks that a request starts see none",
                     advice: "ActiveSupport::CurrentAttributes, or Fiber[] where tasks have to see it"),
           Known.new(name: "rack-mini-profiler", versions: [">= 0"], level: :note,
-                    text: "counts queries of a fiber: those of tasks that a request starts are missing", advice: nil),
+                    text: "counts queries by fiber: queries in a request's tasks are not counted", advice: nil),
           Known.new(name: "sqlite3", versions: [">= 0"], level: :note,
                     text: "keeps Ruby's lock while a query runs: other requests of that worker wait for it, under " \
                           "any server",

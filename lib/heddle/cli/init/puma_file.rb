@@ -125,7 +125,7 @@ module Heddle
           node.arguments ? runs.first.evaluate(node.arguments) : []
         end
 
-        # @return [Array<PumaRecorder::Record>] of this call; those of others in its line have other values
+        # @return [Array<PumaRecorder::Record>] of this call; other calls in its line have other values
         def records(run, node, lines)
           found = run.records.select { |record| record.name == node.name && lines.cover?(record.line) }
           others = SyntaxTree.nodes(@tree.value).grep(Prism::CallNode).select { |one| one.name == node.name } - [node]

@@ -21,7 +21,7 @@ module Heddle
       # @return [Concurrency::Frame, nil] what ran in that fiber when it got it
       attr_reader :frame
 
-      # @return [Fiber, nil] that of the task in which it was given out, where it is another one: the block of an
+      # @return [Fiber, nil] the fiber of the task that took it, if another fiber took it: the block of an
       #   Enumerator has a fiber of its own
       attr_reader :task_fiber
 

@@ -18,7 +18,7 @@ module Heddle
       # @return [Exception, nil] why it gets nothing
       attr_reader :error
 
-      # @return [Concurrency::Context] that of its loop
+      # @return [Concurrency::Context] of its loop
       attr_reader :context
 
       def initialize(place)

@@ -32,7 +32,7 @@ module Heddle
         # @return [Integer] how many connections are checked out
         def busy(server) = allocated(server).size
 
-        # @return [Array<Symbol, nil>] those of a pool with several; nil: it has one
+        # @return [Array<Symbol, nil>] the shards of a pool; nil: it has one
         def servers = sharded? ? @pool.servers : [nil]
 
         # @return [String]

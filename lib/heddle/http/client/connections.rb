@@ -20,7 +20,7 @@ module Heddle
         @reaper = nil
 
         class << self
-          # @return [Origin] that of this key, made by the block the first time; no other fiber waits for the block
+          # @return [Origin] with this key, made by the block the first time; no other fiber waits for the block
           def origin(key)
             found = @lock.synchronize do
               start_anew unless @process == Process.pid

@@ -40,7 +40,7 @@ module Heddle
           i = 0
           while i < list.size
             value = list[i + 1]
-            # Values may have several encodings, such as those of another answer, which are binary.
+            # Values may have several encodings, such as binary ones from another response.
             text << list[i] << ": " << (value.ascii_only? ? value : value.b) << "\r\n"
             i += 2
           end

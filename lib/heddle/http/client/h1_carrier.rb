@@ -38,7 +38,7 @@ module Heddle
           raise ProtocolError, piece.reason
         end
 
-        # @return [nil] those of chunked bodies are not kept
+        # @return [nil] trailers of chunked bodies are not kept
         def trailers = nil
 
         # The connection may carry another request, or is closed where it may not: a request that was not written whole,

@@ -17,7 +17,7 @@ module Heddle
         attr_reader :origin
         # @return [String] path and query
         attr_reader :target
-        # @return [FieldList] those of the body's framing, too
+        # @return [FieldList] with the fields of the body's framing
         attr_reader :fields
         # @return [String, Upload, nil]
         attr_reader :body

@@ -51,7 +51,7 @@ module Heddle
         def flush(deadline)
           await_room(deadline) or return until @session.flush
         ensure
-          wake(@session.waiters) # the sent bytes may be those of others, which wait for room
+          wake(@session.waiters) # other requests, which wait for room, may have sent these bytes
         end
 
         # Waits until the block says that something has come.

@@ -183,7 +183,7 @@ module Heddle
                                   "within the time limit `pool`"
         end
 
-        # A new connection has time limits of its own; that of the pool is for a server that is busy.
+        # A new connection has time limits of its own; the pool's time limit is for a busy server.
         def dialing_time(limits) = limits.connect && limits.tls && (limits.connect + limits.tls + 1)
 
         # An interrupted task may have been woken for nothing, or have been served.

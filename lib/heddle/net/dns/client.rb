@@ -63,7 +63,7 @@ module Heddle
         end
         private_constant :Reply
 
-        # @param servers [Array<String>] numeric addresses, with `:port` where it is not 53; none: those of resolv.conf
+        # @param servers [Array<String>] numeric addresses, with `:port` where it is not 53; none: as in resolv.conf
         # @param timeout [Numeric] seconds that a server has for one try
         # @param attempts [Integer] rounds through the servers
         # @param cache_size [Integer] bytes of answers that are kept, about; 0: none
@@ -84,9 +84,9 @@ module Heddle
 
         # @param name [String] a full name
         # @param type [Symbol] `:MX`, `:TXT` … or `:TYPE1000`
-        # @return [Array<Record>] records of this type at the end of the name's aliases; empty when there are none. A
-        #   TTL is what is left of it.
-        # @raise [ArgumentError] for a type or a name that there can't be
+        # @return [Array<Record>] records of this type at the end of the name's aliases; empty when there are none. The
+        #   TTLs are what is left of them.
+        # @raise [ArgumentError] for an invalid type or name
         # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no server gave an answer
         def records(name, type)
           name = Question.of(name, type).name

@@ -155,7 +155,7 @@ module Heddle
         # @param value [Object] an object of the type's class; a String for types with one part, an Array with the parts
         #   for others; bytes for a type without a class
         # @return [Object]
-        # @raise [ArgumentError] when the parts are not those of the type
+        # @raise [ArgumentError] when the parts don't fit the type
         def from(type, value)
           kind = CLASSES.fetch(type, Opaque)
           return value if value.is_a?(kind) || value.is_a?(Opaque)

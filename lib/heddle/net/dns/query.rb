@@ -125,8 +125,8 @@ module Heddle
         # amplifier for attacks on others.
         #
         # @param upstream [#lookup] a {Client} or a {Resolver}, which keep answers and share questions under way
-        # @param allow [Networks, Array<String>, nil] networks whose queries are forwarded; nil: those of the server's
-        #   option `allow`, which are loopback and private ones
+        # @param allow [Networks, Array<String>, nil] networks whose queries are forwarded; nil: the networks of the
+        #   server's option `allow`, by default loopback and private ones
         # @return [self]
         def forward(upstream, allow: nil)
           allowed = allow ? from?(allow) : @server.forward_for?(self)

@@ -3,8 +3,8 @@
 module Heddle
   module Net
     class Resolver
-      # Sorts addresses for those who try one after the other, as libc does (RFC 6724, section 6): those of a family
-      # that has no route come last (rule 1), then by precedence in the policy table (rule 6), else as they came.
+      # Sorts addresses in the order in which a client tries them, as libc does (RFC 6724, section 6): addresses of a
+      # family without a route come last (rule 1), then by precedence in the policy table (rule 6), else as they came.
       #
       # @api private
       class AddressOrder

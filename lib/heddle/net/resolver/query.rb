@@ -5,7 +5,7 @@ module Heddle
     class Resolver
       # One question to a name server (RFC 1035, section 4.1). Frozen.
       #
-      # Messages are written and read here and not by Ruby's resolv, because that of Ruby 3.3 can't read them in a
+      # Messages are written and read here and not by Ruby's resolv, because resolv in Ruby 3.3 can't read them in a
       # Ractor, follows compression pointers without a limit (CVE-2025-24294) and keeps a class for each record type
       # that a server makes up. The tests use resolv as the other side.
       #

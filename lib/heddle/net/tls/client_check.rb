@@ -33,8 +33,8 @@ module Heddle
 
           OpenSSL::X509::Certificate.load(KeyFiles.read("file of authorities", @path))
         rescue OpenSSL::X509::CertificateError
-          raise Error, "#{@path} holds no certificate: it must have those of the authorities that sign your " \
-                       "clients', in PEM, from \"-----BEGIN CERTIFICATE-----\" on"
+          raise Error, "#{@path} holds no certificate: it must have the certificates of the authorities that " \
+                       "sign your clients' certificates, in PEM, from \"-----BEGIN CERTIFICATE-----\" on"
         end
 
         # @return [Object] something else once the file has changed

@@ -70,7 +70,7 @@ module Heddle
           close
         end
 
-        # @return [Configuration] that of the newest mold
+        # @return [Configuration] the newest mold's
         def configuration = @mold_supervisor.configuration
 
         # @return [Boolean] whether it stops

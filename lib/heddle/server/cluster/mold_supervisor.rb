@@ -185,7 +185,7 @@ module Heddle
 
           mold.state = :ready
           return if @reload&.mold.equal?(mold)
-          return @mold_spawner.kill(mold) if fleet.mold # that of a reload was quicker
+          return @mold_spawner.kill(mold) if fleet.mold # a reload has made one meanwhile
 
           fleet.mold = mold
         end

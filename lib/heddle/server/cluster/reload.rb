@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # Replaces the workers one by one with those of a new mold: the next one's turn comes when the last one serves.
+      # Replaces the workers one by one with workers of a new mold. Each one must serve before the next is replaced.
       class Reload
         # @param fleet [Fleet]
         # @param mold [MoldHandle] that is loading

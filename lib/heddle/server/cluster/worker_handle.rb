@@ -5,7 +5,7 @@ module Heddle
     module Cluster
       # The master's record of a worker.
       class WorkerHandle
-        # @return [Integer] its number, as people know it; that of the one that it replaces
+        # @return [Integer] its number in logs and metrics: a replacement has the number of the worker that it replaces
         attr_reader :index
         # @return [Integer] among the reserve workers, counted from 1; 0: it is none
         attr_reader :rank

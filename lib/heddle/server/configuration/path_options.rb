@@ -7,7 +7,7 @@ module Heddle
       # Included in {Configuration}.
       module PathOptions
         # @return [Boolean, Array<String>] the requests whose application reads the body as it comes: all, none, or
-        #   those of these paths and below
+        #   the requests to these paths and below
         def streamed
           return stream_bodies.include?("all") unless stream_bodies.any? { |path| path.start_with?("/") }
 

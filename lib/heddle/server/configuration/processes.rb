@@ -63,7 +63,7 @@ module Heddle
           untested ? possible_protections - Platform::UNTESTED_OFF : possible_protections
         end
 
-        # @return [Array<Symbol>] the protections that `heddle protect on` switches on: those of the option, or its
+        # @return [Array<Symbol>] the protections that `heddle protect on` switches on: the option's, or its
         #   default where that is `off`, in this mode. Most concern the fibers of a loop; an application in a thread
         #   blocks others only while it keeps Ruby's lock
         def possible_protections

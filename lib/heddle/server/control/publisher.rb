@@ -10,7 +10,7 @@ module Heddle
                  "HEDDLE_PUBSUB may name, too; or to :process for the subscribers of this process alone"
         private_constant :ADVICE
 
-        # @param socket [String, nil] the server's control socket; nil: that of the server in the same folder
+        # @param socket [String, nil] the server's control socket; nil: the default one of this folder
         # @param topic [String]
         # @param data [String]
         # @return [String] the message's position

@@ -64,7 +64,7 @@ module Heddle
                          &.map { |count, status| [count, { status: }] }
           end
 
-          # The queue's are among those of the status 503.
+          # The queue's rejections are among the responses with 503.
           def rejections(one)
             counts = one[:rejections] or return
             reasons = REJECTIONS.values.to_h { |reason| [reason, 0] }

@@ -5,8 +5,8 @@ require "socket"
 module Heddle
   class Server
     module Ractors
-      # The main Ractor's side of one that serves: starts it, tells it to stop, hears what it has counted, and replaces
-      # it when it dies. Its figures are half a second old at most.
+      # The main Ractor's side of a serving Ractor: starts it, stops it, receives its counters, and replaces it when it
+      # dies. The counters are at most half a second old.
       class Serving
         # Seconds until one that has died is replaced.
         PAUSE = 1.0
@@ -31,7 +31,7 @@ module Heddle
           @channel = @engine_statistics = @past = @statistics = @selector = @failure = nil
         end
 
-        # @return [EngineStatistics, nil] what its engine has counted, and those before it
+        # @return [EngineStatistics, nil] the counters of this Ractor and the ones before it
         def engine = @past && @engine_statistics ? @past + @engine_statistics : @engine_statistics || @past
 
         # @return [Hash, nil] see {Server#statistics}
@@ -132,7 +132,7 @@ module Heddle
 
         def follow(channel)
           accepted = false
-          @failure = "it ended without a word"
+          @failure = "it ended without a report"
           while (line = channel.gets)
             # Its other end is this very program.
             what, value = Marshal.load(line.unpack1("m")) # rubocop:disable Security/MarshalLoad

@@ -252,7 +252,7 @@ static VALUE stream_take_head(VALUE self)
     return fields;
 }
 
-/* call-seq: trailers -> Array or nil: the fields after the body, as take_head returns those of the head */
+/* call-seq: trailers -> Array or nil: the fields after the body, in the form of take_head */
 static VALUE stream_trailers(VALUE self)
 {
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);

@@ -171,8 +171,8 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
 }
 
 /*
- * With `now`, sends everything that the kernel takes; otherwise small output is sent later in this tick, with that of
- * other streams.
+ * With `now`, sends everything that the kernel takes; otherwise small output is sent later in this tick, together with
+ * the output of other streams.
  */
 static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
 {

@@ -119,7 +119,7 @@ int heddle_h2_flush(heddle_h2_server *server);
 /* Does the remaining output wait for windows that a client without output can't open? */
 bool heddle_h2_is_stuck(const heddle_h2_server *server);
 /*
- * Called when a call into the session has ended. The fate is that of the connection and everything that belongs to it.
+ * Called when a call into the session has ended. The fate covers the connection and everything that belongs to it.
  */
 HEDDLE_FATE heddle_h2_leave_session(heddle_h2_server *server);
 /* The same, and sends the session's output: the caller must not use the connection afterwards. */
@@ -137,7 +137,7 @@ extern const heddle_h2_operations heddle_h2_carrier_operations;
 void heddle_h2_queue(heddle_h2_carrier *carrier);
 
 /*
- * Adds `change` to the memory of waiting requests. Each connection has a share, as large as that of a connection over
+ * Adds `change` to the memory of waiting requests. Each connection has a share, as large as a connection's over
  * HTTP/1.1 (ConnectionLimit in Ruby); beyond it, it uses the memory that all connections of the engine share.
  */
 void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change);
