@@ -118,8 +118,8 @@ class ReleaseTest < Minitest::Test
   end
 
   def test_command_changes_nothing_and_says_so_without_dry_run
-    _, errors, status = Open3.capture3(RbConfig.ruby, File.join(ROOT, "bin/release"))
+    _, errors, status = Open3.capture3(File.join(ROOT, "bin/release"))
 
-    assert_equal [1, true], [status.exitstatus, errors.start_with?("bin/release: it only walks")]
+    assert_equal [1, true], [status.exitstatus, errors.include?("bin/release: it only walks")]
   end
 end
