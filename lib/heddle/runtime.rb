@@ -90,7 +90,7 @@ module Heddle
     # @raise [DeadlockError] when every task waits for another
     # @raise [NoLoopError] when this thread has a scheduler of another kind
     def run(selector: nil, name: nil, cancel_grace: nil, &block)
-      raise ArgumentError, "Heddle.run needs a block: what is to run in the loop" unless block
+      raise ArgumentError, "Heddle.run needs a block to run in the loop" unless block
 
       Databases.install if defined?(::ActiveRecord) || defined?(::Sequel)
       Adaptations.load_async if defined?(::Async::Task) # the program uses the async gem
@@ -230,7 +230,7 @@ module Heddle
     # @return [Task]
     # @raise [NoLoopError] outside a loop
     def every(interval, name: nil, background: false, &block)
-      raise ArgumentError, "Heddle.every needs a block: what to do at each tick" unless block
+      raise ArgumentError, "Heddle.every needs a block to call at each tick" unless block
 
       ticks = Concurrency::Every.new(interval)
       async(name: name || Concurrency.place(block), background: background) { ticks.each(&block) }

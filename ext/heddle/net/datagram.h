@@ -57,7 +57,7 @@ const heddle_datagram *heddle_datagram_at(const heddle_datagram_socket *socket, 
 /* Does such an error belong to a datagram that was sent earlier? Its receiver has gone, and the socket works on. */
 bool heddle_datagram_is_late_error(int error);
 
-/* False: the kernel has not taken it. That includes a socket without room: waiting for it would hold up the others. */
+/* False: the kernel has not taken it. That includes a socket without room: waiting for it would block the others. */
 bool heddle_datagram_send(heddle_datagram_socket *socket, const void *bytes, size_t size,
                           const heddle_datagram_peer *peer);
 

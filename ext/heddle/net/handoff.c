@@ -104,7 +104,7 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
 }
 
 /*
- * While requests of a label hold up a worker, requests with that label are not handed off: a few of them could hold up
+ * While requests of a label block a worker, requests with that label are not handed off: a few of them could block
  * all workers. They wait in the process that holds the first one.
  */
 static bool has_blocking_label(const heddle_sockets *sockets, const heddle_connection *connection)
@@ -224,7 +224,7 @@ static void send_farewell(heddle_connection *connection)
     atomic_store_explicit(&transport->wire, HEDDLE_WIRE_OPEN, memory_order_release);
 }
 
-/* Sends each connection its farewell once, while the loop is held up. */
+/* Sends each connection its farewell once, while the loop is blocked. */
 static void send_farewells(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;
@@ -259,7 +259,7 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
         return;
     handoff->shown = stuck;
     if (stuck) {
-        if (handoff->rescue.label) /* of several loops, one may hold up the others: that one's activity counts */
+        if (handoff->rescue.label) /* of several loops, one may block the others: that one's activity counts */
             HEDDLE_SCOREBOARD_SET(slot->label, handoff->rescue.label);
         HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
     }

@@ -42,7 +42,7 @@ void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, i
 void heddle_idle_wheel_remove(heddle_idle_wheel *wheel, heddle_idle_entry *entry);
 /* When to advance next, 0: at once, or -1: the wheel is empty. At most one tick after the earliest deadline. */
 int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel);
-/* Calls `fn` for the entries that are due, `most` at most: the next call goes on with the others. */
+/* Calls `fn` for the entries that are due, `most` at most: the next call continues with the others. */
 void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, unsigned most, heddle_idle_fn *fn, void *data);
 
 static inline bool heddle_idle_wheel_has(const heddle_idle_entry *entry)

@@ -7,7 +7,7 @@
  *   from      to        by      when
  *   LOOP      AT_REST   loop    it waits for input or a runner, and no call uses it
  *   AT_REST   LOOP      loop    an event, a deadline or a runner
- *   AT_REST   HANDOFF   watch   the loop is held up; under the lock of net/handoff.h
+ *   AT_REST   HANDOFF   watch   the loop is blocked; under the lock of net/handoff.h
  *   LOOP      HANDOFF   loop    a drain, or a reserve that steps back
  *   HANDOFF   AT_REST   watch   the other processes take no more
  *   HANDOFF   LOOP      loop    the same

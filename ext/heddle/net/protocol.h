@@ -23,7 +23,7 @@ struct heddle_protocol {
     bool stays; /* connections of this protocol are never handed off by the watch thread: they are never at rest */
     /*
      * Bytes that make the client reconnect, valid between any two frames, which the watch thread sends while the loop
-     * is held up. NULL: none. heddle_connection_start reads it.
+     * is blocked. NULL: none. heddle_connection_start reads it.
      */
     const char *farewell;
     size_t farewell_size;

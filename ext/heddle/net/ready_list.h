@@ -2,7 +2,7 @@
 
 /*
  * Work items that wait for a runner, in order. Only the loop adds and removes; the lock lets the watch thread read the
- * list meanwhile, which it does for microseconds and only while the loop is held up.
+ * list meanwhile, which it does for microseconds and only while the loop is blocked.
  */
 
 #include "net/work.h"

@@ -1,18 +1,18 @@
 #pragma once
 
 /*
- * A reserve is a worker that accepts nothing while the others run. When all of them are held up, it starts to accept
+ * A reserve is a worker that accepts nothing while the others run. When all of them are blocked, it starts to accept
  * clients, and connections that the others' watch threads hand off. It stops as soon as one of the others runs, and
  * hands its idle connections off to that one.
  *
- * A reserve does not start a request whose label holds up a worker, because that request could hold up the reserve,
+ * A reserve does not start a request whose label blocks a worker, because that request could block the reserve,
  * too. It keeps such requests in a list of their own until it stops, and hands them off with the bytes that it read.
  */
 
 #include "net/ready_list.h"
 #include "scheduler/loop.h"
 
-/* How long all others must be held up before a reserve starts to serve, ns. */
+/* How long all others must be blocked before a reserve starts to serve, ns. */
 #define HEDDLE_RESERVE_PATIENCE INT64_C(100000000)
 /* The interval at which a serving reserve reads the scoreboard without a notification, ns. */
 #define HEDDLE_RESERVE_AGAIN INT64_C(20000000)

@@ -46,8 +46,8 @@ typedef struct {
     _Atomic int64_t tick_began;
     _Atomic int64_t lag;      /* how late its loop was recently, ns */
     _Atomic uint64_t accepted, requests;
-    _Atomic uint32_t stuck; /* how many of its loops are held up */
-    _Atomic uint32_t label; /* hashed label of the request that holds it up; 0: unknown */
+    _Atomic uint32_t stuck; /* how many of its loops are blocked */
+    _Atomic uint32_t label; /* hashed label of the request that blocks it; 0: unknown */
     _Atomic int64_t stuck_since; /* CLOCK_MONOTONIC in ns */
     _Atomic uint32_t open;       /* it has listeners, and no pause that its program asked for */
     _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is no reserve */
@@ -118,12 +118,12 @@ typedef struct {
 heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard,
                                                      const heddle_scoreboard_slot *mine);
 
-/* Does a request with this label (0: none) hold up a worker now? */
+/* Does a request with this label (0: none) block a worker now? */
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);
 
 /*
  * When this reserve has to start serving: `patience` ns after the last of those before it (the workers, and the
- * reserves of a lower rank) was held up. INT64_MAX: one of them runs, or there is none.
+ * reserves of a lower rank) was blocked. INT64_MAX: one of them runs, or there is none.
  */
 int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                         int64_t patience);

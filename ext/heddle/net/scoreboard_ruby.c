@@ -152,7 +152,7 @@ static double seconds_of(int64_t nanoseconds)
  *
  * The current values of this slot: generation, index, pid, accepting, in_flight, connections, waiting, reserve (is it
  * one), limit (nil: none), lag in seconds, busy_for (for how many seconds its loop's tick has lasted; nil: it sleeps),
- * stuck_for (for how many seconds its loops have been held up; nil: they are not), accepted, requests. nil: the slot is
+ * stuck_for (for how many seconds its loops have been blocked; nil: they are not), accepted, requests. nil: the slot is
  * free.
  */
 static VALUE scoreboard_read(VALUE self, VALUE number)

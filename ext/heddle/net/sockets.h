@@ -161,7 +161,7 @@ void heddle_connection_end_work(heddle_connection *connection);
 void heddle_connection_handle_busy_event(heddle_connection *connection, uint8_t ready);
 /*
  * The loop gives up the connection, which is then at rest (net/owner.h): it waits for input or a runner, and no call
- * uses it. While the loop is held up, the watch thread may hand it off. The caller must not touch it afterwards.
+ * uses it. While the loop is blocked, the watch thread may hand it off. The caller must not touch it afterwards.
  */
 static inline void heddle_connection_release(heddle_connection *connection)
 {
@@ -267,7 +267,7 @@ bool heddle_balance_should_defer(heddle_sockets *sockets);
 void heddle_balance_stop_accepting(heddle_sockets *sockets);
 /* Resumes accepting if no other worker has less to do. */
 void heddle_balance_try_resume(heddle_sockets *sockets);
-/* Does a request with this item's label hold up a worker now? Then the item would hold up the next one. */
+/* Does a request with this item's label block a worker now? Then the item would block the next one. */
 bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_work *work);
 
 /*

@@ -22,11 +22,11 @@ static size_t count_transit(const heddle_sockets *sockets)
     X(connections, sockets->connections)                                                                               \
     /* Connections for which the block runs now. */                                                                    \
     X(running, sockets->running)                                                                                       \
-    /* The number of running blocks, including those that go on after their response. */                               \
+    /* The number of running blocks, including blocks that continue after their response. */                           \
     X(busy, sockets->runners.serving_count)                                                                            \
     /* Items that wait to be served. */                                                                                \
     X(waiting, heddle_rounds_count_waiting(sockets) + sockets->reserve.deferred.count)                                 \
-    /* Of these, items that a reserve does not start, because their label holds up a worker. */                        \
+    /* Of these, items that a reserve does not start, because their label blocks a worker. */                          \
     X(reserve_deferred, sockets->reserve.deferred.count)                                                               \
     /* How often a reserve has started to serve. */                                                                    \
     X(reserve_activations, sockets->reserve.activations)                                                               \
@@ -41,7 +41,7 @@ static size_t count_transit(const heddle_sockets *sockets)
     X(idle, sockets->connections - sockets->running - count_transit(sockets))                                          \
     /* Connections accepted so far. */                                                                                 \
     X(accepted, sockets->accepted)                                                                                     \
-    /* Connections handed off to another process while the loop was held up, or had too much to do. */                 \
+    /* Connections handed off to another process while the loop was blocked, or had too much to do. */                 \
     X(handed_off, atomic_load(&sockets->handoff.sent_count))                                                           \
     /* Connections that another process has handed off to this one. */                                                 \
     X(handoffs_received, sockets->handoffs_received)                                                                   \

@@ -40,7 +40,7 @@ enum {
 
 /*
  * The lock for sending to a connection whose protocol has a farewell (net/protocol.h), which the watch thread sends
- * while the loop is held up. Each send holds whole frames of the protocol, so the wire is OPEN whenever all of it was
+ * while the loop is blocked. Each send holds whole frames of the protocol, so the wire is OPEN whenever all of it was
  * sent. The loop takes the wire before it uses the transport.
  */
 typedef enum {

@@ -10,7 +10,7 @@
  *   RUNNING     OPEN       the run ends
  *   RUNNING     UNOPENED   the same, where the run had to open it again after a fork
  *   OPEN        UNOPENED   a child process notices the fork: the parent's selector is not the child's
- *   UNOPENED    RUNNING    in a child whose program ends: the parent's run goes on in it
+ *   UNOPENED    RUNNING    in a child whose program ends: the parent's run continues in it
  *   any         CLOSED     the scheduler is closed, or collected
  */
 

@@ -52,7 +52,7 @@ struct heddle_rescue {
 };
 
 void heddle_watch_add(heddle_rescue *rescue);
-/* After this it is not called; calls `on_recovered` if it was held up. */
+/* After this it is not called; calls `on_recovered` if it was blocked. */
 void heddle_watch_remove(heddle_rescue *rescue);
 /* How many rescues there are. */
 unsigned heddle_watch_rescues(void);

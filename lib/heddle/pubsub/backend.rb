@@ -66,7 +66,7 @@ module Heddle
         end
         @name = url[NAMED, :name] || "heddle_pubsub"
         unless NAME.match?(@name)
-          raise ArgumentError, "the name must consist of at most 40 small letters, digits and _, but is " \
+          raise ArgumentError, "the name must consist of at most 40 lowercase letters, digits and _, but is " \
                                "#{@name.inspect}"
         end
 

@@ -124,7 +124,7 @@ module Heddle
       end
 
       def check_open(exchange)
-        raise ClientGoneError, "the connection was closed before the client had the answer" if exchange.closed?
+        raise ClientGoneError, "the connection was closed before the client had the response" if exchange.closed?
       end
 
       def responder(exchange, input, wait) = Responder.new(exchange, input, wait:)

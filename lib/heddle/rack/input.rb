@@ -64,7 +64,7 @@ module Heddle
         bytes = bytes_of(given)
         start = @pos - bytes.bytesize
         if start < 0 || @content.byteslice(start, bytes.bytesize) != bytes
-          raise IOError, "only what was read last can be put back"
+          raise IOError, "only the bytes read last can be put back"
         end
 
         @pos = start

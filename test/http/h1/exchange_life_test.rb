@@ -40,7 +40,7 @@ class H1ExchangeLifeTest < Minitest::Test
     OF_THE_CONNECTION.each do |name, arguments|
       error = assert_raises(Heddle::ClientGoneError, name) { exchange.send(name, *arguments) }
 
-      assert_match(/the connection was closed before the client had the answer/, error.message)
+      assert_match(/the connection was closed before the client had the response/, error.message)
     end
     [[:fill, 1], [:decode], [:received?], [:expects?], [:buffered?], [:detach], [:readpartial, 1]].each do |call|
       assert_raises(IOError, call.inspect) { exchange.send(*call) }

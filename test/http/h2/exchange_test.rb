@@ -16,7 +16,7 @@ class H2ExchangeTest < Minitest::Test
       reply(exchange, "then")
     end
 
-    assert_equal "a response takes content between its head and its end alone", error.message
+    assert_equal "content can be written only after a response's head and before its end", error.message
     assert_includes conversation.output, "then"
   end
 

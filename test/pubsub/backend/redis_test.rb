@@ -230,6 +230,6 @@ class PubSubRedisTest < Minitest::Test
     assert_match(%r{\A"nats://x" is not an address.*redis:// and rediss://.*as "redis://localhost:6379/1"},
                  wrong.message)
     wrong = assert_raises(ArgumentError) { Heddle::PubSub::Backend.new("redis://x?name=a b") }
-    assert_match(/small letters, digits/, wrong.message)
+    assert_match(/lowercase letters, digits/, wrong.message)
   end
 end

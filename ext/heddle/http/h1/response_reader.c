@@ -195,7 +195,7 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
         if (result != -EAGAIN)
             raise_failure(self, connection, result);
         heddle_outbound_await_input(self->connection, begun ? next : first,
-                                    begun ? "the answer's head did not go on in time" : "no answer in time");
+                                    begun ? "the response's head did not continue in time" : "no response in time");
         RB_GC_GUARD(object);
     }
 }
@@ -310,7 +310,7 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
             result = read_until_close(self, connection, body, most);
             break;
         case FAILED:
-            rb_raise(rb_eIOError, "the rest of the body can't be read: an error has ended this answer");
+            rb_raise(rb_eIOError, "the rest of the body can't be read: an error has ended this response");
         default:
             return 0;
         }
@@ -319,7 +319,7 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
         if (result != -EAGAIN)
             raise_failure(self, connection, result);
         if (!heddle_outbound_buffered(connection))
-            heddle_outbound_await_input(self->connection, timeout, "the answer's body did not go on in time");
+            heddle_outbound_await_input(self->connection, timeout, "the response's body did not continue in time");
         RB_GC_GUARD(object);
     }
 }

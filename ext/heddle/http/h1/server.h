@@ -21,7 +21,7 @@ typedef enum {
     HEDDLE_H1_LINGER,  /* the last response was sent, and the client still sends */
 } heddle_h1_stage;
 
-/* How the session goes on when all output is sent. */
+/* How the session continues when all output is sent. */
 typedef enum {
     HEDDLE_H1_THEN_IDLE,   /* parses the next request */
     HEDDLE_H1_THEN_LINGER,

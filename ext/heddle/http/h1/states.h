@@ -95,7 +95,7 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
  * Parses the next pipelined request and queues it before all other items, as long as the connection's turn lasts; the
  * responses of a turn are sent together. True: it is queued, or the connection may be gone. False: none is queued.
  * Either none was parsed, because there is no input, the turn has ended, much output waits or admission is contended;
- * then the stage is unchanged. Or none is complete; then the stage is IDLE, BODY or SPOOLING, and the caller goes on
+ * then the stage is unchanged. Or none is complete; then the stage is IDLE, BODY or SPOOLING, and the caller continues
  * with a body.
  */
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);

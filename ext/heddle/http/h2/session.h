@@ -231,7 +231,7 @@ void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 /* To be called when so many bytes from on_data were used: the client may send more. */
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /*
- * To be called when so many bytes from on_data wait, but are to hold up this stream alone: the client may send more on
+ * To be called when so many bytes from on_data wait, but are to block this stream alone: the client may send more on
  * others.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);

@@ -137,7 +137,7 @@ struct heddle_push_session {
     int64_t pinged_at, retires_at; /* of an event stream, `pinged_at` is the time of the last comment */
     uint64_t lingered;          /* discarded bytes */
     heddle_link receiving_link; /* in the list of sockets with an unfinished message */
-    int64_t message_deadline;   /* when the unfinished message must go on: see heddle_body_next_deadline; 0: none */
+    int64_t message_deadline;   /* when the unfinished message must continue: see heddle_body_next_deadline; 0: none */
     size_t message_size;        /* bytes that came of it … */
     size_t unfinished;          /* … and the memory that is counted for it */
     heddle_websocket_reader reader[]; /* one if the client sends frames */

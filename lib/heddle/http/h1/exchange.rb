@@ -163,7 +163,7 @@ module Heddle
             # Two fibers at once, say: a mistake of the application, of which the connection knows nothing.
             raise error unless closed?
 
-            message = "the connection was closed before the client had the answer"
+            message = "the connection was closed before the client had the response"
           end
           close
           raise ClientGoneError, message

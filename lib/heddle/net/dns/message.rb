@@ -166,7 +166,7 @@ module Heddle
         # RFC 6891, section 6.1.1: the owner is the root, and there is one at most.
         def read_opt(reader, owner, klass, ttl, length)
           raise MalformedError, "a second OPT record" if @edns
-          raise MalformedError, "OPT record of a name" unless owner.empty?
+          raise MalformedError, "OPT record with a name" unless owner.empty?
 
           reader.bytes_at(reader.offset, length)
           @edns = EDNS.read(reader, klass, ttl, length)

@@ -170,7 +170,7 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         else if (heddle_h2_may_write(carrier->stream))
             wait_for(carrier, HEDDLE_WRITING, -1); /* the session has the time limit for a client that takes nothing */
         else if (find_writable(handle)) /* the wait would never end if the stream has ended within this write */
-            rb_raise(rb_eIOError, "a response takes content between its head and its end alone");
+            rb_raise(rb_eIOError, "content can be written only after a response's head and before its end");
     }
     RB_GC_GUARD(string);
 }

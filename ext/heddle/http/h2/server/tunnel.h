@@ -57,7 +57,7 @@ bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t 
 /* Do more than `limit` bytes wait, or more than its share of the connection's buffer? On any thread. */
 bool heddle_h2_tunnel_is_full(const heddle_h2_tunnel *tunnel, uint64_t limit);
 void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size);
-/* Bytes that the owner has not used hold up only this stream: the others may send. */
+/* Bytes that the owner has not used block only this stream: the others may send. */
 void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size);
 /* Ends the output after the bytes that were written. */
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel);
