@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "support/certificates"
+require_relative "../support/certificates"
 require_relative "resources"
 
 module Hold

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "support/h2_client"
+require_relative "../support/h2_client"
 require_relative "resources"
 
 module Hold

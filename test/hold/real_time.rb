@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "json"
-require "support/bundle"
-require "support/web_socket_client"
+require_relative "../support/bundle"
+require_relative "../support/web_socket_client"
 require_relative "resources"
 
 module Hold
