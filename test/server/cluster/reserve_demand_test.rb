@@ -126,8 +126,8 @@ class ClusterReserveDemandTest < Minitest::Test
   def test_one_is_kept_ready_where_a_worker_takes_long_to_start
     assert_equal 1, demand(boot: 0.2)
     assert_equal 1, check(100)
-    assert_equal ["keeping a reserve worker ready, as one would come too late on demand: the last worker took 0.2 s " \
-                  "to start"], @lines
+    assert_equal ["keeping a reserve worker ready, because one started on demand would be too late: the last " \
+                  "worker took 0.2 s to start"], @lines
   end
 
   def test_the_last_start_counts
@@ -150,8 +150,8 @@ class ClusterReserveDemandTest < Minitest::Test
     assert_empty @lines
     check(0.02)
 
-    assert_equal ["keeping a reserve worker ready, as one would come too late on demand: worker 2 was not forked " \
-                  "within 0.1 s"], @lines
+    assert_equal ["keeping a reserve worker ready, because one started on demand would be too late: worker 2 " \
+                  "was not forked within 0.1 s"], @lines
     worker.forked_at = @now
     worker.mark_serving(@now += 0.05)
 

@@ -176,7 +176,7 @@ class ClusterReserveTest < Minitest::Test
   def test_boot_line_and_metrics_name_the_reserve
     serve_app
 
-    wait_for("keeping a reserve worker ready, as one would come too late on demand: the last worker took ")
+    wait_for("keeping a reserve worker ready, because one started on demand would be too late: the last worker took ")
 
     assert_match(/2 workers, each with one loop, and 1 in reserve(?: on demand)?\.$/, served.output)
     assert_equal({ { "worker" => "2" } => 0 }, metrics["heddle_reserve_serving"])
