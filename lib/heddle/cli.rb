@@ -25,6 +25,7 @@ module Heddle
                             "write a configuration file, or switch an application from Puma: heddle init --apply"),
       "status" => Command.new(:StatusCommand, "show what a running server does now"),
       "top" => Command.new(:TopCommand, "show live status; press q to quit"),
+      "record" => Command.new(:RecordCommand, "write what the requests of a running server do to a file"),
       "stop" => Command.new(:StopCommand, "stop a running server after its requests"),
       "reload" => Command.new(:ReloadCommand, "replace the workers, one by one"),
       "restart" => Command.new(:RestartCommand, "start a new master and new workers on the same sockets"),

@@ -45,6 +45,9 @@ module Heddle
     # @api private
     module Switch
       class << self
+        # @return [#call, nil] gets each stall that gets a line
+        attr_accessor :observer
+
         # @param threshold [Numeric] seconds that anything may keep the loop for
         # @return [void]
         def enable(threshold: THRESHOLD)
@@ -126,7 +129,10 @@ module Heddle
         @coming = false
         collect
         while (stall = @unreported.shift)
-          Protection.report(stall) if worth_a_line?(stall)
+          next unless worth_a_line?(stall)
+
+          Protection.report(stall)
+          Switch.observer&.call(stall)
         end
         enabled = Protection.enabled
         Offload::Switch.take_in_place.each { |call| Protection.report(call) } if enabled.include?(:offload)

@@ -2,7 +2,9 @@
 
 require "test_helper"
 require "json"
+require "minitest/mock"
 require "tmpdir"
+require_relative "../offload/support/native_calls"
 require_relative "server_helpers"
 
 # A file about what the requests of the last seconds did, where one was slow.
@@ -13,28 +15,38 @@ class RecorderTest < Minitest::Test
   LIMIT = 1
   SLOW = LIMIT + 0.05
   Trace = Heddle::Server::Recorder::Trace
+  Cause = Heddle::Server::Recorder::Cause
+  Snapshot = Heddle::Server::Recorder::Snapshot
 
-  # @return [Hash] the one trace that the server has written
-  def trace_of(app, **options)
+  # @return [Hash] the one trace that the server has written for this reason; on a busy machine there may be stalls, too
+  def trace_of(app, reason = "slow request", **options)
     Dir.mktmpdir do |folder|
       with_tmpdir(folder) do
-        serving(app, lint: false, slow_request: LIMIT, log_format: :json, **options) do
+        serving(app, lint: false, slow_request: LIMIT, environment: "test", log_format: :json, **options) do
           yield
-          wait_for_file(folder)
+          wait_for_trace(folder, reason)
         end
       end
-      files = Dir["#{folder}/heddle-trace-*.json"]
+      files = traces(folder, reason)
 
       assert_equal 1, files.size, output.string
-      assert_equal 0o600, File.stat(files.first).mode & 0o777
-      return JSON.parse(File.read(files.first), symbolize_names: true)
+      return files.values.first
     end
   end
 
   # It is written beside the loop.
-  def wait_for_file(folder)
+  def wait_for_trace(folder, reason)
     limit = now + PATIENCE
-    sleep 0.01 while Dir["#{folder}/heddle-trace-*.json"].empty? && now < limit
+    sleep 0.01 while traces(folder, reason).empty? && now < limit
+  end
+
+  # @return [Hash{String => Hash}] by the file's path
+  def traces(folder, reason)
+    all = Dir["#{folder}/heddle-trace-*.json"].to_h do |path|
+      assert_equal 0o600, File.stat(path).mode & 0o777
+      [path, JSON.parse(File.read(path), symbolize_names: true)]
+    end
+    all.select { |_, trace| trace[:otherData][:reason] == reason }
   end
 
   def with_tmpdir(folder)
@@ -47,7 +59,7 @@ class RecorderTest < Minitest::Test
 
   # As the format's description says: "Trace Event Format", complete events, flow events and metadata.
   def assert_schema(trace)
-    assert_equal %i[displayTimeUnit traceEvents], trace.keys.sort
+    assert_equal %i[displayTimeUnit otherData traceEvents], trace.keys.sort
     trace[:traceEvents].each do |event|
       assert_kind_of String, event[:name]
       assert_kind_of Integer, event[:pid]
@@ -79,7 +91,7 @@ class RecorderTest < Minitest::Test
     slept = stretches(trace, :sleep).first
 
     assert_operator slept[:dur], :>=, LIMIT * 1_000_000
-    assert_operator slept[:args][:place], :end_with?, "recorder_test.rb:#{line}"
+    assert_includes slept[:args][:place], "recorder_test.rb:#{line} in "
     refute_includes JSON.generate(trace), "secret"
     assert(trace[:traceEvents].any? { |event| event[:ph] == "M" && event[:args][:name] == "GET /a" })
   end
@@ -93,6 +105,93 @@ class RecorderTest < Minitest::Test
     trace = trace_of(app, protect: []) { get("/a") }
 
     assert_operator stretches(trace, :running).sum { |event| event[:dur] }, :>=, LIMIT * 1_000_000
+  end
+
+  def test_slow_request_that_computes_is_named_with_its_line_and_has_stacks
+    need_watch
+    line = __LINE__ + 3
+    app = lambda do |_env|
+      limit = now + SLOW
+      1_000.times { |number| number * number } while now < limit
+      [200, {}, ["a"]]
+    end
+    trace = trace_of(app, protect: %i[preempt]) { get("/a") }
+    about = trace[:otherData]
+
+    assert_equal ["slow request", "GET /a"], about.values_at(:reason, :request)
+    assert_match(/ran for \d+ ms\z/, about[:cause]) # a busy machine may make native code of it
+    assert_match(/recorder_test\.rb:#{line} /, about[:place])
+    stacks = trace[:traceEvents].select { |event| event[:cat] == "stack" }
+                                .select { |event| event[:name].include?("recorder_test.rb:#{line}") }
+
+    assert_operator stacks.sum { |event| event[:dur] }, :>, LIMIT * 500_000
+    assert_includes output.string, "slow request of"
+  end
+
+  def test_stall_writes_a_file_that_names_its_place
+    need_watch
+    require NativeCallsLibrary.path
+    Heddle::Stalls.reset
+    line = __LINE__ + 1
+    app = ->(_env) { [200, {}, [NativeCalls.hold(0.3).to_s]] }
+    trace = trace_of(app, "stall", protect: %i[stall_report]) { get("/stall") }
+    about = trace[:otherData]
+
+    assert_equal ["stall", "GET /stall"], about.values_at(:reason, :request)
+    assert_match(/\Aa native call that held Ruby's lock .*ran for \d+ ms\z/, about[:cause])
+    assert_match(/recorder_test\.rb:#{line} /, about[:place])
+    assert(stretches(trace, :stall).any? { |event| event[:args][:request] == "GET /stall" })
+  end
+
+  def test_files_that_are_too_many_or_too_large_go_oldest_first
+    Dir.mktmpdir do |folder|
+      (10..39).each { |number| File.write("#{folder}/heddle-trace-20260101-0000#{number}-000-1.json", "a") }
+      File.write("#{folder}/other.json", "a")
+      path = Heddle::Server::Recorder::Files.new(folder).write { |io| io << "b" }
+
+      assert_equal 20, Dir["#{folder}/heddle-trace-*"].size
+      assert_path_exists path
+      assert_path_exists "#{folder}/heddle-trace-20260101-000039-000-1.json"
+      File.truncate("#{folder}/heddle-trace-20260101-000038-000-1.json", 101 << 20)
+      Heddle::Server::Recorder::Files.new(folder).write { |io| io << "b" }
+
+      assert_equal 3, Dir["#{folder}/heddle-trace-*"].size
+      assert_path_exists "#{folder}/other.json"
+    end
+  end
+
+  def test_files_of_development_are_in_the_folder_tmp
+    Dir.mktmpdir do |root|
+      assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("development", root)
+      Dir.mkdir("#{root}/tmp")
+
+      assert_equal "#{root}/tmp", Heddle::Server::Recorder::Files.folder("development", root)
+      assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("production", root)
+    end
+  end
+
+  def test_slow_requests_are_searched_for_in_development_by_default
+    limits = %w[development test production].to_h do |environment|
+      [environment, Heddle::Server::Configuration.new(environment:).slow_request]
+    end
+
+    assert_equal({ "development" => 0.5, "test" => 0, "production" => 0 }, limits)
+  end
+
+  # Stacks are those of fibers.
+  def need_watch
+    skip "requests run on threads" unless ENV.fetch("HEDDLE_MODE", "fiber") == "fiber"
+  end
+
+  def test_recording_that_can_not_be_written_says_why
+    serving(text) do
+      alone = Heddle::Server::Control::Alone.new(server, @log)
+      error = assert_raises(Heddle::Server::Control::RejectedError) do
+        Heddle::Server::Recorder::Files.stub(:folder, File::NULL) { alone.record(0.1) }
+      end
+
+      assert_match(%r{\Acan't write the recording: Not a directory - /dev/null/heddle-trace-}, error.message)
+    end
   end
 
   def test_fast_requests_write_nothing
@@ -132,10 +231,12 @@ class RecorderTest < Minitest::Test
 
   def test_an_arrow_leads_from_the_request_that_computed
     begun = Thread::Queue.new
+    comes = Thread::Queue.new
     app = lambda do |env|
       if env["PATH_INFO"] == "/culprit"
+        comes << true
         begun.pop
-        limit = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + 0.01
+        limit = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + 0.003
         nil until Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) > limit
       else
         begun << true
@@ -146,23 +247,113 @@ class RecorderTest < Minitest::Test
     end
     trace = trace_of(app, protect: []) do
       culprit = Thread.new { get("/culprit") }
+      comes.pop
       get("/victim")
       culprit.join
     end
 
+    puts JSON.generate(trace[:traceEvents]) if ENV["DEBUG"]
     assert_includes arrows(trace), ["GET /culprit", "GET /victim"]
+  end
+
+  # What was recorded, as the extension's copies are read.
+  Recorded = Struct.new(:stretches, :samples, :names) do
+    def initialize(stretches, samples, names)
+      stretches = stretches.map { |one| Snapshot::Stretch.new(*one) }
+      super(stretches, samples.map { |one| Snapshot::Sample.new(*one) }, names)
+    end
+
+    def name(request) = names.fetch(request)
+
+    def lost = 0
+  end
+
+  def trace_from(recorded)
+    io = StringIO.new
+    Trace.new(recorded, [], Cause.new(recorded), about: { reason: "test" }).write(io)
+    JSON.parse(io.string, symbolize_names: true)
   end
 
   def test_stretches_become_tracks_and_arrows_lead_to_what_was_ready
     recorded = [[1.0, 1.1, 7, :running, false, "a.rb:1"], [1.0, 1.1, 8, :ready, false, nil],
                 [1.1, 1.2, 8, :running, false, nil], [1.1, 1.3, 7, :query, true, nil], [1.15, 1.16, 0, :gc, false, nil]]
-    trace = JSON.parse(JSON.generate(Trace.new(recorded, { 7 => "GET /a", 8 => "GET /b" }, []).to_h),
-                       symbolize_names: true)
+    trace = trace_from(Recorded.new(recorded, [], { 7 => "GET /a", 8 => "GET /b" }))
 
     assert_schema trace
     assert_equal [["GET /a", "GET /b"]], arrows(trace)
     assert_equal ["stalls", "garbage collections", "GET /a", "GET /b", "tasks of GET /a"],
                  trace[:traceEvents].select { |event| event[:ph] == "M" }.map { |event| event[:args][:name] }
+  end
+
+  # @return [Array] the reason, the place and the culprit of request 7, which ends at 2.0
+  def cause(stretches, samples = [], total: 1.0, **parts)
+    found = Cause.new(Recorded.new(stretches, samples, { 7 => "GET /a", 8 => "GET /b", 9 => "GET /c" }))
+                 .of(7, { **parts, total:, libraries: { "/gems/bcrypt_ext.so" => 1.0 } }, 2.0)
+    [found.reason, found.place, found.culprit]
+  end
+
+  def test_waits_at_one_place_are_counted
+    stretches = Array.new(50) do |index|
+      [1.0 + (index * 0.02), 1.02 + (index * 0.02), 7, :query, false, "a.rb:#{index / 49}"]
+    end
+
+    assert_equal ["it waited 49 times 980 ms for the database", "a.rb:0", nil],
+                 cause(stretches, query: 1.0, running: 0.1)
+  end
+
+  def test_offloaded_libraries_and_slow_senders_are_named
+    assert_equal ["it waited 900 ms for native code on another thread (bcrypt_ext.so)", "a.rb:1", nil],
+                 cause([[1.0, 1.9, 7, :offloaded, false, "a.rb:1"]], offloaded: 0.9)
+    assert_equal ["the client sent the request for 900 ms", nil, nil], cause([], received: 0.9)
+  end
+
+  def test_stacks_say_what_ran_and_collections_count
+    running = [1.0, 2.0, 7, :running, false, "a.rb:9"]
+    samples = [[1.0, 1.9, 7, :native_with_gvl, false, "a.rb:1", ["JSON.parse", "a.rb:1"]],
+               [1.9, 2.0, 7, :ruby, false, "a.rb:2", ["a.rb:2"]]]
+
+    assert_equal ["a native call that held Ruby's lock (JSON.parse) ran for 1000 ms", "a.rb:1", nil],
+                 cause([running], samples, running: 1.0)
+    assert_equal ["Ruby code ran for 1000 ms", "a.rb:9", nil], cause([running], running: 1.0)
+    assert_equal ["garbage collection took 600 ms", "a.rb:1", nil],
+                 cause([[1.2, 1.8, 0, :gc, false, nil], running], samples, gc: 0.6, running: 0.4)
+  end
+
+  def test_request_that_ran_meanwhile_is_named_with_its_line
+    stretches = [[1.0, 1.8, 8, :running, false, "b.rb:1"], [1.0, 1.8, 7, :ready, false, nil]]
+
+    assert_equal ["it waited 800 ms while GET /b ran: Ruby code ran for 800 ms", "b.rb:1", "GET /b"],
+                 cause(stretches, ready: 0.8)
+  end
+
+  # Request 9 got the lock from 8, which had waited for the database with it.
+  def test_holder_of_a_lock_is_found_behind_others_that_waited_for_it
+    stretches = [[1.0, 1.8, 8, :query, false, "b.rb:5"], [1.8, 1.81, 8, :running, false, "b.rb:6"],
+                 [1.0, 1.805, 9, :lock, false, "b.rb:4"], [1.81, 1.82, 9, :running, false, "b.rb:6"],
+                 [1.0, 1.815, 7, :lock, false, "b.rb:4"]]
+
+    assert_equal ["it waited 815 ms for a lock at b.rb:4, which GET /c had: it waited 805 ms for a lock at b.rb:4, " \
+                  "which GET /b had: it waited 800 ms for the database", "b.rb:5", "GET /b"],
+                 cause(stretches, lock: 0.815)
+  end
+
+  def test_thread_that_has_rubys_lock_is_named
+    samples = [[1.1, 1.9, 0, :ruby, false, "t.rb:1", ["t.rb:1"]]]
+
+    assert_equal ["Ruby code in another thread ran for 800 ms", "t.rb:1", nil],
+                 cause([[1.0, 1.5, 7, :query, false, "a.rb:1"], [1.5, 2.0, 7, :ready, false, nil]], samples, query: 0.5)
+  end
+
+  def test_stacks_become_slices_that_share_their_outer_frames
+    samples = [[1.0, 1.01, 7, :ruby, false, "a.rb:1", %w[b.rb:2 a.rb:1]],
+               [1.01, 1.02, 7, :ruby, false, "a.rb:1", %w[c.rb:3 a.rb:1]],
+               [1.5, 1.51, 7, :ruby, false, "a.rb:1", %w[a.rb:1]]]
+    trace = trace_from(Recorded.new([], samples, { 7 => "GET /a" }))
+    slices = trace[:traceEvents].select { |event| event[:cat] == "stack" }
+
+    assert_schema trace
+    assert_equal [["a.rb:1", 20_000.0], ["a.rb:1", 10_000.0], ["b.rb:2", 10_000.0], ["c.rb:3", 10_000.0]],
+                 slices.map { |event| [event[:name], event[:dur].round] }.sort_by { |name, time| [name, -time] }
   end
 
   # @return [Array<Array(String, String)>] the tracks that arrows join

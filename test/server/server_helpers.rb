@@ -25,8 +25,8 @@ module ServerHelpers
   def start(app, lint: true, scoreboard_slot: nil, handoff_sockets: nil, **options)
     @output = StringIO.new
     @errors = StringIO.new
-    configuration = Constants.configuration(bind: ["127.0.0.1:0"], selector: selector_under_test, **mode_under_test,
-                                            **options)
+    configuration = Constants.configuration(bind: ["127.0.0.1:0"], selector: selector_under_test, slow_request: 0,
+                                            **mode_under_test, **options)
     @log = Heddle::Server::Log.new(output: @output, errors: @errors, access: configuration.access_log,
                                    format: configuration.log_format)
     @server = Heddle::Server.new(configuration, log: @log, scoreboard_slot:, handoff_sockets:)

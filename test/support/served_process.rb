@@ -28,7 +28,8 @@ class ServedProcess
   # @param environment [Hash] added to the process's environment
   # @param folder [String] where it is started
   # @param address [Regexp] the line that says where it listens; its group is the URL
-  def initialize(command, environment: {}, folder: ROOT, address: %r{(http://[^\s/]+:\d+)})
+  # @param patience [Numeric] seconds that the start may take
+  def initialize(command, environment: {}, folder: ROOT, address: %r{(http://[^\s/]+:\d+)}, patience: PATIENCE)
     @output = +""
     @line = address
     @reader, writer = IO.pipe
@@ -37,7 +38,7 @@ class ServedProcess
     writer.close
     @process = Process.detach(pid)
     @drain = Thread.new { read_output }
-    @uri = @address.pop(timeout: PATIENCE)
+    @uri = @address.pop(timeout: patience)
     abort_start unless @uri
   end
 

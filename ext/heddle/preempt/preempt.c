@@ -2,6 +2,7 @@
 
 #include "binding.h"
 #include "scheduler/callbacks.h"
+#include "scheduler/recorder.h"
 #include "scheduler/take_errinfo.h"
 #include "watch/stalls.h"
 #include "watch/watch.h"
@@ -291,6 +292,22 @@ static heddle_heartbeat *heartbeat_of(VALUE thread)
     return NULL;
 }
 
+/* What this thread does: its own loop is busy, or other loops wait for the GVL. */
+static void record_stacks(heddle_heartbeat *own)
+{
+    if (own) {
+        heddle_loop *loop = own->loop;
+        if (atomic_load(&own->pass) == ASKED && !heddle_loop_is_closed(loop) && loop->current)
+            heddle_recorder_add_stack(own, &loop->current->spender);
+        return;
+    }
+    for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
+        if (atomic_load(&heartbeat->thread) &&
+            heddle_watch_gvl(atomic_load(&heartbeat->gvl)) == HEDDLE_ACTIVITY_NONE)
+            heddle_recorder_add_stack(heartbeat, NULL);
+    }
+}
+
 /* The postponed job: Ruby runs it in the thread and fiber that next takes interrupts. */
 static void examine_loop(void *unused)
 {
@@ -300,6 +317,8 @@ static void examine_loop(void *unused)
         return;
     heddle_heartbeat *heartbeat = heartbeat_of(thread);
     heddle_stalls_record_sighting(thread, heartbeat);
+    if (atomic_load_explicit(&heddle_recording, memory_order_relaxed))
+        record_stacks(heartbeat);
     if (!heartbeat)
         return;
     heddle_loop *loop = heartbeat->loop;

@@ -70,6 +70,7 @@ struct heddle_heartbeat {
     char callback_library[HEDDLE_HEARTBEAT_LIBRARY];
     char callback_request[HEDDLE_HEARTBEAT_REQUEST];
     char callback_place[HEDDLE_HEARTBEAT_PLACE];
+    int64_t stack_at; /* when its last stack was recorded: see recorder.c */
 
     /* Written by the watch thread before the verdict, read by the loop after it. */
     int64_t late_since, late_at;
@@ -94,6 +95,7 @@ struct heddle_heartbeat {
     uint32_t gvl_seen, answers_seen;
     bool asked;
     _Atomic uint32_t unanswered; /* samples since the thread was asked; the loop reads it, too */
+    _Atomic int64_t probed;      /* since when the thread does what it was asked about, ns; the loop reads it, too */
 };
 
 /* The first of all records; they are linked by `next` and never removed. */
@@ -101,3 +103,6 @@ extern _Atomic(heddle_heartbeat *) heddle_heartbeats;
 
 /* When the watch thread samples next, CLOCK_MONOTONIC ns; INT64_MAX: it is sampling, or sleeps until it is roused. */
 extern _Atomic int64_t heddle_watch_due;
+
+/* Are stacks recorded? */
+extern _Atomic bool heddle_recording;

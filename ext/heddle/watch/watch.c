@@ -11,10 +11,12 @@ static const int64_t CALM = 5000000;     /* the interval of samples while no loo
 static const int64_t ALERT = 2000000;    /* … while a loop is late */
 static const int64_t RESCUE = 1000000;   /* … while rescues run for a stuck loop */
 static const int64_t SOON = 100000;      /* … after a sample at an unsuitable moment */
+static const int64_t RECORDED = 10000000; /* a wait for the GVL whose holder the recorder names */
 static const int64_t QUIET = 50000000;   /* after this time without any change the thread sleeps */
 
 _Atomic(heddle_heartbeat *) heddle_heartbeats;
 _Atomic int64_t heddle_watch_due = INT64_MAX;
+_Atomic bool heddle_recording;
 
 static struct {
     pthread_mutex_t mutex;
@@ -123,7 +125,7 @@ static void sample_activity(heddle_heartbeat *heartbeat, uint32_t gvl)
         count_samples(heartbeat, HEDDLE_ACTIVITY_COLLECTING, 1);
         return;
     }
-    if (!heartbeat->asked)
+    if (!heartbeat->asked || heddle_lost_time_is_progressing(heartbeat))
         return;
     heartbeat->unanswered++;
     if (atomic_load_explicit(&heartbeat->answers, memory_order_relaxed) == heartbeat->answers_seen)
@@ -136,8 +138,10 @@ static void sample_activity(heddle_heartbeat *heartbeat, uint32_t gvl)
 
 static void probe_thread(heddle_heartbeat *heartbeat)
 {
-    if (!heartbeat->asked)
+    if (!heartbeat->asked) {
         heartbeat->answers_seen = atomic_load_explicit(&heartbeat->answers, memory_order_relaxed);
+        atomic_store_explicit(&heartbeat->probed, heartbeat->since, memory_order_relaxed);
+    }
     heartbeat->asked = true;
     atomic_store(&heartbeat->pass, 1);
     watch.settings.ask();
@@ -200,10 +204,11 @@ static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     count_samples(heartbeat, HEDDLE_ACTIVITY_NONE, 1);
     int64_t age = now - heartbeat->since - heddle_lost_time_add(heartbeat, now, late);
     heartbeat->stuck = is_stuck(age);
-    if (!(watch.wants & HEDDLE_WATCH_STALLS) || age < watch.settings.threshold)
-        return ALERT;
-    judge_heartbeat(heartbeat, now);
-    probe_thread(heartbeat);
+    bool is_late = (watch.wants & HEDDLE_WATCH_STALLS) && age >= watch.settings.threshold;
+    if (is_late)
+        judge_heartbeat(heartbeat, now);
+    if (is_late || (age >= RECORDED && atomic_load_explicit(&heddle_recording, memory_order_relaxed)))
+        probe_thread(heartbeat);
     return ALERT;
 }
 

@@ -151,7 +151,8 @@ module Heddle
                         "{processes}.\n<{ruby_notice}.\n><Adapted: {adapted}.\n>Protection: {protection}.",
         stop_requested: "stopping when running requests are answered ({source})" \
                         "<; connections are accepted for another {drain_delay:seconds} (drain_delay)><; {hint}>",
-        trace_written: "a request took {duration:s}<, {request}>: the trace of the last requests is in {file}",
+        trace_written: "{reason} of {duration:s}<, {request}>: {cause}<, at {place}>< (of {culprit})>; all of it " \
+                       "is in {file}",
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
         worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in {age:s}" \

@@ -30,11 +30,13 @@ module Heddle
                  reason: "Set a path to see in the browser why its requests are slow",
                  details: "A path includes those below it; / is every request. The header tells clients about the " \
                           "server. See [Why is it slow](observability.md#why-is-it-slow)."),
-      Option.new(name: :slow_request, unit: :seconds, default: 0, range: 0..86_400, example: "slow_request 1",
+      Option.new(name: :slow_request, unit: :seconds, range: 0..86_400, example: "slow_request 1",
+                 default: ->(values) { values[:environment] == "development" ? 0.5 : 0 },
+                 default_words: "0.5 in development, else 0",
                  text: "write a trace of the last requests to a file if a request takes longer than this; 0 for never",
                  reason: "Set it while you search for what slow requests wait for",
-                 details: "The file is for Perfetto or chrome://tracing, in the folder that TMPDIR names, or the " \
-                          "system's. See [Recorder](observability.md#recorder)."),
+                 details: "A line of the log says why it was slow, and names the file, which is for Perfetto or " \
+                          "chrome://tracing. See [Recorder](observability.md#recorder)."),
       Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",
                  text: "assign each request an ID, and return it in the response, the log and HTTP_X_REQUEST_ID",
                  reason: "Set it when no proxy in front assigns IDs",

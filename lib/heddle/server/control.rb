@@ -8,6 +8,8 @@ module Heddle
     class Control
       Autoloads.add(self, "heddle/server/control")
 
+      # Seconds that a recording may take.
+      RECORDED = 0.1..60.0
       # Limits of the requests to it: how many at once, from any address, and their time. Clients that say nothing don't
       # keep others from looking: at the limit those that have been silent longest are closed.
       CONNECTIONS = 64

@@ -1,70 +1,120 @@
 # frozen_string_literal: true
 
-require "json"
-
 module Heddle
   class Server
-    # Keeps what requests did in the last seconds, and writes it to a file when one of them was slow: who waited for
-    # what, and who held it up. The extension has the stretches of time, in a ring of fixed size
-    # (ext/heddle/scheduler/recorder.h); this class has the names of the requests, without their queries.
+    # Writes what the requests of the last seconds did to a file when one of them was slow, or when the loop has
+    # stalled: on what each spent its time, and which one delayed it. The extension records it, in memory of a fixed
+    # size (ext/heddle/scheduler/recorder.h).
     class Recorder
       Autoloads.add(self, "heddle/server/recorder")
 
-      # Requests whose names are kept, the least time between two files in seconds, and the number of files.
-      NAMES = 4_096
+      # The least time between two files because of requests, and because of stalls, in seconds.
       PAUSE = 10
-      FILES = 5
-      # Below this folder no line is a place of the application.
-      OWN = ::File.expand_path("../..", __dir__)
-      private_constant :NAMES, :PAUSE, :FILES, :OWN
+      # Seconds before the request, or the stall, that its file has.
+      BEFORE = 1
+      # Of the thread that writes: a loop that waits for Ruby's lock gets it soon.
+      PRIORITY = -3
+      private_constant :PAUSE, :BEFORE, :PRIORITY
+
+      class << self
+        # Records for some time.
+        # @param seconds [Numeric]
+        # @param configuration [Configuration]
+        # @return [String] the file
+        # @raise [Control::RejectedError]
+        def record(seconds, configuration)
+          if configuration.account.empty? || configuration.mode == :ractor
+            raise Control::RejectedError, "nothing can be recorded: the option account is off, or the mode is ractor"
+          end
+
+          snapshot = Recording.take(seconds) or raise Control::RejectedError, "another recording is under way"
+          about = { reason: "heddle record", seconds:, lost: snapshot.lost }
+          files = Files.new(Files.folder(configuration.environment))
+          in_thread { write(files, snapshot, Cause.new(snapshot), about:) }.value
+        rescue SystemCallError => e
+          raise Control::RejectedError, "can't write the recording: #{e.message.sub(/ @ \w+/, "")}"
+        end
+
+        # Beside the loop, as it takes long to make the text.
+        # @return [Thread]
+        def in_thread(&)
+          Thread.new(&).tap do |thread|
+            thread.priority = PRIORITY
+            thread.report_on_exception = false
+          end
+        end
+
+        # @return [String] the path
+        def write(files, snapshot, cause, **options)
+          trace = Trace.new(snapshot, Stalls.recent, cause, **options)
+          files.write { |io| trace.write(io) }
+        end
+      end
 
       # @param limit [Numeric] seconds; a request that takes longer is slow
       # @param log [#event]
       # @param folder [String] of the files
-      def initialize(limit, log, folder: TemporaryFolder.find || ".")
+      def initialize(limit, log, folder)
         @limit = limit
         @log = log
-        @folder = folder
-        @names = {}
-        @written = nil
-        @files = 0
-        Account.record(OWN)
+        @files = Files.new(folder)
+        @written = {}
+        Recording.keep
+        Stalls::Switch.observer = method(:stalled)
       end
 
-      # A request begins. In its fiber.
-      # @param exchange [HTTP::Exchange]
-      # @return [void]
-      def begin(exchange)
-        number = Account.number or return
-        @names.delete(number)
-        @names.shift if @names.size >= NAMES
-        @names[number] = "#{exchange.method} #{exchange.target[/\A[^?]*/]}".scrub.byteslice(0, 200).scrub
-      end
-
-      # It has ended.
+      # A request has ended. In its fiber.
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def end(exchange)
-        age = exchange.age
-        return if age < @limit || (@written && MonotonicClock.now - @written < PAUSE)
+        return if exchange.age < @limit || paused?(:request)
 
-        @written = MonotonicClock.now
-        request = @names[Account.number] # first: from here on the request's last stretch is recorded, too
-        trace = Trace.new(Account.recorded, @names.dup, Stalls.recent)
-        Thread.new { write(trace, request, age) } # to make the JSON takes long
+        request = Account.number or return # its last stretch is recorded with this
+        account = Account.current
+        ended = MonotonicClock.now
+        write(ended - account[:total]) do |snapshot, cause|
+          { reason: "slow request", request: snapshot.name(request), duration: account[:total],
+            cause: cause.of(request, account, ended) }
+        end
       end
 
       private
 
-      # The oldest file of this process is overwritten.
-      def write(trace, request, seconds)
-        path = ::File.join(@folder, "heddle-trace-#{Process.pid}-#{@files % FILES}.json")
-        @files += 1
-        ::File.write("#{path}.new", JSON.generate(trace.to_h), perm: 0o600)
-        ::File.rename("#{path}.new", path)
-        @log.event(:trace_written, request:, duration: seconds, file: path)
-      rescue SystemCallError => e
-        @log.event(:trace_not_written, file: path, error: "#{e.message} (#{e.class})")
+      # The log has reported this stall. Outside of requests there are short ones while the application is loaded.
+      def stalled(stall)
+        return unless stall.request || stall.seconds >= @limit
+        return if paused?(:stall)
+
+        write(stall.began) do |_, cause|
+          { reason: "stall", request: stall.request, duration: stall.seconds, cause: cause.of_stall(stall) }
+        end
+      end
+
+      # One file is written at a time.
+      def paused?(kind)
+        return true if @writer&.alive?
+
+        now = MonotonicClock.now
+        return true if @written[kind] && now - @written[kind] < PAUSE
+
+        @written[kind] = now
+        false
+      end
+
+      def write(began)
+        since = began - BEFORE
+        snapshot = Snapshot.take(since) or return
+        @writer = Recorder.in_thread do
+          cause = Cause.new(snapshot)
+          about = yield(snapshot, cause)
+          found = about[:cause]
+          about = { **about, cause: found.reason, place: found.place, culprit: found.culprit }.compact
+          file = Recorder.write(@files, snapshot, cause, since:, about: { **about, lost: snapshot.lost })
+          @log.event(:trace_written, **about, file:)
+        rescue SystemCallError => e
+          error, file = e.message.split(/ @ \w+ - /, 2)
+          @log.event(:trace_not_written, file:, error: "#{error} (#{e.class})")
+        end
       end
     end
   end

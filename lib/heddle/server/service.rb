@@ -40,7 +40,6 @@ module Heddle
       # @return [Proc] serves a request, an HTTP::Exchange: the block of the sockets
       def to_proc
         proc do |exchange|
-          @recorder&.begin(exchange)
           @handler.call(exchange)
         ensure
           Databases.end_leases { |error| @log.failure(exchange, error) } if @leases && Databases.leases
@@ -62,7 +61,9 @@ module Heddle
       # It records what accounts count, and only in the main Ractor.
       def make_recorder(configuration)
         limit = configuration.slow_request
-        Recorder.new(limit, @log) if limit > 0 && configuration.account.any? && Ractor.current == Ractor.main
+        return unless limit > 0 && configuration.account.any? && Ractor.current == Ractor.main
+
+        Recorder.new(limit, @log, Recorder::Files.folder(configuration.environment))
       end
 
       def make_handler(app, env_builder, methods, runners, options)

@@ -79,6 +79,7 @@ module Heddle
           status = WorkerStatus.new(@server, @setting.log)
           on_query("status") { JSON.generate(status.to_h) }
           on_query("tasks") { @server.task_tree }
+          on_query("record") { |seconds| record(seconds) }
           start_listener
           answered = @server.run(app) { start_serving }
           hooks.run(:worker_stop, index)
@@ -131,7 +132,9 @@ module Heddle
 
         def handle_message(message)
           case message.what
-          when "query" then answer_query(message)
+          when "query"
+            # A recording takes its time, in which the master asks other things.
+            message.values["what"] == "record" ? Thread.new { answer_query(message) } : answer_query(message)
           when "become_mold" then prepare_mold(message.io)
           else @commands << message.what
           end
@@ -153,6 +156,12 @@ module Heddle
           @setting.log.event(:query_failed, worker: index, question: what, error: "#{e.class}: #{e.message}")
         ensure
           message.io&.close
+        end
+
+        def record(seconds)
+          Recorder.record(seconds, @setting.configuration)
+        rescue Control::RejectedError => e
+          e.message
         end
 
         def run_commands

@@ -101,10 +101,11 @@ module Heddle
         # Reads a reply of any length, through a pipe of its own. Safe from any thread.
         # @param what [String] see {Worker#on_query}
         # @param timeout [Numeric] seconds
+        # @param arguments [Object] as JSON
         # @return [String, nil] nil: there was none
-        def report(what, timeout)
+        def report(what, timeout, arguments = nil)
           reader, writer = IO.pipe(Encoding::UTF_8)
-          return unless channel.send_message("query", what:, io: writer)
+          return unless channel.send_message("query", what:, arguments:, io: writer)
 
           writer.close
           reader.timeout = timeout

@@ -62,6 +62,11 @@ module Heddle
           end
         end
 
+        # @param seconds [Float]
+        # @return [String] the file
+        # @raise [RejectedError]
+        def record(seconds) = Recorder.record(seconds, @server.configuration)
+
         private
 
         def protect(on)

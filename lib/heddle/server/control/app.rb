@@ -31,6 +31,7 @@ module Heddle
           page = @pages[path]
           return look(env, page) if page
           return publish(env) if path == "/publish"
+          return record(env) if path == "/record"
           return order(env, path.delete_prefix("/")) if COMMANDS.include?(path.delete_prefix("/"))
 
           text(404, "there is #{@pages.keys.join(", ")}")
@@ -50,6 +51,18 @@ module Heddle
 
           wait = env["QUERY_STRING"] == "wait"
           text(wait ? 200 : 202, @source.command(name, wait:))
+        rescue RejectedError => e
+          text(409, e.message)
+        end
+
+        def record(env)
+          return text(403, "recordings are made over the control socket only") unless @commands
+          return text(405, "a recording is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
+
+          seconds = Float(env["QUERY_STRING"][/\Aseconds=(.+)/, 1], exception: false)
+          return text(400, "a recording takes #{RECORDED.begin} to #{RECORDED.end} s") unless RECORDED === seconds
+
+          text(200, @source.record(seconds))
         rescue RejectedError => e
           text(409, e.message)
         end

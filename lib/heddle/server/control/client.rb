@@ -11,6 +11,8 @@ module Heddle
       class Client
         # Seconds.
         TIMEOUT = 10
+        # Seconds that a recording may take longer than it lasts: its file is written beside requests.
+        RECORD_TIMEOUT = 60
         # The peer of a socket that is not connected, as Linux reports it.
         NOBODY = 0xffff_ffff
         SILENT = "The process is suspended, or native code holds Ruby's lock in it: its log and `ps` tell more"
@@ -63,6 +65,13 @@ module Heddle
         # @raise [NoServerError]
         # @raise [DeclinedError]
         def command(name) = ask("POST", "/#{name}").chomp
+
+        # Records what all requests do, and waits for the files.
+        # @param seconds [Float]
+        # @return [String] where they are
+        # @raise [NoServerError]
+        # @raise [DeclinedError] when there is none; the message says why
+        def record(seconds) = ask("POST", "/record?seconds=#{seconds}", timeout: seconds + RECORD_TIMEOUT).chomp
 
         # Gives a command, and waits until it is done.
         # @param name [String] of a command
@@ -127,7 +136,7 @@ module Heddle
           request(socket, method, path, content)
           answer(socket)
         rescue IO::TimeoutError
-          raise NoServerError, "the server at #{@address} has not answered for #{@timeout} s. #{SILENT}" \
+          raise NoServerError, "the server at #{@address} has not answered for #{timeout} s. #{SILENT}" \
                                "#{". It follows this order when it runs again" if method == "POST"}"
         rescue SystemCallError => e
           raise broken(e)

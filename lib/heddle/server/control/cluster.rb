@@ -67,6 +67,19 @@ module Heddle
           ask_all("tasks") { |one, text| "#{one.name}:\n#{text || "no answer\n"}" }.join("\n")
         end
 
+        # @param seconds [Float]
+        # @return [String] the files, one of each worker
+        # @raise [RejectedError]
+        def record(seconds)
+          lines = ask_all("record", seconds, timeout: seconds + Client::RECORD_TIMEOUT) do |one, text|
+            "#{one.name}: #{text || "no answer"}"
+          end
+          raise RejectedError, "no worker serves yet" if lines.empty?
+          raise RejectedError, lines.join("\n") if lines.none?(/\.json\z/)
+
+          lines.join("\n")
+        end
+
         # @param name [String] of a command
         # @param wait [Boolean] whether to return when it is done, where that can be known
         # @return [String] what happens now, or has happened
@@ -125,9 +138,9 @@ module Heddle
         def handles = @master.fleet&.workers || []
 
         # All at once, as one that is stuck takes its time.
-        def ask_all(what)
+        def ask_all(what, arguments = nil, timeout: TIMEOUT)
           asked = handles.map do |one|
-            [one, Heddle.async { one.report(what, TIMEOUT) unless one.state == :starting }]
+            [one, Heddle.async { one.report(what, timeout, arguments) unless one.state == :starting }]
           end
           asked.map { |one, task| yield one, task.value }
         end

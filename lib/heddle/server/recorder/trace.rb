@@ -1,101 +1,129 @@
 # frozen_string_literal: true
 
+require "json"
+
 module Heddle
   class Server
     class Recorder
       # What was recorded, in Chrome's trace-event format, which Perfetto and chrome://tracing show: a track for each
-      # request and for the tasks of each, one for stalls and one for garbage collections, and arrows from the request
-      # that held another one up.
+      # request, for its tasks and for its stacks, one for stalls and one for garbage collections, and arrows from what
+      # held a request up.
       class Trace
-        # A shorter time behind others gets no arrow, seconds.
+        # A shorter time behind others gets no arrow, seconds; stacks with a longer pause between them are not joined.
         LEAST = 0.001
-        # Parts that end when another fiber gives something back.
-        GIVEN = %i[lock checkout].freeze
+        GAP = 0.03
+        # An arrow ends so many seconds before what it ends in: at its end the viewer would take the next slice.
+        BEFORE_END = 0.000001
         # Times in which a fiber keeps the loop.
         KEEPS = %i[running gc].freeze
         STALLS = 1
         COLLECTIONS = 2
-        private_constant :LEAST, :GIVEN, :KEEPS, :STALLS, :COLLECTIONS
+        private_constant :LEAST, :GAP, :BEFORE_END, :KEEPS, :STALLS, :COLLECTIONS
 
-        Stretch = Data.define(:began, :ended, :request, :part, :task, :place) do
-          def seconds = ended - began
-        end
-
-        # @param recorded [Array<Array>] of Account.recorded
-        # @param names [Hash{Integer => String}] of the requests
+        # @param snapshot [Snapshot]
         # @param stalls [Array<Stall>]
-        def initialize(recorded, names, stalls)
-          @stretches = recorded.map { |one| Stretch.new(*one) }
-          @names = names
-          @stalls = stalls
+        # @param cause [Cause]
+        # @param since [Float] stalls that ended before this are left out
+        # @param about [Hash{Symbol => Object}] put into the file as `otherData`
+        def initialize(snapshot, stalls, cause, since: 0.0, about: {})
+          @snapshot = snapshot
+          @stalls = stalls.select { |stall| stall.began + stall.seconds >= since }
+          @cause = cause
+          @about = about
           @tracks = {}
-          @events = []
           @arrows = 0
         end
 
-        # @return [Hash{Symbol => Object}]
-        def to_h
-          @places = @stretches.to_h { |one| [[one.request, one.task, one.ended], one.place] }
-          @running = @stretches.select { |one| one.part == :running && one.request != 0 }
-          @stretches.each { |one| add(one) }
-          @stalls.each { |stall| add_stall(stall) }
-          { traceEvents: [*names, *@events], displayTimeUnit: "ms" }
+        # @param io [IO]
+        # @return [void]
+        def write(io)
+          io << "{\"displayTimeUnit\":\"ms\",\"otherData\":" << JSON.generate(@about) << ",\"traceEvents\":["
+          separator = "\n"
+          each do |event|
+            io << separator << JSON.generate(event)
+            separator = ",\n"
+            Thread.pass # a loop may wait for Ruby's lock
+          end
+          io << "\n]}\n"
         end
 
         private
 
-        def add(one)
-          track = one.request == 0 ? COLLECTIONS : track_of(one)
-          place = one.part == :running ? one.place : @places[[one.request, one.task, one.began]]
-          stretch(one.part, one.began, one.seconds, track, { place: }.compact)
-          return if one.request == 0 || one.seconds < LEAST
+        def each(&add)
+          @add = add
+          @snapshot.stretches.each { |one| add(one) }
+          @stalls.each { |stall| add_stall(stall) }
+          @snapshot.samples.group_by { |one| [one.request, one.task] }
+                   .each { |(request, task), samples| add_stacks(track(request, task, stacks: true), samples) }
+          names.each(&add)
+        end
 
-          culprit = culprit_of(one) or return
-          arrow(culprit, one)
+        def add(one)
+          tid = one.request.zero? ? COLLECTIONS : track(one.request, one.task)
+          stretch(one.part, one.began, one.seconds, tid, { place: one.place }.compact)
+          arrow(one, tid) if one.request != 0 && one.seconds >= LEAST
         end
 
         def add_stall(stall)
-          return if @stretches.empty? || stall.began + stall.seconds < @stretches.first.began
-
           stretch("stall", stall.began, stall.seconds, STALLS,
                   { cause: Stall::CAUSES[stall.cause], request: stall.request, place: stall.place }.compact)
         end
 
-        # The fiber that ran for most of the time in which this one was ready; or that gave it what it waited for.
-        def culprit_of(one)
-          if one.part == :ready
-            others(one.began, one.ended, one).max_by do |other|
-              [other.ended, one.ended].min - [other.began, one.began].max
-            end
-          elsif GIVEN.include?(one.part)
-            others(one.ended, one.ended, one).first
+        # Frames that stacks have in common become one slice.
+        def add_stacks(tid, samples)
+          open = []
+          before = nil
+          samples.each do |one|
+            frames = one.frames.reverse
+            joined = before && one.began - before.ended < GAP
+            same = joined ? open.zip(frames).take_while { |slice, name| slice.first == name }.size : 0
+            close(open, same, before, tid)
+            frames.drop(same).each { |name| open << [name, one.began, one.activity] }
+            before = one
+          end
+          close(open, 0, before, tid)
+        end
+
+        def close(open, depth, last, tid)
+          open.slice!(depth..).each do |name, began, activity|
+            args = { activity: Stall::CAUSES.fetch(activity) }
+            stretch(name, began, last.ended - began, tid, args, category: "stack")
           end
         end
 
-        def others(began, ended, one)
-          @running.select do |other|
-            other.began <= ended && other.ended >= began && (other.request != one.request || other.task != one.task)
+        # From the request that it waited behind, else from the stall.
+        def arrow(one, tid)
+          if (other = @cause.behind(one))
+            from = [other.began, one.began].max
+            source = track(other.request, other.task)
+          elsif one.part == :ready && (stall = stall_during(one))
+            from = [stall.began, one.began].max
+            source = STALLS
+          else
+            return
           end
-        end
-
-        def arrow(culprit, one)
           id = @arrows += 1
-          from = [culprit.began, one.began].max
           common = { name: one.part == :ready ? "held up" : "gave way", cat: "culprit", id:, pid: Process.pid }
-          @events << { **common, ph: "s", ts: micro(from), tid: track_of(culprit) }
-          @events << { **common, ph: "f", bp: "e", ts: micro(one.ended), tid: track_of(one) }
+          @add.call({ **common, ph: "s", ts: micro(from), tid: source })
+          @add.call({ **common, ph: "f", bp: "e", ts: micro([one.ended - BEFORE_END, from].max), tid: })
         end
 
-        def stretch(name, began, seconds, tid, args)
-          @events << { name: name.to_s, cat: KEEPS.include?(name) ? "runs" : "waits", ph: "X", ts: micro(began),
-                       dur: micro(seconds), pid: Process.pid, tid:, args: }
+        def stall_during(one)
+          @stalls.find { |stall| stall.began < one.ended && stall.began + stall.seconds > one.began }
         end
 
-        def track_of(one) = @tracks[[one.request, one.task]] ||= COLLECTIONS + 1 + @tracks.size
+        def stretch(name, began, seconds, tid, args, category: KEEPS.include?(name) ? "runs" : "waits")
+          @add.call({ name: name.to_s, cat: category, ph: "X", ts: micro(began), dur: micro(seconds), pid: Process.pid,
+                      tid:, args: })
+        end
+
+        def track(request, task, stacks: false) = @tracks[[request, task, stacks]] ||= COLLECTIONS + 1 + @tracks.size
 
         def names
-          list = @tracks.map do |(request, task), tid|
-            ["#{"tasks of " if task}#{@names.fetch(request, "a request")}", tid]
+          list = @tracks.map do |(request, task, stacks), tid|
+            who = request.zero? ? "the loop outside of requests" : "#{"tasks of " if task}#{@snapshot.name(request)}"
+            who = "other threads" if request.zero? && !task
+            ["#{"stacks of " if stacks}#{who}", tid]
           end
           [["stalls", STALLS], ["garbage collections", COLLECTIONS], *list].map do |name, tid|
             { name: "thread_name", ph: "M", pid: Process.pid, tid:, args: { name: } }

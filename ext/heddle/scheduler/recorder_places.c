@@ -1,0 +1,170 @@
+#include "scheduler/recorder_places.h"
+
+#include <ruby/debug.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PREFIXES = 16,
+    PREFIX = 256, /* bytes */
+    CHUNK = 16,   /* frames read at a time */
+    DEPTH = 192,  /* frames read at most */
+};
+
+enum {
+    OF_APPLICATION,
+    OF_RUBY, /* or Heddle's: acts for its caller, and is never a place */
+    OF_GEM,
+};
+
+static struct {
+    char text[PREFIX];
+    size_t size;
+    int kind;
+} prefixes[PREFIXES];
+static unsigned prefix_count;
+
+void heddle_places_set_prefixes(VALUE list)
+{
+    prefix_count = 0;
+    for (long i = 0; i < RARRAY_LEN(list) && prefix_count < PREFIXES; i++) {
+        VALUE pair = RARRAY_AREF(list, i), text = rb_ary_entry(pair, 0);
+        size_t size = strlen(StringValueCStr(text));
+        if (size >= PREFIX)
+            continue;
+        memcpy(prefixes[prefix_count].text, RSTRING_PTR(text), size + 1);
+        prefixes[prefix_count].size = size;
+        prefixes[prefix_count++].kind = NUM2INT(rb_ary_entry(pair, 1));
+    }
+}
+
+/* `path`: then without the prefix. */
+static int kind_of(const char **path, size_t *size)
+{
+    for (unsigned i = 0; i < prefix_count; i++) {
+        size_t prefix = prefixes[i].size;
+        if (*size < prefix || memcmp(*path, prefixes[i].text, prefix) != 0)
+            continue;
+        *path += prefix;
+        *size -= prefix;
+        return prefixes[i].kind;
+    }
+    return OF_APPLICATION;
+}
+
+static uint16_t number_of(heddle_places *self, const char *text)
+{
+    uint32_t hash = 2166136261;
+    for (const char *byte = text; *byte; byte++)
+        hash = (hash ^ (uint8_t)*byte) * 16777619;
+    for (unsigned i = 0; i < HEDDLE_PLACES; i++) {
+        unsigned at = (hash + i) % HEDDLE_PLACES;
+        if (!at)
+            continue;
+        if (!self->texts[at][0]) {
+            snprintf(self->texts[at], HEDDLE_PLACE_SIZE, "%s", text);
+            self->used++;
+            return (uint16_t)at;
+        }
+        if (strcmp(self->texts[at], text) == 0)
+            return (uint16_t)at;
+    }
+    return 0;
+}
+
+typedef struct {
+    VALUE frame;
+    int line, kind;
+    const char *path; /* NULL: a method in C */
+    size_t size;
+} place_frame;
+
+static place_frame frame_of(VALUE frame, int line)
+{
+    place_frame one = {.frame = frame, .line = line, .kind = OF_RUBY};
+    VALUE path = rb_profile_frame_path(frame);
+    if (RB_TYPE_P(path, T_STRING)) {
+        one.path = RSTRING_PTR(path);
+        one.size = (size_t)RSTRING_LEN(path);
+        one.kind = kind_of(&one.path, &one.size);
+    }
+    return one;
+}
+
+static uint16_t number_of_frame(heddle_places *self, const place_frame *one)
+{
+    char text[HEDDLE_PLACE_SIZE];
+    VALUE label = one->path ? rb_profile_frame_base_label(one->frame)
+                            : rb_profile_frame_qualified_method_name(one->frame);
+    int size = RB_TYPE_P(label, T_STRING) ? (int)RSTRING_LEN(label) : 0;
+    const char *name = size ? RSTRING_PTR(label) : "";
+    if (!one->path) {
+        snprintf(text, sizeof(text), "%.*s", size, name);
+    } else {
+        /* the end of a long path says more than its beginning */
+        size_t room = HEDDLE_PLACE_SIZE - 40, skip = one->size > room ? one->size - room : 0;
+        snprintf(text, sizeof(text), "%.*s:%d%s%.*s", (int)(one->size - skip), one->path + skip, one->line,
+                 size ? " in " : "", size, name);
+    }
+    return text[0] ? number_of(self, text) : 0;
+}
+
+typedef struct {
+    uint16_t *numbers;
+    unsigned count, most;
+} stack;
+
+static void push(heddle_places *self, stack *to, const place_frame *one)
+{
+    uint16_t number = to->count < to->most ? number_of_frame(self, one) : 0;
+    if (number)
+        to->numbers[to->count++] = number;
+}
+
+unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsigned most, uint16_t *place)
+{
+    VALUE frames[CHUNK];
+    int lines[CHUNK], count = CHUNK;
+    stack to = {.numbers = numbers, .most = most};
+    place_frame inner = {0}; /* the last one that is not the application's, and not pushed yet */
+    bool innermost = true, found = false;
+    uint16_t of_gem = 0;
+    *place = 0;
+    for (int start = 0; start < DEPTH && count == CHUNK; start += CHUNK) {
+        count = rb_profile_frames(start, CHUNK, frames, lines);
+        for (int i = 0; i < count; i++) {
+            place_frame one = frame_of(frames[i], lines[i]);
+            if (one.kind == OF_APPLICATION) {
+                if (inner.frame)
+                    push(self, &to, &inner);
+                inner = (place_frame){0};
+                push(self, &to, &one);
+                if (!found)
+                    *place = number_of_frame(self, &one);
+                found = true;
+                if (!most)
+                    return 0;
+            } else if (one.kind == OF_GEM || !one.path) {
+                if (one.kind == OF_GEM && !of_gem)
+                    of_gem = number_of_frame(self, &one);
+                if (innermost)
+                    push(self, &to, &one);
+                else
+                    inner = one;
+            } else {
+                continue;
+            }
+            innermost = false;
+        }
+    }
+    if (!found)
+        *place = of_gem;
+    return to.count;
+}
+
+uint16_t heddle_places_find(heddle_places *self)
+{
+    uint16_t place;
+    heddle_places_read_stack(self, NULL, 0, &place);
+    return place;
+}

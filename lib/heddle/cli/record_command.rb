@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Heddle
+  module CLI
+    # `heddle record`: records what all requests of a running server do for some time.
+    class RecordCommand < ControlCommand
+      NAME = "record"
+      SECONDS = 5.0
+      OPEN = "Open a file in https://ui.perfetto.dev (it stays on your machine) or in chrome://tracing"
+      private_constant :SECONDS, :OPEN
+
+      private
+
+      def declare(options)
+        super
+        options.on("--seconds N", Float, "how long, 0.1 to 60; default 5") { |seconds| @seconds = seconds }
+      end
+
+      def accept(rest)
+        super
+        @seconds ||= SECONDS
+        range = Server::Control::RECORDED
+        return if range.cover?(@seconds)
+
+        raise UsageError, "--seconds must be #{range.begin} to #{range.end}, but is #{@seconds}"
+      end
+
+      def act
+        @output.puts(Visible.lines(@client.record(@seconds), indent: ""), OPEN)
+        DONE
+      end
+    end
+  end
+end

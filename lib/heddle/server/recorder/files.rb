@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Recorder
+      # The files that are written, this user's alone. Of one user's in a folder the newest are kept.
+      class Files
+        PREFIX = "heddle-trace-"
+        # How many files are kept, and how many bytes together.
+        COUNT = 20
+        BYTES = 100 << 20
+        MODE = ::File::WRONLY | ::File::CREAT | ::File::EXCL | ::File::NOFOLLOW
+        private_constant :PREFIX, :COUNT, :BYTES, :MODE
+
+        # @param environment [String] of the application
+        # @param root [String] where the server was started
+        # @return [String] in development its folder `tmp`, if there is one that not all users may write to
+        def self.folder(environment, root = WorkingFolder.current)
+          own = ::File.join(root, "tmp")
+          return own if environment == "development" && ::File.writable?(own) && !::File.world_writable?(own)
+
+          TemporaryFolder.find || "."
+        end
+
+        # @param folder [String]
+        def initialize(folder)
+          @folder = folder
+        end
+
+        # @yieldparam io [IO]
+        # @return [String] the path
+        # @raise [SystemCallError]
+        def write(&)
+          remove_oldest
+          path = ::File.join(@folder, "#{PREFIX}#{Time.now.strftime("%Y%m%d-%H%M%S-%6N")}-#{Process.pid}.json")
+          begin
+            ::File.open("#{path}.new", MODE, 0o600, &)
+            ::File.rename("#{path}.new", path)
+          rescue SystemCallError
+            discard("#{path}.new")
+            raise
+          end
+          path
+        end
+
+        private
+
+        def discard(path)
+          ::File.unlink(path)
+        rescue SystemCallError
+          nil # it was not made
+        end
+
+        # Leaves room for one more. Names begin with the time.
+        def remove_oldest
+          bytes = 0
+          Dir.glob("#{PREFIX}*", base: @folder).sort.reverse.each_with_index do |name, index|
+            path = ::File.join(@folder, name)
+            stat = ::File.lstat(path)
+            next unless stat.file? && stat.owned?
+
+            bytes += stat.size
+            ::File.unlink(path) if index >= COUNT - 1 || bytes > BYTES
+          rescue SystemCallError
+            next # another process has removed it
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    class Recorder
+      # What the extension has recorded (ext/heddle/scheduler/recorder.c), copied at one moment and read later: to make
+      # objects of it takes longer than a loop may stand still.
+      class Snapshot
+        # What a fiber did for a time. `request`: a number; 0: none. `place`: of `running`, where it ended; of a wait,
+        # where it began.
+        Stretch = Data.define(:began, :ended, :request, :part, :task, :place) do
+          def seconds = ended - began
+        end
+        # A stack of code that ran for a time. `request` 0: none; then `task` says whether it ran in the loop, not in
+        # another thread. `frames`: innermost first.
+        Sample = Data.define(:began, :ended, :request, :activity, :task, :place, :frames) do
+          def seconds = ended - began
+        end
+
+        # The structs of the extension, their bytes, and the slots of names.
+        STRETCH = "q2QSC2"
+        STRETCH_SIZE = 32
+        SAMPLE = "q2QC2S*"
+        SAMPLE_SIZE = 72
+        NAME_SIZE = 128
+        NAMES = 4096
+        PLACE_SIZE = 128
+        ACTIVITIES = Stall::CAUSES.keys.freeze
+        # Entries after which other threads may run.
+        CHUNK = 100
+        private_constant :STRETCH, :STRETCH_SIZE, :SAMPLE, :SAMPLE_SIZE, :NAME_SIZE, :NAMES, :PLACE_SIZE, :ACTIVITIES,
+                         :CHUNK
+
+        # @return [Integer] how many stretches did not fit into the memory
+        attr_reader :lost
+
+        # @param since [Float] what ended before this is left out
+        # @return [Snapshot, nil] nil: the recorder is off
+        def self.take(since = 0.0) = Account.recorded&.then { |found| new(*found, since) }
+
+        def initialize(stretches, samples, names, places, lost, since)
+          @since = (since * 1e9).to_i
+          @packed_stretches = stretches
+          @packed_samples = samples
+          @names = names
+          @places = places
+          @lost = lost
+        end
+
+        # @return [Array<Stretch>] in the order of their ends
+        def stretches
+          @stretches ||= begin
+            all = unpack_all(@packed_stretches, STRETCH_SIZE, STRETCH) do |began, ended, request, at, part, task|
+              Stretch.new(began / 1e9, ended / 1e9, request, Account::PARTS[part], task == 1, place(at))
+            end
+            with_places(all)
+          end
+        end
+
+        # @return [Array<Sample>] in the order of their ends
+        def samples
+          @samples ||= unpack_all(@packed_samples, SAMPLE_SIZE, SAMPLE) do |began, ended, request, *rest|
+            activity, task, at, *frames = rest
+            Sample.new(began / 1e9, ended / 1e9, request, ACTIVITIES[activity], task == 1, place(at),
+                       frames.take_while(&:positive?).map { |number| place(number) })
+          end
+        end
+
+        # @param request [Integer]
+        # @return [String] its method and path
+        def name(request)
+          slot = (request ^ (request >> 20)) % NAMES
+          number, text = @names.unpack("QZ*", offset: slot * NAME_SIZE)
+          number == request && !text.empty? ? text.force_encoding(Encoding::UTF_8).scrub : "a request"
+        end
+
+        private
+
+        def unpack_all(packed, size, format)
+          (0...packed.bytesize).step(size).filter_map do |offset|
+            Thread.pass if (offset % (size * CHUNK)).zero?
+            yield packed.byteslice(offset, size).unpack(format) if packed.unpack1("q", offset: offset + 8) >= @since
+          end
+        end
+
+        # A wait begins where the stretch before it has ended.
+        def with_places(all)
+          last = {}
+          all.map do |one|
+            key = [one.request, one.task]
+            before = last[key]
+            last[key] = one
+            next one if one.place || before.nil? || before.part != :running || before.ended != one.began
+
+            one.with(place: before.place)
+          end
+        end
+
+        def place(number)
+          return if number.zero?
+
+          (@texts ||= {})[number] ||=
+            @places.unpack1("Z*", offset: number * PLACE_SIZE).force_encoding(Encoding::UTF_8).scrub
+        end
+      end
+    end
+  end
+end
