@@ -98,7 +98,7 @@ class PoolSharingTest < Minitest::Test
     assert_equal "max_total: is 0, but must be from 1 to 1024", error.message
     32.times { |number| pool_of(0, 1, name: number.to_s) }
     error = assert_raises(ArgumentError) { pool_of(0, 1, name: "one too many") }
-    assert_match(/one too many: a server can have 32 pools/, error.message)
+    assert_match(/one too many: a server can have at most 32 pools/, error.message)
   end
 
   private
