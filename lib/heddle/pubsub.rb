@@ -86,7 +86,7 @@ module Heddle
       # @raise [NoLoopError] outside a loop
       # @raise [UnreachableError] (see position)
       def subscribe(topic, since: nil, &block)
-        raise ArgumentError, "Heddle::PubSub.subscribe needs a block: what to do with a message" unless block
+        raise ArgumentError, "Heddle::PubSub.subscribe needs a block that takes each message" unless block
 
         scheduler = Concurrency.scheduler!("Heddle::PubSub.subscribe")
         Route.backend&.follow_here

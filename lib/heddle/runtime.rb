@@ -181,7 +181,7 @@ module Heddle
     # @yield [Scope]
     # @return what the block returns
     def shield(&block)
-      raise ArgumentError, "Heddle.shield needs a block: what must run to its end" unless block
+      raise ArgumentError, "Heddle.shield needs a block that must run to its end" unless block
       return yield unless Fiber.current_scheduler.is_a?(Scheduler)
 
       Concurrency::Shield.new(current_task("Heddle.shield")).run(&block)
@@ -194,7 +194,7 @@ module Heddle
     # @param limit [Integer, nil] how many run at once at most; nil: all
     # @return [Array]
     def map(enum, limit: nil, &block)
-      raise ArgumentError, "Heddle.map needs a block: what to do with an item" unless block
+      raise ArgumentError, "Heddle.map needs a block that takes each item" unless block
 
       scope { |scope| Concurrency::Map.new(scope, limit).each_of(enum, &block) }
     end
@@ -244,7 +244,7 @@ module Heddle
     #
     # @return what the block returns
     def offload(&block)
-      raise ArgumentError, "Heddle.offload needs a block: what to run on another thread" unless block
+      raise ArgumentError, "Heddle.offload needs a block to run on another thread" unless block
 
       scheduler = Fiber.current_scheduler
       scheduler.is_a?(Scheduler) ? scheduler.offload_threads.run(&block) : yield
@@ -255,7 +255,7 @@ module Heddle
     #
     # @return what the block returns
     def without_offload(&block)
-      raise ArgumentError, "Heddle.without_offload needs a block: what must stay on this thread" unless block
+      raise ArgumentError, "Heddle.without_offload needs a block to run on this thread" unless block
 
       require "heddle/offload"
       Offload::Switch.inline(&block)

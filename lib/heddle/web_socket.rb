@@ -45,7 +45,7 @@ module Heddle
     #   block ends; where it raises, with 1011
     # @return (see upgrade)
     def self.serve(env, headers = {}, &block)
-      raise ArgumentError, "Heddle::WebSocket.serve needs a block: what to do with the socket" unless block
+      raise ArgumentError, "Heddle::WebSocket.serve needs a block that takes the socket" unless block
 
       upgrade(env, Attendant.new(&block), headers)
     end

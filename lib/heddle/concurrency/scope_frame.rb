@@ -27,7 +27,7 @@ module Heddle
       # (see Scope#async)
       # @return [TaskFrame]
       def async(name: nil, background: false, inherit: nil, &block)
-        raise ArgumentError, "async needs a block: what the task is to do" unless block
+        raise ArgumentError, "async needs a block to run in the task" unless block
 
         if inherit
           name ||= Concurrency.place(block)

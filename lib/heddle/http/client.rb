@@ -134,7 +134,7 @@ module Heddle
       # @yieldparam response [Response]
       # @return what the block returns
       def stream(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
-        raise ArgumentError, "stream needs a block: what to do with the response" unless block_given?
+        raise ArgumentError, "stream needs a block that takes the response" unless block_given?
 
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
         limits = timeout ? TimeLimits.from(timeout, @limits) : @limits

@@ -53,7 +53,7 @@ module Heddle
         def initialize(*addresses, deadline: DEADLINE, queries: QUERIES, tcp_idle: TCP_IDLE,
                        tcp_connections: TCP_CONNECTIONS, tcp_per_client: TCP_PER_CLIENT, rate: RATE,
                        rate_exempt: ["loopback"], allow: NETWORKS, on_error: nil, &program)
-          raise ArgumentError, "DNS::Server.new needs a block: what to answer" unless program
+          raise ArgumentError, "DNS::Server.new needs a block that answers queries" unless program
           raise ArgumentError, "DNS::Server.new needs an address such as \"127.0.0.1:5353\"" if addresses.empty?
 
           @endpoints = addresses.map { |address| endpoint(address) }
