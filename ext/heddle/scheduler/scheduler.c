@@ -248,6 +248,23 @@ static VALUE scheduler_statistics(VALUE self)
     return result;
 }
 
+static atomic_bool patching;
+
+static VALUE end_patching(VALUE unused)
+{
+    atomic_store(&patching, false);
+    return Qnil;
+}
+
+/*
+ * patch_alone { }: runs the block unless another Ractor is in one. Ruby doesn't protect a class from Ractors that change
+ * it at the same time.
+ */
+static VALUE scheduler_patch_alone(VALUE class)
+{
+    return atomic_exchange(&patching, true) ? Qnil : rb_ensure(rb_yield, Qundef, end_patching, Qnil);
+}
+
 void Init_heddle_scheduler(VALUE heddle)
 {
     heddle_fork_watch();
@@ -258,6 +275,7 @@ void Init_heddle_scheduler(VALUE heddle)
     rb_define_private_method(class, "run_ticks", scheduler_run_ticks, 0);
     rb_define_private_method(class, "claim", scheduler_claim, 0);
     rb_define_private_method(class, "release", scheduler_release, 0);
+    rb_define_private_method(rb_singleton_class(class), "patch_alone", scheduler_patch_alone, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "spawn", scheduler_spawn, 1);
     rb_define_method(class, "start", scheduler_start, 1);

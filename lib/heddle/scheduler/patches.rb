@@ -47,11 +47,13 @@ module Heddle
         # Called by each scheduler.
         # @return [void]
         def apply
-          return if @forbidden || ::IO.include?(Reopening)
+          return if @forbidden || ::Process.singleton_class.include?(Forks)
 
-          ::IO.prepend(Reopening)
-          ::Thread.singleton_class.prepend(InterruptMasks)
-          ::Process.singleton_class.prepend(Forks)
+          Scheduler.__send__(:patch_alone) do
+            ::IO.prepend(Reopening)
+            ::Thread.singleton_class.prepend(InterruptMasks)
+            ::Process.singleton_class.prepend(Forks)
+          end
         end
 
         private
