@@ -257,8 +257,8 @@ static VALUE end_patching(VALUE unused)
 }
 
 /*
- * patch_alone { }: runs the block unless another Ractor is in one. Ruby doesn't protect a class from Ractors that change
- * it at the same time.
+ * patch_alone { }: runs the block unless another Ractor is in one. Ruby does not protect a class from Ractors that
+ * change it at the same time.
  */
 static VALUE scheduler_patch_alone(VALUE class)
 {
