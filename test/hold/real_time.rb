@@ -16,7 +16,7 @@ module Hold
     def begin_holding(socket)
       socket.timeout = PATIENCE
       socket.write(request("GET /page/"))
-      head = socket.gets("\r\n\r\n")
+      head = socket.gets("\r\n\r\n") or raise EOFError
       token = socket.read(head[/^content-length: (\d+)/i, 1].to_i)[/data-live="([^"]+)"/, 1]
       client = WebSocketClient.new(socket, "/page/live", host: "a", origin: "http://a")
       client.text(JSON.generate({ token: }))

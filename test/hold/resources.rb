@@ -102,7 +102,7 @@ module Hold
         socket = open_socket("127.0.0.#{2 + (number % @addresses)}")
         @sockets << socket
         begin_holding(socket)
-      rescue SystemCallError, IOError
+      rescue SystemCallError, IOError, RuntimeError # the last one is WebSocketClient's
         next # the server has closed it
       end
     end
