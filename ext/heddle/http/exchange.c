@@ -80,8 +80,9 @@ bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes)
 
 void heddle_exchange_leave_session(heddle_exchange *exchange)
 {
-    if (exchange->work.list)
-        exchange->work.connection->sockets->clients_gone++; /* while it was queued */
+    heddle_connection *connection = exchange->work.connection;
+    if (exchange->work.list && connection->transport.fd >= 0) /* its client has left, and it was not handed off */
+        connection->sockets->clients_gone++;
     heddle_ready_list_remove(&exchange->work);
     exchange->work.connection = NULL;
     if (exchange->state == HEDDLE_EXCHANGE_WAITING)

@@ -138,9 +138,13 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
         if (!work)
             return NULL;
         if (heddle_work_share(sockets, work, now) || !heddle_connection_acquire(work->connection) ||
-            (sockets->reserve.rank && heddle_reserve_defer(sockets, work)) ||
-            heddle_admission_drop_abandoned(sockets, work, now))
+            (sockets->reserve.rank && heddle_reserve_defer(sockets, work)))
             continue;
+        if (heddle_admission_drop_abandoned(sockets, work, now)) {
+            if (heddle_clock_coarse() - now >= HEDDLE_RUNNER_SHARE)
+                return NULL; /* many clients may have left at once */
+            continue;
+        }
         if (!work->probe && !heddle_rounds_use_turn(sockets, work))
             continue;
         heddle_connection_begin_work(work->connection);

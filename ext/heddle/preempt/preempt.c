@@ -302,7 +302,7 @@ static void record_stacks(heddle_heartbeat *own)
         return;
     }
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
-        if (atomic_load(&heartbeat->thread) &&
+        if (atomic_load(&heartbeat->thread) && atomic_load(&heartbeat->pass) == ASKED &&
             heddle_watch_gvl(atomic_load(&heartbeat->gvl)) == HEDDLE_ACTIVITY_NONE)
             heddle_recorder_add_stack(heartbeat, NULL);
     }

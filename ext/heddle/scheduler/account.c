@@ -46,6 +46,8 @@ static int64_t complete_parts(const heddle_account *account, int64_t now, int64_
         parts[BESIDE[i + 1]] += parts[BESIDE[i]];
         parts[BESIDE[i]] = 0;
     }
+    if (parts[HEDDLE_SPENT_RUNNING] < 0)
+        parts[HEDDLE_SPENT_RUNNING] = 0;
     int64_t total = now - account->began, left = total;
     for (int part = HEDDLE_SPENT_RECEIVED; part < HEDDLE_SPENT_PARTS; part++)
         left -= parts[part];

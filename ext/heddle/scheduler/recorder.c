@@ -42,7 +42,7 @@ typedef struct {
 
 static struct {
     stretch *stretches; /* a ring; NULL: the recorder is off */
-    uint64_t size, count, first;
+    uint64_t size, count, first, dropped;
     uint64_t sample_count, first_sample;
     sample samples[SAMPLES];
     name names[NAMES];
@@ -62,6 +62,7 @@ static void make_room_for_places(void)
     if (!heddle_places_are_full(&recorder->places))
         return;
     memset(&recorder->places, 0, sizeof(recorder->places));
+    recorder->dropped += recorder->count - recorder->first;
     recorder->first = recorder->count;
     recorder->first_sample = recorder->sample_count;
 }
@@ -191,13 +192,12 @@ VALUE heddle_recorder_number(const heddle_spender *spender)
     return heddle_spender_counts(spender) ? ULL2NUM(number_of(spender)) : Qnil;
 }
 
-/* A copy of the last entries of a ring, oldest first. */
-static VALUE copy_ring(const void *ring, size_t entry, uint64_t size, uint64_t first, uint64_t count)
+/* A copy of the last entries of a ring, oldest first. Making room for it may collect garbage, and so add a stretch. */
+static VALUE copy_ring(const void *ring, size_t entry, uint64_t size, const uint64_t *begins, const uint64_t *count)
 {
-    if (count - first > size)
-        first = count - size;
-    uint64_t kept = count - first, start = first % size, ahead = size - start < kept ? size - start : kept;
-    VALUE copy = rb_str_buf_new((long)(kept * entry));
+    VALUE copy = rb_str_buf_new((long)(size * entry));
+    uint64_t first = *count - *begins > size ? *count - size : *begins;
+    uint64_t kept = *count - first, start = first % size, ahead = size - start < kept ? size - start : kept;
     rb_str_buf_cat(copy, (const char *)ring + start * entry, (long)(ahead * entry));
     rb_str_buf_cat(copy, (const char *)ring, (long)((kept - ahead) * entry));
     return copy;
@@ -214,11 +214,11 @@ static VALUE account_recorded(VALUE self)
     if (!recorder)
         return Qnil;
     uint64_t kept = recorder->count - recorder->first;
-    VALUE lost = ULL2NUM(kept > recorder->size ? kept - recorder->size : 0);
+    VALUE lost = ULL2NUM(recorder->dropped + (kept > recorder->size ? kept - recorder->size : 0));
     VALUE stretches =
-        copy_ring(recorder->stretches, sizeof(stretch), recorder->size, recorder->first, recorder->count);
+        copy_ring(recorder->stretches, sizeof(stretch), recorder->size, &recorder->first, &recorder->count);
     VALUE samples =
-        copy_ring(recorder->samples, sizeof(sample), SAMPLES, recorder->first_sample, recorder->sample_count);
+        copy_ring(recorder->samples, sizeof(sample), SAMPLES, &recorder->first_sample, &recorder->sample_count);
     VALUE names = rb_str_new((const char *)recorder->names, sizeof(recorder->names));
     VALUE places = rb_str_new((const char *)recorder->places.texts, sizeof(recorder->places.texts));
     return rb_ary_new_from_args(5, stretches, samples, names, places, lost);

@@ -38,15 +38,14 @@ void heddle_places_set_prefixes(VALUE list)
     }
 }
 
-/* `path`: then without the prefix. */
-static int kind_of(const char **path, size_t *size)
+/* `skip`: the size of the path's prefix. */
+static int kind_of(const char *path, size_t size, size_t *skip)
 {
     for (unsigned i = 0; i < prefix_count; i++) {
         size_t prefix = prefixes[i].size;
-        if (*size < prefix || memcmp(*path, prefixes[i].text, prefix) != 0)
+        if (size < prefix || memcmp(path, prefixes[i].text, prefix) != 0)
             continue;
-        *path += prefix;
-        *size -= prefix;
+        *skip = prefix;
         return prefixes[i].kind;
     }
     return OF_APPLICATION;
@@ -75,8 +74,8 @@ static uint16_t number_of(heddle_places *self, const char *text)
 typedef struct {
     VALUE frame;
     int line, kind;
-    const char *path; /* NULL: a method in C */
-    size_t size;
+    VALUE path; /* Qfalse: a method in C */
+    size_t skip; /* bytes of the path that are not shown */
 } place_frame;
 
 static place_frame frame_of(VALUE frame, int line)
@@ -84,9 +83,8 @@ static place_frame frame_of(VALUE frame, int line)
     place_frame one = {.frame = frame, .line = line, .kind = OF_RUBY};
     VALUE path = rb_profile_frame_path(frame);
     if (RB_TYPE_P(path, T_STRING)) {
-        one.path = RSTRING_PTR(path);
-        one.size = (size_t)RSTRING_LEN(path);
-        one.kind = kind_of(&one.path, &one.size);
+        one.path = path;
+        one.kind = kind_of(RSTRING_PTR(path), (size_t)RSTRING_LEN(path), &one.skip);
     }
     return one;
 }
@@ -102,8 +100,10 @@ static uint16_t number_of_frame(heddle_places *self, const place_frame *one)
         snprintf(text, sizeof(text), "%.*s", size, name);
     } else {
         /* the end of a long path says more than its beginning */
-        size_t room = HEDDLE_PLACE_SIZE - 40, skip = one->size > room ? one->size - room : 0;
-        snprintf(text, sizeof(text), "%.*s:%d%s%.*s", (int)(one->size - skip), one->path + skip, one->line,
+        size_t room = HEDDLE_PLACE_SIZE - 40, length = (size_t)RSTRING_LEN(one->path), skip = one->skip;
+        if (length - skip > room)
+            skip = length - room;
+        snprintf(text, sizeof(text), "%.*s:%d%s%.*s", (int)(length - skip), RSTRING_PTR(one->path) + skip, one->line,
                  size ? " in " : "", size, name);
     }
     return text[0] ? number_of(self, text) : 0;

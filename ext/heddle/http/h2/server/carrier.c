@@ -144,18 +144,18 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     if (carrier->gone || heddle_exchange_is_running(carrier->exchange) || carrier == server->queued ||
         heddle_link_is_listed(&carrier->turn) || carrier->exchange->work.list)
         return;
-    if (carrier->exchange->work.probe) { /* beside the exchange that is queued */
-        server->depth++;
-        heddle_sockets_queue(sockets, &carrier->exchange->work, false);
-        heddle_last_use(heddle_h2_leave_session(server));
-        return;
-    }
     int64_t length = carrier->exchange->head.content_length;
     if (length != HEDDLE_NO_BODY && length != 0)
         carrier->exchange->queued = heddle_clock_now();
     carrier->due.passed = reject_late;
     heddle_due_set(sockets, &carrier->due,
                    heddle_admission_deadline(sockets, &carrier->exchange->work, carrier->exchange->queued));
+    if (carrier->exchange->work.probe) { /* beside the exchange that is queued */
+        server->depth++;
+        heddle_sockets_queue(sockets, &carrier->exchange->work, false);
+        heddle_last_use(heddle_h2_leave_session(server));
+        return;
+    }
     list_waiting(carrier);
     heddle_last_use(heddle_h2_queue_next(server));
 }
