@@ -81,16 +81,6 @@ class HealthPathsTest < Minitest::Test
     client.close
   end
 
-  def test_a_health_check_with_a_body_may_run_longer_than_its_body_may_take
-    start(lambda { |_env|
-      sleep 0.3
-      [200, { "content-type" => "text/plain" }, ["up"]]
-    }, body_grace: 0.1)
-
-    assert_match(%r{\AHTTP/2 200 .*up\z}m, curl("/up", "--http2-prior-knowledge", "-d", "hello"))
-    assert_match(%r{\AHTTP/1.1 200 .*up\z}m, curl("/up", "-d", "hello"))
-  end
-
   def test_health_checks_are_not_in_the_access_log
     serving(held) do
       read_answer(ask("/up"))
