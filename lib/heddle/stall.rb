@@ -48,7 +48,7 @@ module Heddle
       frame = backtrace.find { |line| !helps?(line) && !line.start_with?(*GEMS) } ||
               backtrace.find { |line| !helps?(line) } || backtrace.first or return
       path, line, label = frame.match(/\A(.+):(\d+):(.*)\z/)&.captures
-      "#{path.delete_prefix("#{Dir.pwd}/")}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
+      "#{path.delete_prefix(folder)}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
     end
 
     # @return [String] the request's label, its method and path with `:id` in place of numbers and the like: stalls are
@@ -93,6 +93,12 @@ module Heddle
     end
 
     private
+
+    def folder
+      "#{Dir.pwd}/"
+    rescue Errno::ENOENT # a deployment has deleted it
+      ""
+    end
 
     def what
       library ? "a wait in place, in a callback of #{library}, which is not re-entrant" : CAUSES.fetch(cause)

@@ -12,7 +12,8 @@ module Heddle
     # @return [String, nil] nil: no folder can be written to
     def self.find(environment = ENV)
       named = environment.values_at("TMPDIR", "TMP", "TEMP").reject { |folder| folder.to_s.empty? }
-      [*named, Etc.systmpdir, "/tmp", "."].map { |folder| File.expand_path(folder) }.find { |folder| usable?(folder) }
+      folders = [*named, Etc.systmpdir, "/tmp", "."].lazy # the current folder may have been deleted
+      folders.map { |folder| File.expand_path(folder) }.find { |folder| usable?(folder) }
     end
 
     # @param folder [String]

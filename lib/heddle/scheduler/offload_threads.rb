@@ -41,7 +41,7 @@ module Heddle
 
           @queue << job if @queue.size < @idle || start
         end
-        queued ? Account.wait_for(Account::OFFLOADED) { job.value } : yield
+        queued ? Account.wait_for(Account::OFFLOADED) { job.value } : Fiber.blocking { work.call }
       end
 
       # @return [Integer] threads alive now

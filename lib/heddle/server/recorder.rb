@@ -59,18 +59,23 @@ module Heddle
         @log = log
         @files = Files.new(folder)
         @written = {}
+        require "json"
+        [Snapshot, Cause, Trace] # loaded now: while the loop runs, loading them would delay it
         Recording.keep
         Stalls::Switch.observer = method(:stalled)
       end
 
-      # A request has ended. In its fiber.
+      # A request has ended. In its fiber. The time of a slow client does not count.
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def end(exchange)
-        return if exchange.age < @limit || paused?(:request)
+        return if exchange.age < @limit
 
         request = Account.number or return # its last stretch is recorded with this
         account = Account.current
+        by_client = account.fetch(:client, 0) + account.fetch(:received, 0)
+        return if account[:total] - by_client < @limit || paused?(:request)
+
         ended = MonotonicClock.now
         write(ended - account[:total]) do |snapshot, cause|
           { reason: "slow request", request: snapshot.name(request), duration: account[:total],
@@ -111,7 +116,7 @@ module Heddle
           about = { **about, cause: found.reason, place: found.place, culprit: found.culprit }.compact
           file = Recorder.write(@files, snapshot, cause, since:, about: { **about, lost: snapshot.lost })
           @log.event(:trace_written, **about, file:)
-        rescue SystemCallError => e
+        rescue StandardError, ScriptError => e
           error, file = e.message.split(/ @ \w+ - /, 2)
           @log.event(:trace_not_written, file:, error: "#{error} (#{e.class})")
         end

@@ -134,7 +134,7 @@ module Heddle
           case message.what
           when "query"
             # A recording takes its time, in which the master asks other things.
-            message.values["what"] == "record" ? Thread.new { answer_query(message) } : answer_query(message)
+            message.values["what"] == "record" ? answer_beside(message) : answer_query(message)
           when "become_mold" then prepare_mold(message.io)
           else @commands << message.what
           end
@@ -144,6 +144,12 @@ module Heddle
         def prepare_mold(io)
           @listeners.keep_open
           @mold_channel = MessageSocket.new(io)
+        end
+
+        def answer_beside(message)
+          Thread.new { answer_query(message) }
+        rescue ThreadError # the system has no room for a thread
+          message.io.close
         end
 
         def answer_query(message)

@@ -75,7 +75,7 @@ module Heddle
             "#{one.name}: #{text || "no answer"}"
           end
           raise RejectedError, "no worker serves yet" if lines.empty?
-          raise RejectedError, lines.join("\n") if lines.none?(/\.json\z/)
+          raise RejectedError, lines.join("\n") if lines.none? { |line| line.end_with?(".json") }
 
           lines.join("\n")
         end

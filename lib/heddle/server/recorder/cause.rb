@@ -11,7 +11,8 @@ module Heddle
         WAITS = {
           checkout: "a connection of a pool", query: "the database", http: "another server over HTTP", redis: "Redis",
           dns: "a name server", sleep: "the end of a sleep", lock: "a lock", process: "a child process", file: "a file",
-          io: "a socket or pipe", client: "the client", thread: "its thread", offloaded: "native code on another thread"
+          io: "a socket or pipe", client: "the client", thread: "its own thread, which ran the application",
+          offloaded: "native code on another thread"
         }.freeze
         # The parts in which others run, and those that another fiber ends.
         BEHIND = %i[ready preempted queued].freeze
@@ -20,7 +21,9 @@ module Heddle
         DEPTH = 8
         # Of the time, for code outside of requests to be the reason, and for samples of stacks to speak for all.
         SHARE = 0.4
-        private_constant :BEHIND, :GIVEN, :DEPTH, :SHARE
+        # How many stretches of others are looked at for one wait: in a long queue all waits have the same ones.
+        LOOKED_AT = 100
+        private_constant :BEHIND, :GIVEN, :DEPTH, :SHARE, :LOOKED_AT
 
         # @param snapshot [Snapshot]
         def initialize(snapshot)
@@ -146,7 +149,9 @@ module Heddle
 
         # The one that had it: whoever waited for it as well only passed it on.
         def behind_wait(found, one, depth)
-          holder = behind(one) or return found
+          holder = behind(one)
+          return found if holder.nil? || holder.request == one.request # nil: unknown; else its own task
+
           parts = Hash.new(0)
           own(holder.request, one.began, one.ended).each do |other|
             parts[other.part] += overlap(other, one.began, one.ended)
@@ -178,11 +183,12 @@ module Heddle
           end
         end
 
-        # Running stretches of other fibers in that time. They are in the order of their ends, and don't overlap.
+        # The first running stretches of other fibers in that time. They are in the order of their ends, and don't
+        # overlap.
         def others(one, from: one.began)
           index = @running.bsearch_index { |other| other.ended >= from } or return []
           found = []
-          while (other = @running[index]) && other.began <= one.ended
+          while found.size < LOOKED_AT && (other = @running[index]) && other.began <= one.ended
             found << other if other.request != one.request || other.task != one.task
             index += 1
           end

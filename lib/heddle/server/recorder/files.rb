@@ -15,7 +15,7 @@ module Heddle
         # @param environment [String] of the application
         # @param root [String] where the server was started
         # @return [String] in development its folder `tmp`, if there is one that not all users may write to
-        def self.folder(environment, root = WorkingFolder.current)
+        def self.folder(environment, root = Recording.folder)
           own = ::File.join(root, "tmp")
           return own if environment == "development" && ::File.writable?(own) && !::File.world_writable?(own)
 
@@ -33,14 +33,11 @@ module Heddle
         def write(&)
           remove_oldest
           path = ::File.join(@folder, "#{PREFIX}#{Time.now.strftime("%Y%m%d-%H%M%S-%6N")}-#{Process.pid}.json")
-          begin
-            ::File.open("#{path}.new", MODE, 0o600, &)
-            ::File.rename("#{path}.new", path)
-          rescue SystemCallError
-            discard("#{path}.new")
-            raise
-          end
+          ::File.open("#{path}.new", MODE, 0o600, &)
+          ::File.rename("#{path}.new", path)
           path
+        ensure
+          discard("#{path}.new") if path
         end
 
         private
@@ -48,7 +45,7 @@ module Heddle
         def discard(path)
           ::File.unlink(path)
         rescue SystemCallError
-          nil # it was not made
+          nil # it was not made, or has its name by now
         end
 
         # Leaves room for one more. Names begin with the time.
