@@ -34,7 +34,7 @@ class ClusterBootTest < Minitest::Test
     RUBY
     serve
     wait_for("Ctrl-C stops it")
-    lines = served.output.lines.grep(/while it was loaded/)
+    lines = served.output.lines.grep(/while it loaded/)
 
     assert_equal 1, lines.size, served.output
     assert_match(/workers don't have 2 threads .*: metrics \(\S+config\.ru:1\), \S+config\.ru:2\. Start/, lines[0])
