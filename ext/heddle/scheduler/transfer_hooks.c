@@ -81,7 +81,7 @@ static int reopen_terminal(const io_transfer *transfer)
     }
     if (ttyname_r(transfer->fd, name, sizeof(name)) != 0)
         return -1;
-    return open(name, (transfer->write ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return open(name, (transfer->write ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 }
 
 static ssize_t try_terminal(const io_transfer *transfer, int fd)
