@@ -218,8 +218,6 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange)
 static bool *expectation_of(heddle_exchange_handle *handle)
 {
     static bool never;
-    if (!handle->exchange)
-        return &never;
     bool *(*expectation)(heddle_exchange_handle *) = operations_of(handle)->expectation;
     return expectation ? expectation(handle) : &never;
 }
