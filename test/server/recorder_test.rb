@@ -194,6 +194,20 @@ class RecorderTest < Minitest::Test
     end
   end
 
+  def test_a_stream_that_lasts_is_no_slow_request
+    line = __LINE__ + 4
+    app = lambda do |env|
+      next [200, {}, ->(stream) { sleep(SLOW) && stream.close }] if env["PATH_INFO"] == "/stream"
+
+      sleep SLOW
+      [200, {}, ["slow"]]
+    end
+    trace = trace_of(app) { %w[/stream /slow].each { |path| get(path) } } # the first one would pause the second
+
+    assert_match(/recorder_test\.rb:#{line} /, trace.dig(:otherData, :place))
+    assert_equal "GET /slow", trace.dig(:otherData, :request)
+  end
+
   def test_fast_requests_write_nothing
     Dir.mktmpdir do |folder|
       with_tmpdir(folder) { serving(text, slow_request: 60) { get("/") } }

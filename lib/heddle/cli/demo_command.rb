@@ -16,7 +16,7 @@ module Heddle
 
       # The crowd that the page sends asks a hundred thousand times: no person reads that, unless they say so.
       # Its panels show the numbers of the process that serves the page.
-      def defaults = { access_log: false, workers: 0 }
+      def defaults = { access_log: false, workers: 0, slow_request: 0 }
 
       # The folder where a user tries the demo may be an application's.
       def configuration_file = nil

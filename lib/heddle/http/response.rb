@@ -13,6 +13,8 @@ module Heddle
 
       # @return [Integer, nil] the status, once the head is made
       attr_reader :status
+      # @return [Float, nil] the age of the exchange when the head was made, in seconds
+      attr_reader :begun_after
       # @return [String, nil] what the application did wrong about the content's length
       attr_reader :violation
 
@@ -20,7 +22,7 @@ module Heddle
       def initialize(exchange)
         @exchange = exchange
         @head = @unsent = @held = nil
-        @status = nil
+        @status = @begun_after = nil
         @sent = 0
         @promised = nil
         @precoded = nil
@@ -65,6 +67,7 @@ module Heddle
       def start(status, headers, length: nil, protocol: nil, until_close: false)
         head = @exchange.make_head(status, headers, length:, protocol:, until_close:)
         @status = head.status
+        @begun_after = @exchange.age
         @framing = head.framing
         @promised = head.length if @framing == :length
         @precoded = H1::ChunkedDecoder.new(UNLIMITED) if head.precoded && @framing != :none

@@ -65,11 +65,11 @@ module Heddle
         Stalls::Switch.observer = method(:stalled)
       end
 
-      # A request has ended. In its fiber. The time of a slow client does not count.
+      # A request has ended. In its fiber. The time of a slow client does not count, nor of a stream after its head.
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def end(exchange)
-        return if exchange.age < @limit
+        return if (exchange.response&.begun_after || exchange.age) < @limit || exchange.hijacked?
 
         request = Account.number or return # its last stretch is recorded with this
         account = Account.current
