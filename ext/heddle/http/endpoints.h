@@ -12,7 +12,7 @@ enum {
     HEDDLE_ENDPOINTS = 50, /* the last one stands for all others */
 };
 
-/* A faster request, ns, counts for no endpoint: to find its label would cost more than its account. */
+/* A faster request, ns, without its time in the queue, counts for no endpoint: finding its label costs too much. */
 #define HEDDLE_ENDPOINT_LEAST INT64_C(1000000)
 
 typedef struct {

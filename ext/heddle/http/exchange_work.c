@@ -60,7 +60,7 @@ static void end_account(heddle_exchange *exchange)
     }
     if (other)
         heddle_latency_add(&spent[HEDDLE_SPENT_PARTS], other);
-    if (total >= HEDDLE_ENDPOINT_LEAST)
+    if (total - account->parts[HEDDLE_SPENT_QUEUED] >= HEDDLE_ENDPOINT_LEAST)
         count_endpoint(exchange, account->parts, other);
     exchange->account = NULL;
 }

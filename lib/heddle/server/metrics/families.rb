@@ -144,7 +144,7 @@ module Heddle
             ["request_part_duration_seconds", "On what requests have spent their time.",
              ->(one) { request_parts(one) }],
             ["endpoint_part_seconds_total",
-             "The same of requests that took a millisecond or more, by what was served: method and path.",
+             "The same of requests that took a millisecond or more beside queued, by what was served: method and path.",
              ->(one) { endpoint_parts(one) }],
             ["requests_started_total", "Requests whose head was complete.", :started_requests],
             ["clients_gone_total", "Clients that left before they had their answer.", :clients_gone],
