@@ -55,7 +55,7 @@ module Bench
 
       def best(ratio) = Goal.new(at_least: ratio, than: Goal::BEST)
 
-      # The same rows as those of bin/bench http, for as long as the reported figures were measured.
+      # The rows of bin/bench http, for as long as the reported figures were measured.
       class Sleepers < HTTP::Rows::Sleepers
         def sizes(quick:) = super.merge(measured: quick ? 2 : 10)
       end

@@ -5,7 +5,7 @@ require "zlib"
 
 module Bench
   module Seeds
-    # Twenty files of a web page, and beside those of text their compressed forms.
+    # Twenty files of a web page, and beside each file of text its compressed forms.
     module StaticFiles
       # Kilobytes of each.
       TEXTS = { "reset.css" => 8, "layout.css" => 25, "theme.css" => 40, "components.css" => 200, "utilities.css" => 60,

@@ -104,7 +104,7 @@ class Amalgamation
     "#ifndef #{guard}\n#define #{guard}\n#{without_comments(text)}#endif\n"
   end
 
-  # A header comes with each unit. Its lines keep no numbers; those of the C file after it do.
+  # A header comes with each unit. Its lines keep no numbers; the lines of the C file after it do.
   def without_comments(text)
     text.gsub(%r{/\*.*?\*/}m, " ").lines.reject { |line| line.strip.empty? }.join
   end

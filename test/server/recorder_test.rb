@@ -178,7 +178,7 @@ class RecorderTest < Minitest::Test
     assert_equal({ "development" => 0.5, "test" => 0, "production" => 0 }, limits)
   end
 
-  # Stacks are those of fibers.
+  # Only fibers have stacks.
   def need_watch
     skip "requests run on threads" unless ENV.fetch("HEDDLE_MODE", "fiber") == "fiber"
   end

@@ -66,7 +66,7 @@ module SoakTest
     # Stops all; the block runs when no request does, and the streams still do.
     def stop
       @running = false
-      @threads.each { |thread| thread.join(2 * TIMEOUT) or raise "a client waits for ever" }
+      @threads.each { |thread| thread.join(2 * TIMEOUT) or raise "a client has no response yet" }
       yield
     ensure
       @stream_threads.each(&:kill)

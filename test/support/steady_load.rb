@@ -55,7 +55,7 @@ class SteadyLoad
   # @return [SteadyLoad] which is over
   def stop
     @going = false
-    @threads.each { |thread| thread.join(PATIENCE) or raise "a client waits for ever" }
+    @threads.each { |thread| thread.join(PATIENCE) or raise "a client has no response yet" }
     self
   end
 

@@ -14,7 +14,7 @@ module Trials
       net-http-persistent typhoeus curb opentelemetry-sdk opentelemetry-instrumentation-pg
       opentelemetry-instrumentation-net_http sentry-ruby datadog newrelic_rpm
     ].freeze
-    # The file that tries them, where that is no program of the matrix.
+    # The file that tries them, where it is not a program of the matrix.
     TESTED_BY = {
       "test/databases/abandoned_query_test.rb" => %w[pg trilogy mysql2],
       "test/adaptations/rack_timeout_test.rb" => %w[rack-timeout],
