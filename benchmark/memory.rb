@@ -32,9 +32,11 @@ APPLICATIONS = {
   RUBY
 }.freeze
 
+# Without reserve workers, one of which would be there by chance on a busy machine.
 ADDRESS = "tcp://127.0.0.1:%d"
 SERVERS = {
-  "Heddle" => [File.expand_path("../exe/heddle", __dir__), "serve", "--no-access-log", "-w", "2", "-b", ADDRESS],
+  "Heddle" => [File.expand_path("../exe/heddle", __dir__), "serve", "--no-access-log", "-w", "2",
+               "--reserve-workers", "0", "-b", ADDRESS],
   "Puma" => [Gem.bin_path("puma", "puma"), "-q", "-w", "2", "-b", ADDRESS]
 }.freeze
 

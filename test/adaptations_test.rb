@@ -24,6 +24,13 @@ class AdaptationsTest < Minitest::Test
     row("1.5", tried: [">= 1", "< 2"]) { |one| assert_equal :made, one.state }
   end
 
+  # A bundle need not have the gem of one of Ruby's own libraries.
+  def test_version_without_a_gem_is_the_librarys
+    require "net/http"
+
+    assert_equal Net::HTTP::VERSION, Adaptations::Row.new(gem: "none", constant: "Net::HTTP", changes: "").version.to_s
+  end
+
   def test_gem_of_another_version_is_left_as_it_is
     row("2.0", tried: [">= 1", "< 2"]) do |one|
       assert_equal :untried, one.state

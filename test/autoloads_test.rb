@@ -13,6 +13,7 @@ class AutoloadsTest < Minitest::Test
     program = <<~RUBY
       require "heddle"
       require "heddle/server"
+      require "heddle/net/dns"
       Heddle::Autoloads.singleton_class.prepend(Module.new do
         define_method(:add) { |namespace, folder| super(namespace, folder); ($added ||= []) << [namespace, folder] }
       end)

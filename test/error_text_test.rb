@@ -23,6 +23,12 @@ class ErrorTextTest < Minitest::Test
     e
   end
 
+  def raised_in_rescue
+    raise KeyError
+  rescue KeyError
+    raised(RuntimeError.new)
+  end
+
   def test_the_text_of_an_exception_is_as_ruby_prints_it
     error = raised(RuntimeError.new("no"))
 
@@ -39,6 +45,31 @@ class ErrorTextTest < Minitest::Test
       assert_match(/\A#{__FILE__}:\d+:.*: #{Regexp.escape("#{instead} (ErrorTextTest::Broken)")}\n\tfrom /,
                    ErrorText.full(error))
     end
+  end
+
+  # As that of a template's error without a cause.
+  def test_a_backtrace_that_can_not_be_made_is_empty
+    [NoMethodError, NotImplementedError].each do |failure|
+      broken = Class.new(StandardError) { define_method(:backtrace) { raise failure } }
+
+      assert_empty ErrorText.backtrace(raised(broken.new))
+    end
+    assert_equal __FILE__, ErrorText.backtrace(raised(RuntimeError.new)).first[/.*?(?=:)/]
+    assert_empty ErrorText.backtrace(RuntimeError.new)
+  end
+
+  def test_of_a_backtrace_that_is_none_the_strings_are_kept
+    { "a.rb:1" => ["a.rb:1"], [nil, "a.rb:1", 2] => ["a.rb:1"], 3 => [] }.each do |odd, kept|
+      error = Class.new(StandardError) { define_method(:backtrace) { odd } }.new
+
+      assert_equal kept, ErrorText.backtrace(error)
+    end
+  end
+
+  def test_a_cause_that_can_not_be_had_is_none
+    assert_nil ErrorText.cause(Class.new(StandardError) { def cause = raise(NotImplementedError) }.new)
+    assert_nil ErrorText.cause(RuntimeError.new)
+    assert_kind_of KeyError, ErrorText.cause(raised_in_rescue)
   end
 
   def test_an_exception_that_was_never_raised_has_a_full_text

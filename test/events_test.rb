@@ -46,19 +46,6 @@ class EventsTest < Minitest::Test
     end
   end
 
-  def test_every_field_has_one_type
-    names = Heddle::Events::TYPES.values.flatten
-
-    assert_empty(names.select { |name| names.count(name) > 1 })
-    assert_empty names - Heddle::Events::TABLE.values.flat_map(&:fields)
-  end
-
-  def test_what_has_a_unit_is_a_number
-    with_units = Heddle::Events::TABLE.values.flat_map { |event| event.template.scan(/\{(\w+):/).flatten }
-
-    assert_empty with_units.uniq.map(&:to_sym) - Heddle::Events::TYPES.fetch_values(:integer, :number).flatten
-  end
-
   # Calls that report an event: the receiver's last name and the method.
   REPORTING = /\A(?:@?log|Events|@?report|@on_event|)\.(?:event|report|call)\z/
 

@@ -22,10 +22,25 @@ module Bench
         def gem_name = "puma"
       end
 
+      # To see what the protections cost.
+      class Unprotected < HTTP::Contestants::Heddle
+        def key = "heddle-off"
+
+        def label = "Heddle, protect off"
+
+        def role = :peer
+
+        def command(...) = [*super, "--protect", "off"]
+
+        # The goals are those of the default.
+        def excludes(row_key) = row_key == "crowded" ? nil : "only in the row crowded"
+      end
+
       # @return [Array<HTTP::Contestant>]
       def self.all
         settings = { config: CONFIG, processes: PROCESSES }
-        [HTTP::Contestants::Heddle.new(**settings), *[1, 3, 5].map { |threads| Puma.new(threads:, **settings) },
+        [HTTP::Contestants::Heddle.new(**settings), Unprotected.new(**settings),
+         *[1, 3, 5].map { |threads| Puma.new(threads:, **settings) },
          HTTP::Contestants::Falcon.new(**settings)]
       end
     end

@@ -32,6 +32,30 @@ module Bench
         def warm_up_connections = 2
       end
 
+      # The same on a machine whose cores others use: so many programs compute meanwhile, at normal priority.
+      class Crowded < Pages
+        LOOP = [RbConfig.ruby, "--disable=gems", "-e", "nil while true"].freeze
+
+        # @param others [Integer]
+        def initialize(others:, **)
+          super(**)
+          @others = others
+        end
+
+        # @param server [Server]
+        # @param size [Hash]
+        # @return [Hash] the sample
+        def measure(server, size)
+          others = Array.new(@others) { Process.spawn(*LOOP) }
+          super
+        ensure
+          others&.each do |pid|
+            Process.kill("KILL", pid)
+            Process.wait(pid)
+          end
+        end
+      end
+
       # Pages at a steady rate, whether the ones before are answered or not; beside others that compute for long.
       class Paced < HTTP::Rows::HTTPRow
         # @return [Float, nil] the rate as a share of what Puma can answer at most
@@ -104,7 +128,7 @@ module Bench
       # @return [Array<Row>]
       def all
         [*[5, 25, 75].flat_map { |milliseconds| [1, 8, 32, 64].map { |clients| pages("page", milliseconds, clients) } },
-         pages("queries", 25, 32), hogs, *[0.6, 0.8, 0.95].map { |share| half(share) }]
+         pages("queries", 25, 32), crowded, hogs, *[0.6, 0.8, 0.95].map { |share| half(share) }]
       end
 
       def pages(kind, milliseconds, clients)
@@ -112,6 +136,13 @@ module Bench
         title = "#{what} of #{milliseconds} ms, #{clients} #{clients == 1 ? "client" : "clients"}"
         Pages.new(key: "#{kind}-#{milliseconds}-#{clients}", connections: clients, path: "/#{kind}/#{milliseconds}",
                   expected: PAGE, goals: GOALS, seconds: 10, title:)
+      end
+
+      # Here each wake-up of another thread takes a slot of a busy core, so the goals are those of the tail.
+      def crowded
+        goals = [Goal.new(of: :p99_ms, at_most: 1.25, than: PUMA), Goal.new(of: :cpu_us, at_most: 1.05, than: PUMA)]
+        Crowded.new(key: "crowded", connections: 1, path: "/page/5", expected: PAGE, goals:, seconds: 10, others: 4,
+                    title: "pages of 5 ms, 1 client, while four other programs compute")
       end
 
       def hogs

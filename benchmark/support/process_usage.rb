@@ -34,6 +34,10 @@ module Bench
     # @return [Float, nil] memory of another process that it has written to and shares with none, in MB
     def private_megabytes_of(pid) = field_in("/proc/#{pid}/smaps_rollup", "Private_Dirty:")
 
+    # @return [Float, nil] memory of another process that is of no file, in MB. A page that a child process still shares
+    #   with its parent counts, so that to write to it changes nothing
+    def anonymous_megabytes_of(pid) = field_in("/proc/#{pid}/smaps_rollup", "Anonymous:")
+
     def field_in(path, field)
       line = File.foreach(path).find { |text| text.start_with?(field) }
       line && (line[/\d+/].to_i / 1024.0)

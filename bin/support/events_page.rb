@@ -8,6 +8,15 @@ module Heddle
   module EventsPage
     PATH = File.expand_path("../../docs/events.md", __dir__)
 
+    # The types of fields in JSON; all others are strings.
+    TYPES = {
+      integer: %i[clients code connections full late limit lines max_requests memory pid pool_size received
+                  received_bytes requests reserves responses sent sent_bytes status threads transfers unreported
+                  used waiting wanted worker workers],
+      number: %i[age delay drain_delay duration max_age timeout],
+      array: %i[backtrace certificates options places urls]
+    }.freeze
+
     INTRODUCTION = <<~TEXT
       # Events
 
@@ -65,7 +74,7 @@ module Heddle
     end
 
     def self.field(name)
-      type, = Events::TYPES.find { |_, names| names.include?(name) }
+      type, = TYPES.find { |_, names| names.include?(name) }
       "`#{name}`#{" (#{type})" if type}"
     end
     private_class_method :row, :field

@@ -1,11 +1,13 @@
 # shellcheck shell=bash
 # Sourced by bin/setup: checkouts with the same Gemfiles on one machine have the same gems. They are kept in the user's
 # cache folder, so that a new checkout gets a copy in place of installing and compiling them, which takes minutes.
-# Uses $heddle_cache (see rubies.sh) and $root.
+# Uses $heddle_cache and $rubies (see rubies.sh) and $root.
 
-# What the gems depend on beside the Ruby: the Gemfiles, and what these and native gems make of the machine.
+# What the gems depend on: the Rubies, for all of which versions are resolved, the Gemfiles, and what these and native
+# gems make of the machine.
 gem_cache_key() {
   {
+    printf '%s\n' "$rubies" | cut -f 3
     uname -sm
     cat /etc/os-release 2>/dev/null
     pkg-config --modversion libxml-2.0 libxslt sqlite3 2>/dev/null

@@ -20,7 +20,7 @@ module Layers
     "http/body" => ["net", *BASE],
     "http" => ["http/body", "http/websocket", "pubsub", "net", *BASE],
     "http/h2" => %w[http selector],
-    "http/log" => HTTP,
+    "http/log" => ["http/websocket", *HTTP],
     "http/h1" => ["http/h2", *HTTP],
     "http/h2/server" => ["http/h2", *HTTP],
     "http/h2/client" => ["http/h2", *HTTP],

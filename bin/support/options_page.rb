@@ -52,7 +52,7 @@ module Heddle
       | `PORT` | `port` |
       | `WEB_CONCURRENCY` | `workers`: a number, or `auto` |
       | `RAILS_MAX_THREADS` | `threads`, in mode thread. In mode fiber a process needs no number of threads, and the variable says only how large the application makes its pool of database connections |
-      | `RAILS_ENV`, `RACK_ENV` | `environment` |
+      | `RAILS_ENV`, `APP_ENV`, `RACK_ENV` | `environment`; the first that is set counts. Puma asks `APP_ENV`, `RACK_ENV`, `RAILS_ENV` |
       | `PIDFILE` | `pidfile` |
 
       An unknown variable that begins with `HEDDLE_` is reported at the start, with the nearest known name.

@@ -44,11 +44,14 @@ module Heddle
       it only after an audit. If a gem does not work in fibers, `mode :thread` gives each request a thread, as under Puma,
       without most protections ([Modes](modes.md#migration-of-an-existing-application)).
 
-      A condition on `Rails.env` or on environment variables is kept. One that needs the application can't be computed where
-      Heddle reads its file: the line is carried over without it if it held, and else left out.
+      A condition on `Rails.env` or on environment variables is kept. One that needs the application can't be computed in
+      `config/heddle.rb`: if it held, the line is carried over without the condition, and else left out.
 
-      Heddle also reads `PORT`, `WEB_CONCURRENCY`, `RAILS_ENV`, `RACK_ENV` and `PIDFILE`; in mode thread `RAILS_MAX_THREADS`,
-      too.
+      Where Puma's file names a port without an address, both servers listen on localhost under `rails server` in
+      development. Everywhere else they listen on every address.
+
+      Heddle also reads `PORT`, `WEB_CONCURRENCY`, `RAILS_ENV`, `APP_ENV`, `RACK_ENV` and `PIDFILE`; in mode thread
+      `RAILS_MAX_THREADS`, too.
 
       ## Both servers in one folder
 
@@ -60,14 +63,15 @@ module Heddle
       ## Exceptions of the application
 
       As under Puma, any exception is logged and answered with 500, whether it is a StandardError or not. That includes
-      exceptions of a streamed body before its first part. After it, the client sees that the response is incomplete.
+      exceptions of a streamed body before its first part. After its first part, the client sees that the response is
+      incomplete. So it does after the body has waited or was preempted, because Heddle then sends the head; Puma does not.
 
-      `exit` and `abort` differ. Puma answers these with 500, too. Under Heddle they end the process, as in any Ruby
-      program: the worker's other requests are cut off, and the master starts a new worker.
+      `exit`, `abort` and a SignalException such as Interrupt differ. Puma answers these with 500, too. Under Heddle they
+      end the process, as in any Ruby program: the worker's other requests are cut off, and the master starts a new worker.
 
-      In development `heddle serve` shows exceptions of applications without Rails as `rackup` does, by
-      `Rack::ShowExceptions`, and checks them with `Rack::Lint`. Unlike there, `rack.input` keeps all its methods. In any
-      other environment, such as `-e none`, it does neither. Mode ractor leaves both out. Rails shows its own error pages.
+      In development `heddle serve` puts `Rack::ShowExceptions` and `Rack::Lint` around an application without Rails, as
+      `rackup` does. Unlike under `rackup`, `rack.input` keeps all its methods. In any other environment, such as `-e none`,
+      it does neither. Mode ractor leaves both out. Rails shows its own error pages.
 
       ## Settings
 
@@ -78,12 +82,12 @@ module Heddle
     BEHAVIOR = <<~TEXT
       ## Behavior
 
-      Those of Puma's own tests that talk over a socket also run with Heddle behind Puma's class:
+      Puma's own tests that use a socket also run with Heddle behind `Puma::Server`:
 
           test/trials/puma/run --modes fiber,thread FOLDER    # a checkout of github.com/puma/puma
 
-      Of %<tests>d tests, %<different>d end otherwise, and %<internal>d of these look at objects of Puma's own. Each of
-      the others belongs to a row of this table. A test that ends otherwise without a row fails the run.
+      Of %<tests>d tests, %<different>d fail, and %<internal>d of these look at objects of Puma's own. Each of the others
+      belongs to a row of the table below. A failing test without a row fails the run.
 
       | what | Puma | Heddle | verdict | because |
       | - | - | - | - | - |

@@ -4,6 +4,8 @@
 class TestReport
   # Ruby lists these by the hundred when it crashes: loaded features and mapped memory. They hide the failure.
   CRASH_LISTS = /^ *(?:\d+ \S+\.(?:rb|so)|\h{8,}-\h{8,} [r-][w-][x-][ps] .*)\n/
+  # Of C tests that passed beside one that failed.
+  PASSED = /^ *ok |^ *started \S+ \(/
   # Lines of a failure that are printed; of more, the first and the last.
   LINES = 300
 
@@ -70,7 +72,7 @@ class TestReport
   end
 
   def readable(output)
-    lines = output.gsub(CRASH_LISTS, "").lines
+    lines = output.gsub(CRASH_LISTS, "").lines.grep_v(PASSED)
     return lines.join if lines.size <= LINES
 
     [*lines.first(LINES / 2), "… #{lines.size - LINES} lines …\n", *lines.last(LINES / 2)].join

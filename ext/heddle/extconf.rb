@@ -120,8 +120,9 @@ elsif (sanitizers = ENV.fetch("HEDDLE_SANITIZE", "")) != ""
   $CFLAGS << (try_cflags("--param=asan-stack=0") ? " --param=asan-stack=0" : " -mllvm -asan-stack=0")
   $LDFLAGS << " -fsanitize=#{sanitizers}"
 else
-  # Without debug information, which is four fifths of the library and a tenth of the time that compiling takes.
-  $CFLAGS << " -O3 -g0"
+  # -O3 takes a fifth more time to compile, and saves no instruction of a request. Debug information would be four
+  # fifths of the library and a tenth of the time.
+  $CFLAGS << " -O2 -g0"
   $LIBRUBYARG_SHARED = $LIBRUBYARG_STATIC = $LIBRUBYARG = "" if ENV["HEDDLE_PORTABLE"] == "1"
   # A symbol that nobody defines stops the build, not the first program that needs it.
   if $LIBRUBYARG != "" && RbConfig::CONFIG["ENABLE_SHARED"] == "yes" && try_ldflags("-Wl,-z,defs")

@@ -47,18 +47,18 @@ module Heddle
 
       private
 
-      # Without RubyGems, as in a standalone bundle.
+      # Without RubyGems, as in a standalone bundle, or of Ruby's own library in a bundle without the gem.
       def own_version
-        namespace = Object.const_get(constant[/\A\w+/])
-        return if namespace.name == "Rack" || !namespace.const_defined?(:VERSION)
-
-        found = namespace.const_get(:VERSION)
-        found.is_a?(Module) ? found.const_get(:STRING) : found
+        spaces = constant.split("::").each_with_object([]) { |name, all| all << (all.last || Object).const_get(name) }
+        owner = spaces.reverse.find { |one| one.name != "Rack" && one.const_defined?(:VERSION, false) } or return
+        found = owner::VERSION
+        found = found.const_get(:STRING) if found.is_a?(Module)
+        found.to_s if Gem::Version.correct?(found.to_s)
       end
     end
 
     TABLE = [
-      Row.new(gem: "rack-timeout", constant: "Rack::Timeout::Scheduler::Timeout", tried: [">= 0.6", "< 0.8"],
+      Row.new(gem: "rack-timeout", constant: "Rack::Timeout::RequestTimeoutException", tried: [">= 0.6", "< 0.8"],
               fibers: true, changes: "its time limits are timers of the loop, and raise in the request's fiber"),
       Row.new(gem: "concurrent-ruby", constant: "Concurrent::ThreadLocalVar", tried: [">= 1.2", "< 1.4"], fibers: true,
               changes: "a ThreadLocalVar has a value for each request, a FiberLocalVar keeps none after it"),
@@ -89,9 +89,12 @@ module Heddle
       Row.new(gem: "async", constant: "Async::Task", tried: [">= 2.43", "< 3"], changes: "its tasks run in the loop")
     ].freeze
     BY_NAME = TABLE.to_h { |row| [row.name, row] }.freeze
-    private_constant :BY_NAME
+    # Not changed once the server runs: requests may have a connection or state that the change would take from them.
+    AT_START = BY_NAME.values_at(:newrelic_rpm, :activesupport, :sequel).freeze
+    private_constant :BY_NAME, :AT_START
 
     @except = []
+    @missing = [].freeze
     @answers = {}.freeze # other Ractors read it
 
     class << self
@@ -105,21 +108,40 @@ module Heddle
         except = excluded(configuration)
         @answers = {}.freeze unless except == @except
         @except = except
-        Waits.install
-        OpenTelemetry.install
-        return unless configuration.mode == :fiber
+        @missing = AT_START.reject(&:version)
+        install(configuration)
+      end
 
-        RackTimeout.install if make?(:rack_timeout)
-        ConcurrentRuby.install if make?(:concurrent_ruby)
+      # Makes the changes for gems that requests have loaded. The server's loops call it each second; nothing is changed
+      # before the number of loaded files has stayed the same for one second.
+      # @param (see #start)
+      # @return [void]
+      def update(configuration)
+        return unless Ractor.current.equal?(Ractor.main)
+
+        now = MonotonicClock.now
+        @features, @loaded_at = $LOADED_FEATURES.size, now unless @features == $LOADED_FEATURES.size
+        return if @features == @updated || now < @loaded_at + 1
+
+        @updated = @features
+        install(configuration)
+        late, @missing = @missing.partition(&:version)
+        late.each do |row|
+          next unless row.state(fibers: configuration.mode == :fiber) == :made
+
+          Events.report(:adaptation_untried, reason: "#{row} is left as it is: a request has loaded it. Load it with " \
+                                                     "the application (#{row.changes})")
+        end
+      rescue StandardError, LoadError => e
+        Events.report(:adaptation_untried, reason: "gems that requests have loaded are left as they are: #{e.message}")
       end
 
       # From now on each request has its own copies of the thread variables that the option names.
       # @param configuration [Server::Configuration]
-      # @param warnings [Boolean] warn when requests share another one
       # @return [void]
-      def isolate(configuration, warnings:)
+      def isolate(configuration)
         names = configuration.isolate.map(&:to_s) - BY_NAME.values_at(*excluded(configuration)).filter_map(&:variable)
-        Isolation.start(names, warnings:)
+        Isolation.start(names)
       end
 
       # Warns when the answer is no because the version was not tried, once. The main Ractor decides for all: RubyGems
@@ -176,6 +198,15 @@ module Heddle
       end
 
       private
+
+      def install(configuration)
+        Waits.install
+        OpenTelemetry.install
+        return unless configuration.mode == :fiber
+
+        RackTimeout.install if make?(:rack_timeout)
+        ConcurrentRuby.install if make?(:concurrent_ruby)
+      end
 
       # @return [Array<Symbol>] the names of rows that the option leaves out
       def excluded(configuration) = BY_NAME.keys - configuration.adapt

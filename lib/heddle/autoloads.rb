@@ -5,26 +5,36 @@ module Heddle
   #
   # @api private
   module Autoloads
-    ACRONYMS = %w[DNS EDNS H1 H2 HTTP JIT TCP TLS UDP].to_h { |name| [name.downcase, name] }.freeze
+    ACRONYMS = %w[CLI DNS EDNS H1 H2 HTTP JIT TCP TLS UDP].to_h { |name| [name.downcase, name] }.freeze
     private_constant :ACRONYMS
 
     class << self
       # @param namespace [Module]
-      # @param folder [String] such as "heddle/server"; each of its files defines one constant of the namespace
+      # @param folder [String] such as "heddle/server"; each of these files defines one constant of the namespace
+      # @param files [Array<String>, nil] nil: all of the folder
       # @return [void]
-      def add(namespace, folder)
-        each_file(folder) { |file| namespace.autoload(constant(file), "#{folder}/#{file}") }
+      def add(namespace, folder, files = nil)
+        files ||= all(folder)
+        files.each { |file| namespace.autoload(constant(file), "#{folder}/#{file}") }
       end
 
       # Loads all files of a folder at once.
       # @param folder [String]
       # @return [void]
-      def load(folder) = each_file(folder) { |file| require "#{folder}/#{file}" }
+      def load(folder) = all(folder).each { |file| require "#{folder}/#{file}" }
+
+      # Loads what has not been used yet.
+      # @param namespace [Module]
+      # @param except [Array<Symbol>] constants
+      # @return [void]
+      def load_constants(namespace, except: [])
+        (namespace.constants - except).each { |name| namespace.const_get(name) if namespace.autoload?(name) }
+      end
 
       private
 
-      def each_file(folder)
-        Dir.glob("*.rb", base: File.expand_path("../#{folder}", __dir__)) { |file| yield file.delete_suffix(".rb") }
+      def all(folder)
+        Dir.glob("*.rb", base: File.expand_path("../#{folder}", __dir__)).map { |file| file.delete_suffix(".rb") }
       end
 
       def constant(file) = file.split("_").map { |word| ACRONYMS.fetch(word) { word.capitalize } }.join

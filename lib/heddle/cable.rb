@@ -35,7 +35,7 @@ module Heddle
     # @raise [UnsupportedError]
     def self.install
       require "action_cable"
-      raise UnsupportedError, UNSUPPORTED unless ::ActionCable::Server.const_defined?(:Socket)
+      raise UnsupportedError, UNSUPPORTED unless ::ActionCable::Server.const_defined?(:Socket, false)
 
       ::ActionCable.singleton_class.prepend(Installed)
       ActiveSupport.on_load(:action_cable_connection) { prepend ConnectionTopics }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/autoloads"
+require "heddle/error"
 require "heddle/version"
 
 module Heddle
@@ -13,26 +14,31 @@ module Heddle
   module CLI
     Autoloads.add(self, "heddle/cli")
 
+    # The command line makes no sense; the message names the part, and the correct form.
+    class UsageError < StandardError
+      include Heddle::Error
+    end
+
     # A command: the class that runs it, and its line in the help. An instance gets the arguments after the command's
     # name, and the stream to write to. For a class without a method `help` the help shows the flags of `serve`.
-    Command = Data.define(:class_name, :text)
+    Entry = Data.define(:class_name, :text)
 
     COMMANDS = {
-      "serve" => Command.new(:ServeCommand, "serve an application: heddle serve [config.ru] [flags]"),
-      "demo" => Command.new(:DemoCommand, "serve the demo site: heddle demo [flags]"),
-      "check" => Command.new(:CheckCommand, "validate the configuration, print each value and its source"),
-      "init" => Command.new(:InitCommand,
-                            "write a configuration file, or switch an application from Puma: heddle init --apply"),
-      "status" => Command.new(:StatusCommand, "show what a running server does now"),
-      "top" => Command.new(:TopCommand, "show live status; press q to quit"),
-      "record" => Command.new(:RecordCommand, "write what the requests of a running server do to a file"),
-      "stop" => Command.new(:StopCommand, "stop a running server after its requests"),
-      "reload" => Command.new(:ReloadCommand, "replace the workers, one by one"),
-      "restart" => Command.new(:RestartCommand, "start a new master and new workers on the same sockets"),
-      "protect" => Command.new(:ProtectCommand, "switch the protections of a running server: heddle protect off|on"),
-      "doctor" => Command.new(:DoctorCommand, "check the application and this machine for likely problems"),
-      "version" => Command.new(nil, "print the version"),
-      "help" => Command.new(nil, "print this, a command's flags (heddle help serve) or an option (heddle help port)")
+      "serve" => Entry.new(:ServeCommand, "serve an application: heddle serve [config.ru] [flags]"),
+      "demo" => Entry.new(:DemoCommand, "serve the demo site: heddle demo [flags]"),
+      "check" => Entry.new(:CheckCommand, "validate the configuration, print each value and its source"),
+      "init" => Entry.new(:InitCommand,
+                          "write a configuration file, or switch an application from Puma: heddle init --apply"),
+      "status" => Entry.new(:StatusCommand, "show what a running server does now"),
+      "top" => Entry.new(:TopCommand, "show live status; press q to quit"),
+      "record" => Entry.new(:RecordCommand, "record to a file what a running server's requests do"),
+      "stop" => Entry.new(:StopCommand, "stop a running server after its requests"),
+      "reload" => Entry.new(:ReloadCommand, "replace the workers, one by one"),
+      "restart" => Entry.new(:RestartCommand, "start a new master and new workers on the same sockets"),
+      "protect" => Entry.new(:ProtectCommand, "switch the protections of a running server: heddle protect off|on"),
+      "doctor" => Entry.new(:DoctorCommand, "check the application and this machine for likely problems"),
+      "version" => Entry.new(nil, "print the version"),
+      "help" => Entry.new(nil, "print this, a command's flags (heddle help serve) or an option (heddle help port)")
     }.freeze
 
     # The application that `heddle` serves when no command is given.
@@ -65,6 +71,11 @@ module Heddle
         raise unless of_output?(e, output)
 
         errors.puts("heddle: standard output is incomplete: #{e.message}")
+        FAILED
+      rescue Errno::ENOENT => e
+        raise unless e.message.end_with?("getcwd")
+
+        errors.puts("heddle: the current folder does not exist any more: change to another one")
         FAILED
       rescue IOError
         raise unless output.closed?

@@ -57,7 +57,7 @@ module Heddle
         probe = kill_probe
         begin
           ending = true
-          probe.resume
+          probe.resume(Fiber.current)
         rescue Exception # raised at the switch, by another thread or a signal's handler; a kill runs no rescue
           ending = false
           raise
@@ -70,9 +70,10 @@ module Heddle
 
       # Gets the stack that {unless_killed} needs in this thread, while there are stacks.
       #
+      # @param scheduler [Scheduler] of this thread
       # @return [void]
-      def prepare_kill_probe
-        kill_probe.resume # its first switch takes a stack
+      def prepare_kill_probe(scheduler)
+        scheduler.resume_new(kill_probe) # its first switch takes a stack
       rescue FiberError
         nil # the first question tries again
       end
@@ -102,14 +103,16 @@ module Heddle
       private
 
       # A fiber to switch to. It is kept: where there are too many fibers for a new one, a healthy fiber would get an
-      # error. It is blocking, so that it is not preempted.
+      # error. It is blocking, so that it is not preempted. It keeps the fiber that it switched back to until another
+      # asks: Ruby 3.4.10 and 4.0.5 read the record of that fiber then, collected or not (Ruby's bug 22196).
       #
       # @return [Fiber] of this thread
       def kill_probe
         probe = Thread.current.thread_variable_get(:heddle_kill_probe)
         return probe if probe&.alive?
 
-        probe = Fiber.new(blocking: true) { loop { Fiber.yield } }
+        asking = Fiber.current
+        probe = Fiber.new(blocking: true) { loop { asking = Fiber.yield(asking) } }
         Thread.current.thread_variable_set(:heddle_kill_probe, probe)
         probe
       end

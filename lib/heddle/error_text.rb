@@ -27,6 +27,14 @@ module Heddle
       def summary(error, **) = "#{class_name(error)}: #{Visible.lines(message(error), **)}"
 
       # @param error [Exception]
+      # @return [Array<String>]
+      def backtrace(error) = contain(-> { Array(error.backtrace).grep(String) }) { [] }
+
+      # @param error [Exception]
+      # @return [Exception, nil]
+      def cause(error) = contain(-> { error.cause }) { nil }
+
+      # @param error [Exception]
       # @return [String] class, message, backtrace and causes, as Ruby prints them; when that fails, without the causes
       def full(error)
         contain(-> { error.full_message(highlight: false) }) do

@@ -66,7 +66,7 @@ module Heddle
           name_libraries(allow:, deny:, libc:)
           self.thread_limit = threads if threads
           limit_threads(@thread_limit || @share || ThreadLimit.default)
-          know_good_libraries(KNOWN_GOOD.map(&:to_s))
+          know_good_libraries(KNOWN_GOOD)
           allow_libraries(@allow)
           deny_libraries(@deny)
           quick_libraries(QUICK)

@@ -26,23 +26,14 @@ module Heddle
     AT_START = %i[bind port user pidfile pubsub pubsub_memory pubsub_history].freeze
     BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
 
-    # Environment variables of Heddle's that are no options, each with what reads it; a name that ends in `_` stands
-    # for all that begin so.
-    OTHER_VARIABLES = {
-      "HEDDLE_NATIVE" => "which build of the extension is loaded",
-      "HEDDLE_GUARD_PAGES" => "whether fibers' stacks have guard pages",
-      "HEDDLE_OFFLOAD_IMPORTS" => "which entries of libraries' import tables are changed",
-      "HEDDLE_RUBY" => "the Ruby of bin/setup and bin/test",
-      "HEDDLE_INHERITED" => "what a master leaves to the one that replaces it",
-      "HEDDLE_DEBUG" => "how the extension is built", "HEDDLE_SANITIZE" => "how the extension is built",
-      "HEDDLE_PORTABLE" => "how the extension is built", "HEDDLE_CHECKOUT" => "how the extension is built",
-      "HEDDLE_WERROR" => "how the extension is built", "HEDDLE_ZLIB" => "how the extension is built",
-      "HEDDLE_LIBKQUEUE" => "the tests",
-      "HEDDLE_TEST_" => "the tests", "HEDDLE_BENCH_" => "the benchmarks", "HEDDLE_FIGURES" => "the tests",
-      "HEDDLE_JOBS" => "the tests", "HEDDLE_SANITIZED" => "the tests", "HEDDLE_SEED" => "the tests",
-      "HEDDLE_SOAK_CALLS" => "the tests", "HEDDLE_TORTURE" => "the tests",
-      "HEDDLE_CHAOS" => "the trials", "HEDDLE_TRIAL_" => "the trials"
-    }.freeze
+    # Environment variables of Heddle's that are no options: of the server, of the build, and of the tests, trials and
+    # benchmarks. A name that ends in `_` stands for all that begin so.
+    OTHER_VARIABLES = %w[
+      HEDDLE_NATIVE HEDDLE_GUARD_PAGES HEDDLE_OFFLOAD_IMPORTS HEDDLE_INHERITED
+      HEDDLE_DEBUG HEDDLE_SANITIZE HEDDLE_PORTABLE HEDDLE_CHECKOUT HEDDLE_WERROR HEDDLE_ZLIB
+      HEDDLE_RUBY HEDDLE_LIBKQUEUE HEDDLE_TEST_ HEDDLE_BENCH_ HEDDLE_FIGURES HEDDLE_JOBS HEDDLE_SANITIZED HEDDLE_SEED
+      HEDDLE_SOAK_CALLS HEDDLE_TORTURE HEDDLE_CHAOS HEDDLE_TRIAL_
+    ].freeze
 
     # @return [Array<String>] every variable that an option reads
     def self.variables = ALL.flat_map { |option| option.variables + option.conditions.keys }

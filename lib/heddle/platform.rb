@@ -7,7 +7,7 @@ module Heddle
   #
   # @api private
   module Platform
-    # Architecture, as Ruby names it without the libc of GNU => versions of Ruby.
+    # Ruby's name of the architecture, without the suffix -gnu => versions of Ruby.
     TESTED = { "x86_64-linux" => %w[3.3 3.4 4.0], "x86_64-linux-musl" => %w[3.3] }.freeze
     # The protections that change Ruby's tables or read C frames: off by default elsewhere.
     UNTESTED_OFF = %i[offload preempt callback_report].freeze

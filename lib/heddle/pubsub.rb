@@ -13,6 +13,16 @@ module Heddle
   module PubSub
     Autoloads.add(self, "heddle/pubsub")
 
+    # A message as a subscriber gets it.
+    #
+    # @!attribute topic [String]
+    # @!attribute data [String, nil] in UTF-8, or in BINARY if it is not UTF-8; nil for a reset
+    # @!attribute position [String] "epoch:offset": continue after it with `since:`
+    Message = Data.define(:topic, :data, :position) do
+      # @return [Boolean] whether messages before this one are lost: things that were made of them are out of date
+      def reset? = data.nil?
+    end
+
     # The messages that this process can replay, in C.
     #
     # @api private
@@ -47,7 +57,7 @@ module Heddle
       # @return [String] the message's position, "epoch:offset"
       # @raise [ArgumentError] when the topic or the message is too large
       # @raise [UnreachableError] when no server answers; or when the backend has not confirmed the message in 5 s: then
-      #   it may be published or not
+      #   perhaps it is published
       def publish(topic, data)
         Route.publish(topic.to_s, data.is_a?(String) ? data : encode(data))
       end

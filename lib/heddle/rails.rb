@@ -15,6 +15,9 @@ module Heddle
     private_constant :REFUSED
 
     class << self
+      # @param text [String] why the application can't be served by fibers
+      attr_writer :refusal
+
       # @return [Boolean] whether a Rails application is loaded
       def application? = defined?(::Rails.application) && !::Rails.application.nil?
 
@@ -26,11 +29,14 @@ module Heddle
         ::Rails.env.test? && Gem.loaded_specs.key?("capybara")
       end
 
-      # @return [Array<String>] the path of health checks, which Rails leaves out of its log
+      # @return [Array<String>] the path of health checks, which Rails leaves out of its log; also below the path at
+      #   which the application is mounted
       def silenced_paths
-        return [] unless application? && ::Rails.application.config.respond_to?(:silence_healthcheck_path)
+        config = ::Rails.application.config if application?
+        return [] unless config.respond_to?(:silence_healthcheck_path)
 
-        [::Rails.application.config.silence_healthcheck_path].grep(String)
+        path = config.silence_healthcheck_path
+        path.is_a?(String) ? [path, "#{config.relative_url_root}#{path}"].uniq : []
       end
 
       # Makes the loaded application ready: one of Rails, or one that uses Active Support or Active Record without it.
@@ -38,9 +44,11 @@ module Heddle
       #
       # @param fibers [Boolean] whether requests are fibers of one thread
       # @return [void]
-      # @raise [Server::BootError] when they are, and the application insists on isolation by thread
+      # @raise [Server::BootError] when they are, and the application can't be served by them
       def start(fibers: true)
         if fibers
+          raise Server::BootError, @refusal if @refusal
+
           isolate if defined?(::ActiveSupport::IsolatedExecutionState)
           Adaptations::ActiveSupport.install if Adaptations.make?(:activesupport)
           replace_reload_lock if application?

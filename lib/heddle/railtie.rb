@@ -18,6 +18,8 @@ module Heddle
     # When the application has said what it wants, and before its routes mount the server.
     initializer "heddle.cable", after: :load_config_initializers do |app|
       Cable.install if app.config.heddle.cable
+    rescue Cable::UnsupportedError => e
+      Rails.refusal = e.message # a console and a migration need no cable
     end
 
     # For system tests, which take Puma unless another server is registered.

@@ -21,51 +21,20 @@ require "heddle/net"
 #       puts page.value
 #     end
 module Heddle
-  autoload :Adaptations, "heddle/adaptations"
-  autoload :Barrier, "heddle/concurrency/barrier"
-  autoload :CLI, "heddle/cli"
-  autoload :Cable, "heddle/cable"
-  autoload :CallbackReport, "heddle/callback_report"
-  autoload :Channel, "heddle/concurrency/channel"
-  autoload :ClientGoneError, "heddle/http/client_gone_error"
-  autoload :Condition, "heddle/concurrency/condition"
-  autoload :Databases, "heddle/databases"
-  autoload :EventStream, "heddle/event_stream"
-  autoload :Handoff, "heddle/handoff"
-  autoload :Live, "heddle/live"
-  autoload :LoadFailure, "heddle/load_failure"
-  autoload :Nearest, "heddle/nearest"
-  autoload :Pool, "heddle/concurrency/pool"
-  autoload :Preemption, "heddle/preemption"
-  autoload :Promise, "heddle/concurrency/promise"
-  autoload :Rails, "heddle/rails"
-  autoload :Scope, "heddle/concurrency/scope"
-  autoload :Semaphore, "heddle/concurrency/semaphore"
-  autoload :Server, "heddle/server"
-  autoload :Stall, "heddle/stall"
-  autoload :Stalls, "heddle/stalls"
-  autoload :Task, "heddle/concurrency/task"
-  autoload :TaskTree, "heddle/concurrency/task_tree"
-  autoload :TimeoutError, "heddle/concurrency/timeout_error"
-  autoload :Visible, "heddle/visible"
-  autoload :Watch, "heddle/watch"
-  autoload :WebSocket, "heddle/web_socket"
+  Autoloads.add(self, "heddle", %w[
+    adaptations cable callback_report cli databases event_stream handoff live load_failure nearest preemption rails
+    server stall stalls visible watch web_socket working_folder
+  ])
+  Autoloads.add(self, "heddle/http", %w[client_gone_error])
+  Autoloads.add(self, "heddle/concurrency", %w[
+    barrier channel condition pool promise scope semaphore task task_tree timeout_error
+  ])
 
   # The library of the methods below; loaded with the first of them.
   module Concurrency
-    autoload :Context, "heddle/concurrency/context"
-    autoload :Deadline, "heddle/concurrency/deadline"
-    autoload :Inheritance, "heddle/concurrency/inheritance"
-    autoload :Every, "heddle/concurrency/every"
-    autoload :Map, "heddle/concurrency/map"
-    autoload :Race, "heddle/concurrency/race"
-    autoload :Root, "heddle/concurrency/root"
-    autoload :Shield, "heddle/concurrency/shield"
-    autoload :ScopeFrame, "heddle/concurrency/scope_frame"
-    autoload :Supervisor, "heddle/concurrency/supervisor"
-    autoload :TaskFrame, "heddle/concurrency/task_frame"
-    autoload :Timers, "heddle/concurrency/timers"
-    autoload :TreeSignal, "heddle/concurrency/tree_signal"
+    Autoloads.add(self, "heddle/concurrency", %w[
+      context deadline every inheritance map race root scope_frame shield supervisor task_frame timers tree_signal
+    ])
   end
 
   # What layers get from those above them. Ractors may call both.

@@ -21,9 +21,7 @@ module Heddle
     # do not share memory of files that one of them loads.
     # @return [void]
     def self.load_everything
-      [HTTP, HTTP::H1, Rack, Server].each do |namespace|
-        namespace.constants.each { |name| namespace.const_get(name) if namespace.autoload?(name) }
-      end
+      [HTTP, HTTP::H1, Rack, Server].each { |namespace| Autoloads.load_constants(namespace) }
     end
 
     # @return [Configuration]
@@ -57,6 +55,7 @@ module Heddle
     # @return [Array<String>] where the server is reached
     # @raise [BootError]
     def open
+      WorkingFolder.note
       FileSizeLimit.make_writes_fail
       @configuration.check_selector
       @configuration.web_socket_origins
@@ -99,7 +98,7 @@ module Heddle
     # Serves until {#stop}, or a signal where `signals` says so, and until the requests that run then are answered.
     #
     # @param app [#call] a Rack 3 application
-    # @param signals [Boolean] whether INT and TERM stop the server: the first one in order, a second INT at once
+    # @param signals [Boolean] whether INT and TERM stop the server: the first gracefully, a second INT at once
     # @yield once, when requests are accepted; in a loop
     # @return [Boolean] whether every request was answered
     # @raise [BootError]
@@ -182,9 +181,6 @@ module Heddle
     # @return [Symbol, nil] how the loop hears of events, while the server runs
     def selector = @mode && @mode.servings.first.selector
 
-    # @return [Array<Hash>] how late each loop was in the last minute: see {Serving#timeline}. From any thread.
-    def timelines = @mode ? @mode.servings.filter_map(&:timeline) : []
-
     # @return [String] every task of each loop and where it waits, for a person. From any thread.
     def task_tree = @mode ? @mode.servings.map(&:task_tree).join("\n") : "no tasks\n"
 
@@ -192,7 +188,7 @@ module Heddle
 
     def prepare_process
       prepare_patches
-      Adaptations.isolate(@configuration, warnings: development? && !@unprotected)
+      Adaptations.isolate(@configuration)
       Adaptations.start(@configuration)
       Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
       Databases.start(fibers: @configuration.mode == :fiber)
@@ -240,7 +236,7 @@ module Heddle
         processes = @scoreboard_slot ? [@configuration.worker_count, @configuration.reserve_count] : [1, 0]
         Rails.tell_connections(@log, *processes, reloads: !@scoreboard_slot.nil?)
       end
-      tell_trust
+      @listeners.report_trust(@configuration, @log) unless @scoreboard_slot # the master's, which says it once
       tell_garbage
     end
 
@@ -249,15 +245,6 @@ module Heddle
       return unless GC.respond_to?(:config) && GC.config[:rgengc_allow_full_mark] == false
 
       @log.event(:garbage_collection_off)
-    end
-
-    # Every client of a network that is trusted by default can forge what a proxy says.
-    def tell_trust
-      return unless @configuration.trusted_proxies.include?("private")
-      return unless @configuration.source(:trusted_proxies) == Configuration::Source::DEFAULT
-      return unless (listener = @listeners.find(&:beyond_this_machine?))
-
-      @log.event(:proxies_trusted_by_default, address: listener.io.local_address.inspect_sockaddr)
     end
 
     # @return [Boolean] whether this process logs what is true of all workers: worker 0 alone does

@@ -25,8 +25,6 @@ module Heddle
     # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first; where the fiber was during the
     #   stall or, when it held Ruby's lock in native code, just after. Empty where it was not seen.
     attr_reader :backtrace
-    # @return [Integer] a number of the loop that stood still
-    attr_reader :loop
     # @return [String, nil] the file of the library that has called back the code which waited in place, as no other
     #   fiber may enter the library meanwhile ({NativeLibraries})
     attr_reader :library
@@ -37,18 +35,19 @@ module Heddle
     # @param found [Array] what the extension has noted
     def initialize(found)
       @unreported = 0
-      @cause, @began, @seconds, request, place, @loop, library = found
+      @cause, @began, @seconds, request, place, library = found
       @library = File.basename(library.scrub).freeze unless library.to_s.empty?
       @request = request.scrub.freeze unless request.empty?
       @backtrace = place.scrub.lines(chomp: true).freeze
     end
 
-    # @return [String, nil] "path:line in label", of the application where it was on the way, else of a gem
+    # @return [String, nil] "path:line in label", of the application where it was on the way, else of a gem; nil: it was
+    #   Heddle's own work
     def place
       frame = backtrace.find { |line| !helps?(line) && !line.start_with?(*GEMS) } ||
-              backtrace.find { |line| !helps?(line) } || backtrace.first or return
+              backtrace.find { |line| !helps?(line) } or return
       path, line, label = frame.match(/\A(.+):(\d+):(.*)\z/)&.captures
-      "#{path.delete_prefix(folder)}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
+      "#{path.delete_prefix(WorkingFolder.started)}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
     end
 
     # @return [String] the request's label, its method and path with `:id` in place of numbers and the like: stalls are
@@ -93,12 +92,6 @@ module Heddle
     end
 
     private
-
-    def folder
-      "#{Dir.pwd}/"
-    rescue Errno::ENOENT # a deployment has deleted it
-      ""
-    end
 
     def what
       library ? "a wait in place, in a callback of #{library}, which is not re-entrant" : CAUSES.fetch(cause)

@@ -48,6 +48,16 @@ module Heddle
         # @return [#call, nil] gets each stall that gets a line
         attr_accessor :observer
 
+        # @param thread [Thread] of Heddle's own, which computes beside the loops and may delay them
+        attr_writer :own_thread
+        # @param time [Float] when the last such thread ended
+        attr_writer :own_work_until
+
+        # @return [Boolean] whether this stall may be Heddle's own
+        def own?(stall)
+          stall.cause == :waiting_for_gvl && (@own_thread&.alive? || stall.began < @own_work_until)
+        end
+
         # @param threshold [Numeric] seconds that anything may keep the loop for
         # @return [void]
         def enable(threshold: THRESHOLD)
@@ -65,6 +75,7 @@ module Heddle
         # @return [Hash{Symbol => Object}]
         def status = { threshold: Watch.threshold, stalls: Stalls.statistics[:count] }
       end
+      @own_work_until = 0.0
       Protection.register(:stall_report, self)
     end
 
@@ -141,7 +152,7 @@ module Heddle
 
       # Sets how many stalls of the same endpoint (outside of requests: of the same place) were not logged meanwhile.
       def worth_a_line?(stall)
-        return false if stall.backtrace.any? { |frame| DEBUGGERS.match?(frame) }
+        return false if Switch.own?(stall) || stall.backtrace.any? { |frame| DEBUGGERS.match?(frame) }
 
         now = MonotonicClock.now
         key = stall.request ? stall.endpoint : [stall.cause, stall.place]

@@ -14,40 +14,31 @@ module Heddle
       def initialize = super("starting the watch thread")
     end
 
-    @slice = @threshold = @handoff = nil
+    # What it looks for, each with the word for its seconds in an error.
+    NAMES = { slice: "slice", threshold: "threshold", handoff: "time" }.freeze
+    private_constant :NAMES
+
+    @seconds = NAMES.transform_values { nil }
 
     class << self
       # @return [Float, nil] seconds that a fiber may compute while others wait; nil: it is not watched
-      attr_reader :slice
+      def slice = @seconds[:slice]
+
       # @return [Float, nil] seconds after which something is a stall
-      attr_reader :threshold
+      def threshold = @seconds[:threshold]
+
       # @return [Float, nil] seconds after which the connections of a loop that is blocked are handed off
-      attr_reader :handoff
+      def handoff = @seconds[:handoff]
 
-      def slice=(seconds)
-        change(duration(seconds, "slice"), @threshold, @handoff)
-      end
-
-      def threshold=(seconds)
-        change(@slice, duration(seconds, "threshold"), @handoff)
-      end
-
-      def handoff=(seconds)
-        change(@slice, @threshold, duration(seconds, "time"))
-      end
+      NAMES.each { |name, word| define_method(:"#{name}=") { |seconds| change(name, duration(seconds, word)) } }
 
       private
 
-      def change(slice, threshold, handoff)
-        start(slice, threshold, handoff)
-        @slice = slice
-        @threshold = threshold
-        @handoff = handoff
-      end
-
       # EAGAIN is pthread_create's only: nothing else here can have it.
-      def start(slice, threshold, handoff)
-        Native.watch(slice, threshold, handoff)
+      def change(name, value)
+        seconds = @seconds.merge(name => value)
+        Native.watch(*seconds.values)
+        @seconds = seconds
       rescue Errno::EAGAIN
         raise NoThreadError, cause: nil
       end

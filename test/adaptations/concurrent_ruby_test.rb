@@ -21,7 +21,8 @@ class ConcurrentRubyTest < Minitest::Test
   def teardown = @served&.stop
 
   def test_concurrent_requests_see_their_own_values
-    answers = Array.new(20) { |i| Thread.new { served.get("/?tenant#{i}").body } }.map(&:value)
+    server = served # started by one thread
+    answers = Array.new(20) { |i| Thread.new { server.get("/?tenant#{i}").body } }.map(&:value)
 
     assert_equal(Array.new(20) { |i| "none none tenant#{i} tenant#{i} tenant#{i} bound none" }, answers)
   end

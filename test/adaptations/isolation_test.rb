@@ -83,7 +83,7 @@ class IsolationTest < Minitest::Test
 
   def test_outside_of_a_loop_and_of_other_threads_variables_are_what_they_were
     program = <<~RUBY
-      Heddle::Adaptations::Isolation.start(%w[tenant], warnings: true)
+      Heddle::Adaptations::Isolation.start(%w[tenant])
       Thread.current.thread_variable_set(:tenant, 1)
       Thread.current.thread_variable_set(:other, 2)
       seen = [Heddle.run do
@@ -102,25 +102,5 @@ class IsolationTest < Minitest::Test
 
     assert_predicate status, :success?, output
     assert_equal "[[nil, 1, 2], 1, true, [4, nil]]", output
-  end
-
-  def test_in_development_a_warning_names_both_places
-    serve("plain", RACK_ENV: "development")
-    answers { |id| id }
-    source = File.readlines(File.expand_path("isolation/plain.ru", __dir__))
-    line = source.index { |text| text.include?("variable_set(:tenant") } + 1
-    words = @served.output[/the thread variable tenant.*?--isolate \S+/m]
-
-    refute_nil words, @served.output
-    assert_match(/was written by one request, at \S+plain\.ru:#{line}:/, words)
-    assert_match(/is read by another, at \S+plain\.ru:#{line - 1}:.*--isolate .*tenant/m, words)
-    assert_equal 2, @served.output.scan("the thread variable tenant was written").size, "once for each pair of places"
-  end
-
-  def test_in_production_nothing_is_watched
-    serve("plain")
-    answers { |id| id }
-
-    refute_match(/thread variable/, @served.output)
   end
 end

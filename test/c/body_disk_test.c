@@ -49,20 +49,32 @@ static void leave_scoreboard(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
+static bool take(uint64_t bytes, uint64_t limit)
+{
+    return heddle_body_disk_take(&(heddle_body_disk_count){0}, bytes, limit);
+}
+
+static void release(uint64_t bytes)
+{
+    heddle_body_disk_release((heddle_body_disk_count){.bytes = bytes});
+}
+
+/* Says the same as taking it would. */
 static bool has_room(uint64_t bytes, uint64_t limit)
 {
-    bool taken = heddle_body_disk_take(bytes, limit);
+    bool taken = take(bytes, limit);
     if (taken)
-        heddle_body_disk_release(bytes);
+        release(bytes);
+    CHECK_EQUAL(taken, heddle_body_disk_has_room(&(heddle_body_disk_count){0}, bytes, limit));
     return taken;
 }
 
 static void a_process_alone_has_the_whole_limit(void)
 {
-    CHECK(heddle_body_disk_take(LIMIT, LIMIT));
-    CHECK(!heddle_body_disk_take(1, LIMIT));
+    CHECK(take(LIMIT, LIMIT));
+    CHECK(!take(1, LIMIT));
     CHECK(!has_room(1, LIMIT));
-    heddle_body_disk_release(LIMIT);
+    release(LIMIT);
     CHECK(has_room(LIMIT, LIMIT));
     CHECK_EQUAL(0, heddle_body_disk_used());
 }
@@ -74,20 +86,20 @@ static void the_bytes_of_the_others_count(void)
     atomic_store(&slots[2].body_disk, 500);
     CHECK(has_room(100, LIMIT));
     CHECK(!has_room(101, LIMIT));
-    CHECK(!heddle_body_disk_take(101, LIMIT));
+    CHECK(!take(101, LIMIT));
     CHECK_EQUAL(0, heddle_body_disk_used());
-    CHECK(heddle_body_disk_take(100, LIMIT));
+    CHECK(take(100, LIMIT));
     leave_scoreboard();
 }
 
 static void the_others_see_what_this_process_has(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard();
-    CHECK(heddle_body_disk_take(300, LIMIT));
+    CHECK(take(300, LIMIT));
     CHECK_EQUAL(300, heddle_scoreboard_body_disk(&scoreboard, &slots[1]).held);
-    CHECK(!heddle_body_disk_take(LIMIT, LIMIT));
+    CHECK(!take(LIMIT, LIMIT));
     CHECK_EQUAL(300, heddle_scoreboard_body_disk(&scoreboard, &slots[1]).held);
-    heddle_body_disk_release(100);
+    release(100);
     CHECK_EQUAL(200, heddle_scoreboard_body_disk(&scoreboard, &slots[1]).held);
     leave_scoreboard();
 }
@@ -96,9 +108,9 @@ static void what_a_worker_had_counts_no_more_when_it_is_gone(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard();
     atomic_store(&slots[1].body_disk, LIMIT);
-    CHECK(!heddle_body_disk_take(1, LIMIT));
+    CHECK(!take(1, LIMIT));
     heddle_scoreboard_release(&scoreboard, 1);
-    CHECK(heddle_body_disk_take(LIMIT, LIMIT));
+    CHECK(take(LIMIT, LIMIT));
     leave_scoreboard();
 }
 
@@ -108,8 +120,8 @@ static void forged_numbers_do_not_overflow(void)
     atomic_store(&slots[1].body_disk, UINT64_MAX);
     atomic_store(&slots[2].body_disk, 2);
     atomic_store(&slots[2].body_disk_asked, UINT64_MAX);
-    CHECK(!heddle_body_disk_take(1, LIMIT));
-    CHECK(!heddle_body_disk_take(UINT64_MAX, UINT64_MAX - 1));
+    CHECK(!take(1, LIMIT));
+    CHECK(!take(UINT64_MAX, UINT64_MAX - 1));
     leave_scoreboard();
 }
 
@@ -124,7 +136,7 @@ static void of_two_that_take_the_last_room_the_earlier_slot_gets_it(void)
     heddle_scoreboard_slot *slots = join_scoreboard();
     atomic_store(&slots[1].body_disk_asked, 600);
     other_process = withdraw_the_later;
-    CHECK(heddle_body_disk_take(600, LIMIT));
+    CHECK(take(600, LIMIT));
     CHECK_EQUAL(600, atomic_load(&slots[0].body_disk));
     CHECK_EQUAL(0, atomic_load(&slots[0].body_disk_asked));
     leave_scoreboard();
@@ -142,7 +154,7 @@ static void the_later_slot_gets_what_the_earlier_one_leaves(void)
     heddle_scoreboard_slot *slots = join_scoreboard_at(1);
     atomic_store(&slots[0].body_disk_asked, 600);
     other_process = withdraw_the_earlier;
-    CHECK(heddle_body_disk_take(600, LIMIT));
+    CHECK(take(600, LIMIT));
     CHECK_EQUAL(3, waits);
     leave_scoreboard();
 }
@@ -158,7 +170,7 @@ static void the_later_slot_gets_nothing_that_the_earlier_one_takes(void)
     heddle_scoreboard_slot *slots = join_scoreboard_at(1);
     atomic_store(&slots[0].body_disk_asked, 600);
     other_process = grant_the_earlier;
-    CHECK(!heddle_body_disk_take(600, LIMIT));
+    CHECK(!take(600, LIMIT));
     CHECK_EQUAL(0, atomic_load(&slots[1].body_disk_asked));
     leave_scoreboard();
 }
@@ -168,10 +180,10 @@ static void a_process_that_never_decides_holds_up_the_others_for_a_moment(void)
     for (uint32_t other = 0; other <= 2; other += 2) {
         heddle_scoreboard_slot *slots = join_scoreboard_at(1);
         atomic_store(&slots[other].body_disk_asked, 600);
-        CHECK(!heddle_body_disk_take(600, LIMIT));
+        CHECK(!take(600, LIMIT));
         CHECK(waits > 0 && waits < 1000);
         CHECK_EQUAL(0, atomic_load(&slots[1].body_disk_asked));
-        CHECK(heddle_body_disk_take(400, LIMIT));
+        CHECK(take(400, LIMIT));
         leave_scoreboard();
     }
 }
@@ -181,9 +193,66 @@ static void a_request_with_room_for_all_waits_for_nobody(void)
     heddle_scoreboard_slot *slots = join_scoreboard_at(1);
     atomic_store(&slots[0].body_disk_asked, 300);
     atomic_store(&slots[2].body_disk_asked, 300);
-    CHECK(heddle_body_disk_take(400, LIMIT));
+    CHECK(take(400, LIMIT));
     CHECK_EQUAL(0, waits);
     leave_scoreboard();
+}
+
+static bool grow(heddle_body_disk_count *body, uint64_t bytes)
+{
+    bool room = heddle_body_disk_has_room(body, bytes, LIMIT);
+    CHECK_EQUAL(room, heddle_body_disk_take(body, bytes, LIMIT));
+    return room;
+}
+
+static void an_address_may_fill_half_of_the_limit(void)
+{
+    heddle_body_disk_count one = {.address = 7}, other = {.address = 7}, third = {.address = HEDDLE_ADDRESS_BUCKETS};
+    CHECK(grow(&one, LIMIT / 2 - 100));
+    CHECK(!grow(&other, 101));
+    CHECK_EQUAL(0, other.bytes);
+    CHECK(grow(&other, 100));
+    CHECK(!grow(&one, LIMIT / 2));
+    CHECK_EQUAL(LIMIT / 2 - 100, one.bytes);
+    CHECK(grow(&third, 300));
+    CHECK(grow(&third, LIMIT / 2));
+    CHECK_EQUAL(LIMIT, heddle_body_disk_used());
+    heddle_body_disk_release(third);
+    heddle_body_disk_release(other);
+    CHECK(grow(&one, LIMIT / 2));
+    heddle_body_disk_release(one);
+    CHECK_EQUAL(0, heddle_body_disk_used());
+}
+
+static void one_body_of_an_address_may_fill_the_limit(void)
+{
+    heddle_body_disk_count one = {.address = 7}, other = {.address = 7};
+    CHECK(grow(&one, LIMIT / 2 + 1));
+    CHECK(!grow(&other, 1));
+    CHECK(grow(&one, LIMIT));
+    heddle_body_disk_release(one);
+    CHECK(grow(&other, LIMIT));
+    heddle_body_disk_release(other);
+}
+
+static void beyond_half_of_the_limit_an_address_has_its_part_in_each_process(void)
+{
+    heddle_scoreboard_slot *slots = join_scoreboard();
+    heddle_body_disk_count one = {.address = 7}, other = {.address = 7}, without = {0};
+    atomic_store(&slots[1].body_disk, LIMIT / 2);
+    CHECK(grow(&one, 100));
+    CHECK(!grow(&other, LIMIT / 2 / 3 - 99));
+    CHECK(grow(&other, LIMIT / 2 / 3 - 100));
+    CHECK(!grow(&one, 101));
+    CHECK(grow(&without, LIMIT / 2 - LIMIT / 2 / 3));
+    heddle_body_disk_release(without);
+    heddle_scoreboard_release(&scoreboard, 2);
+    CHECK(grow(&one, LIMIT / 2 / 2 - other.bytes));
+    CHECK(!grow(&one, one.bytes + 1));
+    leave_scoreboard();
+    one.bytes = 0;
+    CHECK(grow(&one, LIMIT / 2 + 1)); /* a child counts from the beginning */
+    heddle_body_disk_release(one);
 }
 
 int main(int argc, char **argv)
@@ -204,6 +273,10 @@ int main(int argc, char **argv)
               a_process_that_never_decides_holds_up_the_others_for_a_moment);
     check_run("body disk", "a request with room for all waits for nobody",
               a_request_with_room_for_all_waits_for_nobody);
+    check_run("body disk", "an address may fill half of the limit", an_address_may_fill_half_of_the_limit);
+    check_run("body disk", "one body of an address may fill the limit", one_body_of_an_address_may_fill_the_limit);
+    check_run("body disk", "beyond half of the limit an address has its part in each process",
+              beyond_half_of_the_limit_an_address_has_its_part_in_each_process);
     check_run("body disk", "forged numbers do not overflow", forged_numbers_do_not_overflow);
     return check_end();
 }

@@ -120,7 +120,6 @@ static void a_body_is_read_as_it_was_written(void)
     CHECK(memory[49] == 'a' && memory[50] == 'b');
     CHECK_EQUAL(10, heddle_body_spool_read(spool, 3 * HEDDLE_SPOOL_BUFFER, memory, 100));
     CHECK(memory[9] == 'd');
-    CHECK_EQUAL(3 * HEDDLE_SPOOL_BUFFER + 10, heddle_body_disk_used());
     CHECK_EQUAL(0, rmdir(folder)); /* its file has no name there */
     heddle_body_spool_release(spool);
     await_closed(1);
@@ -198,9 +197,8 @@ static void the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still
     CHECK_EQUAL(0, heddle_body_spool_submit(busy, 1000));
     sem_wait(&disk_entered);
     heddle_body_spool_release(one);
-    CHECK_EQUAL(10, heddle_body_disk_used());
-    CHECK(heddle_body_disk_take(990, 1000));
-    heddle_body_disk_release(990);
+    CHECK_EQUAL(20, heddle_body_disk_used());
+    CHECK(heddle_body_disk_has_room(&(heddle_body_disk_count){0}, 980, 1000));
     CHECK_EQUAL(0, closes);
     disk_waits = false;
     sem_post(&disk_leaves);
@@ -237,23 +235,56 @@ static void one_in_four_descriptors_is_for_files(void)
     setrlimit(RLIMIT_NOFILE, &before);
 }
 
-static void a_reserved_body_counts_once(void)
+static void submit_and_await(heddle_body_spool *spool, size_t size, uint64_t limit)
+{
+    fill(spool, size, 'a');
+    CHECK_EQUAL(0, heddle_body_spool_submit(spool, limit));
+    await_message();
+}
+
+static void as_much_is_counted_ahead_as_was_received(void)
+{
+    heddle_body_spool *spool = new_spool();
+    uint64_t sizes[] = {100, 100, 1, 199, 1, HEDDLE_SPOOL_BUFFER - 1}, size = 0;
+    uint64_t counted[] = {200, 200, 402, 402, 402, 2 * (HEDDLE_SPOOL_BUFFER + 400)};
+    CHECK_EQUAL(0, heddle_body_disk_used());
+    for (int i = 0; i < 6; i++) {
+        submit_and_await(spool, (size_t)sizes[i], UINT64_MAX);
+        size += sizes[i];
+        CHECK_EQUAL(size, spool->size);
+        CHECK_EQUAL(counted[i], heddle_body_disk_used());
+    }
+    heddle_body_spool_release(spool);
+    await_closed(1);
+}
+
+static void never_more_than_a_step_is_counted_ahead(void)
+{
+    heddle_body_spool *spool = new_spool();
+    while (heddle_body_disk_used() < 4 * HEDDLE_SPOOL_AHEAD) {
+        submit_and_await(spool, HEDDLE_SPOOL_BUFFER, UINT64_MAX);
+        CHECK(heddle_body_disk_used() <= 2 * spool->size);
+        CHECK(heddle_body_disk_used() <= spool->size + HEDDLE_SPOOL_AHEAD);
+    }
+    heddle_body_spool_release(spool);
+    await_closed(1);
+}
+
+static void no_more_is_counted_ahead_than_the_announced_length_or_the_room(void)
 {
     heddle_body_spool *one = new_spool(), *other = new_spool();
-    CHECK(heddle_body_spool_reserve(one, 700, 1000));
-    CHECK(!heddle_body_spool_reserve(other, 400, 1000));
-    fill(one, 600, 'a');
-    CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
-    await_message();
+    one->length = 700;
+    submit_and_await(one, 100, 1000);
+    CHECK_EQUAL(200, heddle_body_disk_used());
+    submit_and_await(one, 300, 1000);
     CHECK_EQUAL(700, heddle_body_disk_used());
-    fill(one, 200, 'a');
-    CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
-    await_message();
-    CHECK_EQUAL(800, heddle_body_disk_used());
+    submit_and_await(other, 200, 1000);
+    CHECK_EQUAL(900, heddle_body_disk_used());
+    submit_and_await(one, 300, 1000);
+    CHECK_EQUAL(900, heddle_body_disk_used());
     heddle_body_spool_release(one);
     heddle_body_spool_release(other);
-    await_closed(1);
-    CHECK_EQUAL(0, heddle_body_disk_used());
+    await_closed(2);
 }
 
 static void one_that_is_released_while_it_is_written_is_closed_without_a_message(void)
@@ -297,7 +328,7 @@ static void the_file_is_closed_when_the_last_read_has_ended(void)
     heddle_body_spool_close(spool);
     heddle_body_spool_release(spool);
     CHECK(!heddle_body_spool_begin_read(spool));
-    CHECK_EQUAL(10, heddle_body_disk_used());
+    CHECK_EQUAL(20, heddle_body_disk_used());
     heddle_body_spool_end_read(spool);
     await_closed(1);
     heddle_body_spool_close(spool);
@@ -600,7 +631,9 @@ int main(int count, char **words)
     RUN(the_limit_is_of_all_bodies_together);
     RUN(the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still_waits_for_the_writer);
     RUN(one_in_four_descriptors_is_for_files);
-    RUN(a_reserved_body_counts_once);
+    RUN(as_much_is_counted_ahead_as_was_received);
+    RUN(never_more_than_a_step_is_counted_ahead);
+    RUN(no_more_is_counted_ahead_than_the_announced_length_or_the_room);
     RUN(one_that_is_released_while_it_is_written_is_closed_without_a_message);
     RUN(one_that_is_released_before_its_message_is_opened_is_freed_with_that);
     RUN(the_file_is_closed_when_the_last_read_has_ended);

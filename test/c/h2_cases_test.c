@@ -201,7 +201,7 @@ static bool is_expected(const char *line, const heddle_h2_frame *frame, const ui
     if (strncmp(line, "stream_error ", 13) == 0 && frame->type == HEDDLE_H2_RST_STREAM)
         return is_named(heddle_h2_get_32(payload), line + 13);
     if (strstr(line, "_error ") && frame->type == HEDDLE_H2_GOAWAY)
-        return heddle_h2_is_closing(owner->session) && is_named(heddle_h2_get_32(payload + 4), line);
+        return !heddle_h2_is_open(owner->session) && is_named(heddle_h2_get_32(payload + 4), line);
     if (sscanf(line, "answer %u", &stream) == 1)
         return frame->stream == stream && frame->type <= HEDDLE_H2_HEADERS && frame->flags & HEDDLE_H2_END_STREAM;
     if (sscanf(line, "data %u %u", &stream, &size) == 2)
@@ -221,7 +221,7 @@ static void expect(const char *line)
         send_frame("PING - 0 \"are you?\"");
     owner_pull(owner);
     if (strcmp(line, "end") == 0) {
-        if (!heddle_h2_is_closing(owner->session))
+        if (heddle_h2_is_open(owner->session))
             FAIL("the connection goes on");
         return;
     }

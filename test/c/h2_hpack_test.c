@@ -60,7 +60,7 @@ static void expect_malformed(const char *hex)
     char text[TEXT];
     heddle_hpack_decoder_start(&decoder, HEDDLE_HPACK_DEFAULT_SIZE);
     CHECK_EQUAL(HEDDLE_HPACK_MALFORMED, decode_hex(hex, text));
-    heddle_hpack_decoder_free(&decoder);
+    heddle_hpack_table_free(&decoder.table);
 }
 
 static void start(uint32_t limit)
@@ -70,7 +70,7 @@ static void start(uint32_t limit)
 
 static void finish(void)
 {
-    heddle_hpack_decoder_free(&decoder);
+    heddle_hpack_table_free(&decoder.table);
     heddle_bytes_reset(&scratch, 0);
 }
 
@@ -250,7 +250,7 @@ static void what_is_sent_again_becomes_short(void)
         snprintf(line, sizeof(line), "x-name: %s\n", value);
         expect_block(line);
     }
-    heddle_hpack_encoder_free(&encoder);
+    heddle_hpack_table_free(&encoder.table);
     heddle_bytes_reset(&out, 0);
     finish();
 }

@@ -39,7 +39,7 @@ typedef struct {
 
 static test_owner *owner_of(heddle_h2_session *session)
 {
-    return heddle_h2_session_owner(session);
+    return session->owner;
 }
 
 static heddle_h2_stream **owner_place(test_owner *owner, const heddle_h2_stream *stream)
@@ -50,7 +50,7 @@ static heddle_h2_stream **owner_place(test_owner *owner, const heddle_h2_stream 
 static void owner_answer(test_owner *owner, heddle_h2_stream *stream)
 {
     static const heddle_h2_field fields[] = {{"content-type", "text/plain", 12, 10}};
-    bool head = heddle_h2_owner(stream) != NULL;
+    bool head = stream->owner != NULL;
     heddle_h2_write_head(owner->session, stream, 200, fields, 1, head);
     if (head)
         return;
@@ -82,7 +82,7 @@ static void owner_request(heddle_h2_session *session, heddle_h2_stream *stream, 
     owner->requests++;
     owner_note(owner, request);
     *owner_place(owner, stream) = stream;
-    heddle_h2_set_owner(stream, request->head.method_id == HEDDLE_HEAD ? owner : NULL);
+    stream->owner = request->head.method_id == HEDDLE_HEAD ? owner : NULL;
     if (request->ended && owner->answers)
         owner_answer(owner, stream);
 }
@@ -160,7 +160,7 @@ static test_owner *owner_new(void)
 
 static void owner_connect(test_owner *owner)
 {
-    owner->session = heddle_h2_server_new(&owner_operations, &owner->limits, &owner->workspace, owner, owner->now);
+    owner->session = heddle_h2_session_new(&owner_operations, &owner->limits, &owner->workspace, owner, owner->now, false);
     CHECK(owner->session);
 }
 

@@ -46,11 +46,34 @@ static void sizes_beyond_32_bits_are_counted(void)
     free(piece);
 }
 
+static int status_of_trailers(const char *bytes, uint32_t head_bytes, uint32_t head_lines)
+{
+    heddle_http_limits limits = {.header = 1024, .header_count = 100, .body = 1024};
+    heddle_chunked chunked;
+    heddle_rejection rejection = {0};
+    char output[64];
+    size_t length;
+    heddle_chunked_start(&chunked, head_bytes, head_lines);
+    int64_t used = heddle_chunked_decode(&chunked, bytes, strlen(bytes), output, &length, &limits, &rejection);
+    return used < 0 ? rejection.status : 0;
+}
+
+static void trailers_count_against_the_limits_of_the_head(void)
+{
+    static const char one[] = "0\r\nA: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n\r\n", two[] = "0\r\nA: b\r\nC: d\r\n\r\n";
+    CHECK_EQUAL(0, status_of_trailers(one, 0, 99));
+    CHECK_EQUAL(431, status_of_trailers(one, 1000, 0));
+    CHECK_EQUAL(0, status_of_trailers(two, 1000, 98));
+    CHECK_EQUAL(431, status_of_trailers(two, 0, 99));
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
     check_run("chunked body", "the corpus keeps its promises", the_corpus_keeps_its_promises);
     check_run("chunked body", "any byte anywhere keeps the promises", any_byte_anywhere_keeps_the_promises);
+    check_run("chunked body", "trailers count against the limits of the head",
+              trailers_count_against_the_limits_of_the_head);
     check_run("chunked body", "sizes beyond 32 bits are counted", sizes_beyond_32_bits_are_counted);
     return check_end();
 }

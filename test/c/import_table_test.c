@@ -1,9 +1,9 @@
-/* sources: offload/import_table.c offload/elf_object.c */
+/* sources: scheduler/import_table.c scheduler/elf_object.c */
 /* link: -rdynamic -Wl,-z,lazy */
 /* wrap: mprotect */
 #include "check.h"
 
-#include "offload/import_table.h"
+#include "scheduler/import_table.h"
 
 #include <dlfcn.h>
 #include <signal.h>

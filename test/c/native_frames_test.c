@@ -1,4 +1,4 @@
-/* sources: scheduler/code_map.c scheduler/stack_walk.c scheduler/unwind_rules.c scheduler/native_frames.c */
+/* sources: scheduler/code_map.c scheduler/elf_object.c scheduler/stack_walk.c scheduler/unwind_rules.c scheduler/native_frames.c */
 /* wrap: heddle_stack_walk */
 /* link: -ldl */
 #include "check.h"

@@ -39,10 +39,12 @@ ssize_t __wrap_pread(int fd, void *bytes, size_t size, off_t offset)
     return snprintf(bytes, size, "1 %lld 1\n", (long long)queued_time);
 }
 
-/* Its state in /proc: while the watch looks, this thread waits for it, or is about to. */
+/* The thread's state in /proc. */
+static _Atomic char state = 'S';
+
 ssize_t __wrap_read(int fd, void *bytes, size_t size)
 {
-    return snprintf(bytes, size, "1 (test) S 1\n");
+    return snprintf(bytes, size, "1 (test) %c 1\n", state);
 }
 
 static bool collects(void)
@@ -50,8 +52,11 @@ static bool collects(void)
     return false;
 }
 
+static _Atomic int asked;
+
 static void ask(void)
 {
+    asked++;
 }
 
 static void wait_for_look(void)
@@ -78,6 +83,7 @@ static void start(void)
     clock_time = 1000000000;
     heartbeat = heddle_heartbeat_acquire(&heartbeat, 1);
     heartbeat->cpu_clock = CPU_CLOCK;
+    asked = 0;
     CHECK_EQUAL(0, heddle_watch_set_purposes(HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF, &settings));
     wait_for_look();
 }
@@ -144,6 +150,56 @@ static void who_waits_for_a_core_is_not(void)
     finish();
 }
 
+/* The system tells how long the thread waits in its queue only when it runs again. */
+static void a_loop_that_waits_for_a_core_is_not_stuck(void)
+{
+    start();
+    state = 'R';
+    pass(0, 0, 0);
+    for (int i = 0; i < 40; i++) {
+        pass(0, 0, 0);
+        CHECK(!heartbeat->stuck);
+    }
+    CHECK_EQUAL(0, asked);
+    CHECK_EQUAL(20 * MS, asked_pause); /* samples would take the core from it */
+    pass(0, MS, 900 * MS);
+    CHECK(!heartbeat->stuck && !is_late());
+    for (int i = 0; i < 20; i++)
+        pass(0, asked_pause, 0);
+    CHECK(heartbeat->stuck && asked > 0);
+    state = 'S';
+    finish();
+}
+
+static void a_stuck_loop_that_loses_its_core_stays_stuck(void)
+{
+    start();
+    for (int i = 0; i < 20; i++)
+        pass(0, asked_pause, 0);
+    CHECK(heartbeat->stuck);
+    state = 'R';
+    for (int i = 0; i < 20; i++) {
+        pass(0, 0, 0);
+        CHECK(heartbeat->stuck);
+    }
+    state = 'S';
+    finish();
+}
+
+static void a_loop_that_returns_from_its_selector_without_a_core_is_not_stuck(void)
+{
+    start();
+    atomic_store(&heartbeat->word, atomic_load(&heartbeat->word) + 1);
+    atomic_store(&heartbeat->gvl, HEDDLE_GVL_WANTED);
+    state = 'R';
+    for (int i = 0; i < 40; i++)
+        pass(0, 0, 0);
+    CHECK(!heartbeat->stuck && !is_late());
+    CHECK_EQUAL(0, asked);
+    state = 'S';
+    finish();
+}
+
 static void who_keeps_the_watch_from_its_core_is_late(void)
 {
     start();
@@ -173,6 +229,9 @@ int main(int count, char **arguments)
     RUN(who_waits_in_native_code_is_late);
     RUN(a_process_that_was_stopped_is_not);
     RUN(who_waits_for_a_core_is_not);
+    RUN(a_loop_that_waits_for_a_core_is_not_stuck);
+    RUN(a_stuck_loop_that_loses_its_core_stays_stuck);
+    RUN(a_loop_that_returns_from_its_selector_without_a_core_is_not_stuck);
     RUN(who_keeps_the_watch_from_its_core_is_late);
     RUN(a_watch_that_is_a_little_late_forgives_nothing);
     return check_end();

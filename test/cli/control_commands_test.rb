@@ -76,28 +76,36 @@ class ControlCommandsTest < Minitest::Test
     assert_predicate status, :success?, output
   end
 
-  def test_top_once_needs_no_terminal
+  def test_top_needs_a_terminal_and_names_the_command_that_needs_none
     serve
-    output, status = heddle("top", "--once", "--interval", "0.1")
+    output, status = heddle("top")
 
-    assert_predicate status, :success?, output
-    assert_match(%r{^0\.0 req/s }, output)
-    assert_match(/no request runs/, output)
+    assert_equal [2, "heddle: heddle top needs a terminal; heddle status needs none\n"], [status.exitstatus, output]
   end
 
-  def test_top_draws_shows_the_tasks_and_quits
+  def test_top_without_a_server_leaves_the_screen_as_it_is
+    screen = +""
+    PTY.spawn({ "TERM" => "xterm" }, *ServedProcess::HEDDLE, "top", chdir: @folder) do |output, _, pid|
+      read_until(output, screen) { false }
+
+      assert_equal 1, Process.wait2(pid).last.exitstatus
+    end
+
+    assert_match(/no server runs here/, screen)
+    refute_includes screen, "\e[?1049"
+  end
+
+  def test_top_draws_and_quits
     serve
     screen = +""
     status = nil
     PTY.spawn({ "TERM" => "xterm" }, *ServedProcess::HEDDLE, "top", "--interval", "0.1",
               chdir: @folder) do |output, input, pid|
       input.winsize = [24, 80]
-      read_until(output, screen) { screen.include?("no request runs") && screen.include?("lag of the loops") }
+      read_until(output, screen) { screen.include?("no request runs") && screen.include?("q quits") }
       frames = screen.b.split("\e[H".b)
 
       assert_operator frames.map { |frame| frame.count("\n") }.max, :<, 24
-      input.write("t")
-      read_until(output, screen) { screen.include?("tasks:") }
       input.winsize = [10, 60]
       input.write("q")
       read_until(output, screen) { false }

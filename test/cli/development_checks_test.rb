@@ -38,10 +38,11 @@ class DevelopmentChecksTest < Minitest::Test
   RUBY
   private_constant :APP
 
-  def serving(*options)
+  def serving(*options, **variables)
     Dir.mktmpdir do |folder|
       File.write(File.join(folder, "config.ru"), APP)
-      environment = { "RACK_ENV" => nil, "RAILS_ENV" => nil, "HEDDLE_ENVIRONMENT" => nil }
+      environment = { "RACK_ENV" => nil, "APP_ENV" => nil, "RAILS_ENV" => nil, "HEDDLE_ENVIRONMENT" => nil,
+                      **variables.transform_keys(&:to_s) }
       command = [*ServedProcess::HEDDLE, "serve", "-b", "127.0.0.1:0", *options]
       served = ServedProcess.new(command, folder:, environment:)
       yield served
@@ -96,6 +97,12 @@ class DevelopmentChecksTest < Minitest::Test
         refute_includes failed.body, "on purpose"
         assert_equal "200", page(served, "/violation").code
       end
+    end
+  end
+
+  def test_nothing_is_shown_where_rails_env_says_production_and_rack_env_development
+    serving("-w", "1", RAILS_ENV: "production", RACK_ENV: "development") do |served|
+      refute_includes page(served, "/raise").body, "on purpose"
     end
   end
 end

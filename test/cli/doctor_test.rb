@@ -50,9 +50,7 @@ class DoctorTest < Minitest::Test
     assert_equal [:ok], found(spec("redis-client", "0.31.0")).map(&:level), "nothing is to be configured"
   end
 
-  def deployment(**options)
-    Heddle::CLI::Doctor::Deployment.new(Heddle::Server::Configuration.new(**options), folder: @folder).findings
-  end
+  def deployment = Heddle::CLI::Doctor::Deployment.new(folder: @folder).findings
 
   def test_the_file_that_starts_another_server_is_named
     File.write(File.join(@folder, "Dockerfile"), "# puma\nFROM ruby\nCMD [\"bundle\", \"exec\", \"puma\", \"-p1\"]\n")
@@ -64,12 +62,24 @@ class DoctorTest < Minitest::Test
     File.write(File.join(@folder, "Dockerfile"), "CMD [\"./bin/rails\", \"server\"]\n")
     File.write(File.join(@folder, "Procfile"), "web: bundle exec heddle serve # config/puma.rb is gone\n")
 
-    assert_equal %w[Dockerfile:1 proxy], deployment.map(&:subject)
+    assert_equal %w[Dockerfile:1], deployment.map(&:subject)
+    File.write(File.join(@folder, "Procfile"), "web: bundle exec puma # later: heddle serve\n")
+
+    assert_equal %w[Dockerfile:1 Procfile:1], deployment.map(&:subject)
   end
 
-  def test_early_hints_behind_a_proxy_are_reported
-    assert_equal %i[ok note warning], %i[off on always].map { |value| deployment(early_hints: value).last.level }
-    assert_match(/nginx before 1\.29/, deployment(early_hints: :always).last.advice)
+  def test_the_entrypoint_that_heddle_has_changed_starts_no_other_server
+    Dir.mkdir(File.join(@folder, "bin"))
+    entrypoint = File.join(@folder, "bin/docker-entrypoint")
+    File.write(entrypoint, %(if [ "${@: -2:1}" == "./bin/rails" ] && [ "${@: -1:1}" == "server" ]; then\nfi\n))
+    output, status = Open3.capture2e(*ServedProcess::HEDDLE, "init", "--apply", chdir: @folder)
+
+    assert_predicate status, :success?, output
+    assert_includes File.read(entrypoint), "/rails server"
+    assert_empty deployment
+    File.write(entrypoint, "if [ $A ]; then exec heddle serve; else exec bundle exec puma; fi\n", mode: "a")
+
+    assert_equal [["bin/docker-entrypoint:4", "starts Puma"]], deployment.map { |one| [one.subject, one.text] }
   end
 
   # This checkout's own: all but Heddle's are in the group development.
@@ -88,13 +98,13 @@ class DoctorTest < Minitest::Test
   def test_versions_count
     old = Libraries::KNOWN.find { |known| known.name == "mongoid" }
 
-    assert old.concerns?(Struct.new(:version).new(Gem::Version.new("8.1.0")), [])
-    refute old.concerns?(Struct.new(:version).new(Gem::Version.new("9.1.0")), [])
+    assert old.concerns?(Gem::Specification.new("mongoid", "8.1.0"))
+    refute old.concerns?(Gem::Specification.new("mongoid", "9.1.0"))
+    refute old.concerns?(Gem::Specification.new("mongo", "8.1.0"))
   end
 
   # Versions of each that its entry is about, and of those that it is not.
   VERSIONS = {
-    "sentry-ruby" => [%w[4.3.2 7.2.0], %w[4.3.1]], "i18n" => [%w[1.14.8], %w[1.15.0 1.15.2]],
     "sequel" => [%w[5.31.0], %w[5.32.0]], "mongoid" => [%w[9.0.5], %w[9.1.0]], "request_store" => [%w[1.7.0], []],
     "rack-mini-profiler" => [%w[4.0.0], []],
     "puma_worker_killer" => [%w[1.0.0], []], "unicorn-worker-killer" => [%w[0.4.5], []],
@@ -105,16 +115,20 @@ class DoctorTest < Minitest::Test
     assert_equal VERSIONS.keys.sort, Libraries::KNOWN.map(&:name).sort
     Libraries::KNOWN.each do |known|
       concerned, others = VERSIONS.fetch(known.name)
-      always = known.with(condition: ->(_) { true })
-      versions = lambda { |list|
-        list.select { |version| always.concerns?(Struct.new(:version).new(Gem::Version.new(version)), []) }
-      }
+      versions = ->(list) { list.select { |one| known.concerns?(Gem::Specification.new(known.name, one)) } }
 
       assert_equal [concerned, []], [versions.call(concerned), versions.call(others)], known.name
       refute_empty known.text
       assert_includes %i[note warning problem], known.level
       refute_empty known.advice.to_s, known.name unless known.level == :note
     end
+  end
+
+  def test_each_gem_of_jobs_has_one_entry
+    names = %w[solid_queue sidekiq good_job delayed_job]
+    found = Libraries.new(names.map { |name| Gem::Specification.new(name, "1.0") }).findings.map(&:subject)
+
+    assert_equal names.map { |name| "#{name} 1.0" }.sort, (found - ["gems"]).sort
   end
 
   # What the entries say of them, asked of the gems themselves; test/adaptations/isolation_test.rb tries the effect.
@@ -146,12 +160,31 @@ class DoctorTest < Minitest::Test
     )
   end
 
-  # Each request has its own copy of these anyway: the option isolate.
-  def test_gems_that_heddle_isolates_are_not_problems
-    specs = [spec("i18n", "1.14.8"), spec("sentry-ruby", "5.20.0")]
+  # Each request has its own copy of these, unless the option isolate leaves them out.
+  def test_a_gem_whose_thread_variable_is_not_isolated_is_a_problem
+    assert_equal [:ok], found(spec("i18n", "1.14.8"), spec("sentry-ruby", "5.20.0")).map(&:level)
+    output, status = doctor_without_isolation("gem 'i18n', '1.14.8'\nrequire 'i18n'")
 
-    assert_equal [:ok], found(*specs).map(&:level)
-    assert_equal %i[problem problem], Libraries.new(specs, isolated: ["tenant"]).findings.map(&:level)
+    assert_equal 1, status, output
+    assert_match(/^!! i18n 1\.14\.8: not adapted, as the options say \(the locale is each request's own/, output)
+    assert_match(/leave i18n_config among the names of the option isolate/, output)
+  end
+
+  def test_sentry_that_keeps_its_hub_by_fiber_needs_no_isolation
+    { thread: ["!!", 1], fiber: ["--", 0] }.each do |level, (mark, expected)|
+      output, status = doctor_without_isolation("require 'sentry-ruby'\n" \
+                                                "Sentry.init { |one| one.hub_isolation_level = :#{level} }")
+
+      assert_equal expected, status, output
+      assert_match(/^#{mark} sentry-ruby [\d.]+: not adapted, as the options say/, output)
+    end
+  end
+
+  def doctor_without_isolation(code)
+    File.write(File.join(@folder, "config.ru"), "#{code}\nrun ->(_env) { }\n")
+    output, status = Open3.capture2e({ "HEDDLE_ISOLATE" => "off" }, RbConfig.ruby, "-r#{GEM_PATHS}",
+                                     *ServedProcess::HEDDLE.drop(1), "doctor", chdir: @folder)
+    [output, status.exitstatus]
   end
 
   def test_state_shared_between_fibers_is_not_a_problem_in_thread_mode
@@ -215,7 +248,8 @@ class DoctorTest < Minitest::Test
 
   # What it says of each.
   def protections(**environment)
-    unset = %w[HEDDLE_PROTECT HEDDLE_WORKERS HEDDLE_MODE HEDDLE_ENVIRONMENT RACK_ENV RAILS_ENV].to_h { [_1, nil] }
+    unset = %w[HEDDLE_PROTECT HEDDLE_WORKERS HEDDLE_MODE HEDDLE_ENVIRONMENT RAILS_ENV APP_ENV RACK_ENV]
+            .to_h { |name| [name, nil] }
     environment = { **unset, **environment.transform_keys(&:to_s) }
     output, = Open3.capture2e(environment, *ServedProcess::HEDDLE, "doctor", chdir: @folder)
     @output = output
@@ -293,11 +327,11 @@ class DoctorTest < Minitest::Test
     [output + errors, status.exitstatus]
   end
 
-  def test_an_application_of_rails_that_says_nothing_of_isolation_is_isolated_as_its_mode_needs_it
-    { nil => "fiber", "thread" => "thread" }.each do |mode, level|
+  def test_an_application_of_rails_that_says_nothing_of_isolation_is_no_problem_in_any_mode
+    [nil, "thread"].each do |mode|
       output, status = rails_doctor(mode:)
 
-      assert_match(/^ok Rails: isolates by #{level}/, output)
+      assert_match(/^-- Rails: reloads code/, output)
       assert_equal 0, status, output
     end
   end
@@ -307,13 +341,5 @@ class DoctorTest < Minitest::Test
 
     assert_equal 1, status
     assert_match(/^!! application: config.active_support.isolation_level is :thread, but .* --mode thread/, output)
-  end
-
-  def test_rails_has_to_isolate_by_fiber
-    finding = Heddle::CLI::Doctor::Application.isolation(:thread)
-
-    assert_equal [:problem, "Rails"], [finding.level, finding.subject]
-    assert_match(/isolation_level = :fiber/, finding.advice)
-    assert_equal :ok, Heddle::CLI::Doctor::Application.isolation(:fiber).level
   end
 end

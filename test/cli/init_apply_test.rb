@@ -189,6 +189,8 @@ class InitApplyTest < Minitest::Test
         "web: bundle exec heddle serve --port ${PORT:-3000} --environment production --bind 0.0.0.0",
       "web: bin/puma -t 1:1 -b tcp://[::]:9292" =>
         "web: bundle exec heddle serve --max-requests 1 --bind tcp://[::]:9292",
+      "web: bundle exec puma -b 'unix:///app/puma.sock?umask=0111' -b unix:///app/tmp/a.sock" =>
+        "web: bundle exec heddle serve --bind 'unix:/app/puma.sock?mode=666' --bind unix:/app/tmp/a.sock?mode=777",
       "web: rackup -s puma -o 0.0.0.0 -p 80 app.ru" => "web: bundle exec heddle serve --bind 0.0.0.0 --port 80 app.ru",
       "web: bin/rails db:migrate && bin/rails s -b 0.0.0.0" =>
         "web: bin/rails db:migrate && bundle exec heddle serve --bind 0.0.0.0",
@@ -202,6 +204,23 @@ class InitApplyTest < Minitest::Test
                  changed("Dockerfile", 'ENTRYPOINT ["bundle", "exec", "puma"]')
     assert_equal "    command: bash -c \"rm -f x && bundle exec heddle serve --bind 0.0.0.0\"",
                  changed("compose.yaml", '    command: bash -c "rm -f x && bundle exec rails s -b 0.0.0.0"')
+  end
+
+  def test_values_of_flags_keep_their_quotes
+    { %q(    command: bash -c "rm -f x && bundle exec rails s -p 3000 -b '0.0.0.0'") =>
+        %q(    command: bash -c "rm -f x && bundle exec heddle serve --port 3000 --bind '0.0.0.0'"),
+      %q(    command: sh -c 'bin/rails s --binding="0.0.0.0" && echo "ended"') =>
+        %q(    command: sh -c 'bundle exec heddle serve --bind "0.0.0.0" && echo "ended"') }
+      .each { |line, expected| assert_equal expected, changed("compose.yaml", line) }
+    assert_equal 'web: bundle exec heddle serve --max-requests 1 --port "$PORT" --bind 0.0.0.0',
+                 changed("Procfile", 'web: bundle exec puma -C "config/puma.rb" -t "1:1" -p "$PORT"')
+  end
+
+  def test_start_commands_with_an_address_that_heddle_does_not_have_stay
+    output = apply("Procfile" => "web: puma -b unix://@abstract\n")
+
+    assert_match(/^Procfile:1 was not changed: sockets without a file are not listened on\.\n  web: puma/, output)
+    assert_equal "web: puma -b unix://@abstract\n", File.read("Procfile")
   end
 
   def test_start_commands_with_an_unknown_flag_stay_and_are_named

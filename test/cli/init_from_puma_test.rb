@@ -4,6 +4,7 @@ require "test_helper"
 require "heddle/cli"
 require "heddle/server"
 require "fileutils"
+require "open3"
 require "stringio"
 require "tmpdir"
 
@@ -71,7 +72,7 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/threads threads_count.*\n +→ each process runs many requests at once, in fibers/, report)
     assert_empty left(report)
     assert_match(/pidfile ENV\["PIDFILE"\].*\n +→ Heddle reads PIDFILE itself/, report)
-    assert_match(/plugin :tmp_restart\n +→ with workers, Heddle reloads when tmp.restart\.txt is touched/, report)
+    assert_match(/plugin :tmp_restart\n +→ with workers, Heddle reloads when tmp.restart\.txt is touched; one/, report)
     found = configuration({ "RAILS_MAX_THREADS" => "4", "PORT" => "4000" })
 
     assert_equal [:fiber, 1, ["[::]"], 4_000, []], [found.mode, found.threads, found.bind, found.port,
@@ -112,9 +113,9 @@ class InitFromPumaTest < Minitest::Test
     before = ENV.to_h.slice("PORT", "WEB_CONCURRENCY")
     ENV.update("PORT" => "4000", "WEB_CONCURRENCY" => "7")
     carry_over("port ENV.fetch('PORT') { 3000 }\nworkers ENV.fetch('WEB_CONCURRENCY', 2)\n" \
-               "environment ENV['RACK_ENV']\n")
+               "environment ENV['RACK_ENV']\nenvironment ENV.fetch('MY_APP_ENV', 'development')\n")
 
-    assert_equal ["port 3000", "workers 2"], code.grep(/port|workers/)
+    assert_equal ["port 3000", "workers 2", 'environment "development"'], code.grep(/port|workers|environment/)
     assert_equal "4000", ENV.fetch("PORT")
   ensure
     %w[PORT WEB_CONCURRENCY].each { |name| ENV[name] = before[name] }
@@ -127,12 +128,37 @@ class InitFromPumaTest < Minitest::Test
       port 3002, "::1"
       bind "unix://@abstract"
       bind "fd://5"
+      bind "unix:///run/a.sock?umask=x"
     RUBY
 
     assert_equal ['bind "127.0.0.1:3001"', 'bind "unix:/run/app.sock?mode=666"', 'bind "[::1]"', "port 3002"],
                  code.grep(/bind|port/)
-    assert_equal [4, 5], left(report).keys
+    assert_equal [4, 5, 6], left(report).keys
     assert_match(/backlog is left out/, report)
+  end
+
+  # Puma's are open to all users without a mask, so that a proxy of another user can connect.
+  def test_the_file_of_a_unix_socket_has_the_permissions_that_puma_gives_it
+    { "" => 777, "?umask=0117" => 660, "?mode=0640" => 640, "?mode=600&umask=0" => 600,
+      "?umask=63" => 700 }.each do |parameters, mode| # 63 is 077
+      carry_over(%(bind "unix:///run/app.sock#{parameters}"\n))
+
+      assert_equal [%(bind "unix:/run/app.sock?mode=#{mode}")], code.grep(/bind/)
+    end
+  end
+
+  def test_hooks_that_take_what_only_puma_passes_are_left_out
+    report = carry_over(<<~RUBY)
+      before_worker_boot(:key) { |index, data| data[:index] = index }
+      before_worker_boot(:key) { |index| p(index, 1) }
+      before_worker_fork { |index| p index }
+      on_restart do |launcher|
+        launcher.stats
+      end
+    RUBY
+
+    assert_equal [1, 4], left(report).keys
+    assert_equal ["worker_boot { |index| p(index, 1) }", "before_worker_fork { |index| p index }"], code.grep(/worker/)
   end
 
   def test_pumas_default_address_is_bound_when_a_bind_is_not_converted
@@ -144,6 +170,34 @@ class InitFromPumaTest < Minitest::Test
 
     assert_equal ['bind "[::]"', "access_log false"], code
     assert_equal [2, 3], left(report).keys
+  end
+
+  # @param default [String] what `rails server` gives
+  def address_under_rails_server(default)
+    program = 'module Rails; Server = Class.new; end; require "heddle/server"; ' \
+              "puts Heddle::Server::Configuration.load(environment: {}, defaults: { bind: ARGV }).bind"
+    output, status = Open3.capture2e(RbConfig.ruby, "-I#{@before}/lib", "-e", program, default, chdir: @folder)
+
+    assert_predicate status, :success?, output
+    output.chomp
+  end
+
+  # Puma takes the host of `rails server` for a port without one.
+  def test_rails_server_chooses_the_address_that_pumas_file_leaves_open
+    Dir.mkdir("bin")
+    File.write("bin/rails", "")
+    ["port 3000\n", "quiet\n"].each do |text|
+      carry_over(text)
+
+      assert_equal ["[::]"], configuration.bind
+      assert_equal "localhost", address_under_rails_server("localhost")
+    end
+    carry_over(%(port 3000\nbind "unix:///tmp/a.sock"\n))
+
+    assert_equal "localhost\nunix:/tmp/a.sock?mode=777", address_under_rails_server("localhost")
+    carry_over(%(port 3000, "::1"\n))
+
+    assert_equal 'bind "[::1]"', code.first
   end
 
   def test_early_hints_are_converted
@@ -201,6 +255,14 @@ class InitFromPumaTest < Minitest::Test
     assert_equal words::LEFT.size, left(report).size
     words::NEEDLESS.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
     words::LEFT.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
+  end
+
+  def test_a_plugin_is_left_out_with_what_runs_in_its_place
+    report = carry_over("plugin :tailwindcss\nplugin :heroku\n")
+
+    assert_equal "Heddle has no plugins, and nothing that stands for tailwindcss: run bin/rails tailwindcss:watch " \
+                 "beside the server, as bin/dev does", left(report)[1]
+    assert_equal "Heddle has no plugins, and nothing that stands for heroku", left(report)[2]
   end
 
   def test_constants_of_the_file_are_not_heddles
@@ -309,6 +371,17 @@ class InitFromPumaTest < Minitest::Test
                  code.grep(/workers|port|environment|timeout/)
     assert_equal before, ENV.to_h
     assert_equal 7, configuration({ "RAILS_ENV" => "production" }).http.idle_timeout
+  end
+
+  # Rails asks RAILS_ENV before, and Puma has set RACK_ENV by then.
+  def test_rails_env_is_what_any_of_the_variables_says
+    %w[RAILS_ENV APP_ENV RACK_ENV].each do |name|
+      with_environment("RAILS_ENV" => nil, "APP_ENV" => nil, "RACK_ENV" => "production", name => "staging") do
+        carry_over("workers(Rails.env.staging? ? 3 : 2)\n")
+      end
+
+      assert_includes code, "workers 3", name
+    end
   end
 
   # As Campfire's does.

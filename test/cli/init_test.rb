@@ -56,8 +56,23 @@ class InitTest < Minitest::Test
     refute_equal "port 1", written
   end
 
+  def test_a_value_that_a_flag_does_not_take_writes_nothing
+    before = Dir.children(".")
+    %w[--force=3 --keep-puma=no --force= --help=x].each do |word|
+      status, _, errors = init(word)
+
+      assert_equal [2, "heddle: needless argument: #{word}: heddle help init lists the flags\n"], [status, errors]
+    end
+
+    assert_equal before, Dir.children(".")
+    assert_equal 0, init("--", "--force=3").first
+    assert_path_exists "--force=3"
+  end
+
   def test_mistakes
-    { ["--form", "x"] => /there is no flag --form. Did you mean --from\?/, ["--from"] => /--from needs a file/,
+    { ["--form", "x"] => /invalid option: --form\. Did you mean --from\? heddle help init/,
+      ["--from"] => /missing argument: --from/,
+      ["--version"] => /invalid option: --version/, ["--from=gone.rb"] => /there is no file gone\.rb/,
       %w[a b] => /init writes one file/, ["--from", "gone.rb"] => /there is no file gone\.rb/ }
       .each do |arguments, message|
         status, _, errors = init(*arguments)

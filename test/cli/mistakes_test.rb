@@ -29,6 +29,17 @@ class MistakesTest < Minitest::Test
     refute_match(%r{lib/heddle|exe/heddle|rack/builder}, errors)
   end
 
+  def test_a_folder_that_was_deleted
+    %w[serve status doctor].each do |command|
+      folder = Dir.mktmpdir
+      output, errors, status = Open3.capture3("sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *HEDDLE, command,
+                                              chdir: folder)
+
+      assert_equal [1, "", "heddle: the current folder does not exist any more: change to another one\n"],
+                   [status.exitstatus, output, errors.lines.grep_v(/\AIgnoring /).join]
+    end
+  end
+
   def test_a_port_that_is_taken
     taken = TCPServer.new("127.0.0.1", 0)
     port = taken.local_address.ip_port.to_s

@@ -18,12 +18,7 @@ class OverviewTest < Minitest::Test
       gc: { count: 3 }, uptime: 30.0, heartbeat_age: 0.1, latencies: LATENCIES, answers: [0] * 6,
       rejections: [0] * 6, protection: %w[offload preempt], preemptions: 3,
       offload: { calls: 40, running: 1, queued: 2, threads: 3 }, stalls: { count: 2, seconds: 0.5 },
-      requests: [], slowest: [], loops: [part], **values }
-  end
-
-  # A loop whose last cells were this late, in milliseconds.
-  def part(*lags, stalls: [])
-    { step: 0.25, lags: [*[nil] * (240 - lags.size), *lags], stalls: }
+      requests: [], slowest: [], **values }
   end
 
   def stall(cause, ago:, seconds:, **more) = { cause:, ago:, seconds:, request: "GET /x", place: "app.rb:1", **more }
@@ -93,39 +88,12 @@ class OverviewTest < Minitest::Test
     refute_match(/^pools$/, draw(worker(pools: [])))
   end
 
-  def test_the_last_minute_of_a_loop_is_a_row_of_blocks
-    draw(worker(loops: [part(*[0.4] * 4, 12.0, 0.0, 0.0, 0.0, *[300.0] * 4)]), columns: 260)
-    row = @lines.find { |line| line.include?("█") && line.start_with?("  0") }
+  def test_stalls_of_the_last_minute_are_listed_the_latest_first
+    recent = [stall("native_with_gvl", ago: 2.9, seconds: 1.5), stall("ruby", ago: 0.4, seconds: 0.3)]
+    text = draw(worker(stalls: { count: 2, seconds: 1.8, recent: }), columns: 80)
 
-    assert_match(/\A  0   +▁▁▁▁▄▁▁▁████  max 300\.0 ms\z/, row)
-    draw(worker(loops: [part(*[0.4] * 4, 12.0, 0.0, 0.0, 0.0, *[300.0] * 4)]), columns: 80)
-
-    assert_includes @lines.join("\n"), " ▁▄█  max 300.0 ms"
-    assert_includes draw(worker(loops: [part(*[0.4] * 4, *[300.0] * 4)]), columns: 80, plain: true), " _#  max"
-  end
-
-  def test_a_stall_is_marked_with_a_letter_in_the_timeline
-    stalls = [stall("native_with_gvl", ago: 2.9, seconds: 1.5), stall("ruby", ago: 0.4, seconds: 0.3)]
-    draw(worker(loops: [part(*[0.0] * 40, stalls:)]), columns: 80)
-
-    assert_includes @lines.join("\n"), " ▁▁▁▁▁▁▁GGR  max 1.5 s"
-    assert_includes @lines.join("\n"), "it stood still: G native code that held Ruby's lock, R Ruby code"
-    assert_match(%r{stalls of the last minute, the latest first\n +0 +300\.0 ms +GET /x +R app\.rb:1, 400\.0 ms ago},
-                 @lines.join("\n"))
-  end
-
-  def test_web_sockets_and_messages_are_shown_if_there_were_any
-    refute_match(/websockets|pubsub|HTTP::Client/, draw(worker(websockets: { open: 0, opened: 0, received: 0, sent: 0 },
-                                                               pubsub_published: 0, http_clients: [])))
-    client = { origin: "https://a.example\e[2J", open: 3, idle: 1, waiting: 4, requests: 9, opened: 5, waits: 6, stale: 7 }
-    sockets = { open: 1, opened: 2, received: 3, sent: 4 }
-    text = draw(worker(websockets: sockets, http_clients: [client]),
-                worker(1, websockets: sockets, pubsub_published: 2, pubsub_subscribers: 3, pubsub_delivered: 6))
-
-    assert_match(/^websockets 2 open of 4, 6 messages received, 8 sent/, text)
-    assert_match(/pubsub: 3 subscribers, published 2, delivered 6, dropped 0, resets 0$/, text)
-    assert_includes text, "0  2 of 3 connections in use, 4 wait; 9 requests, 5 connections opened, " \
-                          "waited 6 times, 7 stale  https://a.example?[2J"
+    assert_match(%r{the last minute, the latest first\n +0 +300\.0 ms +GET /x +ruby, app\.rb:1, 400\.0 ms ago\n}, text)
+    assert_match(%r{ +0 +1\.5 s +GET /x +native with gvl, app\.rb:1, 2\.9 s ago}, text)
   end
 
   def test_requests_are_listed_the_oldest_and_the_slowest_first
@@ -137,7 +105,8 @@ class OverviewTest < Minitest::Test
 
   def test_text_from_a_client_is_escaped_for_the_terminal
     text = draw(worker(requests: [{ **request(1), target: "/\e[2J" }], slowest: [{ **slow(1), request: "GET /\e]0;" }],
-                       loops: [part(0.0, stalls: [stall("ruby", ago: 1.0, seconds: 0.1, request: "GET /\a")])]))
+                       stalls: { count: 1, seconds: 0.1,
+                                 recent: [stall("ruby", ago: 1.0, seconds: 0.1, request: "GET /\a")] }))
 
     refute_match(/[\e\a]/, text)
   end
@@ -154,7 +123,7 @@ class OverviewTest < Minitest::Test
     stalls = Array.new(9) { |i| stall("ruby", ago: i + 1.0, seconds: 0.2) }
     workers = Array.new(2) do |i|
       worker(i, requests: Array.new(30) { |n| request(n) }, slowest: Array.new(16) { |n| slow(n) },
-                loops: [part(*[1.0] * 240, stalls:)])
+                stalls: { count: 9, seconds: 1.8, recent: stalls })
     end
     [[24, 80], [23, 80], [40, 100], [60, 200]].each do |rows, columns|
       screen = Screen.new(columns:)
@@ -163,7 +132,7 @@ class OverviewTest < Minitest::Test
 
       assert_operator lines.size, :<=, rows - 1
       assert_operator lines.map(&:length).max, :<=, columns
-      ["GET /path/29", "GET /slow/15", "stood still", "R app.rb:1", "max", "… and"].each do |part|
+      ["GET /path/29", "GET /slow/15", "ruby, app.rb:1", "… and"].each do |part|
         assert_includes text, part
       end
     end
@@ -174,7 +143,7 @@ class OverviewTest < Minitest::Test
     lines = Overview.new({ workers: }, rows: 23, columns: 80).lines
 
     assert_operator lines.size, :<=, 23
-    assert_includes lines, "        … and 27 more"
+    assert_includes lines, "        … and 28 more"
     assert_includes lines.map { |line| Screen.new.render(line) }.join, "GET /path/31"
   end
 
@@ -198,11 +167,5 @@ class OverviewTest < Minitest::Test
     refute Screen.coloured?(terminal, { "NO_COLOR" => "1" })
     refute Screen.coloured?(terminal, { "TERM" => "dumb" })
     refute Screen.coloured?(StringIO.new, {})
-  end
-
-  def test_blocks_are_for_terminals_that_know_them
-    refute Screen.plain?({ "LANG" => "de_DE.UTF-8" })
-    refute Screen.plain?({})
-    assert Screen.plain?({ "LC_ALL" => "C", "LANG" => "de_DE.UTF-8" })
   end
 end

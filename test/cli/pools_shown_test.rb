@@ -5,7 +5,7 @@ require "socket"
 require "support/prometheus_text"
 require_relative "served_folder"
 
-# The pools of an application, as `heddle status`, `heddle top` and /metrics show them while a task waits.
+# The pools of an application, as `heddle status` and /metrics show them while a task waits.
 class PoolsShownTest < Minitest::Test
   include ServedFolder
 
@@ -36,11 +36,10 @@ class PoolsShownTest < Minitest::Test
     super
   end
 
-  def test_status_top_and_metrics_show_a_pool_and_the_task_that_waits
+  def test_status_and_metrics_show_a_pool_and_the_task_that_waits
     wait_until { heddle_output("status").match?(LINE) }
 
     assert_match(/^pools\n#{LINE}/, heddle_output("status"))
-    assert_match(LINE, heddle_output("top", "--once", "--interval", "0.1"))
     assert_equal [1.0, 0.0, 1.0, 1.0], [metric("resources", state: "busy"), metric("resources", state: "idle"),
                                         metric("tasks_waiting"), metric("waits_total")]
   end

@@ -12,10 +12,31 @@ class RecordCommandTest < Minitest::Test
   def setup
     super
     Dir.mkdir(file("tmp"))
+    File.write(file(".gitignore"), "/tmp/*\n")
   end
 
   # @return [Array(String, Process::Status)]
   def record(*) = Open3.capture2e(*ServedProcess::HEDDLE, "record", *, chdir: @folder)
+
+  # @return [UNIXSocket] of a client whose recording is under way: another one is refused. If that came first, it has
+  #   refused this one.
+  def long_recording
+    client = nil
+    try_until do
+      client = UNIXSocket.new(file("tmp/heddle-control.sock"))
+      client.write("POST /record?seconds=60 HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n")
+      record("--seconds", "0.1").first.include?("another recording is under way") && !client.wait_readable(0)
+    end
+    client
+  end
+
+  # Not for as long as the recording would last.
+  def try_until
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + (PATIENCE / 2)
+    until yield
+      raise "tried too long" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+    end
+  end
 
   def traces = Dir[file("tmp/heddle-trace-*.json")]
 
@@ -47,6 +68,30 @@ class RecordCommandTest < Minitest::Test
   ensure
     stopping = true
     client&.join
+  end
+
+  { alone: [], with_workers: %w[--workers 2] }.each do |name, options|
+    define_method("test_file_is_where_the_server_was_started_also_after_a_change_of_folder_#{name}") do
+      other = File.realpath(Dir.mktmpdir)
+      Dir.mkdir(File.join(other, "tmp"))
+      File.write(File.join(other, ".gitignore"), "/tmp/*\n")
+      File.write(file("config.ru"), "run(->(_env) { Dir.chdir(#{other.dump}) && [200, {}, []] })")
+      start("serve", *options)
+      4.times { @served.get("/") }
+      output, status = record("--seconds", "0.1")
+
+      assert_predicate status, :success?, output
+      assert_empty Dir[File.join(other, "tmp/*")]
+      assert_includes output, file("tmp/heddle-trace-")
+    ensure
+      FileUtils.rm_rf(other)
+    end
+
+    define_method("test_interrupted_command_ends_its_recording_#{name}") do
+      start("serve", *options)
+      long_recording.close
+      try_until { record("--seconds", "0.1").last.success? }
+    end
   end
 
   def test_seconds_out_of_bounds_are_refused

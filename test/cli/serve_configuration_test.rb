@@ -17,7 +17,7 @@ class ServeConfigurationTest < Minitest::Test
   end
 
   def serve(*arguments, **environment)
-    clean = { "RAILS_ENV" => nil, "RACK_ENV" => nil, "PORT" => nil }
+    clean = { "RAILS_ENV" => nil, "APP_ENV" => nil, "RACK_ENV" => nil, "PORT" => nil }
     @served = ServedProcess.new([*ServedProcess::HEDDLE, *arguments], folder: @folder,
                                                                       environment: clean.merge(environment))
   end
@@ -45,6 +45,10 @@ class ServeConfigurationTest < Minitest::Test
     serve("serve", "-p", "0", "RAILS_ENV" => "staging", "RACK_ENV" => "production")
 
     assert_equal '["staging", "production"]', @served.get("/").body
+    @served.stop
+    serve("serve", "-p", "0", "APP_ENV" => "production", "RACK_ENV" => "development")
+
+    assert_equal '["production", "production"]', @served.get("/").body
     @served.stop
     serve("serve", "-p", "0")
 

@@ -64,7 +64,31 @@ class UnlessKilledTest < Minitest::Test
     end.join
   end
 
+  # Ruby 4.0.5 crashes where it was collected and another fiber asks.
+  def test_the_fiber_that_asked_last_is_kept_until_another_asks
+    Thread.new do
+      asked = ObjectSpace::WeakMap.new
+      10.times do |number|
+        ask_in_fiber(number, asked)
+        clear_stack
+        GC.start
+
+        assert_includes asked.values, number
+      end
+      GC.start
+
+      assert_operator asked.size, :<, 10
+    end.join
+  end
+
   private
+
+  def ask_in_fiber(number, asked)
+    Fiber.new { ask }.tap { |fiber| asked[fiber] = number }.resume
+  end
+
+  # Values that are left on the stack count as references.
+  def clear_stack(depth = 50) = depth.zero? || clear_stack(depth - 1)
 
   def ask = Heddle::Concurrency.unless_killed(-> { flunk "it is not killed" }) { :alive }
 end

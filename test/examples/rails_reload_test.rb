@@ -17,6 +17,7 @@ class RailsReloadTest < Minitest::Test
     @code = File.join(@folder, "app/controllers/levels_controller.rb")
     say("first")
     environment = ServedExample.bundle("rails_postgresql").merge(environment("development"))
+    environment["HEDDLE_QUEUE_TIMEOUT"] = "600" # on a busy machine, the first request loads code for longer than 10 s
     @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", "--port", "0"], environment:, folder: @folder)
   end
 

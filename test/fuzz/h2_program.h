@@ -292,7 +292,7 @@ static void call_session(heddle_h2_stream *stream, uint8_t b, uint8_t c)
 {
     heddle_h2_session *session = program.session;
     heddle_h2_field fields[] = {{"x-a", "bcd", 3, 3}, {"Content-Type", "t", 12, 1}};
-    heddle_h2_set_now(session, program.now);
+    session->now = program.now;
     switch (b % 14) {
     case 0: heddle_h2_write_head(session, stream, 200, fields, 2, c & 1); break;
     case 1: heddle_h2_write(session, stream, body, (size_t)c * 250); break;
@@ -377,7 +377,7 @@ static void run_instruction(void)
     default:
         (void)heddle_h2_deadline(program.session);
         (void)heddle_h2_has_output(program.session);
-        (void)heddle_h2_is_closing(program.session);
+        (void)heddle_h2_is_open(program.session);
         break;
     }
     feed(frame, size);
@@ -417,8 +417,7 @@ static void run_program(const uint8_t *data, size_t size)
     program.now = program.next_stream = 1;
     program.output = malloc(PROGRAM_OUTPUT);
     PROMISE(program.output);
-    program.session = client ? heddle_h2_client_new(&operations, &limits, &workspace, NULL, program.now)
-                             : heddle_h2_server_new(&operations, &limits, &workspace, NULL, program.now);
+    program.session = heddle_h2_session_new(&operations, &limits, &workspace, NULL, program.now, client);
     PROMISE(program.session);
     program_pause_failures(false);
     if (!client)

@@ -221,7 +221,7 @@ static void run(outcome *out, const char *bytes, size_t size, size_t step)
     *out = (outcome){.output = malloc(MOST_OUTPUT + ROOM)};
     PROMISE(out->output);
     result = out;
-    heddle_h2_session *session = heddle_h2_server_new(&operations, &limits, &workspace, NULL, 0);
+    heddle_h2_session *session = heddle_h2_session_new(&operations, &limits, &workspace, NULL, 0, false);
     PROMISE(session);
     PROMISE(heddle_h2_feed(session, 1, HEDDLE_H2_PREFACE, HEDDLE_H2_PREFACE_SIZE) == HEDDLE_H2_PREFACE_SIZE);
     for (size_t at = 0; at < size;) {

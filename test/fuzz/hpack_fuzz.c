@@ -86,9 +86,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (*data & 2)
             heddle_hpack_encoder_rest(&writer);
     }
-    heddle_hpack_decoder_free(&reader);
-    heddle_hpack_decoder_free(&checker);
-    heddle_hpack_encoder_free(&writer);
+    heddle_hpack_table_free(&reader.table);
+    heddle_hpack_table_free(&checker.table);
+    heddle_hpack_table_free(&writer.table);
     heddle_bytes_reset(&scratch, 0);
     heddle_bytes_reset(&again, 0);
     heddle_bytes_reset(&encoded, 0);

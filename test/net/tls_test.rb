@@ -8,6 +8,7 @@ require_relative "support/sockets_case"
 require "heddle/net/networks"
 require "heddle/net/tls"
 require "support/certificates"
+require "support/tls_records"
 
 # Connections over TLS: the handshake takes no fiber, and afterwards they are like any others.
 module TLSTests
@@ -107,6 +108,29 @@ module TLSTests
     client&.close
   end
 
+  def test_connection_that_a_callback_of_its_handshake_closes_is_no_longer_counted
+    closing = acceptor
+    closed = nil
+    server = nil
+    closing.define_singleton_method(:socket) do |descriptor|
+      context = OpenSSL::SSL::SSLContext.new
+      context.cert, context.key = Shown.pair
+      context.servername_cb = lambda do |*|
+        server.sockets.close
+        closed = true
+      end
+      socket = TCPSocket.for_fd(descriptor)
+      socket.autoclose = false
+      OpenSSL::SSL::SSLSocket.new(socket, context)
+    end
+    serve_tls(echo, tls: closing) do |one|
+      server = one
+      assert_raises(OpenSSL::SSL::SSLError, SystemCallError) { client_of(server, name: "localhost") }
+    end
+
+    assert closed
+  end
+
   def test_ticket_keys_live_for_their_time_and_only_their_creator_renews_them
     serve_tls(echo) do |_server|
       refute Heddle::Net::TLS::TicketKeys.renew(3_600)
@@ -193,6 +217,51 @@ module TLSTests
       until_true { server.sockets.connections.zero? }
 
       assert_equal [0, 4], [server.sockets.handshakes, server.sockets.failed_handshakes]
+    end
+  end
+
+  def test_addresses_take_turns_in_their_handshakes
+    begun = begin_handshakes((["192.0.2.1"] * 9).insert(4, "192.0.2.2"))
+
+    assert_equal 10, begun.size
+    assert_includes [0, 1], begun.index("192.0.2.2")
+  end
+
+  def test_waiting_handshakes_that_are_closed_have_no_turn
+    begun = begin_handshakes(%w[192.0.2.1 192.0.2.2 192.0.2.2 192.0.2.3], &:shutdown_idle)
+
+    assert_equal 1, begun.size
+  end
+
+  def test_a_handshake_in_records_of_one_byte_fails
+    serve_tls(echo, handshake_timeout: 600) do |server|
+      records = TLSRecords.new(socket = server.connect)
+      records.begin_handshake_in_bytes
+
+      error_of(SystemCallError) { assert_nil socket.read(1) }
+      assert_equal 1, server.sockets.failed_handshakes
+      records.close
+    end
+  end
+
+  def test_a_client_of_short_records_has_only_its_share_read_in_a_turn
+    sent = Thread::Queue.new
+    parts = []
+    handler = lambda do |connection|
+      connection.readpartial(1)
+      sent.pop
+      parts << connection.readpartial(65_536).bytesize while parts.sum < 1_000
+      connection.write("done")
+    end
+    serve_tls(handler) do |server|
+      records = TLSRecords.new(server.connect).connect
+      records.write_bytes("x")
+      records.write_bytes("r" * 1_000)
+      sent << true
+
+      assert_equal "done", records.client.read(4)
+      assert_equal [1_000, 64], [parts.sum, parts.max]
+      records.close
     end
   end
 
@@ -315,6 +384,35 @@ module TLSTests
   end
 
   private
+
+  # Begins a handshake for each address at the same moment.
+  # @yieldparam sockets [Heddle::Net::Sockets] when the server begins the first one
+  # @return [Array<String>] the addresses in the order in which the server began with them
+  def begin_handshakes(addresses)
+    begun = []
+    recording = acceptor
+    sockets = nil
+    recording.define_singleton_method(:socket) do |descriptor|
+      begun << Socket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.remote_address.ip_port
+      super(descriptor)
+    end
+    recording.define_singleton_method(:handshake) do |socket|
+      yield sockets if block_given? && begun.size == 1
+      super(socket)
+    end
+    serve_tls(echo, tls: recording, proxies: Heddle::Net::Networks.new(["loopback"])) do |server|
+      sockets = server.sockets
+      clients = addresses.map { server.connect }
+      until_true { sockets.connections == addresses.size }
+      ports = clients.zip(addresses).to_h do |client, address|
+        client.write_nonblock("PROXY TCP4 #{address} 192.0.2.9 1 443\r\n\x16\x03\x01")
+        [client.local_address.ip_port, address]
+      end
+      until_true { begun.size == sockets.connections }
+      clients.each(&:close)
+      begun.map { |port| ports[port] }
+    end
+  end
 
   # Has what this client wrote left the kernel on both ends?
   def read_by_its_peer?(client)

@@ -28,6 +28,39 @@ class OffloadLibcTest < Minitest::Test
     assert_equal "1\n1\n1\n\"native_calls.so\"\n", output
   end
 
+  # In Ruby a mask is the thread's, and so holds for every fiber as long as one is within it.
+  def test_a_timeout_that_another_fibers_mask_delays_is_not_raised_there_when_its_own_waits_in_a_call
+    output = offloading(<<~RUBY, options: HOOKED)
+      require "timeout"
+      Heddle.enable :preempt, slice: 0.002
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      Heddle.run do
+        over = Thread::Queue.new
+        ended = false
+        Fiber.schedule { sleep 0 until ended }
+        Fiber.schedule do
+          Thread.handle_interrupt(Exception => :never) { over.pop }
+        rescue ArgumentError
+          puts "the other"
+        end
+        begin
+          Timeout.timeout(0.01, ArgumentError) do
+            computed = now + 0.1
+            nil until now > computed
+            over << true
+            NativeCalls.hold(0.01)
+            sleep 0
+          end
+        rescue ArgumentError
+          puts "its own"
+        end
+        ended = true
+      end
+    RUBY
+
+    assert_equal "its own\n", output
+  end
+
   def test_sleeps_with_the_lock_held_overlap
     offloading(<<~RUBY, options: HOOKED)
       most = 0

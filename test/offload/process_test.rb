@@ -126,7 +126,7 @@ class OffloadProcessTest < Minitest::Test
   def test_rubys_crash_report_names_what_is_intercepted
     output = offloading("$stderr.reopen($stdout); Process.kill(:SEGV, Process.pid); sleep", status: nil)
 
-    assert_match(/Heddle: native calls intercepted to offload threads \(on/, output)
+    assert_match(/Heddle: native calls intercepted for offload \(on/, output)
     assert_match(/rb_thread_call_without_gvl.* in:\n(?:  .*\n)*  .*native_calls/, output)
     assert_match(/dlopen in Ruby itself: yes/, output)
   end

@@ -71,6 +71,7 @@ class OffloadWithoutImportsTest < Minitest::Test
   end
 
   def test_a_server_says_so_and_serves
+    skip "offload is off by default here" if Heddle::Platform.untested
     Dir.mktmpdir do |folder|
       File.write(File.join(folder, "config.ru"), "run ->(_) { [200, {}, [\"fine\"]] }\n")
       command = [*ServedProcess::HEDDLE, "serve", File.join(folder, "config.ru"), "-p", "0", "--no-access-log"]

@@ -53,17 +53,22 @@ class PreemptionBoundsTest < Minitest::Test
     define_method("test_#{name}_is_not_left".tr(".", "_")) do
       order = []
       scheduled do
+        ended = false
         Fiber.schedule do
-          sleep 0
-          order << :other
+          until ended
+            sleep 0
+            order << :other
+          end
         end
         call.call(lambda do
+          order << :began
           compute(SLICE * 20)
           order << :computed
         end)
+        ended = true
       end
 
-      assert_equal %i[computed other], order
+      assert_includes order.each_cons(2), %i[began computed]
     end
   end
 
@@ -90,6 +95,26 @@ class PreemptionBoundsTest < Minitest::Test
 
     assert_predicate status, :success?, output
     assert_equal "[:computed, :other]\n", output
+  end
+
+  # Ruby wakes the fibers of a list one by one, and each of them may leave the list when it runs. A wake-up of a fiber
+  # that does not wait takes the longer the more of them are kept.
+  def test_the_hook_that_wakes_a_fiber_is_not_left
+    left = []
+    scheduled do |scheduler|
+      waker = Fiber.current
+      woken = false
+      Fiber.schedule do
+        until woken
+          sleep 0
+          left |= waker.backtrace.first(1)
+        end
+      end
+      Array.new(5000) { Fiber.new { nil } }.each { |fiber| scheduler.unblock(nil, fiber) }
+      woken = true
+    end
+
+    assert_empty left.grep(/unblock/)
   end
 
   # -- what else Ruby does at such a point ----------------------------------------------------------------------------
@@ -123,6 +148,25 @@ class PreemptionBoundsTest < Minitest::Test
     end
 
     assert_operator seen.first, :>, 0
+  end
+
+  # There Ruby raises nothing, and what was raised meanwhile when the finalizers have ended.
+  def test_a_timeout_that_passes_in_a_finalizer_is_raised_in_its_own_fiber_only
+    unwound = []
+    finalized = false
+    scheduled do
+      Fiber.schedule { sleep 0 until finalized }
+      Timeout.timeout(0.01, ArgumentError) do
+        10.times { ObjectSpace.define_finalizer(Object.new, proc { finalized ||= compute(0.1).nil? }) }
+        GC.start
+        sleep
+      end
+    rescue ArgumentError
+      unwound << :own
+    end
+
+    assert finalized
+    assert_equal %i[own], unwound
   end
 
   # -- what a mask keeps back -----------------------------------------------------------------------------------------
@@ -170,6 +214,31 @@ class PreemptionBoundsTest < Minitest::Test
     end
 
     assert struck
+    assert_nil strayed
+  end
+
+  def test_a_deferred_timeout_is_not_raised_in_a_fiber_that_is_started
+    struck = []
+    strayed = scheduled do
+      over = Thread::Queue.new
+      strayed_into(-> { over.pop }) do
+        Timeout.timeout(0.01, ArgumentError) do
+          compute(0.05)
+          Fiber.schedule do
+            Thread.handle_interrupt(Exception => :immediate) { Thread.pass }
+          rescue ArgumentError
+            struck << :started
+          end
+          sleep 0
+        end
+      rescue ArgumentError
+        struck << :own
+      ensure
+        over << true
+      end
+    end
+
+    assert_equal %i[own], struck
     assert_nil strayed
   end
 

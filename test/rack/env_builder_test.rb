@@ -13,7 +13,7 @@ class EnvBuilderTest < Minitest::Test
   GET = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"
 
   def setup
-    @builder = EnvBuilders::EnvBuilder.new(errors: StringIO.new)
+    @builder = EnvBuilders::EnvBuilder.new(StringIO.new, nil)
   end
 
   # The env that an application gets, with Rack::Lint between.

@@ -17,7 +17,7 @@ class EnvBuilderValuesTest < Minitest::Test
   HELLO = "GET / HTTP/1.1\r\nHost: 127.0.0.1:9292\r\n\r\n"
 
   def setup
-    @builder = EnvBuilders::EnvBuilder.new(errors: $stderr)
+    @builder = EnvBuilders::EnvBuilder.new($stderr, nil)
     @connection = Connection.new("192.0.2.1", "198.51.100.1", 9_292)
   end
 
@@ -101,7 +101,7 @@ class EnvBuilderValuesTest < Minitest::Test
     heads = texts.map { |text| parse(text, underscore_headers: true) }
     connections = texts.map { random_connection(random) }
     expected = heads.zip(connections).map { |head, connection| by_the_rules(head, connection) }
-    builder = EnvBuilders::EnvBuilder.new(errors: $stderr)
+    builder = EnvBuilders::EnvBuilder.new($stderr, nil)
     GC.stress = true
     envs = heads.zip(connections).map { |head, connection| builder.build(head, connection) }
     GC.stress = false
@@ -156,7 +156,7 @@ class EnvBuilderValuesTest < Minitest::Test
 
   def test_keys_are_frozen_and_one_object_for_all
     text = request("Accept: a", "X-Rare: b", "#{"x" * 300}: c")
-    first, second = Array.new(2) { build(text, builder: EnvBuilders::EnvBuilder.new(errors: nil)) }
+    first, second = Array.new(2) { build(text, builder: EnvBuilders::EnvBuilder.new(nil, nil)) }
 
     first.keys.zip(second.keys) do |one, other|
       assert_predicate one, :frozen?
@@ -209,11 +209,5 @@ class EnvBuilderValuesTest < Minitest::Test
   def test_a_builder_that_was_never_made_says_so
     assert_raises(ArgumentError) { EnvBuilders::EnvBuilder.allocate.build(parse(HELLO), @connection) }
     assert_raises(ArgumentError) { EnvBuilders::EnvBuilder.new }
-  end
-
-  def test_the_scheme_is_the_connections
-    builder = EnvBuilders::EnvBuilder.new(errors: nil, scheme: "https")
-
-    assert_equal "https", build(HELLO, builder:)["rack.url_scheme"]
   end
 end

@@ -46,7 +46,7 @@ module RackHelpers
     @errors = StringIO.new
     made = nil
     lambda do |exchange|
-      made ||= handler_under_test(app, Heddle::Rack::EnvBuilder.new(errors: @errors))
+      made ||= handler_under_test(app, Heddle::Rack::EnvBuilder.new(@errors, nil))
       made.call(exchange)
     end
   end

@@ -30,6 +30,25 @@ class StreamingTest < Minitest::Test
     assert_empty log.failures
   end
 
+  def test_the_strings_of_one_write_stay_together_while_another_task_writes
+    app = streaming do |stream|
+      written = Thread::Queue.new
+      write = -> { written << stream.write("d") }
+      late = Object.new
+      late.define_singleton_method(:to_s) do
+        Fiber.scheduler ? Fiber.schedule(&write) : Thread.new(&write)
+        "c"
+      end
+      stream.write("a")
+      stream.write("b", late)
+      written.pop
+      stream.close
+    end
+
+    assert_equal "abcd", unchunk(parts(serve(app, lint: false))[2])[0]
+    assert_empty log.failures
+  end
+
   def test_the_head_leaves_before_the_first_write
     seen = nil
     app = streaming do |stream|

@@ -112,6 +112,30 @@ class GarbageCollectionTest < Minitest::Test
     assert_equal 100, woken
   end
 
+  # Ruby 3.4.10 and 4.0.5 read the record of that fiber when the loop runs again (Ruby's bug 22196).
+  if RUBY_VERSION >= "3.4"
+    def test_the_fiber_that_the_loop_switched_to_last_is_kept_until_the_loop_runs_again
+      nested = ObjectSpace::WeakMap.new
+      scheduled do
+        100.times do |number|
+          take_from_enumerator(nested, number)
+          clear_stack
+          GC.start
+
+          assert_includes nested.values, number
+        end
+      end
+    end
+  end
+
+  # The loop switches to the Enumerator's fiber, which switches back to this one.
+  def take_from_enumerator(nested, number)
+    Enumerator.new { |to| (nested[Fiber.current] = number) && sleep(0.001) && (to << 1) }.next
+  end
+
+  # Values that are left on the stack count as references.
+  def clear_stack(depth = 100) = depth.zero? || clear_stack(depth - 1)
+
   # Ruby 3.4 gives a stack back when the fiber ends, 3.3 when it is collected. Measured in a program of its own, where
   # nothing else takes memory.
   LEFT_FOR_OTHERS = <<~RUBY

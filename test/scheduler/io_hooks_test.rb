@@ -24,6 +24,20 @@ class IOHooksTest < Minitest::Test
     assert_equal BYTES, received
   end
 
+  # The kernel has no write to a FIFO that does not block, as it has to a pipe.
+  def test_a_fifo_that_is_full_lets_the_fiber_wait_that_reads_it
+    received = scheduled do
+      Dir.mktmpdir do |folder|
+        File.mkfifo("#{folder}/fifo")
+        reader = File.open("#{folder}/fifo", "r+b")
+        Fiber.schedule { File.binwrite("#{folder}/fifo", BYTES) }
+        reader.read(BYTES.bytesize)
+      end
+    end
+
+    assert_equal BYTES, received
+  end
+
   def test_cached_pipe_state_does_not_affect_a_reused_descriptor
     scheduled do
       reader, writer = IO.pipe

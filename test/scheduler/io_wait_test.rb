@@ -97,11 +97,14 @@ class IOWaitTest < Minitest::Test
       reader, writer = IO.pipe
       silent, silent_writer = IO.pipe
       results = []
-      waiting = [Fiber.schedule { results << reader.read(1) }, Fiber.schedule { results << silent.wait_readable(0.02) }]
+      began = now
+      ended = nil
+      waiting = [Fiber.schedule { results << reader.read(1) },
+                 Fiber.schedule { results << silent.wait_readable(0.02).tap { ended = now } }]
       waiting.each { |fiber| scheduler.unblock(nil, fiber) }
-      3.times { scheduler.yield }
-      assert_empty results
-      until_true { results == [nil] }
+      until_true { results.any? || ended }
+      assert_equal [nil], results
+      assert_operator ended - began, :>=, 0.02
       writer << "a"
       until_true { results.size == 2 }
       assert_equal [nil, "a"], results

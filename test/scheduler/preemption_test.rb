@@ -509,6 +509,16 @@ class PreemptionTest < Minitest::Test
     assert_includes order, :other
   end
 
+  def test_heddles_own_code_is_found_below_many_frames_of_rubys_library
+    own = made_up(File.join(__dir__, "../../lib/heddle/concurrency"), "def self.ask(library) = library.ask(30)")
+    library = made_up(File.join(Gem::RUBYGEMS_DIR, "rubygems/core_ext"), <<~RUBY)
+      def self.ask(depth) = depth.zero? ? Heddle::Native.own_code? : ask(depth - 1)
+    RUBY
+
+    assert own.ask(library)
+    refute library.ask(30)
+  end
+
   # Debian keeps RubyGems outside of the library's folder.
   def test_code_called_by_heddles_own_code_is_not_preempted
     order = []

@@ -83,4 +83,19 @@ class RactorLoopsTest < Minitest::Test
       puts "\#{numbers.size} \#{ractors.map { |_, ractor| result(ractor) } & numbers.map(&:to_i)}"
     RUBY
   end
+
+  # Before Ruby 4.0 all Ractors take fiber stacks from one list without a lock.
+  def test_loops_that_begin_in_several_ractors_at_once_share_no_stack
+    out, status = ruby(<<~RUBY, flags: ["-W:no-experimental"])
+      require "heddle"
+      #{ASK}
+      Heddle.eager_load
+      start = -> { Ractor.new { Heddle.run { Array.new(200) { Heddle.async { 1 } }.sum(&:value) } } }
+      answers = Array.new(40) { Array.new(4) { start.call }.sum { |ractor| result(ractor) } }
+      p answers.uniq
+    RUBY
+
+    assert_predicate status, :success?, out
+    assert_equal "[800]\n", out
+  end
 end

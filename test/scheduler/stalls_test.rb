@@ -143,7 +143,7 @@ class StallsTest < Minitest::Test
 
   # @return [Array<Heddle::Stall>] those that get a line
   def told_of(requests, place = "/app/x.rb:3:show")
-    stalls = requests.map { |request| Heddle::Stall.new([:native, 1.0, 0.5, request, place, 1]) }
+    stalls = requests.map { |request| Heddle::Stall.new([:native, 1.0, 0.5, request, place]) }
     stalls.select { |stall| Heddle::Stalls.send(:worth_a_line?, stall) }
   end
 
@@ -172,6 +172,18 @@ class StallsTest < Minitest::Test
     assert_equal 1, told_of(["GET /debug"], "/app/app/debug/irbis.rb:1:show").size
   end
 
+  # Such as the thread that writes a trace: the advice would be about a thread of the application.
+  def test_stall_by_a_thread_of_heddles_own_is_counted_and_gets_no_line
+    told = lambda do |cause, began|
+      Heddle::Stalls.send(:worth_a_line?, Heddle::Stall.new([cause, began, 0.5, "GET /#{cause}#{began}", ""]))
+    end
+    Heddle::Stalls::Switch.own_work_until = 2.0
+
+    assert_equal [false, true, true], [told[:waiting_for_gvl, 1.0], told[:waiting_for_gvl, 3.0], told[:ruby, 1.0]]
+  ensure
+    Heddle::Stalls::Switch.own_work_until = 0.0
+  end
+
   def test_a_preempted_computation_is_not_a_stall
     Heddle.enable :stall_report, threshold: 0.4 # far more than what a busy machine stops it for
     Heddle.enable :preempt, slice: 0.005
@@ -185,15 +197,15 @@ class StallsTest < Minitest::Test
     Heddle.disable :preempt
   end
 
-  def test_the_place_is_the_applications_else_a_gems_and_only_then_heddles_own
+  def test_the_place_is_the_applications_else_a_gems_and_never_heddles_own
     gem = "#{Gem.dir}/gems/slow-1.0/lib/slow.rb:3:slow"
     own = "#{File.expand_path("../../lib/heddle", __dir__)}/offload.rb:88:start_thread"
-    place = ->(*lines) { Heddle::Stall.new([:ruby, 1.0, 0.2, "", lines.join("\n"), 1]).place }
+    place = ->(*lines) { Heddle::Stall.new([:ruby, 1.0, 0.2, "", lines.join("\n")]).place }
     ruby = "<internal:kernel>:187:loop"
 
     assert_equal "/app/x.rb:3 in show", place.call(ruby, own, gem, "/app/x.rb:3:show", own)
     assert_match(%r{/slow-1\.0/lib/slow\.rb:3 in slow\z}, place.call(ruby, own, gem, own))
-    assert_match(/offload.rb:88 in start_thread/, place.call(own))
+    assert_nil place.call(ruby, own)
     demo = File.expand_path("../../lib/heddle/cli/demo/slow.rb", __dir__)
 
     assert_match(%r{demo/slow.rb:1 in x}, place.call(own, "#{demo}:1:x"))
@@ -215,7 +227,7 @@ class StallsTest < Minitest::Test
 
   def test_any_number_of_stalls_of_any_endpoints_take_no_more_than_so_much_memory
     2_000.times do |i|
-      stall = Heddle::Stall.new([:native, 1.0, 0.5, "GET /page#{i}/#{"x" * 200}", "/app/x#{i}.rb:3:show\n" * 20, 1])
+      stall = Heddle::Stall.new([:native, 1.0, 0.5, "GET /page#{i}/#{"x" * 200}", "/app/x#{i}.rb:3:show\n" * 20])
       Heddle::Stalls.send(:count, stall)
       Heddle::Stalls.send(:worth_a_line?, stall)
     end

@@ -132,18 +132,28 @@ class WaitInPlaceTest < Minitest::Test
     end
   end
 
+  # @return [Symbol, nil] nil: the close came when the wait had ended already
+  def sleep_after_close_and_timeout
+    fiber, scheduler = Fiber.current, Fiber.scheduler
+    passed = now + 0.03
+    over = late = false
+    thread = Thread.new do
+      nil until now > passed # with Ruby's lock: the fiber sees both at once
+      late = over
+      scheduler.fiber_interrupt(fiber, IOError.new("stream closed in another thread").freeze) unless late
+    end
+    assert_raises(Timeout::Error) { Timeout.timeout(0.02) { sleep 5 } }
+    over = true
+    sleep 0.001
+    thread.join
+    :slept unless late
+  end
+
   def test_exception_of_a_close_is_not_raised_after_a_timeout_has_ended_the_wait_in_place
-    closed = IOError.new("stream closed in another thread").freeze
     slept = turns_during(lambda do
-      scheduler = Fiber.scheduler
-      fiber = Fiber.current
-      passed = now + 0.03
-      Thread.new do
-        nil until now > passed # with Ruby's lock: the fiber sees both at once
-        scheduler.fiber_interrupt(fiber, closed)
-      end
-      assert_raises(Timeout::Error) { Timeout.timeout(0.02) { sleep 5 } }
-      sleep(0.001) && :slept
+      result = nil
+      result = sleep_after_close_and_timeout until result
+      result
     end).last
 
     assert_equal :slept, slept

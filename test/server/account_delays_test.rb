@@ -18,8 +18,8 @@ class AccountDelaysTest < Minitest::Test
   DELAY = 0.05
   # By which a part may differ from the delay, seconds.
   TOLERANCE = 0.005
-  # A busy machine adds to these.
-  ALWAYS = %i[running ready preempted gc].freeze
+  # A busy machine adds to these; files are loaded, and sockets closed, on offload threads.
+  ALWAYS = %i[running ready preempted gc offloaded].freeze
   # What a request has spent between two readings of its account. `least` and `most`: seconds on the clock, without and
   # with both readings.
   Spent = Data.define(:parts, :tasks, :least, :most)
@@ -287,7 +287,7 @@ class AccountDelaysTest < Minitest::Test
 
     assert_match(/native_calls/, name)
     assert_operator seconds, :>=, DELAY - TOLERANCE
-    assert_operator seconds, :<=, found.parts[:offloaded] + 1e-5
+    assert_operator seconds, :<=, found.most
   end
 
   def test_computing_alone_is_running

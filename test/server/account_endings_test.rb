@@ -5,6 +5,8 @@ require "json"
 require "server/web_socket_helpers"
 require "support/event_stream_client"
 require "support/h2_exchanges"
+require "support/served_process"
+require "tmpdir"
 
 # However a request ends, its account does not count any time twice, and no part is negative.
 class AccountEndingsTest < Minitest::Test
@@ -45,6 +47,82 @@ class AccountEndingsTest < Minitest::Test
     assert_equal 101, lines.first[:status]
     assert_operator lines.size, :>=, 2
     lines.each { |line| assert_adds_up line }
+  end
+
+  # Waits where it is shown, and in an event.
+  class Page < Heddle::Live::Page
+    template text: "<p><%= @found.inspect %></p>"
+    event :look
+
+    def mount(_params) = sleep(0.01)
+
+    def look
+      sleep 0.01
+      @found = Heddle::Account.current.class
+    end
+  end
+
+  def test_page_of_live_and_its_socket
+    lines = logged(Heddle::Live.new(Page)) do
+      token = get("/").body[/data-live="([^"]+)"/, 1]
+      client = dial("/live")
+      client.text(JSON.generate(token:))
+      client.message
+      client.text("1") # applied
+      client.text(JSON.generate(event: "look", values: {}))
+
+      assert_includes client.message, "NilClass"
+      client.close(1000)
+      client.closing
+      get("/") # in the fiber that served the socket
+    end
+
+    assert_equal [200, 101, 200], lines.map { |line| line[:status] }
+    lines.each { |line| assert_adds_up line }
+
+    assert_operator lines.first[:account][:sleep], :>=, 0.009
+  end
+
+  # Which has a copy of the account.
+  def test_request_that_forks_a_child
+    reader, writer = IO.pipe
+    held, release = IO.pipe
+    app = lambda do |_env|
+      pid = fork do
+        release.close
+        held.read
+        Heddle.run { sleep 0.01 }
+        writer.syswrite(JSON.generate(Heddle::Account.current))
+        exit!
+      end
+      Heddle.async { sleep(0).then { release.close } } # once this fiber waits for the child
+      Process.wait(pid)
+      [200, {}, []]
+    end
+    line = logged(app) { get("/") }.last
+    [writer, held].each(&:close)
+
+    assert_adds_up line
+    assert_operator line[:account][:process], :>=, 0.009
+    copy = JSON.parse(reader.read, symbolize_names: true)
+
+    assert_adds_up({ account: copy.select { |_, value| value.is_a?(Numeric) }.except(:total), duration: copy[:total] })
+  end
+
+  def test_request_in_a_ractor
+    app = "run(Class.new { def call(_env) = [200, {}, [sleep(0.01).to_s]] }.new)"
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/config.ru", app)
+      served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", "--mode", "ractor", "-b", "127.0.0.1:0",
+                                  "--log-format", "json", "--control", "off"], folder:)
+      3.times { served.get("/") }
+      served.stop
+      lines = served.output.lines.grep(/"event":"request"/).map { |line| JSON.parse(line, symbolize_names: true) }
+
+      assert_equal 3, lines.size, served.output
+      lines.each { |line| assert_adds_up line }
+      assert_operator lines.first[:account][:sleep], :>=, 0.009
+    end
   end
 
   def test_request_whose_socket_is_hijacked

@@ -48,17 +48,23 @@ class AdmissionFollowsTest < Minitest::Test
     running(50, app) do
       found = until_statistics { |statistics| statistics[:limit] }
 
-      assert_equal [FLOOR, :pool, 48], found.values_at(:limit, :limited_by, :pool_waiting)
+      assert_equal [FLOOR, :pool], found.values_at(:limit, :limited_by)
+      # On a busy machine the limit is there before all have come.
+      assert_includes FLOOR..48, found[:pool_waiting]
     end
   end
 
   def test_memory
-    skip "only Linux tells" unless Heddle::Server::Memory.used
-    running(50, held { @release.pop }, memory_limit: 1, max_connections: 100) do
-      found = until_statistics { |statistics| statistics[:limit] }
+    used = 0
+    Heddle::Server::Memory.stub(:used, -> { used }) do
+      running(50, held { @release.pop }, memory_limit: 1, max_connections: 100) do
+        until_statistics { |statistics| statistics[:running] == 50 }
+        used = 2_000_000
+        found = until_statistics { |statistics| statistics[:limit] }
 
-      assert_equal [40, :memory], found.values_at(:limit, :limited_by)
-      assert_operator found[:memory], :>, 1_000_000
+        # Four fifths of what runs.
+        assert_equal [40, :memory, 2_000_000], found.values_at(:limit, :limited_by, :memory)
+      end
     end
   end
 

@@ -37,6 +37,18 @@ class BindTest < Minitest::Test
     assert_includes listeners.map { |one| one.io.local_address.ip_address }, "127.0.0.1"
   end
 
+  # The hosts file may name fewer, or some that the machine does not have.
+  def test_localhost_is_what_the_machine_has_and_not_what_its_hosts_file_says
+    bind = Server::TCPBind.new("localhost", 0)
+    socket = Minitest::Mock.new.expect(:close, nil)
+    Addrinfo.stub(:getaddrinfo, [Addrinfo.ip("192.0.2.3")]) do
+      assert_equal %w[127.0.0.1 ::1], TCPServer.stub(:new, socket) { bind.send(:addresses) }
+      without = ->(*) { raise Errno::EADDRNOTAVAIL }
+
+      assert_equal %w[127.0.0.1], TCPServer.stub(:new, without) { bind.send(:addresses) }
+    end
+  end
+
   def test_the_address_that_means_every_one_is_shown_as_one_that_a_browser_takes
     listener, = listen(Server::TCPBind.new("0.0.0.0", 0))
 

@@ -20,6 +20,7 @@ class ConfigurationEnvironmentTest < Minitest::Test
     assert_equal %w[PORT WEB_CONCURRENCY PIDFILE RAILS_ENV],
                  %i[port workers pidfile environment].map { |name| configuration.source(name).place }
     assert_equal "production", load(RACK_ENV: "production").environment
+    assert_equal "production", load(APP_ENV: "production", RACK_ENV: "none").environment, "Sinatra's, as under Puma"
     assert_equal :auto, Heddle::Options::BY_NAME.fetch(:workers).parse("auto", "WEB_CONCURRENCY")
   end
 

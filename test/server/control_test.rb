@@ -79,6 +79,17 @@ class ControlTest < Minitest::Test
     assert_equal 405, ask("/metrics", method: "POST").first
   end
 
+  def test_a_client_that_half_closes_gets_its_answer
+    controlled
+    %w[/status /metrics /health /tasks].each do |path|
+      socket = UNIXSocket.new(@path)
+      socket.write("GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+      socket.close_write
+
+      assert_match(%r{\AHTTP/1.1 200 }, read_all(socket), path)
+    end
+  end
+
   def test_the_control_socket_is_private_and_removed_at_the_end
     controlled
 

@@ -169,6 +169,70 @@ class FairnessTest < Minitest::Test
     assert_operator order.index("/other"), :<, 20
   end
 
+  LARGE_RESPONSE = ("x" * 20_000_000).freeze
+  WRITE_LIMIT = 2
+
+  # All of them have read what the kernel had for them before another client asks, which is served while most of them
+  # still wait for more.
+  def test_clients_that_read_large_responses_do_not_delay_others
+    held = Thread::Queue.new
+    go = false
+    waiting = nil
+    readers = []
+    app = lambda do |env|
+      path = env["PATH_INFO"]
+      held << true if path == "/hold"
+      Thread.pass until go || path != "/hold"
+      waiting = readers.count { |socket| nothing_came?(socket) } if path == "/other"
+      [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
+    end
+    serving(app, lint: false, access_log: false, protect: []) do
+      readers = Array.new(40) { connect.tap { |socket| socket.write(request("/large")) } }
+      (other = connect).write(request("/first"))
+      read_answer(other)
+      readers.each { |socket| socket.wait_readable(PATIENCE) }
+      connect.write(request("/hold"))
+      held.pop(timeout: PATIENCE)
+      readers.each { |socket| read_available(socket) }
+      other.write(request("/other"))
+      go = true
+      read_answer(other)
+    end
+
+    assert_operator waiting, :>, 20
+  end
+
+  # The loop is blocked for longer than the limit, and then the clients' turns are spread over several ticks.
+  def test_clients_that_read_are_not_cut_off_while_they_wait_for_their_turn
+    held = Thread::Queue.new
+    go = false
+    app = lambda do |env|
+      path = env["PATH_INFO"]
+      held << now if path == "/hold"
+      Thread.pass until go || path != "/hold"
+      [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
+    end
+    serving(app, lint: false, access_log: false, protect: [], write_timeout: WRITE_LIMIT) do
+      readers = Array.new(20) { connect.tap { |socket| socket.write(request("/large")) } }
+      readers.each { |socket| socket.wait_readable(PATIENCE) }
+      connect.write(request("/hold"))
+      began = held.pop(timeout: PATIENCE)
+      readers.each { |socket| read_available(socket) }
+      Thread.pass until now > began + WRITE_LIMIT
+      go = true
+
+      readers.each { |socket| refute_nil socket.wait_readable(PATIENCE) && socket.readpartial(1) }
+    end
+  end
+
+  # Does not let the loop continue, as wait_readable would.
+  def nothing_came?(socket) = socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false) == :wait_readable
+
+  # The kernel moves the rest of what the server has written while its loop is blocked.
+  def read_available(socket)
+    socket.readpartial(1_000_000) while socket.wait_readable(0.02)
+  end
+
   # Two clients of HTTP/1.1 that ask one after the other: the request of one comes while that of the other is served,
   # and so in no tick is more than one of them ready.
   def test_a_client_with_many_streams_has_one_turn_in_each_round

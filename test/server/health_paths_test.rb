@@ -81,6 +81,24 @@ class HealthPathsTest < Minitest::Test
     client.close
   end
 
+  def test_a_health_check_with_a_body_may_run_longer_than_its_body_may_take
+    app, arrived, release = waiting_application("up")
+    start(app, body_grace: 0.1)
+    check = upload("/up")
+    check.send_frame('DATA es 1 "hello"')
+    arrived.pop(timeout: PATIENCE)
+    late = upload("/") # its time ends after the check's
+    late.send_frame('DATA - 1 "hello, too"')
+
+    assert_includes response_of(late), "408"
+    release << true
+
+    assert_equal 0x88, response_of(check).ord, ":status 200 of HPACK's static table"
+  ensure
+    [check, late].each { |client| client&.close }
+    release&.close
+  end
+
   def test_health_checks_are_not_in_the_access_log
     serving(held) do
       read_answer(ask("/up"))
@@ -129,6 +147,20 @@ class HealthPathsTest < Minitest::Test
   end
 
   private
+
+  def upload(path)
+    client = H2Client.new(connect)
+    client.send_preface
+    client.send_frame("HEADERS eh 1 :method=POST :scheme=http :path=#{path} :authority=a")
+    client
+  end
+
+  # @return [String] the encoded fields
+  def response_of(client)
+    frame = client.read_frame
+    frame = client.read_frame until frame.nil? || frame.type == "HEADERS"
+    frame&.payload
+  end
 
   def content_over_http2(socket, path)
     client = H2Client.new(socket)

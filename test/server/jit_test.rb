@@ -31,6 +31,13 @@ class ServerJITTest < Minitest::Test
   # As Rails, for what is asked of it.
   FakeRails = Struct.new(:application)
 
+  # By RUBYOPT=--zjit, say: then YJIT stays off whatever the settings are.
+  def setup
+    super
+    other = defined?(RubyVM::ZJIT) && RubyVM::ZJIT.respond_to?(:enabled?) && RubyVM::ZJIT.enabled?
+    skip "another just-in-time compiler is on" if other
+  end
+
   def enable(compiler, environment = {}) = Heddle::Server::JIT.enable(compiler:, environment:)
 
   def with_rails(config)

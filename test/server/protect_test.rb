@@ -41,6 +41,16 @@ class ProtectTest < Minitest::Test
     assert_equal @on_before, Heddle.enabled
   end
 
+  def test_status_lists_no_handoff_where_there_is_no_second_worker
+    skip "without the others" if %w[thread ractor].include?(ENV["HEDDLE_MODE"])
+    serving(->(_) { [200, {}, []] }) do
+      on = Heddle::Server::WorkerStatus.new(server, @log).to_h[:protection]
+
+      assert_equal Heddle.enabled - [:handoff], on
+      assert_includes Heddle.enabled, :handoff
+    end
+  end
+
   def test_a_library_that_must_not_be_offloaded_is_rejected
     configuration = Heddle::Server::Configuration.new(bind: ["127.0.0.1:0"], offload_allow: ["libc:sqlite3_native"])
     error = assert_raises(Heddle::Server::BootError) { Heddle::Server.new(configuration).run(->(_) { [200, {}, []] }) }

@@ -63,7 +63,7 @@ class RecorderBrowserTest < Minitest::Test
   private
 
   def trace
-    stretches = STRETCHES.map { |one| Recorder::Snapshot::Stretch.new(*one) }
+    stretches = STRETCHES.map { |one| Recorder::Snapshot::Stretch.new(*one, false) }
     samples = SAMPLES.map { |one| Recorder::Snapshot::Sample.new(*one) }
     recorded = Recorded.new(stretches, samples, { 7 => "GET /a", 8 => "GET /b" })
     StringIO.new.tap { |io| Recorder::Trace.new(recorded, [], Recorder::Cause.new(recorded)).write(io) }.string

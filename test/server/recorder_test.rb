@@ -160,12 +160,21 @@ class RecorderTest < Minitest::Test
     end
   end
 
-  def test_files_of_development_are_in_the_folder_tmp
+  def test_files_of_development_are_in_a_folder_tmp_that_git_ignores
     Dir.mktmpdir do |root|
       assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("development", root)
       Dir.mkdir("#{root}/tmp")
 
-      assert_equal "#{root}/tmp", Heddle::Server::Recorder::Files.folder("development", root)
+      # Git would list them.
+      assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("development", root)
+      File.write("#{root}/.gitignore", "/log/*\n!/tmp/.keep\n/tmpfiles\n/tmp/pids/*\ntmp/*.log\n\xFF\n")
+
+      assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("development", root)
+      ["/log/*\n/tmp/*\n", "/log/*\r\ntmp/\r\n", "tmp/**\n", "**/tmp\n", "tmp"].each do |text|
+        File.write("#{root}/.gitignore", text)
+
+        assert_equal "#{root}/tmp", Heddle::Server::Recorder::Files.folder("development", root)
+      end
       assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("production", root)
     end
   end
@@ -273,7 +282,7 @@ class RecorderTest < Minitest::Test
   # What was recorded, as the extension's copies are read.
   Recorded = Struct.new(:stretches, :samples, :names) do
     def initialize(stretches, samples, names)
-      stretches = stretches.map { |one| Snapshot::Stretch.new(*one) }
+      stretches = stretches.map { |one| Snapshot::Stretch.new(*one, *(false if one.size == 6)) }
       super(stretches, samples.map { |one| Snapshot::Sample.new(*one) }, names)
     end
 
@@ -299,9 +308,11 @@ class RecorderTest < Minitest::Test
                  trace[:traceEvents].select { |event| event[:ph] == "M" }.map { |event| event[:args][:name] }
   end
 
+  NAMES = { 7 => "GET /a", 8 => "GET /b", 9 => "GET /c", **(10..200).to_h { |number| [number, "GET /b"] } }.freeze
+
   # @return [Array] the reason, the place and the culprit of request 7, which ends at 2.0
   def cause(stretches, samples = [], total: 1.0, **parts)
-    found = Cause.new(Recorded.new(stretches, samples, { 7 => "GET /a", 8 => "GET /b", 9 => "GET /c" }))
+    found = Cause.new(Recorded.new(stretches, samples, NAMES))
                  .of(7, { **parts, total:, libraries: { "/gems/bcrypt_ext.so" => 1.0 } }, 2.0)
     [found.reason, found.place, found.culprit]
   end
@@ -313,6 +324,13 @@ class RecorderTest < Minitest::Test
 
     assert_equal ["it waited 49 times 980 ms for the database", "a.rb:0", nil],
                  cause(stretches, query: 1.0, running: 0.1)
+  end
+
+  def test_another_long_wait_is_named_beside_the_longest_part
+    stretches = [[1.0, 1.45, 7, :checkout, false, "a.rb:1"], [1.45, 2.0, 7, :query, false, "a.rb:2"]]
+
+    assert_equal ["it waited 550 ms for the database, and it waited 450 ms for a connection of a pool", "a.rb:2", nil],
+                 cause(stretches, query: 0.55, checkout: 0.45)
   end
 
   def test_offloaded_libraries_and_slow_senders_are_named
@@ -340,15 +358,73 @@ class RecorderTest < Minitest::Test
                  cause(stretches, ready: 0.8)
   end
 
+  def test_request_that_used_up_its_time_slices_is_slow_because_it_computes
+    stretches = [[1.0, 1.1, 8, :running, false, "b.rb:1"], [1.0, 1.1, 7, :running, false, "a.rb:1"],
+                 [1.1, 1.8, 8, :running, false, "b.rb:1"], [1.1, 1.8, 7, :preempted, false, nil]]
+
+    assert_equal ["Ruby code ran for 100 ms, and it gave way to others for 700 ms", "a.rb:1", nil],
+                 cause(stretches, running: 0.1, preempted: 0.7)
+  end
+
   # Request 9 got the lock from 8, which had waited for the database with it.
   def test_holder_of_a_lock_is_found_behind_others_that_waited_for_it
     stretches = [[1.0, 1.8, 8, :query, false, "b.rb:5"], [1.8, 1.81, 8, :running, false, "b.rb:6"],
                  [1.0, 1.805, 9, :lock, false, "b.rb:4"], [1.81, 1.82, 9, :running, false, "b.rb:6"],
                  [1.0, 1.815, 7, :lock, false, "b.rb:4"]]
 
-    assert_equal ["it waited 815 ms for a lock at b.rb:4, which GET /c had: it waited 805 ms for a lock at b.rb:4, " \
-                  "which GET /b had: it waited 800 ms for the database", "b.rb:5", "GET /b"],
+    assert_equal ["it waited 815 ms for a lock at b.rb:4, which GET /b and 1 more had: it waited 800 ms for the " \
+                  "database", "b.rb:5", "GET /b"], cause(stretches, lock: 0.815)
+  end
+
+  # Request 8 had the first lock while it waited for the second one, which 9 had.
+  def test_holder_of_another_lock_is_found_behind_the_one_that_waited_for_it
+    stretches = [[1.0, 1.8, 9, :query, false, "c.rb:1"], [1.8, 1.81, 9, :running, false, "c.rb:2"],
+                 [1.0, 1.805, 8, :lock, false, "b.rb:1"], [1.81, 1.82, 8, :running, false, "b.rb:2"],
+                 [1.0, 1.815, 7, :lock, false, "a.rb:1"]]
+
+    assert_equal ["it waited 815 ms for a lock at a.rb:1, which GET /b had: it waited 805 ms for a lock at b.rb:1, " \
+                  "which GET /c had: it waited 800 ms for the database", "c.rb:1", "GET /c"],
                  cause(stretches, lock: 0.815)
+  end
+
+  # The last one had the connection for longest, but the three before it took longer together.
+  def test_holders_of_a_pool_are_weighed_together
+    stretches = [8, 10, 11].each_with_index.flat_map do |request, index|
+      at = 1.0 + (index * 0.155)
+      [[1.0, at, request, :checkout, false, "a.rb:1"], [at, at + 0.15, request, :query, false, "b.rb:2"],
+       [at + 0.15, at + 0.16, request, :running, false, "b.rb:3"]].drop(index.zero? ? 1 : 0)
+    end
+    stretches.push([1.0, 1.465, 9, :checkout, false, "a.rb:1"], [1.465, 1.715, 9, :http, false, "c.rb:1"],
+                   [1.715, 1.725, 9, :running, false, "c.rb:2"], [1.0, 1.72, 7, :checkout, false, "a.rb:1"])
+
+    assert_equal ["it waited 720 ms for a connection of a pool at a.rb:1, which GET /b and 3 more had: it waited " \
+                  "150 ms for the database", "b.rb:2", "GET /b"], cause(stretches, checkout: 0.72)
+  end
+
+  # In a queue of 150 each had the lock for 5 ms; 8 had it twice.
+  def test_holders_of_a_lock_are_counted_and_not_all_of_a_long_queue
+    queue = lambda do |holders|
+      all = [*holders, 7].each_with_index.flat_map do |request, index|
+        at = 1.0 + (index * 0.005)
+        [[1.0, at - 0.001, request, :lock, false, "a.rb:1"], [at, at + 0.005, request, :running, false, "b.rb:1"]]
+      end
+      all[1..-2] # the first one did not wait
+    end
+    counted = ->(holders) { cause(queue.call(holders), lock: 0.9).first[/which (.*) had/, 1] }
+
+    assert_equal "GET /b", counted.call([8])
+    assert_equal "GET /b and 1 more", counted.call([10, 8])
+    assert_equal "GET /b and 98 more", counted.call([*(11..108), 8])
+    assert_equal "GET /b and at least 99 more", counted.call([*(11..159), 8])
+  end
+
+  def test_wait_that_ended_by_a_time_limit_names_no_holder
+    stretches = [[1.0, 1.9, 7, :checkout, false, "a.rb:1", true], [1.85, 1.95, 8, :running, false, "b.rb:1"]]
+
+    assert_equal ["it waited 900 ms for a connection of a pool", "a.rb:1", nil], cause(stretches, checkout: 0.9)
+    stretches.first[-1] = false
+
+    assert_equal "GET /b", cause(stretches, checkout: 0.9).last
   end
 
   def test_thread_that_has_rubys_lock_is_named
@@ -356,6 +432,31 @@ class RecorderTest < Minitest::Test
 
     assert_equal ["Ruby code in another thread ran for 800 ms", "t.rb:1", nil],
                  cause([[1.0, 1.5, 7, :query, false, "a.rb:1"], [1.5, 2.0, 7, :ready, false, nil]], samples, query: 0.5)
+  end
+
+  # The thread had the lock for most of the query, which took longest.
+  def test_thread_that_delayed_the_longest_part_is_named
+    samples = [[1.0, 1.35, 0, :ruby, false, "t.rb:1", ["t.rb:1"]]]
+    stretches = [[1.0, 1.4, 7, :query, false, "a.rb:1"], [1.4, 1.7, 7, :running, false, "a.rb:2"],
+                 [1.7, 2.0, 7, :http, false, "a.rb:3"]]
+
+    assert_equal ["Ruby code in another thread ran for 350 ms", "t.rb:1", nil],
+                 cause(stretches, samples, query: 0.4, running: 0.3, http: 0.24)
+  end
+
+  def test_thread_that_delayed_less_than_another_part_took_is_not_named
+    samples = [[1.0, 1.25, 0, :ruby, false, "t.rb:1", ["t.rb:1"]]]
+    stretches = [[1.0, 1.4, 7, :query, false, "a.rb:1"], [1.4, 2.0, 7, :running, false, "a.rb:2"]]
+
+    assert_equal ["Ruby code ran for 600 ms, and it waited 400 ms for the database", "a.rb:2", nil],
+                 cause(stretches, samples, query: 0.4, running: 0.6)
+  end
+
+  def test_thread_that_takes_rubys_lock_while_the_request_runs_is_named
+    samples = [[1.1, 1.9, 0, :ruby, false, "t.rb:1", ["t.rb:1"]]]
+
+    assert_equal ["Ruby code in another thread ran for 800 ms", "t.rb:1", nil],
+                 cause([[1.0, 2.0, 7, :running, false, "a.rb:1"]], samples, running: 1.0)
   end
 
   def test_stacks_become_slices_that_share_their_outer_frames
@@ -368,6 +469,83 @@ class RecorderTest < Minitest::Test
     assert_schema trace
     assert_equal [["a.rb:1", 20_000.0], ["a.rb:1", 10_000.0], ["b.rb:2", 10_000.0], ["c.rb:3", 10_000.0]],
                  slices.map { |event| [event[:name], event[:dur].round] }.sort_by { |name, time| [name, -time] }
+  end
+
+  def test_stalls_are_heddles_own_while_it_writes
+    own = lambda do
+      Heddle::Stalls::Switch.own?(Heddle::Stall.new([:waiting_for_gvl, now, 0.5, "", ""]))
+    end
+
+    assert_equal :written, Heddle::Server::Recorder.in_thread { own.call && :written }.value
+    assert_raises(KeyError) { Heddle::Server::Recorder.in_thread { raise KeyError }.value }
+    refute own.call
+  end
+
+  # The thread that writes is not in the child.
+  def test_stalls_of_a_process_forked_while_it_writes_are_not_heddles_own
+    began, done = Array.new(2) { Thread::Queue.new }
+    thread = Heddle::Server::Recorder.in_thread { began.push(true) && done.pop }
+    began.pop
+    stall = Heddle::Stall.new([:waiting_for_gvl, now, 0.5, "", ""])
+    child = fork { exit!(Heddle::Stalls::Switch.own?(stall) ? 1 : 0) }
+
+    assert_predicate Process.wait2(child).last, :success?
+    assert Heddle::Stalls::Switch.own?(stall)
+  ensure
+    done&.close
+    thread&.join
+  end
+
+  # A thread that computes would keep Ruby's lock for 100 ms each time.
+  def test_writer_gives_way_by_time_and_not_at_each_event
+    recorded = Recorded.new(Array.new(100) { [1.0, 1.1, 7, :running, false, "a.rb:1"] }, [], { 7 => "GET /a" })
+    passes = 0
+    Thread.stub(:pass, -> { passes += 1 }) { Heddle::MonotonicClock.stub(:now, now) { trace_from(recorded) } }
+
+    assert_operator passes, :<=, 1
+  end
+
+  def test_stretches_and_stacks_that_did_not_fit_are_counted
+    Heddle::Account.record(16, [])
+    serving(->(_env) { [200, {}, [20.times { sleep 0 }.to_s]] }) { get("/") }
+
+    assert_operator Snapshot.take.lost, :>=, 4
+  ensure
+    Heddle::Account.record(nil, [])
+  end
+
+  def test_waits_that_a_time_limit_has_ended_are_marked
+    need_watch
+    Heddle::Account.record(64, [])
+    queue = Thread::Queue.new
+    app = lambda do |_env|
+      queue.pop(timeout: 0.01)
+      assert_raises(Timeout::Error) { Timeout.timeout(0.01) { queue.pop } }
+      assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.01) { queue.pop } }
+      Heddle.async { queue << true }
+      queue.pop(timeout: PATIENCE)
+      [200, {}, ["a"]]
+    end
+    serving(app) { get("/") }
+    waits = Snapshot.take.stretches.select { |one| one.part == :lock && !one.task }
+
+    assert_equal [true, true, true, false], waits.map(&:timed_out)
+  ensure
+    Heddle::Account.record(nil, [])
+  end
+
+  def test_line_of_the_application_is_found_below_many_frames_of_gems
+    need_watch
+    Heddle::Account.record(64, [["/gems/", 2]])
+    code = "def self.wait(depth) = depth.zero? ? sleep(0.001) : wait(depth - 1)"
+    gem = Module.new.tap { |one| one.module_eval(code, File.join("/gems", "a.rb"), 1) }
+    line = __LINE__ + 1
+    serving(->(_env) { [200, {}, [gem.wait(100).to_s]] }) { get("/") }
+    place = Snapshot.take.stretches.find { |one| one.part == :sleep }.place
+
+    assert_includes place, "recorder_test.rb:#{line} in "
+  ensure
+    Heddle::Account.record(nil, [])
   end
 
   # @return [Array<Array(String, String)>] the tracks that arrows join

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "json"
 require "open3"
 require "heddle/server"
 
-# Ruby's heap is compacted until that empties hardly any page.
+# Ruby's heap is compacted until that empties hardly any page, and malloc's gaps are filled.
 class SharedHeapTest < Minitest::Test
   SharedHeap = Heddle::Server::SharedHeap
 
@@ -12,8 +13,9 @@ class SharedHeapTest < Minitest::Test
   # @return [Integer] how many compactions there were
   def compactions(*counts)
     calls = 0
-    SharedHeap.pack(warm_up: -> { calls += 1 }, pages: -> { counts[calls] || counts.last })
-    calls
+    SharedHeap.pack(warm_up: -> { calls += 1 }, pages: -> { counts[calls] || counts.last }, fill: -> { calls += 100 })
+    assert_operator calls, :>=, 100, "gaps are filled after the last compaction"
+    calls - 100
   end
 
   def test_a_compaction_that_empties_few_pages_is_the_last_one
@@ -54,5 +56,48 @@ class SharedHeapTest < Minitest::Test
 
     assert_operator packed, :<, fragmented * 0.7
     assert_operator later, :>, packed * 0.95
+  end
+
+  # Every second block is freed: a gap between two others.
+  GAPS = <<~RUBY
+    require "heddle/server"
+    fill = Heddle::Native::Processes.method(:fill_heap_gaps)
+    GC.disable
+    kept = Array.new(20_000) { "a" * 1_000 }
+    kept.each_slice(2) { |one, _| one.clear }
+    puts [fill.call, fill.call].inspect
+  RUBY
+
+  def test_gaps_between_blocks_are_filled_and_again_by_the_next_mold
+    out, status = Open3.capture2e(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", GAPS)
+    assert_predicate status, :success?, out
+    skip "malloc is not glibc's" if out.strip == "[nil, nil]"
+    first, second = JSON.parse(out)
+
+    assert_operator first, :>, 9_000_000
+    assert_in_delta first, second, 1_000_000
+  end
+
+  # Each generation of molds replaces what it keeps, 40 MB.
+  GENERATIONS = <<~RUBY
+    require "heddle/server"
+    random = Random.new(1)
+    kept = Array.new(20_000) { "a" * random.rand(700..3_600) }
+    resident = lambda do
+      40_000.times { kept[random.rand(kept.size)] = "a" * random.rand(700..3_600) }
+      GC.start
+      Heddle::Native::Processes.fill_heap_gaps or abort "nil"
+      File.read("/proc/self/statm").split[1].to_i * 4_096
+    end
+    first = resident.call
+    puts Array.new(5) { resident.call }.last - first
+  RUBY
+
+  def test_generations_of_molds_fill_no_more_and_more
+    out, status = Open3.capture2e(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", GENERATIONS)
+    skip "malloc is not glibc's" if out.strip == "nil"
+    assert_predicate status, :success?, out
+
+    assert_operator Integer(out), :<, 50_000_000
   end
 end

@@ -99,7 +99,7 @@ class SlowReadersTest < Minitest::Test
     cut = 0
     app = ->(_) { [200, { "content-type" => "text/plain" }, ["x" * SIZE]] }
     scheduled do |scheduler|
-      handler = Heddle::Rack::Handler.new(app, Heddle::Rack::EnvBuilder.new(errors: $stderr), nil)
+      handler = Heddle::Rack::Handler.new(app, Heddle::Rack::EnvBuilder.new($stderr, nil), nil)
       listener = TCPServer.new("127.0.0.1", 0)
       sockets = Heddle::Net::Sockets.new(scheduler, service: Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new),
                                          &handler.method(:call))

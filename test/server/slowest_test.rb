@@ -48,7 +48,7 @@ class SlowestTest < Minitest::Test
     assert_equal 200, found.first.first.bytesize
   end
 
-  def test_the_snapshot_and_the_timeline_are_what_json_can_carry
+  def test_the_slowest_requests_are_what_json_can_carry
     app = lambda do |_|
       sleep 0.01
       [200, {}, ["a"]]
@@ -58,8 +58,6 @@ class SlowestTest < Minitest::Test
       report = JSON.parse(JSON.generate(Heddle::Server::WorkerStatus.new(server, @log).to_h), symbolize_names: true)
 
       assert_equal "GET /a?b", report[:slowest].first[:request]
-      assert_equal [240, 0.25], [report[:loops].first[:lags].size, report[:loops].first[:step]]
-      assert_kind_of Numeric, report[:loops].first[:lags].last
     end
   end
 end

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/h2_client"
+require "support/tls_records"
 require_relative "tls_helpers"
 require "digest"
 require "open3"
@@ -53,6 +55,53 @@ class ServerTLSTest < Minitest::Test
       output, = Open3.capture2e("openssl", "s_client", "-connect", "127.0.0.1:#{port}", "-tls1_2", stdin_data: "R\n")
 
       assert_match(/^RENEGOTIATING\n.*no renegotiation/m, output)
+    end
+  end
+
+  def test_a_client_that_changes_its_keys_again_and_again_is_cut_off
+    need_program("openssl")
+    serving_tls(text, head_timeout: 600) do
+      command = ["openssl", "s_client", "-connect", "127.0.0.1:#{port}", "-tls1_3"]
+      changes = Open3.popen2e(*command) do |input, output, _process|
+        (0...1_000).find do
+          input.write("k\n")
+          !Timeout.timeout(PATIENCE) { output.each_line.find { |line| line.start_with?("KEYUPDATE") } }
+        rescue Errno::EPIPE
+          true # it has ended
+        end
+      end
+
+      # It is cut off after 128 messages, two tickets among them, and notices that later.
+      assert_operator changes.to_i, :>=, 120
+    end
+  end
+
+  def test_records_of_one_byte_bring_whole_requests
+    app = ->(env) { [200, {}, [env["rack.input"].read.bytesize.to_s]] }
+    serving_tls(app) do
+      records = TLSRecords.new(connect).connect
+      records.write_bytes("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n#{"x" * 3_000}")
+
+      assert_match(/\r\n\r\n3000\z/, read_answer(records.client))
+      records.close
+    end
+  end
+
+  def test_records_of_one_byte_bring_whole_requests_over_http2
+    app = ->(env) { [200, {}, [env["rack.input"].read.bytesize.to_s]] }
+    serving_tls(app) do
+      records = TLSRecords.new(connect, alpn_protocols: ["h2"]).connect
+      client = H2Client.new(records.client)
+      def client.send_bytes(bytes) = (@bytes ||= +"".b) << bytes
+      client.send_preface
+      client.send_frame("HEADERS eh 1 post")
+      client.send_frame("DATA es 1 78*3000")
+      records.write_bytes(client.send_bytes(""))
+      frame = client.read_frame
+      frame = client.read_frame until frame.nil? || frame.type == "DATA"
+
+      assert_equal "3000", frame&.payload
+      records.close
     end
   end
 
@@ -289,7 +338,7 @@ class ServerTLSTest < Minitest::Test
   # Each object that is made collects all garbage: without Rack::Lint there are few. A handshake under it:
   # test/net/tls_test.rb.
   def test_a_request_survives_the_collector_at_every_step
-    serving_tls(text, lint: false, access_log: false, queue_timeout: 600) do
+    serving_tls(text, lint: false, access_log: false, head_timeout: 600, queue_timeout: 600) do
       client = connect_tls
       begin
         GC.stress = true
@@ -308,7 +357,7 @@ class ServerTLSTest < Minitest::Test
     soft, hard = Process.getrlimit(:NOFILE)
     skip "the limit of open files is #{hard}" if hard < 4_096 # both ends are here
     Process.setrlimit(:NOFILE, [soft, 4_096].max, hard)
-    serving_tls(text, idle_timeout: 600) do
+    serving_tls(text, idle_timeout: 600, head_timeout: 600) do # on a busy machine, 1,000 handshakes take long
       before = server.statistics[:fibers]
       clients = Array.new(1_000) { connect_tls(verify_mode: OpenSSL::SSL::VERIFY_NONE) }
       statistics = until_statistics { |now| now[:idle] == 1_000 }

@@ -38,9 +38,10 @@ class TortureTest < Minitest::Test
     said = "#{shim.path}.log"
     input, output, thread = Open3.popen2(shim.environment, RbConfig.ruby, "-I#{lib}",
                                          File.join(__dir__, "torture/server.rb"), err: said)
-    port = output.gets.to_s[/\d+$/] or raise "the server does not start"
+    # On a busy machine a stall may be reported before.
+    url = output.each_line.find { |line| line.start_with?("http://") } or raise "the server does not start"
     Minitest.after_run { stop }
-    @server = { shim:, input:, output:, thread:, port: port.to_i }
+    @server = { shim:, input:, output:, thread:, port: url[/\d+$/].to_i }
   end
 
   def self.stop

@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "server/web_socket_helpers"
+require "tmpdir"
 
 # WebSockets where several things happen in one tick, or none for long.
 class WebSocketTurnsTest < Minitest::Test
@@ -75,6 +76,35 @@ class WebSocketTurnsTest < Minitest::Test
       assert_equal 0, server.statistics[:rejected_full]
     ensure
       release = true
+    end
+  end
+
+  # All input is here when the loop continues, which a Unix socket promises: the pings are more than a turn reads.
+  def test_a_socket_with_much_input_does_not_delay_the_messages_of_others
+    calls = Thread::Queue.new
+    release = false
+    handler = Class.new(Echo) do
+      define_method(:on_message) do |_client, text|
+        calls << text
+        Fiber.blocking { Thread.pass until release } if text == "block"
+      end
+    end.new
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "server")
+      serving(upgrading(handler), lint: false, bind: ["127.0.0.1:0", "unix:#{path}"]) do
+        blocking, before, flooding, after = @clients = Array.new(4) { WebSocketClient.new(UNIXSocket.new(path), "/") }
+        blocking.text("block")
+
+        assert_equal "block", calls.pop
+        before.text("before")
+        flooding.io.write(flooding.frame(9, "x" * 120) * 1_100, flooding.frame(1, "last"))
+        after.text("after")
+        release = true
+
+        assert_equal "last", Array.new(3) { calls.pop }.last
+      ensure
+        release = true
+      end
     end
   end
 

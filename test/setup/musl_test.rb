@@ -12,8 +12,8 @@ require "rbconfig"
 class MuslTest < Minitest::Test
   # What glibc's headers make of a function that musl has under its own name.
   ALIASES = { "__register_atfork" => "pthread_atfork" }.freeze
-  # Functions that the build takes only where it finds them (extconf.rb).
-  OPTIONAL = %w[pthread_mutex_clocklock].freeze
+  # Functions that the build takes only where it finds them (extconf.rb), or where malloc is glibc's (__GLIBC__).
+  OPTIONAL = %w[pthread_mutex_clocklock mallinfo malloc_trim].freeze
   HEADERS = /\A__(?:isoc\d+_)?(?<name>\w+?)(?:_chk)?\z/
 
   def test_the_extension_calls_no_function_that_musl_lacks

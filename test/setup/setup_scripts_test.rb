@@ -135,6 +135,16 @@ class SetupScriptsTest < Minitest::Test
     refute_path_exists File.join(other, "vendor/bundle")
   end
 
+  # Their versions were resolved for those, and may not run here.
+  def test_checkout_for_other_rubies_gets_no_gems_of_others
+    one, other = %w[one other].map { |name| checkout(name) }
+    FileUtils.mkdir_p(File.join(one, "vendor/bundle"))
+
+    assert_equal ["", true], shell("#{cache_of(one)}; with_gem_cache keep_gems; " \
+                                   "#{cache_of(other, rubies: %w[3.4.1 4.0.5])}; with_gem_cache restore_gems")
+    refute_path_exists File.join(other, "vendor/bundle")
+  end
+
   def test_gems_installed_in_one_checkout_are_not_taken_for_installed_in_a_copy_that_shares_its_files
     one, copy = %w[one copy].map { |name| checkout(name) }
     stamp = "vendor/bundle/.installed-3.4.1-Gemfile"
@@ -204,8 +214,10 @@ class SetupScriptsTest < Minitest::Test
     end
   end
 
-  def cache_of(root)
-    "PATH=#{ENV.fetch("PATH")} root=#{root} heddle_cache=#{@folder}/cache; . #{ROOT}/bin/support/gem_cache.sh"
+  def cache_of(root, rubies: ["3.4.1"])
+    lines = rubies.map { |version| "0\t003\t#{version}" }.join("\n")
+    "PATH=#{ENV.fetch("PATH")} root=#{root} heddle_cache=#{@folder}/cache rubies='#{lines}'; " \
+      ". #{ROOT}/bin/support/gem_cache.sh"
   end
 
   # @return [Array(String, Boolean)] what was said on both outputs, and whether the command succeeded

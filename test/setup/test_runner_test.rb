@@ -98,6 +98,14 @@ class TestRunnerTest < Minitest::Test
     assert_match(/once more: .* --seed \d+$/, @out.string)
   end
 
+  def test_c_tests_that_passed_are_not_listed_beside_one_that_failed
+    write_test "test/a_test.rb", %(def test_one = puts("  ok frames one\n  FAILED frames two Alarm clock") || flunk)
+
+    refute run_files("test/a_test.rb").close(ci: false)
+    assert_includes @out.string, "  FAILED frames two Alarm clock\n"
+    refute_includes @out.string, "ok frames one"
+  end
+
   def test_a_file_that_ends_badly_after_its_tests_counts_as_failed
     write_test "test/a_test.rb", "def test_one = pass", "Minitest.after_run { exit!(3) }"
 

@@ -3,14 +3,14 @@
 require "digest"
 require "securerandom"
 require "socket"
-require_relative "../support/event_stream_client"
-require_relative "../support/web_socket_client"
+require "support/event_stream_client"
+require "support/steady_client"
+require "support/web_socket_client"
 
 module SoakTest
   # Clients of the server, each in a thread, each asks for one thing at its pace. What each was answered is counted.
   class Clients
-    # Seconds that a client waits for a response.
-    TIMEOUT = 30
+    TIMEOUT = SteadyClient::TIMEOUT
     UPLOAD = 300_000
     STREAMS = 4
     WEB_SOCKETS = 8
@@ -18,10 +18,6 @@ module SoakTest
     # @!attribute worker [Integer, nil] process that has answered on the connection before; nil: none has
     # @!attribute error [String] how the response failed, or its status
     Failure = Data.define(:time, :kind, :worker, :error)
-
-    # @!attribute status [Integer]
-    # @!attribute worker [Integer, nil]
-    Response = Data.define(:status, :worker, :body, :last)
 
     # @return [Array<Failure>] requests without a response
     # @return [Array<Failure>] responses that are wrong, or of a status above 499
@@ -88,57 +84,20 @@ module SoakTest
 
     def repeat(kind, pause, kept: true)
       Thread.new do
-        socket = worker = nil
+        client = SteadyClient.new("127.0.0.1", @port, kept:)
         while @running
-          socket = close(socket) if socket&.wait_readable(0) # no request is running: it can only have ended
-          worker = nil unless socket
-          begin
-            socket ||= connect
-            response = yield(->(*request) { response_to(socket, *request) })
-            worker = response.worker || worker
-            response.status < 500 ? count(kind) : fail(@errors, kind, worker, response.status.to_s)
-            socket = close(socket) if response.last || !kept
-          rescue SystemCallError, IOError => e
-            fail(@lost, kind, worker, "#{e.class}: #{e.message}")
-            socket = close(socket)
-          end
+          ask(kind, client) { yield client }
           rest(pause)
         end
-        close(socket)
+        client.close
       end
     end
 
-    def connect = TCPSocket.new("127.0.0.1", @port).tap { |socket| socket.timeout = TIMEOUT }
-
-    def close(socket)
-      socket&.close
-      nil
-    end
-
-    def response_to(socket, method, path, body = nil, type = "application/x-www-form-urlencoded")
-      fields = body ? "Content-Type: #{type}\r\nContent-Length: #{body.bytesize}\r\n" : ""
-      socket.write("#{method} #{path} HTTP/1.1\r\nHost: soak\r\n#{fields}\r\n#{body}")
-      head = socket.gets("\r\n\r\n") or raise EOFError, "closed without a response"
-      body = read_body(socket, head)
-      Response.new(status: head[/\A\S+ (\d+)/, 1].to_i, worker: head[/^x-worker: (\d+)/i, 1]&.to_i, body:,
-                   last: head.match?(/^connection: close/i))
-    end
-
-    def read_body(socket, head)
-      if head.match?(/^transfer-encoding: chunked/i)
-        text = +""
-        until (size = socket.readline.to_i(16)).zero?
-          text << socket.read(size)
-          socket.read(2)
-        end
-        socket.read(2)
-        return text
-      end
-      size = head[/^content-length: (\d+)/i, 1].to_i
-      text = socket.read(size).to_s
-      raise EOFError, "cut off" if text.bytesize < size
-
-      text
+    def ask(kind, client)
+      response = yield
+      response.status < 500 ? count(kind) : fail(@errors, kind, client.worker, response.status.to_s)
+    rescue SystemCallError, IOError => e
+      fail(@lost, kind, client.worker, "#{e.class}: #{e.message}")
     end
 
     # A token that the server has confirmed must not be lost afterwards.
@@ -174,6 +133,8 @@ module SoakTest
         rest(1)
       end
     end
+
+    def connect = TCPSocket.new("127.0.0.1", @port).tap { |socket| socket.timeout = TIMEOUT }
 
     def talk(client)
       while @running

@@ -60,9 +60,17 @@ module SoakTest
     end
 
     def line(one)
-      slopes = one.values_at("slope", "pss_slope").map { |slope| "#{"+" unless slope.negative?}#{slope}" }
-      "#{one["role"]}: #{one["memory"].join(" MB, then ")} MB (#{slopes.first} MB an hour, PSS #{slopes.last}); " \
-        "#{one["descriptors"].join(", then ")} descriptors; #{one["samples"]} samples in #{one["hours"]} h"
+      memory, own = [%w[memory slope], %w[own own_slope]].map do |values, slope|
+        "#{one[values].join(" MB, then ")} MB (#{"+" unless one[slope].negative?}#{one[slope]} MB an hour)"
+      end
+      "#{one["role"]}: #{memory}, its own #{own}; #{one["descriptors"].join(", then ")} descriptors; " \
+        "#{one["samples"]} samples in #{one["hours"]} h#{parts(one["parts"])}"
+    end
+
+    def parts(parts)
+      return if parts.nil? || parts.empty?
+
+      "; its parts: #{parts.map { |name, values| "#{name} #{values.compact.join(", then ")} MB" }.join("; ")}"
     end
 
     # The figures of a run.
@@ -109,7 +117,7 @@ module SoakTest
 
       # Of each process that lived through most of the time after the warm-up.
       def processes
-        warm = @result.samples.select { |one| one.time >= Run::WARM * @result.seconds }
+        warm = @result.samples.select { |one| one.time >= Run::WARM * @result.seconds }.map { |one| without_jit(one) }
         least = LEAST * (1 - Run::WARM) * @result.seconds
         warm.group_by { |one| [one.role, one.pid] }.filter_map do |(role, _), samples|
           long = samples.last.time - samples.first.time >= least
@@ -117,13 +125,21 @@ module SoakTest
         end
       end
 
+      # Methods are compiled when they have been called often enough: that is no leak, and is a part of its own.
+      def without_jit(sample) = sample.with(memory: sample.memory - sample.parts.fetch("YJIT", 0))
+
       def process(role, samples)
         thirds = [samples.first((samples.size / 3.0).ceil), samples.last((samples.size / 3.0).ceil)]
         hours = (samples.last.time - samples.first.time) / 3_600
         { "role" => role, "samples" => samples.size, "hours" => hours.round(2),
-          "memory" => thirds.map { |some| median(some.map(&:memory)).round(1) },
-          "slope" => slope(samples, :memory), "pss_slope" => slope(samples, :pss),
-          "descriptors" => thirds.map { |some| some.map(&:descriptors).max } }
+          **{ "memory" => :memory, "own" => :own }.transform_values do |name|
+            thirds.map { |some| median(some.map(&name)).round(1) }
+          end,
+          "slope" => slope(samples, :memory), "own_slope" => slope(samples, :own),
+          "descriptors" => thirds.map { |some| some.map(&:descriptors).max },
+          "parts" => samples.last.parts.keys.to_h do |name|
+            [name, thirds.map { |some| median(some.filter_map { |one| one.parts[name] })&.round(1) }]
+          end }
       end
 
       # Of the least values: what a garbage collection frees is not a leak.

@@ -20,6 +20,11 @@ module SoakTest
     CLOSING = 0.88
     # Seconds after a kill, or the start of a database, in which a request may fail for that reason.
     GRACE = 10
+    # Seconds for the start and the end of the server, also on a machine that is busy with other work.
+    TIMEOUT = 300
+    # How the server says that a reload has ended.
+    RELOADED = /reloaded: \d+ workers? |reload failed: /
+    private_constant :TIMEOUT, :RELOADED
 
     # What happened to the server, and when.
     Disturbance = Data.define(:time, :kind, :pid)
@@ -35,6 +40,8 @@ module SoakTest
       @pace = pace
       @output = output
       @disturbances = []
+      @reloads = 0
+      @reloading = -Float::INFINITY
     end
 
     # @return [Result]
@@ -58,13 +65,15 @@ module SoakTest
       create_tables
       @upstream = start_upstream
       control = File.join(folder, "control.sock")
+      parts = File.join(folder, "parts").tap { |path| Dir.mkdir(path) }
       @server = ServedProcess.new(
         [*ServedProcess::HEDDLE, "serve", "-b", "127.0.0.1:0", "--control", "unix:#{control}", "--no-access-log"],
         folder: File.join(__dir__, "app"),
-        environment: { "RAILS_ENV" => "production", "DATABASE_URL" => @database.url,
-                       "SOAK_UPSTREAM" => "http://127.0.0.1:#{@upstream.local_address.ip_port}", **@environment }
+        environment: { "RAILS_ENV" => "production", "DATABASE_URL" => @database.url, "SOAK_PARTS" => parts,
+                       "SOAK_UPSTREAM" => "http://127.0.0.1:#{@upstream.local_address.ip_port}", **@environment },
+        patience: TIMEOUT
       )
-      @samples = Samples.new(@server.pid, control)
+      @samples = Samples.new(@server.pid, control, parts)
       wait_until("the workers do not start") { @samples.workers.size == WORKERS }
     end
 
@@ -97,21 +106,30 @@ module SoakTest
       nil
     end
 
-    # Each step happens in its part of the time, as often as twenty times in all of it.
+    # Each step happens in its part of the time, as often as twenty times in all of it. A reload is not disturbed: Solid
+    # Queue starts anew after it, and ends, with the server, when it finds no database.
     def disturb
       @clients = Clients.new(@server.uri.port, pace: @pace, clock: -> { time })
       step = @seconds / 20.0
       due = { sample: 0, restart_database: step / 2, kill_worker: step, reload: step * 0.75 }
       pauses = { sample: [15, @seconds / 100.0].min, restart_database: step, kill_worker: step, reload: step }
       while time < @seconds
-        due.each do |kind, at|
-          next if time < at
+        raise "the server has ended:\n#{@server.output}" unless @server.alive?
 
-          due[kind] = at + pauses[kind]
+        due.each do |kind, at|
+          next if time < at || (kind != :sample && reloading?)
+
+          due[kind] = time + pauses[kind]
           kind == :sample ? @samples.take(time) : happen(kind)
         end
         sleep 0.2
       end
+    end
+
+    # Whether a reload is under way, or has been until half a step ago.
+    def reloading?
+      @reloading = time if @server.output.scan(RELOADED).size < @reloads
+      time < @reloading + (@seconds / 40.0)
     end
 
     def happen(kind)
@@ -119,6 +137,7 @@ module SoakTest
       when :reload
         return if time.between?(STEADY * @seconds, CLOSING * @seconds)
 
+        @reloads += 1
         note(:reload, @server.pid)
         Process.kill(:HUP, @server.pid)
       when :kill_worker
@@ -161,12 +180,12 @@ module SoakTest
     end
 
     def wait_until_jobs_are_done
-      deadline = now + 60
+      deadline = now + TIMEOUT
       sleep 0.5 until missing[:jobs].zero? || now > deadline
     end
 
     def wait_until(problem)
-      deadline = now + 60
+      deadline = now + TIMEOUT
       until yield
         raise "#{problem}:\n#{@server.output}" if now > deadline
 

@@ -10,19 +10,22 @@ module SoakTest
   class Samples
     # @!attribute time [Float] seconds since the soak began
     # @!attribute role [String] "master", "worker 0" …
-    # @!attribute memory [Float] MB that the process shares with none
-    # @!attribute pss [Float] MB
+    # @!attribute memory [Float] MB that are of no file
+    # @!attribute own [Float] MB that the process shares with none
     # @!attribute descriptors [Integer] without connections of clients
-    Sample = Data.define(:time, :pid, :role, :memory, :pss, :descriptors)
+    # @!attribute parts [Hash{String => Float}] MB, what the process itself says (app/parts.rb)
+    Sample = Data.define(:time, :pid, :role, :memory, :own, :descriptors, :parts)
 
     # @return [Array<Sample>]
     attr_reader :all
 
     # @param server [Integer] process ID of the master
     # @param control [String] path of the control socket
-    def initialize(server, control)
+    # @param parts [String] folder in which the processes write
+    def initialize(server, control, parts)
       @tree = Bench::ProcessTree.new(server)
       @control = control
+      @parts = parts
       @all = []
       @cpu = {}
     end
@@ -33,11 +36,11 @@ module SoakTest
       @tree.pids.each do |pid|
         @cpu[pid] = Bench::ProcessUsage.cpu_seconds_of(pid) || @cpu[pid]
         role = role_of(pid) or next
-        memory = Bench::ProcessUsage.private_megabytes_of(pid)
-        pss = Bench::ProcessUsage.pss_megabytes_of(pid)
-        next unless memory && pss
+        memory = Bench::ProcessUsage.anonymous_megabytes_of(pid)
+        own = Bench::ProcessUsage.private_megabytes_of(pid)
+        next unless memory && own
 
-        @all << Sample.new(time:, pid:, role:, memory:, pss:,
+        @all << Sample.new(time:, pid:, role:, memory:, own:, parts: parts_of(pid),
                            descriptors: Dir.children("/proc/#{pid}/fd").size - connections.fetch(pid, 0))
       rescue Errno::ENOENT, Errno::ESRCH
         next # it has ended meanwhile
@@ -62,6 +65,13 @@ module SoakTest
       title[/\Aheddle: (master|mold|jobs|reserve worker \d+|worker \d+)/, 1]
     rescue Errno::ENOENT, Errno::ESRCH
       nil
+    end
+
+    # Empty for one that says nothing, or not yet.
+    def parts_of(pid)
+      JSON.parse(File.read(File.join(@parts, pid.to_s))).transform_values { |bytes| bytes / 1_048_576.0 }
+    rescue Errno::ENOENT
+      {}
     end
 
     def connections_by_pid

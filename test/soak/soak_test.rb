@@ -13,11 +13,13 @@ class SoakReportTest < Minitest::Test
   Counts = Data.define(:lost, :errors, :answered)
 
   # @return [Array<Samples::Sample>] one a minute, of two hours
-  def samples(role, pid, slope: 0.0, leaked: 0)
+  def samples(role, pid, slope: 0.0, leaked: 0, jit: 0.0)
     Array.new(121) do |minute|
       noise = (minute % 9) * 2 # until the next collection
-      memory = 100 + noise + (slope * minute / 60)
-      SoakTest::Samples::Sample.new(time: minute * 60.0, pid:, role:, memory:, pss: memory / 2,
+      compiled = 5 + (jit * minute / 60)
+      memory = 100 + noise + (slope * minute / 60) + compiled
+      SoakTest::Samples::Sample.new(time: minute * 60.0, pid:, role:, memory:, own: memory / 2,
+                                    parts: { "YJIT" => compiled, "malloc" => 70.0 },
                                     descriptors: 30 + (leaked * minute / 120))
     end
   end
@@ -44,6 +46,16 @@ class SoakReportTest < Minitest::Test
   def test_worker_that_grows_fails
     assert_includes report(samples: samples("worker 0", 1, slope: 1.5)).problems, "worker 0 grows by 1.5 MB an hour"
     assert_empty report(samples: samples("worker 0", 1, slope: 0.5)).problems
+  end
+
+  def test_what_yjit_compiles_is_shown_apart_and_is_no_growth
+    report = report(samples: samples("worker 0", 1, jit: 3.0))
+
+    assert_empty report.problems
+    assert_includes report.to_s, "its parts: YJIT 7.8, then 10.4 MB; malloc 70.0, then 70.0 MB"
+    leak = report(samples: samples("worker 0", 1, slope: 1.5, jit: 3.0))
+
+    assert_includes leak.problems, "worker 0 grows by 1.5 MB an hour"
   end
 
   def test_descriptors_that_stay_open_fail

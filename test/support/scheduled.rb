@@ -11,10 +11,9 @@ module Scheduled
   # Runs the block in a scheduled fiber of a new thread and waits for everything it scheduled.
   # @return the block's value
   def scheduled(scheduler = Heddle::Scheduler.new, &)
-    value = nil
+    value = failure = nil
     in_thread do
       Fiber.set_scheduler(scheduler)
-      failure = nil
       Fiber.schedule do
         value = yield scheduler
       rescue StandardError, Minitest::Assertion => e
@@ -24,6 +23,8 @@ module Scheduled
       raise failure if failure
     end
     value
+  rescue Minitest::Assertion => e
+    raise failure || e # a block that failed may leave fibers that nobody ends
   end
 
   def in_thread(&)

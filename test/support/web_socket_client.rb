@@ -74,7 +74,8 @@ class WebSocketClient
     when 126 then size = take(2).unpack1("n")
     when 127 then size = take(8).unpack1("Q>")
     end
-    Frame.new(first.anybits?(0x80), first & 0x0f, take(size), (first >> 4) & 7)
+    payload = take(size) or return
+    Frame.new(first.anybits?(0x80), first & 0x0f, payload, (first >> 4) & 7)
   end
 
   # @return [String, nil] the next message, other frames skipped; nil at the end, or after a close frame

@@ -128,6 +128,16 @@ class TrialDifferentialTest < Minitest::Test
     end
   end
 
+  def test_page_has_the_reasons_that_a_run_would_write
+    sections = File.read(Trials::Page::FILE)[/<!-- reasons: .*? -->\n(.*?)<!-- end of reasons -->/m, 1].split(/^### /)
+    sections.drop(1).each do |section|
+      name, *lines = section.lines(chomp: true).reject(&:empty?)
+      reasons = Trials::Suite.named([name]).first.exclusions.map { |entry| entry.fetch("reason") }
+
+      assert_empty lines.reject { |line| line.end_with?(*reasons.map { |reason| ": #{reason}" }) }, name
+    end
+  end
+
   def test_our_programs_print_the_same_in_all_ways
     suite = Trials::Suite.all.find { |one| one.name == "programs" }
     %w[ffi lmdb nokogiri].each { |gem| skip "needs the gem #{gem}" if Gem::Specification.find_all_by_name(gem).empty? }

@@ -28,34 +28,47 @@ module Bench
         # @return [Hash] the sample
         def measure(server, size)
           server.check("/cpu/15", expected: ANSWER)
-          sockets = Array.new(connections) { TCPSocket.new(HTTP::Server::HOST, server.port) }
-          counts = ask_all(sockets, size[:seconds])
+          counts = ask_all(server.port, size[:seconds])
           raise Child::Failed, "a connection was not answered" if counts.min.zero?
 
           { value: counts.max.fdiv(counts.min), answered: counts.sum.fdiv(size[:seconds]) }
-        ensure
-          sockets&.each(&:close)
         end
 
         private
 
+        # IO.select returns the sockets in the order in which it got them. A client that also asks again in that order
+        # favours the first of them, whatever the server does. A server may end a connection after so many requests.
         # @return [Array<Integer>] answers of each
-        def ask_all(sockets, seconds)
-          counts = sockets.to_h { |socket| [socket, 0] }
-          sockets.each { |socket| socket.write(REQUEST) }
+        def ask_all(port, seconds)
+          counts = Array.new(connections, 0)
+          numbers = {}
+          connections.times { |number| ask(numbers, number, TCPSocket.new(HTTP::Server::HOST, port)) }
           till = now + seconds
           while now < till
-            ready, = IO.select(sockets, nil, nil, seconds)
-            ready&.each do |socket|
-              next unless socket.readpartial(4_096).end_with?(ANSWER)
+            ready, = IO.select(numbers.keys, nil, nil, seconds)
+            ready&.shuffle&.each do |socket|
+              answer = socket.readpartial(4_096)
+              next unless answer.end_with?(ANSWER)
 
-              counts[socket] += 1
-              socket.write(REQUEST)
+              number = numbers.delete(socket)
+              counts[number] += 1
+              if answer.match?(/^connection: close/i)
+                socket.close
+                socket = TCPSocket.new(HTTP::Server::HOST, port)
+              end
+              ask(numbers, number, socket)
             end
           end
-          counts.values
+          counts
         rescue SystemCallError, IOError => e
           raise Child::Failed, "a connection was closed: #{e.class}"
+        ensure
+          numbers.each_key(&:close)
+        end
+
+        def ask(numbers, number, socket)
+          numbers[socket] = number
+          socket.write(REQUEST)
         end
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -37,24 +37,14 @@ static VALUE make_frame(const heddle_message *message, VALUE envelope, bool exte
     return heddle_push_text_frame(json, deflater);
 }
 
-static VALUE encode_plain(heddle_message *message, VALUE envelope, void *context)
+static VALUE encode_plain(heddle_message *message, VALUE envelope, void *deflater)
 {
-    return make_frame(message, envelope, false, NULL);
+    return make_frame(message, envelope, false, deflater);
 }
 
-static VALUE deflate_plain(heddle_message *message, VALUE envelope, void *context)
+static VALUE encode_extended(heddle_message *message, VALUE envelope, void *deflater)
 {
-    return make_frame(message, envelope, false, context);
-}
-
-static VALUE encode_extended(heddle_message *message, VALUE envelope, void *context)
-{
-    return make_frame(message, envelope, true, NULL);
-}
-
-static VALUE deflate_extended(heddle_message *message, VALUE envelope, void *context)
-{
-    return make_frame(message, envelope, true, context);
+    return make_frame(message, envelope, true, deflater);
 }
 
 static const heddle_push_form_definition
@@ -62,7 +52,6 @@ static const heddle_push_form_definition
         .name = "cable",
         .least_envelope = sizeof(ENVELOPE_END) - 1,
         .encode = encode_plain,
-        .deflate = deflate_plain,
     },
     /* with stream_id, epoch and offset; a reset is a rejected history */
     extended = {
@@ -70,7 +59,6 @@ static const heddle_push_form_definition
         .least_envelope = sizeof(ENVELOPE_END) - 1,
         .tells_reset = true,
         .encode = encode_extended,
-        .deflate = deflate_extended,
     };
 
 void Init_heddle_cable(void)

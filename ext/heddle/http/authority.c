@@ -2,70 +2,18 @@
 
 #include "http/text.h"
 
-enum {
-    GROUPS = 8,       /* groups of 16 bits in an IPv6 address */
-    GROUP_DIGITS = 4,
-    OCTETS = 4,
-};
-
-/* Reads up to four hexadecimal digits and returns their number. */
-static int read_group(const char *at, const char *end)
-{
-    int digits = 0;
-    while (digits < GROUP_DIGITS && at < end && heddle_is(*at, HEDDLE_HEX)) {
-        at++;
-        digits++;
-    }
-    return digits;
-}
-
-static bool is_ipv4(const char *at, const char *end)
-{
-    for (int octet = 0; octet < OCTETS; octet++) {
-        if (octet > 0 && (at == end || *at++ != '.'))
-            return false;
-        int value = 0, digits = 0;
-        for (; at < end && digits < 3 && heddle_is(*at, HEDDLE_DIGIT); at++, digits++)
-            value = value * 10 + (*at - '0');
-        if (digits == 0 || value > 255 || (digits > 1 && at[-digits] == '0'))
-            return false;
-    }
-    return at == end;
-}
+#include <arpa/inet.h>
 
 static bool is_ipv6(const char *at, const char *end)
 {
-    int groups = 0;
-    bool shortened = false;
-    if (end - at >= 2 && at[0] == ':' && at[1] == ':') {
-        shortened = true;
-        at += 2;
-    }
-    while (at < end) {
-        int digits = read_group(at, end);
-        if (digits == 0)
-            return false;
-        const char *next = at + digits;
-        if (next < end && *next == '.') { /* the last 32 bits may be an IPv4 address */
-            if (!is_ipv4(at, end))
-                return false;
-            groups += 2;
-            break;
-        }
-        groups++;
-        at = next;
-        if (at == end)
-            break;
-        if (*at++ != ':' || at == end)
-            return false;
-        if (*at == ':') {
-            if (shortened)
-                return false;
-            shortened = true;
-            at++;
-        }
-    }
-    return shortened ? groups < GROUPS : groups == GROUPS;
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr ignored;
+    size_t size = (size_t)(end - at);
+    if (size >= sizeof(text) || memchr(at, '\0', size))
+        return false;
+    memcpy(text, at, size);
+    text[size] = '\0';
+    return inet_pton(AF_INET6, text, &ignored) == 1;
 }
 
 /* "v", hexadecimal digits, ".", and characters of names or `:`. */

@@ -56,17 +56,21 @@ static void post_to_loop(void *loop, heddle_loop_message *message)
     heddle_loop_wake(loop);
 }
 
-int heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, heddle_loop *loop, void *owner,
+int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exchange, void *owner,
                             void (*written)(void *owner, int error), unsigned others)
 {
-    heddle_spool_owner ownership = {.owner = owner, .written = written, .post = post_to_loop, .loop = loop};
+    heddle_engine *engine = exchange->engine;
+    heddle_sockets *sockets = connection->sockets;
+    heddle_spool_owner ownership = {.owner = owner, .written = written, .post = post_to_loop, .loop = sockets->loop};
     int64_t length = exchange->head.content_length;
     if (others && others >= heddle_body_files_most() / HEDDLE_BODY_FILES_CONNECTION_SHARE)
         return -EMFILE;
     heddle_body_spool *spool = heddle_body_spool_new(engine->body_folder, &ownership);
     if (!spool)
         return -errno;
-    if (length > 0 && !heddle_body_spool_reserve(spool, (uint64_t)length, engine->body_disk_limit)) {
+    spool->counted.address = heddle_address_find_number(sockets, &connection->remote);
+    spool->length = length > 0 ? (uint64_t)length : 0;
+    if (length > 0 && !heddle_body_disk_has_room(&spool->counted, spool->length, engine->body_disk_limit)) {
         heddle_body_spool_release(spool);
         return -ENOBUFS;
     }
@@ -89,7 +93,8 @@ const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle
         return NULL;
     }
     if (error == ENOBUFS)
-        heddle_reject(rejection, 503, "the bodies of other requests fill the %llu bytes that this server keeps of them",
+        heddle_reject(rejection, 503,
+                      "the bodies of other requests leave too little of the %llu bytes that this server keeps",
                       (unsigned long long)engine->body_disk_limit);
     else if (error == EMFILE)
         heddle_reject(rejection, 503, "the bodies of other requests use all files that this server opens for them");

@@ -17,10 +17,10 @@ bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *excha
 /* The same for the received part of a body of unknown length. */
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*
- * Gives the exchange a spool, and reserves the disk for a body of known length. `others`: how many spools its
+ * Gives the exchange a spool, unless a body of known length has no room on the disk now. `others`: how many spools its
  * connection has. 0, or -errno as of heddle_body_make_rejection.
  */
-int heddle_body_begin_spool(heddle_engine *engine, heddle_exchange *exchange, heddle_loop *loop, void *owner,
+int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exchange, void *owner,
                             void (*written)(void *owner, int error), unsigned others);
 /*
  * The response to a body that can't be kept, and its additional field lines or NULL. `error`: an errno; ENOBUFS

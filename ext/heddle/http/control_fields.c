@@ -7,7 +7,6 @@ static void note_connection(heddle_control_fields *controls, const char *at, con
 {
     size_t size;
     const char *option;
-    controls->has_connection = true;
     while ((option = heddle_next_element(&at, end, &size))) {
         if (heddle_is_word(option, size, "close"))
             controls->close = true;

@@ -13,7 +13,7 @@ typedef struct {
     bool has_host, second_host;
     heddle_content_length content_length;
     heddle_transfer_encoding transfer_encoding;
-    bool has_connection, close, keep_alive, upgrade_named;
+    bool close, keep_alive, upgrade_named;
     bool upgrade_offered;
     bool continue_expected, more_expected;
 } heddle_control_fields;

@@ -4,6 +4,7 @@
 #include "http/body/files.h"
 #include "http/exchange_ruby.h"
 #include "http/head_ruby.h"
+#include "http/method.h"
 
 #include "binding.h"
 #include "net/scoreboard_ruby.h"
@@ -222,9 +223,8 @@ static VALUE engine_rejections(VALUE self)
 
 static VALUE duration_key(const heddle_duration_series *series)
 {
-    static const char *const methods[] = {"_OTHER", "GET",   "HEAD",    "POST",    "PUT",
-                                          "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE"};
-    return rb_ary_new_from_args(4, rb_str_new_cstr(methods[series->method]),
+    const char *method = series->method ? heddle_method_name((heddle_method)series->method) : "_OTHER";
+    return rb_ary_new_from_args(4, rb_str_new_cstr(method),
                                 rb_str_new_cstr(series->secure ? "https" : "http"), INT2FIX(series->version),
                                 INT2FIX(series->status));
 }

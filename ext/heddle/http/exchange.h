@@ -31,11 +31,11 @@ typedef struct {
     bool takes_over;     /* the application may take the connection over (full hijack) */
     bool waits;          /* `send` can wait until the client has taken everything */
     /* The class of its Ruby object, a Heddle::HTTP::Exchange with more methods of this protocol. */
-    VALUE (*object_class)(void);
+    const VALUE *object_class;
 
     /* Was the request's body received completely? */
     bool (*is_received)(heddle_exchange_handle *handle);
-    /* Whether the client waits for 100 Continue. NULL: it got that at once. */
+    /* Where it is noted whether the client waits for 100 Continue. No such function: it got that at once. */
     bool *(*expectation)(heddle_exchange_handle *handle);
     /* Are there received bytes that were not used yet? */
     bool (*is_buffered)(heddle_exchange_handle *handle);
@@ -95,7 +95,7 @@ struct heddle_exchange {
     heddle_work work;
     const heddle_exchange_operations *operations;
     heddle_engine *engine;
-    void *carrier;                  /* the record by which its protocol carries it */
+    void *carrier;                  /* its protocol's own record of it */
     heddle_exchange_handle *handle; /* the C part of its Ruby object; NULL: none */
     uint8_t state;                  /* a heddle_exchange_state, changed only by heddle_exchange_enter */
     heddle_exchange *next, *previous; /* in the list of exchanges with `body`, or of spare records */

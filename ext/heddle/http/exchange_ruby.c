@@ -10,9 +10,12 @@
 static void handle_mark(void *data)
 {
     heddle_exchange_handle *handle = data;
+    rb_gc_mark(handle->object); /* pins it */
     rb_gc_mark(handle->engine_object);
     if (handle->env)
         rb_gc_mark(handle->env);
+    if (handle->lock)
+        rb_gc_mark(handle->lock);
     if (handle->on_disconnect)
         rb_gc_mark(handle->on_disconnect); /* pinned, because it is short-lived */
 }
@@ -29,28 +32,22 @@ static void handle_free(void *data)
             heddle_exchange_free(exchange);
     }
     heddle_service_release(&handle->engine->base);
-    free(handle);
 }
 
-HEDDLE_FIXED_SIZE(handle_size, heddle_exchange_handle)
-
+/* The record is within the object: each request has one, and memory of its own would take longer. */
 static const rb_data_type_t exchange_type =
-    HEDDLE_TYPE("Heddle::HTTP::Exchange", 0, .dmark = handle_mark, .dfree = handle_free, .dsize = handle_size);
+    HEDDLE_TYPE("Heddle::HTTP::Exchange", RUBY_TYPED_EMBEDDABLE, .dmark = handle_mark, .dfree = handle_free);
+_Static_assert(sizeof(heddle_exchange_handle) <= 320, "it fits into an object of Ruby's second largest size");
 
 VALUE heddle_exchange_object(heddle_exchange *exchange)
 {
     heddle_engine *engine = exchange->engine;
     heddle_connection *connection = exchange->work.connection;
-    VALUE object = TypedData_Wrap_Struct(exchange->operations->object_class(), &exchange_type, NULL);
-    /* Each request has one of these, and Ruby's own allocator takes longer: it counts bytes for its collector. */
-    heddle_exchange_handle *handle = malloc(sizeof(*handle));
-    if (!handle) {
-        rb_gc(); /* as that allocator does: many of these may be garbage */
-        handle = malloc(sizeof(*handle));
-    }
-    if (!handle)
-        rb_memerror();
+    heddle_exchange_handle *handle;
+    VALUE object = TypedData_Make_Struct(*exchange->operations->object_class, heddle_exchange_handle, &exchange_type,
+                                         handle);
     *handle = (heddle_exchange_handle){
+        .object = object,
         .engine = engine,
         .engine_object = connection->sockets->service_object,
         .exchange = exchange,
@@ -58,7 +55,6 @@ VALUE heddle_exchange_object(heddle_exchange *exchange)
         .tls_version = connection->transport.tls ? connection->transport.tls->version : NULL,
     };
     heddle_service_retain(&engine->base);
-    RTYPEDDATA_DATA(object) = handle;
     exchange->handle = handle;
     return object;
 }
@@ -261,11 +257,6 @@ bool heddle_exchange_write_piece(heddle_exchange_handle *handle, VALUE string)
 
 /* -- the end ----------------------------------------------------------------------------------------------------- */
 
-static VALUE call_cancel(VALUE object)
-{
-    return rb_funcallv(object, rb_intern("cancel"), 0, NULL);
-}
-
 void heddle_exchange_disconnected(heddle_exchange *exchange)
 {
     heddle_exchange_handle *handle = exchange->handle;
@@ -274,7 +265,7 @@ void heddle_exchange_disconnected(heddle_exchange *exchange)
     VALUE object = handle->on_disconnect;
     int state = 0;
     handle->on_disconnect = 0;
-    rb_protect(call_cancel, object, &state);
+    heddle_call_protected(object, rb_intern("cancel"), 0, NULL, &state);
     if (state)
         heddle_take_errinfo();
     RB_GC_GUARD(object);
@@ -386,6 +377,8 @@ static VALUE exchange_close(VALUE self)
     X(exchange_probe_p, "probe?", HANDLE(self)->exchange && HANDLE(self)->exchange->work.probe ? Qtrue : Qfalse)       \
     /* The env that the application gets; nil: not made yet. */                                                        \
     X(exchange_env, "env", HANDLE(self)->env ? HANDLE(self)->env : Qnil)                                               \
+    /* Makes the Mutex of the stream that the application writes to. */                                                \
+    X(exchange_make_lock, "make_lock", HANDLE(self)->lock = rb_mutex_new())                                            \
     /* Bytes of content that C has sent. */                                                                            \
     X(exchange_content_sent, "content_sent", ULL2NUM(heddle_exchange_handle_of(self)->sent))
 METHODS(HEDDLE_DEFINE_METHOD)

@@ -5,6 +5,7 @@
 #include "http/engine.h"
 
 struct heddle_exchange_handle {
+    VALUE object; /* its Ruby object, which has this record within it */
     heddle_engine *engine;
     VALUE engine_object;
     heddle_exchange *exchange; /* NULL once the application has returned */
@@ -13,6 +14,7 @@ struct heddle_exchange_handle {
     bool upgradable;           /* the client asks for a WebSocket or an event stream, and it is allowed here */
     bool chunking;             /* content is sent in chunks, as it comes */
     VALUE env;                 /* the application gets it, a Hash; 0: not made yet */
+    VALUE lock;                /* a Mutex: who has it writes content; 0: none */
     VALUE on_disconnect;       /* its `cancel` is called when the client leaves; 0: none */
     heddle_address remote;
     const char *tls_version;   /* of the connection, such as TLSv1.3; NULL: no TLS */

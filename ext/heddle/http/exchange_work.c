@@ -54,7 +54,7 @@ static void end_account(heddle_exchange *exchange)
         return;
     int64_t other, total = heddle_account_end(account, heddle_clock_now(), &other);
     heddle_latency *spent = exchange->engine->spent;
-    for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
+    for (int part = 0; part < (account->waited ? HEDDLE_SPENT_PARTS : HEDDLE_SPENT_GC + 1); part++) {
         if (account->parts[part])
             heddle_latency_add(&spent[part], account->parts[part]);
     }

@@ -9,17 +9,12 @@ static heddle_scheme scheme_of(const char *bytes, size_t size)
     return heddle_is_word(bytes, size, "http") ? HEDDLE_SCHEME_HTTP : HEDDLE_SCHEME_UNTOLD;
 }
 
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t';
-}
-
 /* The last element of a list that is http or https; `before` if there is none. */
 static heddle_scheme find_last_scheme(const char *at, const char *end, heddle_scheme before)
 {
     while (at < end) {
         const char *start = at;
-        while (at < end && *at != ',' && !is_blank(*at))
+        while (at < end && *at != ',' && !heddle_is_space(*at))
             at++;
         heddle_scheme scheme = scheme_of(start, (size_t)(at - start));
         if (scheme != HEDDLE_SCHEME_UNTOLD)
@@ -54,16 +49,10 @@ static void consider_address(search *search, const char *text, size_t size)
 
 static void consider_list(search *search, const char *at, const char *end)
 {
-    while (at < end) {
-        const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma ? comma : end, *last = stop;
-        while (at < last && is_blank(*at))
-            at++;
-        while (last > at && is_blank(last[-1]))
-            last--;
-        if (last > at)
-            consider_address(search, at, (size_t)(last - at));
-        at = stop + 1;
-    }
+    const char *text;
+    size_t size;
+    while ((text = heddle_next_element(&at, end, &size)))
+        consider_address(search, text, size);
 }
 
 /* -- Forwarded ---------------------------------------------------------------------------------------------------- */
@@ -74,7 +63,7 @@ typedef struct {
 
 static void skip_blanks(rest *text)
 {
-    while (text->at < text->end && is_blank(*text->at))
+    while (text->at < text->end && heddle_is_space(*text->at))
         text->at++;
 }
 
@@ -90,7 +79,7 @@ static size_t take_token(rest *text)
 static size_t take_bare(rest *text)
 {
     const char *start = text->at;
-    while (text->at < text->end && !is_blank(*text->at) && !strchr(";,\"\\", *text->at))
+    while (text->at < text->end && !heddle_is_space(*text->at) && !strchr(";,\"\\", *text->at))
         text->at++;
     return (size_t)(text->at - start);
 }

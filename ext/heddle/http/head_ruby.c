@@ -125,17 +125,7 @@ VALUE heddle_received_response(const char *bytes, const heddle_response_head *he
     rb_ivar_set(object, rb_intern("@keep_alive"), truth_of(head->keep_alive));
     rb_ivar_set(object, rb_intern("@upgrade"), truth_of(head->upgrade));
     rb_ivar_set(object, rb_intern("@ending"), SIZET2NUM(position + head->size));
-    rb_ivar_set(object, rb_intern("@field_bytes"), UINT2NUM(head->field_bytes));
-    rb_ivar_set(object, rb_intern("@line_count"), UINT2NUM(head->line_count));
     return object;
-}
-
-heddle_method heddle_response_method(VALUE name)
-{
-    const char *text = StringValueCStr(name);
-    if (strcmp(text, "HEAD") == 0)
-        return HEDDLE_HEAD;
-    return strcmp(text, "CONNECT") == 0 ? HEDDLE_CONNECT : HEDDLE_METHOD_OTHER;
 }
 
 static void define_names(void)

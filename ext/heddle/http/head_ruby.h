@@ -14,5 +14,3 @@ VALUE heddle_rejection_object(const heddle_rejection *rejection);
 VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position);
 /* name in lower case, value, name, value …; `folded`: as heddle_response_head has it. */
 VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigned count, bool folded);
-/* The method of a request, as far as it decides the framing of the response. */
-heddle_method heddle_response_method(VALUE name);

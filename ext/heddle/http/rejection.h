@@ -9,7 +9,7 @@
 
 typedef struct {
     int status;
-    bool by_admission; /* of a request that waits: there is no room, or the sockets end. Reported together, not each */
+    bool by_admission; /* admission rejected a request that waited. Such ones are reported together */
     bool unlogged;     /* of a health check */
     char reason[112];
 } heddle_rejection;

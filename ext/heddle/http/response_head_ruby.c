@@ -1,5 +1,7 @@
 #include "http/response_head_ruby.h"
 
+#include "http/field_value.h"
+
 #include <ruby/encoding.h>
 
 static VALUE invalid_response;
@@ -109,7 +111,7 @@ NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALU
     case HEDDLE_BAD_VALUE:
         rb_raise(invalid_response,
                  "the value of the header %" PRIsVALUE " holds CR, LF or NUL: %+" PRIsVALUE
-                 " (several values of one header are an array)",
+                 " (several values of a header need an array)",
                  rb_funcall(name, rb_intern("downcase"), 0), to_binary(value));
     case HEDDLE_BAD_LENGTH:
         if (is_number(value) && RSTRING_LEN(value) < 19)
@@ -380,7 +382,7 @@ static VALUE checked_protocol(VALUE protocol)
 {
     if (!RB_TYPE_P(protocol, T_STRING) || RSTRING_LEN(protocol) == 0)
         rb_raise(invalid_response, "the protocol to upgrade to must be a name, but is %+" PRIsVALUE, protocol);
-    if (!heddle_head_writer_value_allowed(RSTRING_PTR(protocol), (size_t)RSTRING_LEN(protocol)))
+    if (heddle_value_is_forbidden(RSTRING_PTR(protocol), (size_t)RSTRING_LEN(protocol)))
         raise_invalid(HEDDLE_BAD_VALUE, rb_str_new_cstr("rack.protocol"), protocol, Qundef);
     return rb_str_new_frozen(protocol);
 }

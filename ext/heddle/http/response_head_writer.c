@@ -1,5 +1,6 @@
 #include "http/response_head_writer.h"
 #include "http/field_value.h"
+#include "http/text.h"
 #include "selector/assert.h"
 
 #define PUT(out, text) put_bytes(out, text, sizeof(text) - 1)
@@ -51,64 +52,7 @@ static bool copy_lower_token(char *lower, const char *name, size_t size)
 
 static bool is_token(const char *name, size_t size)
 {
-    bool good = size > 0;
-    for (size_t i = 0; i < size; i++)
-        good &= token_bytes[(unsigned char)name[i]] != 0;
-    return good;
-}
-
-bool heddle_head_writer_value_allowed(const char *value, size_t size)
-{
-    return !heddle_value_is_forbidden(value, size);
-}
-
-/* -- lists (RFC 9110, 5.6.1) ------------------------------------------------------------------------------------- */
-
-static inline bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t';
-}
-
-static inline char to_lower(char byte)
-{
-    return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
-}
-
-typedef struct {
-    const char *at, *end;
-    const char *element;
-    size_t size; /* of the element */
-} list;
-
-/* Empty elements are skipped. */
-static bool take_element(list *list)
-{
-    while (list->at < list->end) {
-        const char *start = list->at, *comma = memchr(start, ',', (size_t)(list->end - start));
-        const char *end = comma ? comma : list->end;
-        list->at = comma ? comma + 1 : list->end;
-        while (start < end && is_blank(*start))
-            start++;
-        while (end > start && is_blank(end[-1]))
-            end--;
-        list->element = start;
-        list->size = (size_t)(end - start);
-        if (list->size)
-            return true;
-    }
-    return false;
-}
-
-static bool is_element(const list *list, const char *word)
-{
-    size_t size = strlen(word);
-    if (list->size != size)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        if (to_lower(list->element[i]) != word[i])
-            return false;
-    }
-    return true;
+    return size > 0 && heddle_find_token_end(name, name + size) == name + size;
 }
 
 /* -- fields that are taken --------------------------------------------------------------------------------------- */
@@ -135,13 +79,14 @@ static heddle_field_result take_length(heddle_head_writer *head, const char *val
  */
 static heddle_field_result take_coding(heddle_head_writer *head, const char *value, size_t size)
 {
-    list codings = {.at = value, .end = value + size};
-    if (!take_element(&codings))
+    const char *at = value, *end = value + size;
+    const char *coding = heddle_value_is_forbidden(value, size) ? NULL : heddle_next_element(&at, end, &size);
+    if (!coding)
         return HEDDLE_BAD_CODING;
-    bool chunked = is_element(&codings, "chunked");
-    if (!chunked && !is_element(&codings, "identity"))
+    bool chunked = heddle_is_word(coding, size, "chunked");
+    if (!chunked && !heddle_is_word(coding, size, "identity"))
         return HEDDLE_BAD_CODING;
-    if (take_element(&codings) || (chunked && head->declared_chunked))
+    if (heddle_next_element(&at, end, &size) || (chunked && head->declared_chunked))
         return HEDDLE_BAD_CODING;
     head->declared_chunked |= chunked;
     return HEDDLE_FIELD_TAKEN;
@@ -152,9 +97,9 @@ static heddle_field_result take_connection(heddle_head_writer *head, const char 
 {
     if (heddle_value_is_forbidden(value, size))
         return HEDDLE_BAD_VALUE;
-    list options = {.at = value, .end = value + size};
-    while (take_element(&options))
-        head->declared_close |= is_element(&options, "close");
+    const char *at = value, *end = value + size, *option;
+    while ((option = heddle_next_element(&at, end, &size)))
+        head->declared_close |= heddle_is_word(option, size, "close");
     return HEDDLE_FIELD_TAKEN;
 }
 

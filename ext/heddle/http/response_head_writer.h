@@ -76,9 +76,6 @@ bool heddle_head_writer_plain_name(const char *name, size_t name_size);
 /* Notes a field whose value is neither sent nor examined. False: it is no such field. */
 bool heddle_head_writer_ignore(heddle_head_writer *head, const char *name, size_t name_size);
 
-/* Has the value no CR, LF or NUL (RFC 9110, 5.5)? */
-bool heddle_head_writer_value_allowed(const char *value, size_t size);
-
 /*
  * Ends a head: decides framing and keep_alive. Writes the framing, Date unless the application has set it, and in lines
  * also Connection and the empty line. `date`: the whole line. `protocol`: the one to which a 101 upgrades, unless a

@@ -18,6 +18,25 @@ heddle_address heddle_address_of(const struct sockaddr *address)
     return result;
 }
 
+static heddle_address address_by(int (*ask)(int, struct sockaddr *, socklen_t *), int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof(address);
+    if (ask(fd, (struct sockaddr *)&address, &size) != 0)
+        return (heddle_address){0};
+    return heddle_address_of((struct sockaddr *)&address);
+}
+
+heddle_address heddle_address_of_socket(int fd)
+{
+    return address_by(getsockname, fd);
+}
+
+heddle_address heddle_address_of_peer(int fd)
+{
+    return address_by(getpeername, fd);
+}
+
 const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM])
 {
     _Static_assert(HEDDLE_ADDRESS_ROOM >= INET6_ADDRSTRLEN, "the longest address fits");

@@ -14,7 +14,13 @@ typedef struct {
 
 /* The family, address and port of a socket's address. */
 heddle_address heddle_address_of(const struct sockaddr *address);
-enum { HEDDLE_ADDRESS_ROOM = 46 };
+/* The socket's own address and that of its peer; the family is 0, with errno, if the system tells none. */
+heddle_address heddle_address_of_socket(int fd);
+heddle_address heddle_address_of_peer(int fd);
+enum {
+    HEDDLE_ADDRESS_ROOM = 46,
+    HEDDLE_ADDRESS_BUCKETS = 2048, /* records of what an address has: see net/listener.c */
+};
 /* "192.0.2.1", "::1", "unix"; NULL: unknown. */
 const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM]);
 /* Parses such a text, also with a port (192.0.2.1:80, [::1]:80), which is ignored. False: it is no address. */

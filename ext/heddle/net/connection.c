@@ -21,10 +21,9 @@ const heddle_address *heddle_connection_local(heddle_connection *connection)
     /* The listener's address is unspecified (0.0.0.0 or ::): the kernel knows the connection's. */
     heddle_address *local = &connection->local;
     if ((local->family == AF_INET || local->family == AF_INET6) && is_any(local)) {
-        struct sockaddr_storage address;
-        socklen_t size = sizeof(address);
-        if (getsockname(connection->transport.fd, (struct sockaddr *)&address, &size) == 0)
-            *local = heddle_address_of((struct sockaddr *)&address);
+        heddle_address found = heddle_address_of_socket(connection->transport.fd);
+        if (found.family)
+            *local = found;
     }
     return local;
 }
@@ -84,6 +83,8 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
         heddle_transport_unlock_wire(transport);
     if (!reads)
         return -EAGAIN;
+    if (transport->tls && transport->tls->paused)
+        heddle_input_turns_continue(connection);
     if (result == (ssize_t)size) {
         heddle_transport_note(transport, HEDDLE_HAS_INPUT);
     } else if (result == 0) {

@@ -1,7 +1,7 @@
 #include "net/net.h"
 
 #include "binding.h"
-#include "net/address.h"
+#include "net/connection.h"
 #include "net/datagram.h"
 #include "net/io_await.h"
 #include "net/owned_socket.h"
@@ -172,8 +172,6 @@ static void in_child(heddle_fork_guard *guard)
 static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcard)
 {
     long size = NUM2LONG(max_size);
-    struct sockaddr_storage address = {0};
-    socklen_t address_size = sizeof(address);
     if (size < 1 || size > HEDDLE_DATAGRAM_LARGEST)
         rb_raise(rb_eArgError, "max_size is %ld, and must be 1 to %d bytes", size, HEDDLE_DATAGRAM_LARGEST);
     datagram_object *object;
@@ -181,9 +179,9 @@ static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcar
     object->socket.fd = rb_io_descriptor(io);
     object->socket.is_wildcard = RTEST(wildcard);
     object->socket.max_size = (size_t)size;
-    if (getsockname(object->socket.fd, (struct sockaddr *)&address, &address_size) != 0)
+    object->local = heddle_address_of_socket(object->socket.fd);
+    if (object->local.family == 0)
         rb_sys_fail("reading the address of a datagram socket");
-    object->local = heddle_address_of((struct sockaddr *)&address);
     heddle_owned_socket_adopt(&object->owned, io, in_child);
     return self;
 }
@@ -204,21 +202,11 @@ static VALUE datagram_close(VALUE self)
     return Qnil;
 }
 
-/*
- * call-seq: address -> String
- *
- * The IP address that it is bound to.
- */
-static VALUE datagram_address(VALUE self)
-{
-    char room[HEDDLE_ADDRESS_ROOM];
-    const char *text = heddle_address_text(&datagram_data(self)->local, room);
-    return text ? rb_usascii_str_new_cstr(text) : Qnil;
-}
-
 #define METHODS(X)                                                                                                     \
     /* True also in a forked child. */                                                                                 \
     X(datagram_closed_p, "closed?", heddle_owned_socket_is_open(&datagram_data(self)->owned) ? Qfalse : Qtrue)         \
+    /* The IP address that it is bound to. */                                                                          \
+    X(datagram_address, "address", heddle_address_string(&datagram_data(self)->local))                                 \
     /* The port that it is bound to. */                                                                                \
     X(datagram_port, "port", INT2FIX(datagram_data(self)->local.port))                                                 \
     /* How many datagrams could not be sent so far: the kernel had no room for them, there was no route, or            \
@@ -315,7 +303,6 @@ void Init_heddle_datagram(VALUE net)
     rb_define_private_method(rb_singleton_class(class), "adopt", datagram_adopt, 3);
     rb_define_method(class, "close", datagram_close, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
-    rb_define_method(class, "address", datagram_address, 0);
     rb_define_method(class, "receive", datagram_receive, 0);
     rb_define_method(class, "send", datagram_send, 2);
 

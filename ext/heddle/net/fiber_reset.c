@@ -43,6 +43,7 @@ static VALUE reset_fiber(VALUE fiber)
 int heddle_fiber_reset(heddle_fiber *fiber)
 {
     int state = 0;
+    heddle_fiber_keep_error(fiber); /* takes it from the thread; the next line drops it */
     fiber->interrupt = Qundef;
     fiber->must_raise = false;
     fiber->unpreempted = 0; /* left over from an Enumerator that was abandoned within such a block */

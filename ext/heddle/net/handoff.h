@@ -98,10 +98,9 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
 int heddle_connection_send(heddle_connection *connection, int socket);
 /*
  * Sends a connection that the loop owns and forgets it here. 0, or the error of heddle_connection_send: the loop still
- * owns it. In the loop.
+ * owns it. In the loop. `shared_at`: now, for a worker that runs and receives: for 20 ms it leaves the connection to
+ * the others. Otherwise 0.
  */
-int heddle_connection_hand_off(heddle_connection *connection, int socket);
-/* The same for a worker that runs and receives: for 20 ms it leaves the connection to the others. */
-int heddle_connection_share(heddle_connection *connection, int socket);
+int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at);
 /* The same for a connection whose session these words describe: see heddle_service_operations. In the loop. */
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size);

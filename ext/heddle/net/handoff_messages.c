@@ -105,7 +105,7 @@ static void forget_sent(heddle_connection *connection)
         close(fd);
 }
 
-static int hand_off(heddle_connection *connection, int socket, int64_t shared_at)
+int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at)
 {
     heddle_transport *transport = &connection->transport;
     if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF))
@@ -119,21 +119,11 @@ static int hand_off(heddle_connection *connection, int socket, int64_t shared_at
     return 0;
 }
 
-int heddle_connection_hand_off(heddle_connection *connection, int socket)
-{
-    return hand_off(connection, socket, 0);
-}
-
-int heddle_connection_share(heddle_connection *connection, int socket)
-{
-    return hand_off(connection, socket, heddle_clock_now());
-}
-
 static int send_idle(heddle_connection *connection, int socket)
 {
     if (!claim_idle_connection(connection))
         return 0;
-    int result = heddle_connection_hand_off(connection, socket);
+    int result = heddle_connection_hand_off(connection, socket, 0);
     if (result < 0)
         heddle_connection_release(connection);
     return result;

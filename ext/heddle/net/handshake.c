@@ -57,8 +57,14 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
 static void handshake_due(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    if (!heddle_link_is_listed(&connection->turn_link))
-        heddle_link_push_last(&sockets->handshake_queue.due, &connection->turn_link);
+    if (!heddle_link_is_listed(&connection->turn_link)) {
+        heddle_address_share *share = heddle_address_find_share(sockets, &connection->remote);
+        if (!heddle_link_is_listed(&share->turn_link)) {
+            heddle_link_init_head(&share->handshakes); /* empty: else the share would be listed */
+            heddle_link_push_last(&sockets->handshake_queue.due, &share->turn_link);
+        }
+        heddle_link_push_last(&share->handshakes, &connection->turn_link);
+    }
     heddle_sockets_schedule_resume(sockets);
 }
 
@@ -148,6 +154,7 @@ static VALUE make_socket(VALUE data)
     heddle_connection *connection = (heddle_connection *)data;
     heddle_tls *tls = connection->transport.tls;
     tls->socket = rb_funcall(tls->acceptor, rb_intern("socket"), 1, INT2NUM(connection->transport.fd));
+    heddle_tls_begin_handshake(tls);
     return Qnil;
 }
 
@@ -158,6 +165,7 @@ static VALUE make_socket(VALUE data)
 static VALUE step_handshake(VALUE data)
 {
     heddle_tls *tls = ((heddle_connection *)data)->transport.tls;
+    heddle_tls_count(tls);
     return rb_funcall(tls->acceptor, rb_intern("handshake"), 1, tls->socket);
 }
 
@@ -165,6 +173,7 @@ static VALUE call_protected(VALUE (*function)(VALUE), heddle_connection *connect
 {
     int state = 0;
     VALUE result = rb_protect(function, (VALUE)connection, &state);
+    heddle_tls_count(NULL);
     if (!state)
         return result;
     heddle_take_errinfo();
@@ -225,8 +234,15 @@ void heddle_handshake_run_queued(heddle_sockets *sockets)
         return;
     int64_t end = heddle_clock_now() + SHARE;
     for (; link; link = heddle_link_first(due)) {
+        heddle_address_share *share = HEDDLE_CONTAINER_OF(link, heddle_address_share, turn_link);
         heddle_link_remove(link);
-        continue_tls(HEDDLE_CONTAINER_OF(link, heddle_connection, turn_link));
+        heddle_link *first = heddle_link_first(&share->handshakes);
+        if (!first)
+            continue; /* its connections were closed */
+        heddle_link_remove(first);
+        if (heddle_link_first(&share->handshakes))
+            heddle_link_push_last(due, link);
+        continue_tls(HEDDLE_CONTAINER_OF(first, heddle_connection, turn_link));
         if (sockets->closed)
             return;
         if (heddle_clock_now() >= end)

@@ -2,7 +2,8 @@
 
 /*
  * The handshake stage of a connection, before its protocol begins: the PROXY header, a TLS handshake, or both. It takes
- * no fiber. All handshakes together take a bounded part of each tick.
+ * no fiber. All handshakes together take a bounded part of each tick, in which addresses take turns: a client that
+ * begins hundreds of handshakes does not delay the others'.
  */
 
 #include "net/connection.h"
@@ -26,8 +27,8 @@ HEDDLE_TRANSITIONS(heddle_handshake_may_enter,
 typedef struct heddle_listener heddle_listener;
 
 typedef struct {
-    heddle_link due;       /* connections whose TLS handshake can continue */
-    int64_t timeout;       /* for the whole stage, ns; < 0: none */
+    heddle_link due; /* the address shares with TLS handshakes that can continue, one turn each */
+    int64_t timeout; /* for the whole stage, ns; < 0: none */
 } heddle_handshakes;
 
 void heddle_handshake_init(heddle_handshakes *queue);

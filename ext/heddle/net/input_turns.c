@@ -10,6 +10,7 @@ void heddle_input_turns_init(heddle_input_turns *turns)
 {
     heddle_link_init_head(&turns->reading);
     heddle_link_init_head(&turns->leaving);
+    heddle_link_init_head(&turns->sending);
 }
 
 static heddle_input_turns *turns_of_tick(heddle_sockets *sockets)
@@ -17,15 +18,20 @@ static heddle_input_turns *turns_of_tick(heddle_sockets *sockets)
     heddle_input_turns *turns = &sockets->input_turns;
     if (turns->tick != sockets->loop->statistics.ticks) {
         turns->tick = sockets->loop->statistics.ticks;
-        turns->used = 0;
+        turns->read_for = turns->sent_for = 0;
         turns->hang_ups = 0;
     }
     return turns;
 }
 
-static bool has_time(heddle_sockets *sockets)
+static bool has_time_to_read(heddle_sockets *sockets)
 {
-    return turns_of_tick(sockets)->used < HEDDLE_INPUT_TIME;
+    return turns_of_tick(sockets)->read_for < HEDDLE_INPUT_TIME;
+}
+
+static bool has_time_to_send(heddle_sockets *sockets)
+{
+    return turns_of_tick(sockets)->sent_for < HEDDLE_INPUT_TIME;
 }
 
 static bool has_hang_ups_left(heddle_sockets *sockets)
@@ -41,14 +47,24 @@ static void queue_connection(heddle_connection *connection, heddle_link *queue)
     heddle_sockets_schedule_resume(connection->sockets);
 }
 
-/* -- reading ------------------------------------------------------------------------------------------------------- */
+/* -- reading and sending ------------------------------------------------------------------------------------------- */
 
-static void read_now(heddle_connection *connection)
+static void deliver_late(heddle_connection *connection)
 {
-    heddle_sockets *sockets = connection->sockets;
+    uint8_t events = connection->late_events;
+    connection->late_events = 0;
+    heddle_sockets_deliver_now(connection->sockets, connection, events);
+}
+
+/* `used`: the time of this tick's turns. */
+static void take_turn(heddle_connection *connection, int64_t *used)
+{
     int64_t began = heddle_clock_now();
-    connection->protocol->read_turn(connection);
-    sockets->input_turns.used += heddle_clock_now() - began;
+    if (connection->late_events)
+        deliver_late(connection);
+    else if (connection->protocol->take_turn) /* it may have another protocol by now */
+        connection->protocol->take_turn(connection);
+    *used += heddle_clock_now() - began;
 }
 
 void heddle_input_turns_wait(heddle_connection *connection)
@@ -59,21 +75,27 @@ void heddle_input_turns_wait(heddle_connection *connection)
 void heddle_input_turns_read(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
-    if (heddle_link_first(&sockets->input_turns.reading) || !has_time(sockets))
+    if (heddle_link_first(&sockets->input_turns.reading) || !has_time_to_read(sockets))
         heddle_input_turns_wait(connection);
     else
-        read_now(connection);
+        take_turn(connection, &sockets->input_turns.read_for);
+}
+
+void heddle_input_turns_send(heddle_connection *connection)
+{
+    heddle_sockets *sockets = connection->sockets;
+    if (heddle_link_first(&sockets->input_turns.sending) || !has_time_to_send(sockets))
+        queue_connection(connection, &sockets->input_turns.sending);
+    else
+        take_turn(connection, &sockets->input_turns.sent_for);
 }
 
 /* -- hang-ups ------------------------------------------------------------------------------------------------------ */
 
 static void deliver_hang_up(heddle_connection *connection)
 {
-    heddle_sockets *sockets = connection->sockets;
-    uint8_t events = connection->late_events;
-    connection->late_events = 0;
-    sockets->input_turns.hang_ups++;
-    heddle_sockets_deliver_now(sockets, connection, events);
+    connection->sockets->input_turns.hang_ups++;
+    deliver_late(connection);
 }
 
 void heddle_input_turns_hang_up(heddle_connection *connection, uint8_t ready)
@@ -91,15 +113,27 @@ void heddle_input_turns_hang_up(heddle_connection *connection, uint8_t ready)
         deliver_hang_up(connection);
 }
 
+void heddle_input_turns_continue(heddle_connection *connection)
+{
+    connection->late_events |= HEDDLE_HAS_INPUT;
+    heddle_input_turns_wait(connection);
+}
+
 /* -- queued connections -------------------------------------------------------------------------------------------- */
 
 void heddle_input_turns_run(heddle_sockets *sockets)
 {
     heddle_input_turns *turns = &sockets->input_turns;
     heddle_link *link;
-    while ((link = heddle_link_first(&turns->reading)) && has_time(sockets)) {
+    while ((link = heddle_link_first(&turns->reading)) && has_time_to_read(sockets)) {
         heddle_link_remove(link);
-        read_now(HEDDLE_CONTAINER_OF(link, heddle_connection, turn_link));
+        take_turn(HEDDLE_CONTAINER_OF(link, heddle_connection, turn_link), &turns->read_for);
+        if (sockets->closed)
+            return;
+    }
+    while ((link = heddle_link_first(&turns->sending)) && has_time_to_send(sockets)) {
+        heddle_link_remove(link);
+        take_turn(HEDDLE_CONTAINER_OF(link, heddle_connection, turn_link), &turns->sent_for);
         if (sockets->closed)
             return;
     }
@@ -109,6 +143,6 @@ void heddle_input_turns_run(heddle_sockets *sockets)
         if (sockets->closed)
             return;
     }
-    if (heddle_link_first(&turns->reading) || heddle_link_first(&turns->leaving))
+    if (heddle_link_first(&turns->reading) || heddle_link_first(&turns->leaving) || heddle_link_first(&turns->sending))
         heddle_sockets_schedule_resume(sockets);
 }

@@ -135,15 +135,6 @@ static void pause_after_failure(heddle_sockets *sockets)
 
 /* -- adding ------------------------------------------------------------------------------------------------------ */
 
-static heddle_address local_address(int fd)
-{
-    socket_address address;
-    socklen_t size = sizeof(address);
-    if (getsockname(fd, &address.any, &size) != 0)
-        return (heddle_address){0};
-    return heddle_address_of(&address.any);
-}
-
 /*
  * A peer that vanished without FIN or RST is noticed after five minutes of silence and four probes, even without a time
  * limit: while a request runs, and on event streams. Pings of WebSockets are more frequent, so probes wake no phone.
@@ -191,7 +182,7 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
     if (!listener)
         rb_memerror();
     *listener = (heddle_listener){.sockets = sockets, .io = io, .acceptor = acceptor, .proxies = proxies, .fd = fd,
-                                  .own_user = own_user, .local = local_address(fd)};
+                                  .own_user = own_user, .local = heddle_address_of_socket(fd)};
     if (listener->local.family != AF_UNIX) {
         set_tcp_options(fd);
 #ifndef __linux__
@@ -219,35 +210,42 @@ void heddle_listeners_remove_all(heddle_sockets *sockets)
 /* -- addresses --------------------------------------------------------------------------------------------------- */
 
 /*
- * Addresses share counters. With so many of them an honest address shares its own with few others, and the limit is a
- * thousand times what a counter has on average. Clients don't know the hash's key.
+ * Addresses share records. With so many of them an honest address shares its own with few others, and the limit is a
+ * thousand times what a record counts on average. Clients don't know the hash's key.
  */
-static uint16_t find_bucket(const heddle_address *address)
+heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const heddle_address *address)
 {
     bool mapped = address->family == AF_INET6 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)address->bytes);
     long size = address->family == AF_INET || mapped ? 4 : 8;
-    return (uint16_t)((size_t)rb_memhash(address->bytes + (mapped ? 12 : 0), size) % HEDDLE_ADDRESS_BUCKETS);
+    return &sockets->by_address[(size_t)rb_memhash(address->bytes + (mapped ? 12 : 0), size) % HEDDLE_ADDRESS_BUCKETS];
+}
+
+uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_address *address)
+{
+    if (!sockets->max_connections || (address->family != AF_INET && address->family != AF_INET6) ||
+        heddle_networks_trust(sockets->proxies, address))
+        return 0;
+    return (uint16_t)(heddle_address_find_share(sockets, address) - sockets->by_address + 1);
 }
 
 bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection)
 {
-    const heddle_address *remote = &connection->remote;
-    if (!sockets->max_connections || (remote->family != AF_INET && remote->family != AF_INET6) ||
-        heddle_networks_trust(sockets->proxies, remote))
+    uint16_t number = heddle_address_find_number(sockets, &connection->remote);
+    if (!number)
         return true;
-    uint16_t bucket = find_bucket(remote);
+    heddle_address_share *share = &sockets->by_address[number - 1];
     size_t most = sockets->max_connections / HEDDLE_ADDRESS_SHARE;
-    if (sockets->by_address[bucket] >= (most > HEDDLE_ADDRESS_LEAST ? most : HEDDLE_ADDRESS_LEAST))
+    if (share->connections >= (most > HEDDLE_ADDRESS_LEAST ? most : HEDDLE_ADDRESS_LEAST))
         return false;
-    sockets->by_address[bucket]++;
-    connection->address_bucket = (uint16_t)(bucket + 1);
+    share->connections++;
+    connection->address_bucket = number;
     return true;
 }
 
 void heddle_address_uncount(heddle_connection *connection)
 {
     if (connection->address_bucket)
-        connection->sockets->by_address[connection->address_bucket - 1]--;
+        connection->sockets->by_address[connection->address_bucket - 1].connections--;
     connection->address_bucket = 0;
 }
 

@@ -2,6 +2,7 @@
 
 /* Listening sockets, which belong to Ruby's TCPServer and UNIXServer objects, and when to accept from them. */
 
+#include "net/link.h"
 #include "net/networks.h"
 #include "net/socket_set.h"
 
@@ -10,9 +11,15 @@ enum {
     /* One address may have max_connections / SHARE connections, and at least LEAST. Proxies have no such limit. */
     HEDDLE_ADDRESS_SHARE = 4,
     HEDDLE_ADDRESS_LEAST = 16,
-    HEDDLE_ADDRESS_BUCKETS = 2048,
     HEDDLE_CLOSES_A_TURN = 16, /* idle connections that are closed at once for new ones */
 };
+
+/* What the connections of an address share. */
+typedef struct {
+    uint32_t connections;   /* counted by heddle_address_count */
+    heddle_link handshakes; /* connections whose TLS handshake can continue */
+    heddle_link turn_link;  /* listed while there are such, and until its turn */
+} heddle_address_share;
 
 /* How long accepting pauses when there are no descriptors, no memory or no room in max_connections, ns. */
 #define HEDDLE_ACCEPT_BACK_OFF INT64_C(100000000)
@@ -52,10 +59,14 @@ void heddle_listeners_remove_all(heddle_sockets *sockets);
 bool heddle_listeners_accept(heddle_sockets *sockets);
 /* Accepts all clients that wait now, regardless of admission, before the sockets are closed. */
 void heddle_listeners_drain(heddle_sockets *sockets);
+/* What belongs to the address, an IPv6 address as its network of 64 bits. */
+heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const heddle_address *address);
 /*
- * Counts the connections of each address, an IPv6 address as its network of 64 bits. False: this address has as many as
- * it may, and the connection is to be closed.
+ * The number of the address's record, from 1 on. 0: no limit applies to it, because max_connections is 0, or it is a
+ * trusted proxy or a local socket.
  */
+uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_address *address);
+/* Counts the connections of each address. False: it has as many as it may, and the connection is to be closed. */
 bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection);
 void heddle_address_uncount(heddle_connection *connection);
 /* For a set that removes a listener after it has reported one event. */

@@ -1,48 +1,21 @@
 #include "net/outbound.h"
 
 #include "net/io_await.h"
+#include "net/string_list.h"
 #include "selector/retry.h"
 
 #include <ruby/io.h>
 #include <sys/socket.h>
 
-enum {
-    LEAST_ROOM = 4096,
-    RECEIVED_SHUTDOWN = 2, /* SSL_RECEIVED_SHUTDOWN of openssl/ssl.h */
-};
+enum { RECEIVED_SHUTDOWN = 2 }; /* SSL_RECEIVED_SHUTDOWN of openssl/ssl.h */
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
 void heddle_outbound_use_input(heddle_outbound *connection, size_t size)
 {
-    connection->input_start += size;
-    if (connection->input_start < connection->input_end)
-        return;
-    free(connection->input); /* an idle connection has no buffer */
-    connection->input = NULL;
-    connection->input_start = connection->input_end = connection->input_capacity = 0;
-}
-
-/* Makes room for `size` bytes behind the unused input; NULL without memory. */
-static char *make_room(heddle_outbound *connection, size_t size)
-{
-    size_t buffered = heddle_outbound_buffered(connection);
-    if (connection->input_capacity - connection->input_end < size && connection->input_start) {
-        memmove(connection->input, heddle_outbound_input(connection), buffered);
-        connection->input_start = 0;
-        connection->input_end = buffered;
-    }
-    if (connection->input_capacity - connection->input_end < size) {
-        size_t room = connection->input_capacity ? connection->input_capacity : LEAST_ROOM;
-        while (room - buffered < size)
-            room *= 2;
-        char *input = realloc(connection->input, room);
-        if (!input)
-            return NULL;
-        connection->input = input;
-        connection->input_capacity = room;
-    }
-    return connection->input + connection->input_end;
+    connection->input.start += size;
+    if (!heddle_outbound_buffered(connection))
+        heddle_bytes_reset(&connection->input, 0); /* an idle connection has no buffer */
 }
 
 ssize_t heddle_outbound_receive(heddle_outbound *connection, void *memory, size_t size)
@@ -55,12 +28,12 @@ ssize_t heddle_outbound_receive(heddle_outbound *connection, void *memory, size_
 
 ssize_t heddle_outbound_fill(heddle_outbound *connection, size_t size)
 {
-    char *room = make_room(connection, size);
-    if (!room)
+    heddle_bytes *input = &connection->input;
+    if (!heddle_bytes_reserve(input, size))
         return -ENOMEM;
-    ssize_t result = heddle_outbound_receive(connection, room, size);
+    ssize_t result = heddle_outbound_receive(connection, input->bytes + input->size, size);
     if (result > 0)
-        connection->input_end += (size_t)result;
+        input->size += (size_t)result;
     else
         heddle_outbound_use_input(connection, 0);
     return result;
@@ -123,62 +96,29 @@ void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *time
 
 /* -- writing ------------------------------------------------------------------------------------------------------- */
 
-enum { PIECES = 16 };
-
-/* Collects what follows the first `sent` bytes of a String or of an Array of Strings. */
-static int gather_pieces(VALUE data, size_t sent, struct iovec *pieces)
-{
-    long count = RB_TYPE_P(data, T_ARRAY) ? RARRAY_LEN(data) : 1;
-    int used = 0;
-    for (long i = 0; i < count && used < PIECES; i++) {
-        VALUE string = RB_TYPE_P(data, T_ARRAY) ? RARRAY_AREF(data, i) : data;
-        Check_Type(string, T_STRING);
-        size_t size = (size_t)RSTRING_LEN(string);
-        if (sent >= size) {
-            sent -= size;
-            continue;
-        }
-        pieces[used++] = (struct iovec){RSTRING_PTR(string) + sent, size - sent};
-        sent = 0;
-    }
-    return used;
-}
-
-/* Other fibers run during the wait: a copy can't change. */
-static VALUE copy_frozen(VALUE data)
-{
-    if (!RB_TYPE_P(data, T_ARRAY))
-        return rb_str_new_frozen(data);
-    VALUE copy = rb_ary_new_capa(RARRAY_LEN(data));
-    for (long i = 0; i < RARRAY_LEN(data); i++)
-        rb_ary_push(copy, rb_str_new_frozen(RARRAY_AREF(data, i)));
-    return copy;
-}
-
 size_t heddle_outbound_send_all(VALUE self, VALUE data, int64_t timeout, bool stop_at_input)
 {
+    heddle_string_list list = heddle_string_list_of(data);
+    struct iovec pieces[HEDDLE_PIECES];
     size_t sent = 0;
-    bool locked = false;
     for (;;) {
         heddle_outbound *connection = heddle_outbound_of(self);
-        struct iovec pieces[PIECES];
-        int count = gather_pieces(data, sent, pieces);
+        int count = heddle_string_list_gather(&list, pieces);
         if (count == 0)
             return sent;
         ssize_t result = connection->transport.operations->send(&connection->transport, pieces, count);
-        if (result > 0)
-            sent += (size_t)result;
         if (connection->transport.tls)
             connection->sent = connection->transport.tls->written;
         else if (result > 0)
             connection->sent += (size_t)result;
-        if (result > 0)
+        if (result > 0) {
+            list.sent += (size_t)result;
+            sent += (size_t)result;
             continue;
+        }
         if (result < 0 && result != -EAGAIN)
             heddle_outbound_fail(connection, result, "writing to the connection");
-        if (!locked)
-            data = copy_frozen(data);
-        locked = true;
+        heddle_string_list_copy(&list);
         bool wants_input = connection->transport.tls && connection->transport.tls->write_wants_input;
         int events = wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE | (stop_at_input ? HEDDLE_READABLE : 0);
         int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);

@@ -9,13 +9,13 @@
 #include "net/owned_socket.h"
 #include "net/tls.h"
 #include "net/transport.h"
+#include "selector/bytes.h"
 
 typedef struct {
     heddle_transport transport;
     heddle_tls *tls_list;     /* its TLS record, which holds the SSLSocket; NULL: plain */
     heddle_owned_socket owned;
-    char *input;              /* from malloc: unused input, beginning at input_start */
-    size_t input_start, input_end, input_capacity;
+    heddle_bytes input;       /* received and not used yet */
     uint64_t sent, received;  /* bytes of the application, without TLS's */
     int64_t deadline;         /* CLOCK_MONOTONIC ns, over all waits; < 0: none */
     heddle_address remote;
@@ -23,12 +23,12 @@ typedef struct {
 
 static inline size_t heddle_outbound_buffered(const heddle_outbound *connection)
 {
-    return connection->input_end - connection->input_start;
+    return heddle_bytes_left(&connection->input);
 }
 
 static inline char *heddle_outbound_input(const heddle_outbound *connection)
 {
-    return connection->input + connection->input_start;
+    return connection->input.bytes + connection->input.start;
 }
 
 /* The record of a Heddle::Net::OutboundConnection; raises IOError once it is closed. */

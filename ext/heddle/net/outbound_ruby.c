@@ -1,7 +1,7 @@
 #include "net/outbound.h"
 
 #include "binding.h"
-#include "scheduler/io_wait.h"
+#include "net/connection.h"
 
 #include <ruby/io.h>
 #include <sys/socket.h>
@@ -30,9 +30,7 @@ static void release_resources(heddle_outbound *connection)
         heddle_tls_free(connection->transport.tls);
     connection->transport.tls = NULL;
     connection->transport.fd = -1;
-    free(connection->input);
-    connection->input = NULL;
-    connection->input_start = connection->input_end = connection->input_capacity = 0;
+    heddle_bytes_reset(&connection->input, 0);
 }
 
 static void outbound_free(void *data)
@@ -44,7 +42,7 @@ static void outbound_free(void *data)
 static size_t outbound_size(const void *data)
 {
     const heddle_outbound *connection = data;
-    return sizeof(*connection) + connection->input_capacity + (connection->transport.tls ? sizeof(heddle_tls) : 0);
+    return sizeof(*connection) + connection->input.room + (connection->transport.tls ? sizeof(heddle_tls) : 0);
 }
 
 static const rb_data_type_t outbound_type =
@@ -67,15 +65,6 @@ static void in_child(heddle_fork_guard *guard)
     heddle_owned_socket_abandon(&connection->owned, connection->transport.fd);
 }
 
-static heddle_address remote_of(int fd)
-{
-    struct sockaddr_storage address = {0};
-    socklen_t size = sizeof(address);
-    if (getpeername(fd, (struct sockaddr *)&address, &size) != 0)
-        return (heddle_address){0};
-    return heddle_address_of((struct sockaddr *)&address);
-}
-
 static VALUE outbound_class;
 
 /*
@@ -92,7 +81,7 @@ static VALUE outbound_adopt(int argc, VALUE *argv, VALUE native)
     connection->deadline = -1;
     connection->transport.operations = &heddle_plain_transport;
     connection->transport.fd = rb_io_descriptor(argv[0]);
-    connection->remote = remote_of(connection->transport.fd);
+    connection->remote = heddle_address_of_peer(connection->transport.fd);
     if (argc == 2 && !NIL_P(argv[1])) {
         heddle_tls *tls = heddle_tls_new(&connection->tls_list, 0);
         if (!tls)
@@ -144,7 +133,9 @@ static VALUE outbound_detach(VALUE self)
     heddle_outbound *connection = heddle_outbound_of(self);
     if (heddle_outbound_buffered(connection))
         rb_raise(rb_eIOError, "%zu bytes were received and not read", heddle_outbound_buffered(connection));
-    VALUE socket = connection->transport.tls ? connection->transport.tls->socket : connection->owned.io;
+    VALUE socket = connection->owned.io;
+    if (connection->transport.tls)
+        socket = connection->transport.tls->socket;
     release_resources(connection);
     return socket;
 }
@@ -218,24 +209,14 @@ static VALUE outbound_set_deadline(VALUE self, VALUE deadline)
     return deadline;
 }
 
-/*
- * call-seq: remote_address -> String
- *
- * The peer's IP address, or "unix".
- */
-static VALUE outbound_remote_address(VALUE self)
-{
-    char room[HEDDLE_ADDRESS_ROOM];
-    const char *text = heddle_address_text(&outbound_data(self)->remote, room);
-    return text ? rb_usascii_str_new_cstr(text) : Qnil;
-}
-
 #define METHODS(X)                                                                                                     \
     /* True also in a forked child. */                                                                                 \
     X(outbound_closed_p, "closed?", heddle_owned_socket_is_open(&outbound_data(self)->owned) ? Qfalse : Qtrue)         \
     /* The bytes that the kernel has accepted. */                                                                      \
     X(outbound_bytes_sent, "bytes_sent", ULL2NUM(outbound_data(self)->sent))                                           \
     X(outbound_bytes_received, "bytes_received", ULL2NUM(outbound_data(self)->received))                               \
+    /* The peer's IP address, or "unix". */                                                                            \
+    X(outbound_remote_address, "remote_address", heddle_address_string(&outbound_data(self)->remote))                  \
     X(outbound_remote_port, "remote_port", INT2FIX(outbound_data(self)->remote.port))                                  \
     /* Does it use TLS? */                                                                                             \
     X(outbound_secure_p, "secure?", outbound_data(self)->transport.tls ? Qtrue : Qfalse)
@@ -274,6 +255,5 @@ void Init_heddle_outbound(VALUE net)
     rb_define_method(class, "write", outbound_write, -1);
     rb_define_method(class, "write_unless_answered", outbound_write_unless_answered, -1);
     rb_define_method(class, "deadline=", outbound_set_deadline, 1);
-    rb_define_method(class, "remote_address", outbound_remote_address, 0);
     rb_define_method(class, "application_protocol", outbound_application_protocol, 0);
 }

@@ -1,22 +1,13 @@
 #include "net/output.h"
 
 #include "net/sockets.h"
+#include "net/string_list.h"
 
-#include <limits.h>
 #include <ruby/io.h>
 #include <sys/stat.h>
 #ifdef __linux__
 #include <sys/sendfile.h>
 #endif
-
-#ifndef IOV_MAX
-#define IOV_MAX 1024
-#endif
-
-enum {
-    PIECES_ON_STACK = 64,
-    FILE_PIECE = 65536,
-};
 
 /* -- one attempt ------------------------------------------------------------------------------------------------- */
 
@@ -57,126 +48,30 @@ static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 
 /* -- strings ----------------------------------------------------------------------------------------------------- */
 
-typedef struct {
-    heddle_connection *const *place;
-    VALUE data;    /* the caller's object */
-    /* the Strings from `first` on, frozen and pinned; NULL: no other fiber has run yet, so `data` is unchanged */
-    VALUE *retained;
-    long first, count;
-    size_t offset; /* offset in the first String */
-    VALUE buffer;
-} output;
-
-static VALUE string_at(const output *output, long i)
+size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t timeout)
 {
-    if (output->retained)
-        return output->retained[i];
-    return RB_TYPE_P(output->data, T_ARRAY) ? RARRAY_AREF(output->data, i) : output->data;
-}
-
-static int gather_pieces(const output *output, struct iovec *pieces, int most)
-{
-    int used = 0;
-    size_t offset = output->offset;
-    for (long i = output->first; i < output->count && used < most; i++, offset = 0) {
-        VALUE string = string_at(output, i);
-        size_t length = (size_t)RSTRING_LEN(string) - offset;
-        if (length)
-            pieces[used++] = (struct iovec){.iov_base = RSTRING_PTR(string) + offset, .iov_len = length};
-    }
-    return used;
-}
-
-static void advance_output(output *output, size_t bytes)
-{
-    while (output->first < output->count) {
-        size_t left = (size_t)RSTRING_LEN(string_at(output, output->first)) - output->offset;
-        if (bytes < left) {
-            output->offset += bytes;
-            return;
-        }
-        bytes -= left;
-        output->first++;
-        output->offset = 0;
-    }
-}
-
-static size_t sum_sizes(const struct iovec *pieces, int count)
-{
+    find_writable_connection(place);
+    heddle_string_list list = heddle_string_list_of(data);
+    struct iovec pieces[HEDDLE_PIECES];
     size_t bytes = 0;
-    for (int i = 0; i < count; i++)
-        bytes += pieces[i].iov_len;
-    return bytes;
-}
-
-/* Copies and pins the remaining Strings, because other fibers run during the wait. */
-static void retain_pieces(output *output)
-{
-    if (output->retained)
-        return;
-    /* The collector scans a temporary buffer conservatively, which pins its objects. */
-    VALUE *retained = rb_alloc_tmp_buffer2(&output->buffer, output->count, sizeof(VALUE));
-    for (long i = 0; i < output->count; i++)
-        retained[i] = Qnil;
-    for (long i = output->first; i < output->count; i++)
-        retained[i] = rb_str_new_frozen(string_at(output, i));
-    output->retained = retained;
-}
-
-static void send_all(output *output, struct iovec *pieces, int most, int64_t timeout)
-{
     for (;;) {
-        heddle_connection *connection = find_open_connection(output->place);
+        heddle_connection *connection = find_open_connection(place);
         heddle_transport *transport = &connection->transport;
-        int count = gather_pieces(output, pieces, most);
+        int count = heddle_string_list_gather(&list, pieces);
         if (count == 0)
-            return;
+            return bytes;
         /* before the call, so that events noted during it are kept */
         heddle_transport_forget(transport, HEDDLE_HAS_ROOM);
         ssize_t sent = check_result(connection, transport->operations->send(transport, pieces, count));
         if (sent > 0) {
             connection->output.sent += (uint64_t)sent;
-            advance_output(output, (size_t)sent);
+            list.sent += (size_t)sent;
+            bytes += (size_t)sent;
+        } else {
+            heddle_string_list_copy(&list);
+            wait_for_room(place, timeout);
         }
-        if (sent >= 0 && (size_t)sent == sum_sizes(pieces, count))
-            continue;
-        retain_pieces(output);
-        wait_for_room(output->place, timeout);
     }
-}
-
-static size_t count_bytes(const output *output)
-{
-    size_t bytes = 0;
-    for (long i = 0; i < output->count; i++) {
-        VALUE string = string_at(output, i);
-        Check_Type(string, T_STRING);
-        bytes += (size_t)RSTRING_LEN(string);
-    }
-    return bytes;
-}
-
-size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t timeout)
-{
-    output output = {.place = place, .data = data, .buffer = Qnil};
-    output.count = RB_TYPE_P(data, T_ARRAY) ? RARRAY_LEN(data) : 1;
-    find_writable_connection(place);
-    size_t bytes = count_bytes(&output);
-
-    struct iovec few[PIECES_ON_STACK];
-    if (output.count <= PIECES_ON_STACK) {
-        send_all(&output, few, PIECES_ON_STACK, timeout);
-    } else {
-        VALUE buffer;
-        int most = output.count < IOV_MAX ? (int)output.count : IOV_MAX;
-        struct iovec *many = ALLOCV_N(struct iovec, buffer, most);
-        send_all(&output, many, most, timeout);
-        ALLOCV_END(buffer);
-    }
-    if (output.retained)
-        rb_free_tmp_buffer(&output.buffer);
-    RB_GC_GUARD(data);
-    return bytes;
 }
 
 /* -- files ------------------------------------------------------------------------------------------------------- */

@@ -2,11 +2,6 @@
 
 /* -- requests that it does not start ------------------------------------------------------------------------------ */
 
-static void defer_work(heddle_sockets *sockets, heddle_work *work)
-{
-    heddle_ready_list_add(&sockets->reserve.deferred, work, false);
-}
-
 bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_reserve *reserve = &sockets->reserve;
@@ -17,8 +12,7 @@ bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work)
         work->operations->reject(work, HEDDLE_QUEUE_FULL);
         return true;
     }
-    reserve->deferred_total++;
-    defer_work(sockets, work);
+    heddle_ready_list_add(&reserve->deferred, work, false);
     return true;
 }
 
@@ -27,14 +21,14 @@ static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_connection *connection = work->connection;
     bool stays = connection->running || connection->protocol->stays;
-    int result = stays ? -EBUSY : heddle_connection_hand_off(connection, sockets->handoff.socket);
+    int result = stays ? -EBUSY : heddle_connection_hand_off(connection, sockets->handoff.socket, 0);
     if (result == 0)
         return true;
     if (result == -EBUSY || result == -EOPNOTSUPP) { /* it is being served, TLS, or too much input was read */
         heddle_sockets_queue(sockets, work, false);
         return true;
     }
-    defer_work(sockets, work);
+    heddle_ready_list_add(&sockets->reserve.deferred, work, false);
     return false;
 }
 

@@ -24,7 +24,7 @@ typedef struct {
     bool serves;   /* it accepts and serves */
     heddle_timer again;
     heddle_ready_list deferred; /* requests that it does not start */
-    uint64_t activations, deferred_total;
+    uint64_t activations;
 } heddle_reserve;
 
 /* Makes this worker a reserve. To be called before it listens. */

@@ -58,28 +58,9 @@ static VALUE call_block(VALUE data)
     return rb_proc_call_with_block(call->sockets->block, 1, &call->object, Qnil);
 }
 
-typedef struct {
-    heddle_runner *runner;
-    VALUE error;
-} failure;
-
-static VALUE report_error(VALUE data)
-{
-    failure *one = (failure *)data;
-    heddle_runner *runner = one->runner;
-    return rb_funcall(runner->sockets->scheduler, rb_intern("report_failure"), 2, runner->fiber->fiber, one->error);
-}
-
 static VALUE find_cancelled_class(void)
 {
     return rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
-}
-
-/* These exceptions end the loop, as in a task's fiber (scheduler/fiber.c); all others are reported at once. */
-static bool is_loop_ending(VALUE error)
-{
-    return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||
-           RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
 }
 
 /*
@@ -88,13 +69,14 @@ static bool is_loop_ending(VALUE error)
  */
 static int handle_exception(heddle_runner *runner, int state)
 {
-    failure one = {.runner = runner, .error = rb_errinfo()};
+    VALUE error = rb_errinfo();
     int failed = 0;
-    if (!heddle_is_exception(one.error) || is_loop_ending(one.error))
+    if (!heddle_is_exception(error) || heddle_ends_loop(error))
         return state;
-    if (!RTEST(rb_obj_is_kind_of(one.error, rb_eStandardError)))
+    if (!RTEST(rb_obj_is_kind_of(error, rb_eStandardError)))
         runner->ending = true;
-    rb_protect(report_error, (VALUE)&one, &failed);
+    VALUE failure[] = {runner->fiber->fiber, error};
+    heddle_call_protected(runner->sockets->scheduler, rb_intern("report_failure"), 2, failure, &failed);
     heddle_take_errinfo();
     return 0;
 }

@@ -251,6 +251,7 @@ heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *sc
          */
         add_saturated(slot < mine ? &bodies.asked_before : &bodies.asked_after, atomic_load(&slot->body_disk_asked));
         add_saturated(&bodies.held, atomic_load(&slot->body_disk));
+        bodies.processes += atomic_load_explicit(&slot->generation, memory_order_relaxed) != 0;
     }
     return bodies;
 }

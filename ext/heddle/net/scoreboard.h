@@ -114,6 +114,7 @@ bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, co
 typedef struct {
     uint64_t held;                       /* on disk */
     uint64_t asked_before, asked_after; /* about to be added, by workers with a slot before `mine` and after it */
+    uint32_t processes;                 /* that have a slot now */
 } heddle_scoreboard_bodies;
 heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard,
                                                      const heddle_scoreboard_slot *mine);

@@ -10,7 +10,7 @@ static uint8_t events_of(heddle_direction direction)
     return direction == HEDDLE_READING ? HEDDLE_HAS_INPUT : HEDDLE_HAS_ROOM;
 }
 
-static void arm_connection(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
+static void selector_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
 {
     heddle_waiter *waiter = &connection->waiters[direction];
     if (waiter->armed)
@@ -55,7 +55,7 @@ static void note_acceptable(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_sockets *sockets = listener->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_count_disarmed(sockets->loop);
-    /* Unread clients are reported again as soon as the descriptor is armed again. */
+    /* Clients that are not accepted yet are reported again once the descriptor is armed. */
     heddle_listeners_accept(sockets);
     if (!sockets->paused)
         heddle_listeners_rearm(sockets);
@@ -85,11 +85,6 @@ static void selector_set_remove(heddle_socket_set *set, heddle_connection *conne
         return;
     heddle_loop_disarm(loop, &connection->waiters[HEDDLE_READING]);
     heddle_loop_disarm(loop, &connection->waiters[HEDDLE_WRITING]);
-}
-
-static void selector_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
-{
-    arm_connection(set, connection, direction);
 }
 
 static int selector_set_listen(heddle_socket_set *set, heddle_listener *listener)

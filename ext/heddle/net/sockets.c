@@ -1,6 +1,6 @@
-#include "net/sockets.h"
+/* The connections of a loop, from the first one to the end of all: their slots, records, events and work. */
 
-#include <sys/socket.h>
+#include "net/sockets.h"
 
 static const uint32_t NO_SLOT = UINT32_MAX;
 
@@ -288,16 +288,22 @@ void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_connection *conn
 static void continue_posted(heddle_loop_message *message)
 {
     heddle_sockets_message *opened = (heddle_sockets_message *)message;
+    heddle_sockets *sockets = opened->sockets;
     opened->posted = false;
-    if (opened->sockets) {
-        heddle_sockets_flush(opened->sockets);
-        heddle_handshake_run_queued(opened->sockets);
-        heddle_input_turns_run(opened->sockets);
-        heddle_handoff_process_noted(opened->sockets);
-        opened->sockets->set.operations->resume(&opened->sockets->set);
-    } else {
+    if (!sockets) {
         free(opened);
+        return;
     }
+    /* What Ruby code calls in a step may close the sockets, and so free the message. */
+    heddle_sockets_flush(sockets);
+    if (!sockets->closed)
+        heddle_handshake_run_queued(sockets);
+    if (!sockets->closed)
+        heddle_input_turns_run(sockets);
+    if (sockets->closed)
+        return;
+    heddle_handoff_process_noted(sockets);
+    sockets->set.operations->resume(&sockets->set);
 }
 
 void heddle_sockets_schedule_resume(heddle_sockets *sockets)
@@ -397,120 +403,6 @@ void heddle_sockets_check(heddle_sockets *sockets)
     sockets->opened = true;
     heddle_fork_guard_add(&sockets->fork_guard);
     heddle_loop_attach(sockets->loop, &sockets->attachment);
-}
-
-static bool is_idle(const heddle_connection *connection)
-{
-    return connection->protocol ? connection->protocol->is_idle(connection) : heddle_handshake_is_idle(connection);
-}
-
-static int64_t find_handshake_since(const heddle_connection *connection)
-{
-    int64_t timeout = connection->sockets->handshake_queue.timeout;
-    return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
-}
-
-/* INT64_MAX: it does not wait for a request. */
-static int64_t find_idle_since(const heddle_connection *connection)
-{
-    const heddle_protocol *protocol = connection->protocol;
-    if (!is_idle(connection) || (protocol && !protocol->idle_since))
-        return INT64_MAX;
-    return protocol ? protocol->idle_since(connection) : find_handshake_since(connection);
-}
-
-static int64_t find_heard_at(const heddle_connection *connection)
-{
-    const heddle_protocol *protocol = connection->protocol;
-    if (!protocol)
-        return find_handshake_since(connection);
-    return connection->running || !protocol->heard_at ? INT64_MAX : protocol->heard_at(connection);
-}
-
-/* The same of a connection whose request is incomplete, or whose response was not read. */
-static int64_t find_transit_heard_at(const heddle_connection *connection)
-{
-    const heddle_protocol *protocol = connection->protocol;
-    bool stays = protocol && !(protocol->is_in_transit && protocol->is_in_transit(connection));
-    return stays ? INT64_MAX : find_heard_at(connection);
-}
-
-void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
-{
-    sockets->draining = age == 0 && !sockets->listeners;
-    for (uint32_t i = 0; i < sockets->slot_count; i++) {
-        heddle_connection *connection = sockets->slots[i].connection;
-        if (!connection || !is_idle(connection))
-            continue;
-        const heddle_protocol *protocol = connection->protocol;
-        bool loses_nothing = age == 0 || (protocol && protocol->end_idle); /* the client is told before the end */
-        if (!loses_nothing && (!protocol || find_idle_since(connection) >= heddle_clock_coarse() - age))
-            continue;
-        if (protocol && protocol->end_idle)
-            protocol->end_idle(connection);
-        else
-            heddle_sockets_close_idle(connection);
-    }
-}
-
-/* Has the client sent something whose event was not delivered yet? Then closing the connection would lose a request. */
-static bool has_unread_input(const heddle_connection *connection)
-{
-    char byte;
-    return recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
-static void close_for_others(heddle_sockets *sockets, heddle_connection *connection)
-{
-    bool was_at_rest = heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_AT_REST;
-    if (!heddle_connection_acquire(connection))
-        return;
-    if (has_unread_input(connection)) {
-        if (was_at_rest)
-            heddle_connection_release(connection);
-        return;
-    }
-    sockets->closed_for_others++;
-    if (connection->protocol && connection->protocol->yield_room)
-        connection->protocol->yield_room(connection);
-    else
-        heddle_sockets_close_idle(connection);
-}
-
-/* Returns how many were found. */
-static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const heddle_connection *))
-{
-    struct {
-        int64_t since;
-        uint64_t identity;
-    } longest[HEDDLE_CLOSES_A_TURN];
-    size_t most = sockets->max_connections / HEDDLE_CLOSES_A_TURN + 1, count = 0;
-    if (most > HEDDLE_CLOSES_A_TURN)
-        most = HEDDLE_CLOSES_A_TURN;
-    int64_t latest = heddle_clock_coarse() - HEDDLE_LEAST_IDLE;
-    for (uint32_t i = 0; i < sockets->slot_count; i++) {
-        heddle_connection *connection = sockets->slots[i].connection;
-        int64_t since = connection ? find_since(connection) : INT64_MAX;
-        if (since > latest || (count == most && since >= longest[count - 1].since))
-            continue;
-        size_t at = count < most ? count++ : count - 1;
-        for (; at > 0 && longest[at - 1].since > since; at--)
-            longest[at] = longest[at - 1];
-        longest[at].since = since;
-        longest[at].identity = heddle_sockets_identity(sockets, connection);
-    }
-    for (size_t i = 0; i < count; i++) {
-        heddle_connection *connection = heddle_sockets_at(sockets, longest[i].identity);
-        if (connection)
-            close_for_others(sockets, connection);
-    }
-    return count;
-}
-
-void heddle_sockets_close_longest_idle(heddle_sockets *sockets)
-{
-    if (close_longest(sockets, find_idle_since) == 0 && close_longest(sockets, find_transit_heard_at) == 0)
-        close_longest(sockets, find_heard_at);
 }
 
 static void remove_timer(heddle_sockets *sockets, heddle_timer *timer)

@@ -88,7 +88,7 @@ struct heddle_sockets {
 
     size_t connections, running, max_connections;
     VALUE proxies; /* the Heddle::Net::Networks whose connections are not counted by address, or Qnil */
-    uint32_t by_address[HEDDLE_ADDRESS_BUCKETS]; /* connections by a keyed hash of their address */
+    heddle_address_share by_address[HEDDLE_ADDRESS_BUCKETS]; /* by a keyed hash of the address */
     uint64_t refused; /* connections that were closed because their address had too many */
     uint64_t closed_for_others; /* idle connections that were closed for new ones */
     uint64_t accepted, handoffs_received, clients_gone, handshakes, failed_handshakes;

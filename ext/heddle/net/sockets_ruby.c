@@ -136,15 +136,6 @@ static VALUE sockets_add_listener(VALUE self, VALUE io, VALUE acceptor, VALUE pr
     return self;
 }
 
-static heddle_address address_by(int (*ask)(int, struct sockaddr *, socklen_t *), int fd)
-{
-    struct sockaddr_storage address;
-    socklen_t size = sizeof(address);
-    if (ask(fd, (struct sockaddr *)&address, &size) != 0)
-        return (heddle_address){0};
-    return heddle_address_of((struct sockaddr *)&address);
-}
-
 /*
  * call-seq: adopt(socket) -> self
  *
@@ -159,7 +150,7 @@ static VALUE sockets_adopt(VALUE self, VALUE io)
     if (fd < 0)
         rb_sys_fail("adopting a socket");
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    heddle_address remote = address_by(getpeername, fd), local = address_by(getsockname, fd);
+    heddle_address remote = heddle_address_of_peer(fd), local = heddle_address_of_socket(fd);
     int result = heddle_sockets_add(sockets, fd, &remote, &local, NULL);
     if (result < 0) {
         close(fd);

@@ -17,6 +17,8 @@ enum {
     ERROR_ZERO_RETURN = 6,
 };
 
+typedef void message_callback(int sent, int version, int type, const void *bytes, size_t size, void *ssl, void *data);
+
 #define FUNCTIONS(X)                                                                                                   \
     X("SSL_read", read, int, (void *ssl, void *memory, int size))                                                      \
     X("SSL_peek", peek, int, (void *ssl, void *memory, int size))                                                      \
@@ -25,6 +27,8 @@ enum {
     X("SSL_shutdown", shutdown, int, (void *ssl))                                                                      \
     X("SSL_get_error", get_error, int, (const void *ssl, int result))                                                  \
     X("SSL_set_read_ahead", set_read_ahead, void, (void *ssl, int on))                                                 \
+    X("SSL_set_shutdown", set_shutdown, void, (void *ssl, int mode))                                                   \
+    X("SSL_set_msg_callback", set_message_callback, void, (void *ssl, message_callback *callback))                     \
     X("SSL_get_verify_mode", get_verify_mode, int, (const void *ssl))                                                  \
     X("SSL_get_version", get_version, const char *, (const void *ssl))                                                 \
     X("SSL_get0_alpn_selected", get_alpn, void, (const void *ssl, const unsigned char **name, unsigned int *size))     \
@@ -76,8 +80,16 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor)
     return tls;
 }
 
+/*
+ * Whose messages this thread's call of the library counts. The library has no pointer to it: the socket may outlive
+ * the record, and a callback of the handshake may close the connection.
+ */
+static _Thread_local heddle_tls *counting;
+
 void heddle_tls_free(heddle_tls *tls)
 {
+    if (counting == tls)
+        counting = NULL;
     HEDDLE_LIST_REMOVE(*tls->first, tls);
     free(tls->unsent);
     free(tls);
@@ -93,11 +105,62 @@ void heddle_tls_mark(const heddle_tls *list)
     }
 }
 
+/* -- what a peer may cost ---------------------------------------------------------------------------------------- */
+
+/*
+ * The library reads on by itself while records bring nothing for the application, and a change of keys of 27 bytes
+ * takes it some 50 us. So a peer that sends such messages, or its part of the handshake byte by byte, is cut off.
+ */
+enum {
+    OVERHEAD = 128,      /* records of a handshake, or messages afterwards; clients change keys after many GB */
+    RECORDS_A_RECV = 64, /* then others have their turn: 64 KiB may come as so many records */
+};
+
+/* As in openssl/ssl.h. */
+enum {
+    RECEIVED_SHUTDOWN = 2,
+    RECORD_HEADER = 0x100,
+    INNER_TYPE = 0x101,
+};
+
+/* A record of the handshake, or after it a message of TLS itself? */
+static bool is_overhead(const heddle_tls *tls, int sent, int type)
+{
+    return tls->ssl ? type != RECORD_HEADER && type != INNER_TYPE : type == RECORD_HEADER && !sent;
+}
+
+static void count_message(int sent, int version, int type, const void *bytes, size_t size, void *ssl, void *data)
+{
+    heddle_tls *tls = counting;
+    if (!tls)
+        return;
+    if (type == RECORD_HEADER && !sent)
+        tls->records++;
+    if (!is_overhead(tls, sent, type) || tls->overhead++ < OVERHEAD)
+        return;
+    tls->broken = true;
+    library.set_shutdown(ssl, RECEIVED_SHUTDOWN); /* it reads no further record */
+}
+
+void heddle_tls_count(heddle_tls *tls)
+{
+    counting = tls;
+}
+
+void heddle_tls_begin_handshake(heddle_tls *tls)
+{
+    tls->serves = true;
+    library.set_message_callback(RTYPEDDATA_GET_DATA(tls->socket), count_message);
+}
+
 void heddle_tls_begin(heddle_transport *transport)
 {
     heddle_tls *tls = transport->tls;
     tls->ssl = RTYPEDDATA_GET_DATA(tls->socket);
     tls->acceptor = 0;
+    tls->overhead = 0;
+    if (!tls->serves)
+        library.set_message_callback(tls->ssl, count_message);
     tls->asks = library.get_verify_mode(tls->ssl) != 0;
     tls->version = library.get_version(tls->ssl);
     const unsigned char *protocol;
@@ -114,6 +177,10 @@ void heddle_tls_begin(heddle_transport *transport)
 static ssize_t translate_read_error(heddle_tls *tls, int result)
 {
     int error = errno;
+    if (tls->broken) {
+        library.clear_error();
+        return -EPROTO;
+    }
     switch (library.get_error(tls->ssl, result)) {
     case ERROR_WANT_READ:
         return -EAGAIN;
@@ -136,18 +203,26 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
 {
     heddle_tls *tls = transport->tls;
     size_t used = 0;
+    unsigned records = tls->records;
     if (tls->broken)
         return -ECONNRESET;
     tls->read_wants_room = false;
+    tls->paused = false;
     /*
      * A record has at most 16 KiB, so this reads until the memory is full: a short result must mean that no more is
-     * there.
+     * there, or that it is paused.
      */
     while (used < size) {
+        if (tls->serves && tls->records - records >= RECORDS_A_RECV && used) {
+            tls->paused = true;
+            break;
+        }
         size_t room = size - used < INT_MAX ? size - used : INT_MAX;
         errno = 0;
         library.clear_error();
+        counting = tls;
         int result = library.read(tls->ssl, (char *)memory + used, (int)room);
+        counting = NULL;
         if (result > 0) {
             used += (size_t)result;
             continue;
@@ -171,7 +246,9 @@ ssize_t heddle_tls_peek(heddle_transport *transport)
     tls->read_wants_room = false;
     errno = 0;
     library.clear_error();
+    counting = tls;
     int result = library.peek(tls->ssl, &byte, 1);
+    counting = NULL;
     return result > 0 ? result : translate_read_error(tls, result);
 }
 

@@ -18,6 +18,10 @@ struct heddle_tls {
     bool asks;      /* the client was asked for a certificate */
     bool chose_h2;  /* by ALPN (RFC 7301) */
     bool broken;    /* the library must not be called any more */
+    bool paused;    /* the last recv ended for others, with records left to read */
+    bool serves;    /* a client's connection to this server */
+    unsigned overhead; /* records of the handshake, and messages of TLS itself afterwards */
+    unsigned records;  /* received; wraps */
     bool close_notify_sent;
     /* a handshake message within the data: reading waits for room, or writing for input */
     bool read_wants_room, write_wants_input;
@@ -56,6 +60,10 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);
 void heddle_tls_free(heddle_tls *tls);
 void heddle_tls_mark(const heddle_tls *list);
 
+/* Bounds the work of a handshake that begins with the socket that was made. */
+void heddle_tls_begin_handshake(heddle_tls *tls);
+/* From now on this thread's calls of the library are for this record; NULL: for none. */
+void heddle_tls_count(heddle_tls *tls);
 /* Called when the handshake is complete: from now on this transport uses TLS. */
 void heddle_tls_begin(heddle_transport *transport);
 /* Sends close_notify, unless queued output is incomplete. */

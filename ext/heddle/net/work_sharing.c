@@ -32,7 +32,8 @@ bool heddle_work_share(heddle_sockets *sockets, heddle_work *work, int64_t now)
     if (!is_enabled(sockets) || heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
         !has_taker(sockets) || heddle_balance_blocks_a_worker(sockets, work))
         return false;
-    if (!heddle_connection_acquire(connection) || heddle_connection_share(connection, handoff->socket) != 0)
+    if (!heddle_connection_acquire(connection) ||
+        heddle_connection_hand_off(connection, handoff->socket, heddle_clock_now()) != 0)
         return false;
     handoff->shared_at = now;
     atomic_fetch_add_explicit(&handoff->sent_count, 1, memory_order_relaxed);

@@ -221,18 +221,12 @@ static int answer_callback(call *self, bool skip)
     return state;
 }
 
-static VALUE start_thread(VALUE data)
-{
-    rb_funcall(rb_path2class("Heddle::Offload::Switch"), rb_intern("start_thread"), 0);
-    return Qnil;
-}
-
 /* Starts a thread. True: a thread will run the queued job. */
 static bool start_needed_thread(void)
 {
     int state = 0;
     VALUE before = rb_errinfo();
-    rb_protect(start_thread, Qnil, &state);
+    heddle_call_module_protected("Heddle::Offload::Switch", rb_intern("start_thread"), 0, NULL, &state);
     if (!state)
         return true;
     heddle_threads_report_unstarted();
@@ -240,11 +234,6 @@ static bool start_needed_thread(void)
     if (!NIL_P(before))
         rb_set_errinfo(before);
     return false;
-}
-
-static VALUE report_full(VALUE scheduler)
-{
-    return rb_funcall(rb_path2class("Heddle::Offload::Switch"), rb_intern("threads_used_up"), 1, scheduler);
 }
 
 /* Logs, once for each process, that calls queue until others end. */
@@ -256,7 +245,7 @@ static void note_full(heddle_loop *loop)
     if (reported)
         return;
     reported = true;
-    rb_protect(report_full, loop->scheduler, &state);
+    heddle_call_module_protected("Heddle::Offload::Switch", rb_intern("threads_used_up"), 1, &loop->scheduler, &state);
     if (state)
         rb_set_errinfo(before);
 }

@@ -1,9 +1,10 @@
 #include "offload/imports.h"
 
 #include "offload/descriptors.h"
-#include "offload/import_table.h"
+#include "scheduler/import_table.h"
 #include "offload/io_calls.h"
 #include "offload/libc_hooks.h"
+#include "offload/library_judge.h"
 #include "offload/policy.h"
 #include "offload/replacements.h"
 
@@ -50,8 +51,7 @@ static void forget_unloaded(void)
 static bool is_known_library(const heddle_object *object)
 {
     for (size_t i = 0; i < library_count; i++) {
-        if (libraries[i].base == heddle_object_base(object) &&
-            strcmp(libraries[i].path, heddle_object_path(object)) == 0)
+        if (libraries[i].base == object->base && strcmp(libraries[i].path, object->path) == 0)
             return true;
     }
     return false;
@@ -60,12 +60,11 @@ static bool is_known_library(const heddle_object *object)
 static void remember_library(const heddle_object *object, bool intercepted)
 {
     library *more = realloc(libraries, (library_count + 1) * sizeof(*more));
-    char *path = strdup(heddle_object_path(object));
+    char *path = strdup(object->path);
     if (more)
         libraries = more;
     if (more && path)
-        libraries[library_count++] =
-            (library){.base = heddle_object_base(object), .path = path, .intercepted = intercepted};
+        libraries[library_count++] = (library){.base = object->base, .path = path, .intercepted = intercepted};
     else
         free(path); /* the object will be visited again */
 }
@@ -218,7 +217,7 @@ static void intercept_object(const heddle_object *object, void *data)
         intercepted += intercept_each(object, io_calls, count);
     if (intercepted > 0)
         heddle_object_intercept(object, interrupts, 1);
-    if (heddle_library_listed(heddle_object_path(object), loaders, sizeof(loaders) / sizeof(loaders[0])))
+    if (heddle_library_listed(object->path, loaders, sizeof(loaders) / sizeof(loaders[0])))
         intercept_each(object, loader, 1);
     remember_library(object, intercepted > 0);
 }
@@ -236,13 +235,7 @@ void heddle_offload_intercept(void)
         core = unsupported;
         return;
     }
-    static bool ruby_found;
-    Dl_info info = {0};
-    if (!ruby_found && dladdr((void *)rb_nogvl, &info)) {
-        ruby_found = true;
-        heddle_offload_set_ruby(info.dli_fbase);
-        heddle_policy_set_ruby((void *)rb_nogvl);
-    }
+    heddle_policy_set_ruby((void *)rb_nogvl);
     pthread_mutex_lock(&intercepting);
     forget_unloaded();
     heddle_objects_each(intercept_object, NULL);

@@ -3,6 +3,7 @@
 #include "offload/call.h"
 #include "offload/caller.h"
 #include "offload/replacements.h"
+#include "scheduler/take_errinfo.h"
 
 #include <fcntl.h>
 #include <ruby/io.h>
@@ -82,11 +83,6 @@ static void try_arguments(const io_call *call)
 #endif
 }
 
-static VALUE unlock_file(VALUE file)
-{
-    return rb_funcall(file, rb_intern("flock"), 1, INT2FIX(LOCK_UN));
-}
-
 const char *heddle_io_calls_missing(void)
 {
     return missing;
@@ -99,7 +95,8 @@ const char *heddle_io_calls_check(VALUE file, VALUE expected)
     trial.expected = expected;
     trial.file = file;
     trial.arrived = trial.known = false;
-    rb_protect(unlock_file, file, &state); /* whether the system has unlocked it does not matter */
+    VALUE operation = INT2FIX(LOCK_UN);
+    heddle_call_protected(file, rb_intern("flock"), 1, &operation, &state); /* whether it was locked does not matter */
     rb_set_errinfo(before);
     trial.file = Qfalse;
     missing = trial.known     ? NULL

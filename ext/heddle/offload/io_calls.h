@@ -6,7 +6,7 @@
  * File#flock has to arrive with the expected arguments before offload is switched on.
  */
 
-#include "offload/import_table.h"
+#include "scheduler/import_table.h"
 
 #include <ruby.h>
 

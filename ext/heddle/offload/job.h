@@ -44,7 +44,7 @@ struct heddle_job {
     int64_t queued_at, began;    /* CLOCK_MONOTONIC, ns */
     int64_t wall;                /* how long the function ran, ns */
     /*
-     * How long it computed, ns: all its time if it never waited by itself, even while others had the core
+     * How long it computed, ns: the same as `wall` if it never blocked, though others may have had the core meanwhile
      * (heddle_thread_computed); < 0: unknown, because the job was brief or the machine busy
      */
     int64_t cpu;
@@ -63,5 +63,5 @@ struct heddle_job {
     bool unblocked; /* the unblocking function was called */
     bool abandoned; /* no fiber waits for it any more */
     bool left;      /* Ruby has left the function by longjmp (heddle_threads_end_left_job); `result` is not set */
-    bool last;      /* afterwards its thread leaves heddle_threads_serve, to be called again */
+    bool last;      /* after it heddle_threads_serve returns in its thread, to be called again */
 };

@@ -2,7 +2,8 @@
 
 #include "offload/call.h"
 #include "offload/caller.h"
-#include "offload/import_table.h"
+#include "scheduler/import_table.h"
+#include "offload/library_judge.h"
 #include "offload/policy.h"
 #include "offload/replacements.h"
 
@@ -48,12 +49,16 @@ static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_
 
 #define ARGUMENTS(...) {.arguments = {__VA_ARGS__}}
 
-static void *run_poll(void *data)
-{
-    libc_call *call = data;
-    call->result = poll((struct pollfd *)call->arguments[0], (nfds_t)call->arguments[1], (int)call->arguments[2]);
-    return NULL;
-}
+/* Defines run_<name>, which makes the call with its arguments `at`. */
+#define DEFINE_CALL(name, ...)                                                                                         \
+    static void *run_##name(void *data)                                                                                \
+    {                                                                                                                  \
+        intptr_t *at = ((libc_call *)data)->arguments;                                                                 \
+        ((libc_call *)data)->result = name(__VA_ARGS__);                                                               \
+        return NULL;                                                                                                   \
+    }
+
+DEFINE_CALL(poll, (struct pollfd *)at[0], (nfds_t)at[1], (int)at[2])
 
 static int hooked_poll(struct pollfd *descriptors, nfds_t count, int timeout)
 {
@@ -75,13 +80,7 @@ static int hooked_poll_chk(struct pollfd *descriptors, nfds_t count, int timeout
     return hooked_poll(descriptors, count, timeout);
 }
 
-static void *run_select(void *data)
-{
-    libc_call *call = data;
-    call->result = select((int)call->arguments[0], (fd_set *)call->arguments[1], (fd_set *)call->arguments[2],
-                          (fd_set *)call->arguments[3], (struct timeval *)call->arguments[4]);
-    return NULL;
-}
+DEFINE_CALL(select, (int)at[0], (fd_set *)at[1], (fd_set *)at[2], (fd_set *)at[3], (struct timeval *)at[4])
 
 static int hooked_select(int count, fd_set *readable, fd_set *writable, fd_set *failing, struct timeval *timeout)
 {
@@ -92,12 +91,7 @@ static int hooked_select(int count, fd_set *readable, fd_set *writable, fd_set *
     return (int)offload_call(loop, run_select, &call);
 }
 
-static void *run_nanosleep(void *data)
-{
-    libc_call *call = data;
-    call->result = nanosleep((const struct timespec *)call->arguments[0], (struct timespec *)call->arguments[1]);
-    return NULL;
-}
+DEFINE_CALL(nanosleep, (const struct timespec *)at[0], (struct timespec *)at[1])
 
 static int hooked_nanosleep(const struct timespec *duration, struct timespec *rest)
 {
@@ -122,13 +116,7 @@ static unsigned hooked_sleep(unsigned seconds)
     return (unsigned)rest.tv_sec + (rest.tv_nsec >= 500000000);
 }
 
-static void *run_connect(void *data)
-{
-    libc_call *call = data;
-    call->result = connect((int)call->arguments[0], (const struct sockaddr *)call->arguments[1],
-                           (socklen_t)call->arguments[2]);
-    return NULL;
-}
+DEFINE_CALL(connect, (int)at[0], (const struct sockaddr *)at[1], (socklen_t)at[2])
 
 /* Also for a socket that doesn't block: that costs one offload for each connection. */
 static int hooked_connect(int fd, const struct sockaddr *address, socklen_t length)
@@ -140,13 +128,7 @@ static int hooked_connect(int fd, const struct sockaddr *address, socklen_t leng
     return (int)offload_call(loop, run_connect, &call);
 }
 
-static void *run_recv(void *data)
-{
-    libc_call *call = data;
-    call->result = recv((int)call->arguments[0], (void *)call->arguments[1], (size_t)call->arguments[2],
-                        (int)call->arguments[3]);
-    return NULL;
-}
+DEFINE_CALL(recv, (int)at[0], (void *)at[1], (size_t)at[2], (int)at[3])
 
 /* Tries without a wait first: only a call that would wait needs a thread. */
 static ssize_t hooked_recv(int fd, void *buffer, size_t length, int flags)
@@ -209,7 +191,7 @@ int heddle_libc_add_names(const char *const *given, size_t count)
 
 static void intercept_object(const heddle_object *object, void *data)
 {
-    const char *path = heddle_object_path(object);
+    const char *path = object->path;
     if (heddle_object_contains(object, (void *)intercept_object) || heddle_policy_denied(path) ||
         !heddle_library_listed(path, (const char *const *)names, name_count))
         return;

@@ -1,19 +1,29 @@
 #include "offload/library_judge.h"
-#include "offload/elf_object.h"
+#include "scheduler/import_table.h"
 
 #include <stdarg.h>
+
+const char *heddle_library_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool heddle_library_listed(const char *path, const char *const *names, size_t name_count)
+{
+    const char *file = heddle_library_file(path);
+    for (size_t i = 0; i < name_count; i++) {
+        if (names[i][0] && strncmp(file, names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
 
 bool heddle_library_is_libc(const char *path)
 {
     static const char *const names[] = {"libc.so", "libc-", "libm.so", "libm-", "libpthread.so", "libpthread-",
                                         "librt.so", "librt-", "libdl.so", "libdl-", "ld-linux", "ld-musl", "libc.musl"};
-    const char *slash = strrchr(path, '/');
-    const char *file = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strncmp(file, names[i], strlen(names[i])) == 0)
-            return true;
-    }
-    return false;
+    return heddle_library_listed(path, names, sizeof(names) / sizeof(names[0]));
 }
 
 #ifdef HEDDLE_ELF_OBJECTS
@@ -38,12 +48,6 @@ __attribute__((format(printf, 2, 3))) static bool refuse(judging *self, const ch
     return false;
 }
 
-static const char *file_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* -- loaded objects ------------------------------------------------------------------------------------------------ */
 
 /* Looks for an object by an address in it, or by the name with which another library refers to it. */
@@ -59,7 +63,7 @@ static bool compare_object(heddle_object *object, void *data)
     if (!wanted->name && !heddle_object_contains(object, wanted->address))
         return false;
     heddle_elf_object_read_tables(object);
-    if (wanted->name && strcmp(file_of(object->path), file_of(wanted->name)) != 0 &&
+    if (wanted->name && strcmp(heddle_library_file(object->path), heddle_library_file(wanted->name)) != 0 &&
         !(object->soname && strcmp(object->soname, wanted->name) == 0))
         return false;
     *wanted->found = *object;
@@ -112,7 +116,7 @@ static bool is_provided_by_judged(judging *self, const char *name, const void *a
     if (self->ruby && heddle_object_contains(&provider, self->ruby))
         return heddle_ruby_function_neutral(name);
     /* libm depends on the thread only by the rounding mode and floating-point flags. */
-    const char *file = file_of(provider.path);
+    const char *file = heddle_library_file(provider.path);
     if (strncmp(file, "libm.so", 7) == 0 || strncmp(file, "libm-", 5) == 0)
         return strncmp(name, "fe", 2) != 0;
     for (size_t i = 0; i < self->count; i++) {
@@ -136,7 +140,7 @@ static bool judge_import(judging *self, const heddle_object *object, const char 
     }
     if (is_provided_by_judged(self, name, address))
         return true;
-    return refuse(self, "%s imports %s", file_of(object->path), name);
+    return refuse(self, "%s imports %s", heddle_library_file(object->path), name);
 }
 
 static bool judge_relocations(judging *self, const heddle_object *object, const ElfW(Rela) *relocations, size_t count)
@@ -147,7 +151,7 @@ static bool judge_relocations(judging *self, const heddle_object *object, const 
         if (type == HEDDLE_RELOCATION_NONE || type == HEDDLE_RELOCATION_RELATIVE || type == HEDDLE_RELOCATION_RESOLVED)
             continue;
         if (type != HEDDLE_RELOCATION_CALL && type != HEDDLE_RELOCATION_POINTER && type != HEDDLE_RELOCATION_WORD)
-            return refuse(self, "%s has thread-local storage (relocation %u)", file_of(object->path), type);
+            return refuse(self, "%s has thread-local storage (relocation %u)", heddle_library_file(object->path), type);
         if (!ELF64_R_SYM(relocation->r_info))
             continue;
         const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
@@ -201,10 +205,10 @@ static bool judge_code(judging *self, const heddle_object *object)
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
             continue;
         if (!(part->p_flags & PF_R) || (part->p_flags & PF_W))
-            return refuse(self, "%s has code that can't be read, or can be changed", file_of(object->path));
+            return refuse(self, "%s has code that can't be read, or can be changed", heddle_library_file(object->path));
         const char *found = instruction_in((const unsigned char *)(object->base + part->p_vaddr), part->p_filesz);
         if (found)
-            return refuse(self, "%s has %s in its code", file_of(object->path), found);
+            return refuse(self, "%s has %s in its code", heddle_library_file(object->path), found);
     }
     return true;
 }
@@ -215,12 +219,12 @@ static bool judge_storage(judging *self, const heddle_object *object)
 {
     for (int i = 0; i < object->part_count; i++) {
         if (object->parts[i].p_type == PT_TLS)
-            return refuse(self, "%s has thread-local storage", file_of(object->path));
+            return refuse(self, "%s has thread-local storage", heddle_library_file(object->path));
     }
     if (object->unknown)
-        return refuse(self, "%s has %s", file_of(object->path), object->unknown);
+        return refuse(self, "%s has %s", heddle_library_file(object->path), object->unknown);
     return !object->call_count || (object->symbols && object->names) ||
-           refuse(self, "%s has no symbols", file_of(object->path));
+           refuse(self, "%s has no symbols", heddle_library_file(object->path));
 }
 
 static bool judge_library(judging *self)
@@ -277,7 +281,7 @@ bool heddle_library_needs_only(const void *address, const void *ruby, const char
         const char *name = library.needed[i];
         bool known = heddle_library_is_libc(name) || (find_object(NULL, name, &found) && is_system(&found, ruby));
         for (size_t k = 0; k < count && !known; k++)
-            known = strncmp(file_of(name), names[k], strlen(names[k])) == 0;
+            known = strncmp(heddle_library_file(name), names[k], strlen(names[k])) == 0;
         if (!known) {
             snprintf(reason, HEDDLE_JUDGEMENT_REASON, "needs %s, with which it was not tried", name);
             return false;

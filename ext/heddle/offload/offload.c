@@ -74,7 +74,7 @@ int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
 static void report_crash(FILE *to, void *data)
 {
     const char *core = heddle_offload_core(), *name;
-    fprintf(to, "-- Heddle: native calls intercepted to offload threads (%s; HEDDLE_PROTECT=off: never) --\n",
+    fprintf(to, "-- Heddle: native calls intercepted for offload (%s; HEDDLE_PROTECT=off prevents it) --\n",
             heddle_offload_on() ? "on" : "off now");
     fprintf(to, "rb_nogvl, rb_thread_call_without_gvl, rb_thread_call_without_gvl2, rb_thread_call_with_gvl in:\n");
     for (size_t i = 0; i < heddle_offload_library_count(); i++)
@@ -176,7 +176,7 @@ static VALUE offload_methods(VALUE self, VALUE quick, VALUE loading)
 }
 
 /*
- * Called when the calling fiber of a loop enters or leaves a block of without_offload: adds `change` to their number.
+ * Adds `change` (1: entered, -1: left) to the number of blocks of without_offload that the calling fiber is in.
  */
 static VALUE offload_count_inline(VALUE self, VALUE scheduler, VALUE change)
 {
@@ -311,8 +311,8 @@ static VALUE offload_take_blocking(VALUE self)
 }
 
 /*
- * The address of a function that does nothing. Fiddle calls it once, which shows where its calls have the address of
- * their function.
+ * The address of a function that does nothing. One call by Fiddle shows where its argument has the address of the
+ * function.
  */
 HEDDLE_DEFINE_METHOD(offload_probe, "probe", ULL2NUM((uintptr_t)heddle_target_probe()))
 

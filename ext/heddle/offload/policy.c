@@ -18,7 +18,7 @@ static size_t count;
 static heddle_function others = {.path = "", .library = "(others)", .in_place = true, .class = HEDDLE_LIBRARY_IN_PLACE,
                                 .reason = "there are too many functions to know each of them"};
 static name_list denied, quick, allowed, good;
-static const void *ruby;
+static const void *ruby, *ruby_base;
 static heddle_function *unreported; /* its stall is to be reported next */
 
 /* -- libraries ----------------------------------------------------------------------------------------------------- */
@@ -47,17 +47,6 @@ static heddle_judgement judge_address(const void *base, const void *address)
     return judgement;
 }
 
-bool heddle_library_listed(const char *path, const char *const *names, size_t name_count)
-{
-    const char *slash = strrchr(path, '/');
-    const char *file = slash ? slash + 1 : path;
-    for (size_t i = 0; i < name_count; i++) {
-        if (names[i][0] && strncmp(file, names[i], strlen(names[i])) == 0)
-            return true;
-    }
-    return false;
-}
-
 bool heddle_policy_denied(const char *path)
 {
     return heddle_library_listed(path, (const char *const *)denied.names, denied.count);
@@ -66,8 +55,7 @@ bool heddle_policy_denied(const char *path)
 /* An entry is "name other another": behind the beginning of its own name are the libraries that it may need. */
 static bool is_known_good(const char *path, const void *address, char *reason, size_t size)
 {
-    const char *slash = strrchr(path, '/');
-    const char *file = slash ? slash + 1 : path;
+    const char *file = heddle_library_file(path);
     for (size_t i = 0; i < good.count; i++) {
         const char *needs[16];
         size_t count = 0;
@@ -96,7 +84,7 @@ const char *heddle_policy_class_name(heddle_library_class class)
 
 heddle_library_class heddle_policy_class(const char *path, const void *address, char *reason, size_t size)
 {
-    Dl_info info = {0}, rubys = {0};
+    Dl_info info = {0};
     reason[0] = '\0';
     if (heddle_policy_denied(path))
         return HEDDLE_LIBRARY_DENIED;
@@ -104,7 +92,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
         snprintf(reason, size, "it is in no library");
         return HEDDLE_LIBRARY_IN_PLACE;
     }
-    if (ruby && dladdr(ruby, &rubys) && rubys.dli_fbase == info.dli_fbase)
+    if (info.dli_fbase == ruby_base)
         return HEDDLE_LIBRARY_RUBYS;
     if (heddle_library_listed(path, (const char *const *)allowed.names, allowed.count))
         return HEDDLE_LIBRARY_ALLOWED;
@@ -154,7 +142,6 @@ static bool locate_function(heddle_function *function)
     char *path = strdup(info.dli_fname ? info.dli_fname : "");
     if (!path)
         return false;
-    const char *slash = strrchr(path, '/');
     if (function->path && strcmp(function->path, path) != 0)
         *function = (heddle_function){.address = function->address, .path = function->path, .symbol = function->symbol,
                                       .reason = function->reason};
@@ -162,7 +149,7 @@ static bool locate_function(heddle_function *function)
     free((char *)function->symbol);
     function->base = info.dli_fbase;
     function->path = path;
-    function->library = slash ? slash + 1 : path;
+    function->library = heddle_library_file(path);
     /* otherwise dladdr has returned an exported function that lies before it */
     function->symbol = info.dli_saddr == function->address && info.dli_sname ? strdup(info.dli_sname) : NULL;
     classify_function(function);
@@ -220,6 +207,11 @@ void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall
 bool heddle_function_computes(const heddle_function *function)
 {
     return function->cpu > 700 && function->wall > HEDDLE_QUICK_NS;
+}
+
+bool heddle_function_is_ruby(const heddle_function *function)
+{
+    return function->base == ruby_base;
 }
 
 void heddle_function_report_stall(heddle_function *function, int64_t wall)
@@ -289,7 +281,11 @@ int heddle_policy_know_good(const char *const *names, size_t name_count)
 
 void heddle_policy_set_ruby(const void *address)
 {
+    Dl_info info = {0};
+    if (ruby || !dladdr(address, &info))
+        return;
     ruby = address;
+    ruby_base = info.dli_fbase;
 }
 
 void heddle_policy_relocate(void)

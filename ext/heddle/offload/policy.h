@@ -54,6 +54,8 @@ heddle_function *heddle_function_record(void *address);
 /* Records a call, in place or on an offload thread. `cpu` < 0: unknown. */
 void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall, int64_t cpu);
 bool heddle_function_computes(const heddle_function *function);
+/* Is it Ruby's own? */
+bool heddle_function_is_ruby(const heddle_function *function);
 
 /* The beginnings of file names; copied. 0 or -ENOMEM. Also applies to functions that were called before. */
 int heddle_policy_deny(const char *const *names, size_t count);
@@ -65,7 +67,7 @@ int heddle_policy_allow(const char *const *names, size_t count);
  */
 int heddle_policy_know_good(const char *const *names, size_t count);
 
-/* Sets an address in Ruby's own library, before the first function is looked up. */
+/* Sets an address in Ruby's own library, or the program that contains it, before the first function is looked up. */
 void heddle_policy_set_ruby(const void *address);
 /* Called when libraries were unloaded: others may be loaded at their addresses. */
 void heddle_policy_relocate(void);
@@ -84,6 +86,3 @@ bool heddle_policy_denied(const char *path);
 
 size_t heddle_function_count(void);
 const heddle_function *heddle_function_at(size_t index);
-
-/* Does the path's last part begin with one of the names? */
-bool heddle_library_listed(const char *path, const char *const *names, size_t count);

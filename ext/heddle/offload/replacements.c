@@ -12,12 +12,6 @@
 #endif
 
 static bool on;
-static const void *ruby_base; /* where libruby, or the program that contains it, was loaded */
-
-void heddle_offload_set_ruby(const void *base)
-{
-    ruby_base = base;
-}
 
 bool heddle_offload_on(void)
 {
@@ -31,29 +25,13 @@ void heddle_offload_switch(bool to)
 
 /* -- methods ------------------------------------------------------------------------------------------------------- */
 
-enum { METHOD_SLOTS = 512 };
-
-static struct {
-    ID method;
-    heddle_method_kind kind;
-} methods[METHOD_SLOTS];
-static size_t method_count;
-
-static size_t method_slot(ID method)
-{
-    size_t slot = (size_t)((uint64_t)method * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (METHOD_SLOTS - 1);
-    while (methods[slot].method && methods[slot].method != method)
-        slot = (slot + 1) & (METHOD_SLOTS - 1);
-    return slot;
-}
+static st_table *methods; /* the kind of each */
 
 void heddle_offload_method(ID method, heddle_method_kind kind)
 {
-    size_t slot = method_slot(method);
-    if (!methods[slot].method && ++method_count > METHOD_SLOTS / 2)
-        rb_raise(rb_eArgError, "more than %d intercepted methods", METHOD_SLOTS / 2);
-    methods[slot].method = method;
-    methods[slot].kind = kind;
+    if (!methods)
+        methods = st_init_numtable();
+    st_insert(methods, (st_data_t)method, (st_data_t)kind);
 }
 
 /* -- one call ------------------------------------------------------------------------------------------------------ */
@@ -89,15 +67,11 @@ heddle_function *heddle_function_of_call(void *function)
     return known;
 }
 
-bool heddle_function_is_ruby(const heddle_function *known)
-{
-    return known->base == ruby_base;
-}
-
 bool heddle_function_is_inline_in_ruby(const heddle_function *known)
 {
-    ID method = rb_frame_this_func();
-    heddle_method_kind kind = method ? methods[method_slot(method)].kind : HEDDLE_METHOD_ORDINARY;
+    st_data_t kind = HEDDLE_METHOD_ORDINARY;
+    if (methods)
+        st_lookup(methods, (st_data_t)rb_frame_this_func(), &kind);
     return kind == HEDDLE_METHOD_LOADING || (kind == HEDDLE_METHOD_QUICK && known->pace <= HEDDLE_QUICK_NS);
 }
 

@@ -13,9 +13,6 @@
 void heddle_offload_switch(bool on);
 bool heddle_offload_on(void);
 
-/* Sets where libruby, or the program that contains it, was loaded. Before the first call is intercepted. */
-void heddle_offload_set_ruby(const void *base);
-
 /* Lists Ruby methods by how the native calls inside them are run; IDs are added, never removed. */
 typedef enum {
     HEDDLE_METHOD_ORDINARY,
@@ -54,6 +51,5 @@ void *heddle_timed_call_run(void *data);
 void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *call);
 
 heddle_function *heddle_function_of_call(void *function);
-bool heddle_function_is_ruby(const heddle_function *known);
 /* Only functions on the list of quick ones run inline, and only while they are quick. */
 bool heddle_function_is_inline_in_ruby(const heddle_function *known);

@@ -1,5 +1,8 @@
 #include "offload/targets.h"
 
+#include "offload/library_judge.h"
+#include "scheduler/take_errinfo.h"
+
 enum { WORDS = 4 }; /* words of the argument; every version has at least these: cif, function, values, result */
 
 static enum { UNKNOWN, PROBING, KNOWN, NOT_FOUND } place = UNKNOWN;
@@ -21,17 +24,12 @@ bool heddle_target_needed(const heddle_function *function)
     return heddle_library_listed(function->path, names, 1);
 }
 
-static VALUE call_probe(VALUE data)
-{
-    return rb_funcall(rb_path2class("Heddle::Offload::Switch"), rb_intern("call_probe"), 0);
-}
-
 static void find_slot(void)
 {
     int state = 0;
     VALUE before = rb_errinfo();
     place = PROBING;
-    rb_protect(call_probe, Qnil, &state);
+    heddle_call_module_protected("Heddle::Offload::Switch", rb_intern("call_probe"), 0, NULL, &state);
     if (state)
         rb_set_errinfo(before);
     if (place == PROBING)

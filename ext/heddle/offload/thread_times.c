@@ -1,22 +1,15 @@
 #include "offload/thread_times.h"
 
-#include <fcntl.h>
+#include "selector/native_thread.h"
+
 #include <sys/resource.h>
 #include <sys/time.h>
 
 bool heddle_thread_sleeps(long id)
 {
 #ifdef __linux__
-    char path[64], text[128];
-    snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", id);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t length = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[length > 0 ? length : 0] = 0;
-    const char *end = strrchr(text, ')'); /* of the thread's name; a blank and the state follow */
-    return end && (end[1] == ' ') && (end[2] == 'S' || end[2] == 'D');
+    char state = heddle_native_thread_state((int)id);
+    return state == 'S' || state == 'D';
 #else
     return true;
 #endif

@@ -12,8 +12,8 @@ typedef struct {
 /* The calling thread's. */
 heddle_thread_pauses heddle_thread_pauses_now(void);
 /*
- * How long the calling thread has computed since `before`, of the wall time, in ns, when it had a core for `cpu` of it;
- * -1: unknown, because the machine was busy.
+ * How many of the `wall` ns since `before` the calling thread has computed, when it had a core for `cpu` of them; -1:
+ * unknown, because the machine was busy.
  */
 int64_t heddle_thread_computed(int64_t cpu, int64_t wall, heddle_thread_pauses before);
 /* Does the thread with this kernel id sleep? A thread that waits for a core does not, however busy the machine is. */

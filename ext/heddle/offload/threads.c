@@ -223,8 +223,8 @@ static void recheck_computing(void)
 }
 
 /*
- * Has the first job of this queue been queued for three times HEDDLE_OVERDUE_NS, and was no thread asked for an overdue
- * job in that time? Then its loop is stuck and never asks: a later job of the queue asks in its place.
+ * Has the first job of this queue been queued for three times HEDDLE_OVERDUE_NS, and was no thread started for an
+ * overdue job since? Then its loop is stuck and never asks: a later job of the queue asks in its place.
  */
 static bool is_overdue(const job_queue *queue)
 {
@@ -328,8 +328,8 @@ static void end_job(heddle_offload_thread *thread, heddle_job *job)
     bool abandoned = job->abandoned;
     atomic_store(&job->state, HEDDLE_JOB_ENDED);
     /*
-     * If the job was not abandoned, its fiber keeps it until it has taken the lock, which this thread still holds:
-     * `notify` may use it, and nothing after that. An abandoned job may be gone once its state is ENDED.
+     * Unless it was abandoned, the job lives until its fiber has taken the lock, which this thread still holds: so
+     * `notify` may use it, but no later code. An abandoned job may be gone once its state is ENDED.
      */
     if (!abandoned)
         job->notify(job);

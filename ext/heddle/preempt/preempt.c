@@ -77,6 +77,20 @@ static void postpone_error(heddle_fiber *fiber, VALUE exception)
         fiber->interrupt = exception;
 }
 
+/* The exception that the function raises, or Qundef. */
+static VALUE catch_error(heddle_loop *loop, VALUE (*function)(VALUE), VALUE data)
+{
+    int state = 0;
+    rb_protect(function, data, &state);
+    if (!state)
+        return Qundef;
+    VALUE error = heddle_take_errinfo();
+    if (!RB_SPECIAL_CONST_P(error))
+        return error;
+    loop->preempt.killed = true; /* the thread was killed meanwhile */
+    return Qundef;
+}
+
 static VALUE raise_delivered(VALUE fiber)
 {
     raise_delivered_error((heddle_fiber *)fiber);
@@ -86,16 +100,7 @@ static VALUE raise_delivered(VALUE fiber)
 /* Takes the exception back from the thread, which all fibers share; Qundef: the thread has raised it already. */
 static VALUE pop_error(heddle_fiber *fiber)
 {
-    heddle_loop *loop = fiber->loop;
-    int state = 0;
-    rb_protect(raise_delivered, (VALUE)fiber, &state);
-    if (!state)
-        return Qundef;
-    VALUE error = heddle_take_errinfo();
-    if (!RB_SPECIAL_CONST_P(error))
-        return error;
-    loop->preempt.killed = true; /* the thread was killed meanwhile */
-    return Qundef;
+    return catch_error(fiber->loop, raise_delivered, (VALUE)fiber);
 }
 
 /*
@@ -119,6 +124,20 @@ static bool is_delivery_masked(heddle_fiber *fiber)
     if (!RTEST(pending))
         fiber->delivered_error = 0;
     return RTEST(pending);
+}
+
+/*
+ * Would Ruby raise here what is raised on the thread? It delays exceptions in finalizers, for example, and newer
+ * versions do in the hooks that wake fibers: an exception would stay with the thread while its fiber may switch. Sets
+ * the flag that Thread#raise sets, and clears it again: Ruby takes interrupts when a method ends.
+ */
+static VALUE try_interrupt(VALUE taken)
+{
+    VALUE thread = rb_thread_current();
+    rb_thread_wakeup_alive(thread);
+    *(bool *)taken = rb_thread_interrupted(thread);
+    rb_funcall(thread, rb_intern("alive?"), 0);
+    return Qnil;
 }
 
 /* -- giving way -------------------------------------------------------------------------------------------------- */
@@ -272,12 +291,14 @@ static int consider_preempting(heddle_loop *loop)
     }
     if (heddle_callbacks_inspect(loop, HEDDLE_CODE_UNSWITCHABLE, NULL) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
-    /*
-     * An exception that a mask delays belongs to the fiber: left with the thread, it would be raised in the first fiber
-     * without a mask.
-     */
+    bool taken = false;
+    VALUE kept = catch_error(loop, try_interrupt, (VALUE)&taken);
+    if (!taken)
+        return HEDDLE_LOOK_SOON;
     charge_slice(loop);
-    preempt_fiber(loop, is_delivery_masked(loop->current) ? pop_error(loop->current) : Qundef);
+    if (kept == Qundef && is_delivery_masked(loop->current))
+        kept = pop_error(loop->current);
+    preempt_fiber(loop, kept);
     return HEDDLE_LOOK_LATER;
 }
 

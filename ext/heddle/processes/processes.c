@@ -3,6 +3,7 @@
 #include "binding.h"
 
 #include "processes/exec_limit.h"
+#include "processes/heap_gaps.h"
 
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -69,6 +70,18 @@ static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
     return heddle_exec_with_limit((rlim_t)NUM2ULL(soft), (rlim_t)NUM2ULL(raised)) ? Qtrue : Qfalse;
 }
 
+/*
+ * call-seq: Heddle::Native::Processes.fill_heap_gaps -> Integer or nil
+ *
+ * Fills the small gaps between malloc's blocks until the next call, before processes are forked that share its pages.
+ * => bytes; nil: malloc is not glibc's.
+ */
+static VALUE fill_heap_gaps(VALUE self)
+{
+    ssize_t filled = heddle_fill_heap_gaps();
+    return filled < 0 ? Qnil : SSIZET2NUM(filled);
+}
+
 void Init_heddle_processes(VALUE heddle)
 {
     VALUE processes = rb_define_module_under(rb_define_module_under(heddle, "Native"), "Processes");
@@ -76,4 +89,5 @@ void Init_heddle_processes(VALUE heddle)
     rb_define_singleton_method(processes, "allow_inspection", allow_inspection, 0);
     rb_define_singleton_method(processes, "end_child", end_child, 1);
     rb_define_singleton_method(processes, "exec_with_limit", exec_with_limit, 2);
+    rb_define_singleton_method(processes, "fill_heap_gaps", fill_heap_gaps, 0);
 }

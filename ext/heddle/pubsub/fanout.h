@@ -7,8 +7,8 @@
  * How a connection subscribes
  *
  * 1. It embeds a heddle_subscriber in its own record, zeroed, and sets `operations` (a static table) and `policy`.
- * 2. It registers this record by heddle_subscribe(heddle_fanout_of(loop), …). If a position is given, `deliver` is
- *    called for each missed message before that returns; so the connection must be ready to send by then.
+ * 2. It registers this record by heddle_subscribe(heddle_fanout_of(loop), …). If a position is given, that
+ *    calls `deliver` for each missed message; so the connection must be ready to send before.
  * 3. `deliver` appends heddle_message_encoded(message, encoder, …) to the connection's output, and calls
  *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. Where nothing is queued, the
  *    newest message may be sent past the queue: heddle_connection_send_now. A reset is delivered as any message.
@@ -19,8 +19,8 @@
  *
  * Ticks
  *
- * A message goes to some hundred subscribers in each tick, so a subscriber may leave, join, catch up or be freed
- * between two of them.
+ * A message goes to a few hundred subscribers in each tick, so a subscriber may leave, join, catch up or be freed
+ * between two ticks.
  *
  * When a connection ends during a delivery
  *
@@ -33,8 +33,8 @@
  * Before each message the fan-out asks `is_full`: whether more output waits for the client than its connection allows.
  * If so, the policy decides: CLOSE calls `too_slow`, once; COALESCE skips messages, and gives the newest one when the
  * output has drained; DROP skips messages for good; RESUME goes on with the history when the output has drained, which
- * brings a reset if that is too short. A subscriber that is given the messages since a position waits in the same way,
- * with every policy.
+ * brings a reset if that is too short. A subscriber that catches up from a position waits until its output has
+ * drained, with every policy.
  *
  * All functions run on the loop's thread, with the GVL. No operation may raise or run Ruby code.
  */
@@ -70,8 +70,8 @@ typedef struct {
     /* Called when the loop closes and the subscriber was unsubscribed. May be NULL. */
     void (*ended)(heddle_subscriber *subscriber);
     /*
-     * Prefetches memory that `deliver` reads. Called twice: when one other subscriber comes first, and when this one
-     * `is_next`. The lines that the first call has prefetched are in the cache then. May be NULL.
+     * Prefetches memory that `deliver` reads. Called twice: when one other subscriber comes before this one, and when
+     * this one `is_next`; then the cache has what the first call prefetched. May be NULL.
      */
     void (*prefetch)(const heddle_subscriber *subscriber, bool is_next);
 } heddle_subscriber_operations;
@@ -115,7 +115,7 @@ static inline void heddle_subscriber_abandon(heddle_subscriber *subscriber)
     subscriber->topic = NULL;
 }
 
-/* Writes the position from which a new client continues, "epoch:offset" and a NUL; returns its length. */
+/* Writes the subscriber's position, "epoch:offset" and a NUL; returns its length. */
 size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *text);
 
 /* The slow path of heddle_subscriber_drained. */

@@ -25,7 +25,8 @@ VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *en
 {
     int form = 0;
     while (form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder &&
-           (message->forms[form].encoder != encoder || message->forms[form].key != key))
+           (message->forms[form].encoder != encoder || message->forms[form].key != key ||
+            message->forms[form].context != context))
         form++;
     if (form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder)
         return message->forms[form].string;
@@ -40,6 +41,7 @@ VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *en
         message->forms[form].string = string;
         message->forms[form].encoder = encoder;
         message->forms[form].key = key;
+        message->forms[form].context = context;
     }
     return string;
 }

@@ -13,7 +13,10 @@ enum {
 
 typedef struct heddle_message heddle_message;
 
-/* Encodes a message into a frozen String. May raise only NoMemoryError. `key`: as passed to heddle_message_encoded. */
+/*
+ * Encodes a message into a frozen String. May raise only NoMemoryError. `key` and `context`: as passed to
+ * heddle_message_encoded.
+ */
 typedef VALUE heddle_message_encoder(heddle_message *message, VALUE key, void *context);
 
 struct heddle_message {
@@ -32,6 +35,7 @@ struct heddle_message {
     struct {
         heddle_message_encoder *encoder;
         VALUE key, string;
+        void *context;
     } forms[HEDDLE_MESSAGE_FORMS];
 };
 
@@ -43,8 +47,8 @@ enum {
 size_t heddle_message_position(const heddle_message *message, char *text);
 
 /*
- * The message as the encoder returns it: encoded once, the same frozen String for every subscriber with this key, a
- * VALUE that the caller keeps alive, or 0. The result must not depend on `context`, which the encoder gets as a tool.
- * Add it to an output queue with heddle_output_add_string. 0 without memory.
+ * The message as the encoder returns it: encoded once, the same frozen String for every subscriber with this context
+ * and this key, a VALUE that the caller keeps alive, or 0. Add it to an output queue with heddle_output_add_string.
+ * 0 without memory.
  */
 VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, VALUE key, void *context);

@@ -2,6 +2,7 @@
 
 #include "binding.h"
 #include "http/forwarded.h"
+#include "http/text.h"
 #include "net/networks.h"
 #include "net/tls.h"
 #include "rack/env.h"
@@ -75,18 +76,14 @@ static VALUE no_input(void)
 }
 
 /*
- * call-seq: EnvBuilder.new(errors:, scheme: "http", proxies: nil)
+ * call-seq: EnvBuilder.new(errors, proxies)
  *
- * Makes the env of a request (the Rack specification, "The Environment"). `errors`: rack.errors; `scheme`: of the
- * connections; `proxies`: the Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields count; those
- * of other clients are dropped. nil: all are passed on, and none counts. A builder belongs to one loop.
+ * Makes the env of a request (the Rack specification, "The Environment"). `errors`: rack.errors; `proxies`: the
+ * Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields count; those of other clients are dropped.
+ * nil: all are passed on, and none counts. A builder belongs to one loop.
  */
-static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
+static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
 {
-    VALUE keywords, values[3];
-    ID names[] = {rb_intern("errors"), rb_intern("scheme"), rb_intern("proxies")};
-    rb_scan_args(argc, argv, ":", &keywords);
-    rb_get_kwargs(keywords, names, 1, 2, values);
     if (!NIL_P(any_builder_of(self)->template))
         rb_raise(rb_eArgError, "this EnvBuilder is initialized already");
     VALUE template = rb_hash_new_capa(USUAL_PAIRS);
@@ -100,13 +97,13 @@ static VALUE builder_initialize(int argc, VALUE *argv, VALUE self)
     rb_hash_aset(template, heddle_env_key.server_port, Qnil);
     rb_hash_aset(template, heddle_env_key.server_protocol, heddle_env_value.protocols[1]);
     rb_hash_aset(template, heddle_env_key.remote_addr, heddle_env_value.loopback);
-    add_pair(template, "rack.url_scheme", values[1] == Qundef ? rb_str_new_frozen(rb_str_new_cstr("http")) : values[1]);
-    add_pair(template, "rack.errors", values[0]);
+    add_pair(template, "rack.url_scheme", rb_str_new_frozen(rb_str_new_cstr("http")));
+    add_pair(template, "rack.errors", errors);
     add_pair(template, "rack.hijack?", Qtrue);
     add_pair(template, "rack.input", no_input());
-    if (values[2] != Qundef && !NIL_P(values[2])) {
-        rb_check_typeddata(values[2], &heddle_networks_type);
-        RB_OBJ_WRITE(self, &any_builder_of(self)->proxies, values[2]);
+    if (!NIL_P(proxies)) {
+        rb_check_typeddata(proxies, &heddle_networks_type);
+        RB_OBJ_WRITE(self, &any_builder_of(self)->proxies, proxies);
     }
     RB_OBJ_WRITE(self, &any_builder_of(self)->template, rb_obj_freeze(template));
     return self;
@@ -253,17 +250,10 @@ static void add_fields(env *env)
 
 static void add_protocols_of(const env *env, heddle_slice value, VALUE protocols)
 {
-    const char *at = env->bytes + value.start, *end = at + value.size;
-    while (at < end) {
-        const char *comma = memchr(at, ',', (size_t)(end - at)), *stop = comma ? comma : end, *next = stop + 1;
-        while (at < stop && (*at == ' ' || *at == '\t'))
-            at++;
-        while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t'))
-            stop--;
-        if (stop > at)
-            rb_ary_push(protocols, heddle_env_string(at, (size_t)(stop - at)));
-        at = next;
-    }
+    const char *at = env->bytes + value.start, *end = at + value.size, *protocol;
+    size_t size;
+    while ((protocol = heddle_next_element(&at, end, &size)))
+        rb_ary_push(protocols, heddle_env_string(protocol, size));
 }
 
 static void add_protocols(const env *env)
@@ -346,5 +336,5 @@ void Init_heddle_env(VALUE rack)
 {
     Init_heddle_env_parts();
     VALUE class = heddle_define_class(rack, "EnvBuilder", builder_allocate);
-    rb_define_method(class, "initialize", builder_initialize, -1);
+    rb_define_method(class, "initialize", builder_initialize, 2);
 }

@@ -1,5 +1,7 @@
 #include "rack/env_parts.h"
 
+#include "http/method.h"
+
 #include <ruby/encoding.h>
 
 heddle_env_keys heddle_env_key;
@@ -66,13 +68,8 @@ void Init_heddle_env_parts(void)
     heddle_env_key.fields[HEDDLE_FIELD_CONTENT_TYPE] = made_key("CONTENT_TYPE");
     heddle_env_key.fields[HEDDLE_FIELD_CONTENT_LENGTH] = made_key("CONTENT_LENGTH");
 
-    static const char *const methods[] = {
-        [HEDDLE_GET] = "GET",         [HEDDLE_HEAD] = "HEAD",       [HEDDLE_POST] = "POST",
-        [HEDDLE_PUT] = "PUT",         [HEDDLE_DELETE] = "DELETE",   [HEDDLE_PATCH] = "PATCH",
-        [HEDDLE_OPTIONS] = "OPTIONS", [HEDDLE_CONNECT] = "CONNECT", [HEDDLE_TRACE] = "TRACE",
-    };
     for (int method = HEDDLE_METHOD_OTHER + 1; method <= HEDDLE_TRACE; method++)
-        heddle_env_value.methods[method] = made_value(methods[method]);
+        heddle_env_value.methods[method] = made_value(heddle_method_name((heddle_method)method));
     heddle_env_value.protocols[0] = made_value("HTTP/1.0");
     heddle_env_value.protocols[1] = made_value("HTTP/1.1");
 }

@@ -80,11 +80,11 @@ static bool asks_for_events(const heddle_exchange *exchange)
 }
 
 /*
- * call-seq: Heddle::Rack.env(builder, exchange) -> Hash
+ * call-seq: Heddle::Rack.env(builder, exchange, finished) -> Hash
  *
- * The env of a request, without rack.input and rack.early_hints.
+ * The env of a request, without rack.input and rack.early_hints. `finished`: an empty Array for callbacks.
  */
-static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
+static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     heddle_exchange *exchange = heddle_exchange_of(handle);
@@ -95,7 +95,6 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
         rb_hash_aset(env, can_hijack_key, Qfalse);
     if (exchange->operations->version)
         rb_hash_aset(env, server_protocol_key, rb_interned_str_cstr(exchange->operations->version));
-    VALUE finished = rb_ary_new();
     rb_hash_aset(env, finished_key, finished);
     rb_hash_aset(env, after_reply_key, finished); /* as Puma has it: the same list, see Handler#notify */
     if (exchange->head.content_length > 0 || exchange->head.content_length == HEDDLE_CHUNKED_BODY) {
@@ -121,11 +120,10 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object)
 /* Heddle::Rack::Stream#write; the documentation is there. */
 static VALUE stream_write(int argc, VALUE *argv, VALUE self)
 {
-    if (argc == 1 && !RTEST(rb_mutex_locked_p(rb_ivar_get(self, rb_intern("@lock"))))) {
-        heddle_exchange_handle *handle = heddle_exchange_handle_of(rb_ivar_get(self, rb_intern("@exchange")));
-        if (heddle_exchange_write_piece(handle, argv[0]))
-            return LONG2NUM(RSTRING_LEN(argv[0]));
-    }
+    /* one variable of the object, as a look-up takes as long as the write */
+    heddle_exchange_handle *handle = heddle_exchange_handle_of(rb_ivar_get(self, rb_intern("@exchange")));
+    if (argc == 1 && !RTEST(rb_mutex_locked_p(handle->lock)) && heddle_exchange_write_piece(handle, argv[0]))
+        return LONG2NUM(RSTRING_LEN(argv[0]));
     return rb_funcallv(self, rb_intern("write_all"), argc, argv);
 }
 
@@ -148,7 +146,7 @@ void Init_heddle_rack_exchange(VALUE rack)
     upgrade_key = made_key("rack.upgrade?");
     sse_symbol = ID2SYM(rb_intern("sse"));
     websocket_symbol = ID2SYM(rb_intern("websocket"));
-    rb_define_singleton_method(rack, "env", rack_env, 2);
+    rb_define_singleton_method(rack, "env", rack_env, 3);
     rb_define_singleton_method(rack, "respond", rack_respond, 3);
     rb_define_method(rb_define_class_under(rack, "Stream", rb_cObject), "write", stream_write, -1);
 }

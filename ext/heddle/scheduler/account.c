@@ -11,7 +11,7 @@ void (*heddle_account_record)(const heddle_spender *spender, int64_t now);
 
 void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request, bool in_row)
 {
-    memset(account, 0, sizeof(*account));
+    memset(account, 0, account->waited ? sizeof(*account) : offsetof(heddle_account, parts[HEDDLE_SPENT_GC + 1]));
     account->request = request;
     account->owner = spender;
     *spender = (heddle_spender){
@@ -30,6 +30,7 @@ void heddle_account_count_library(heddle_account *account, const char *name, int
         if (account->libraries[i].name && account->libraries[i].name != name)
             continue;
         account->libraries[i].name = name;
+        account->waited = true;
         account->libraries[i].spent += spent;
         return;
     }

@@ -54,6 +54,7 @@ typedef struct heddle_spender heddle_spender;
 
 typedef struct {
     unsigned request; /* the number of the current request; 0: none */
+    bool waited;      /* a fiber of it has been switched away; until then only the parts up to GC are used */
     int64_t began;    /* when its first byte came */
     heddle_spender *owner; /* of the fiber that serves it */
     int64_t parts[HEDDLE_SPENT_PARTS], tasks[HEDDLE_SPENT_PARTS];
@@ -71,6 +72,7 @@ struct heddle_spender {
     bool task;               /* the request's own fiber started it */
     uint8_t waits_for;       /* the reason of its waits that an adapter has named; 0: each wait's own */
     uint8_t doing;           /* the part that it spends its time for now */
+    bool timed_out;          /* its last wait has ended by a time limit: nobody gave what it waited for */
     int64_t since;           /* what was spent before this time is counted */
     int64_t collected;       /* heddle_collected at that time */
 };
@@ -104,6 +106,7 @@ static inline void heddle_spender_add(const heddle_spender *spender, int64_t par
 static inline void heddle_spender_turn(heddle_spender *spender, heddle_spent next, int64_t now)
 {
     heddle_account *account = spender->account;
+    account->waited = true;
     heddle_spender_add(spender, spender->task ? account->tasks : account->parts, now);
     if (__builtin_expect(heddle_account_record != NULL, 0))
         heddle_account_record(spender, now);

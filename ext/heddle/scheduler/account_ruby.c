@@ -151,6 +151,7 @@ static bool is_counted(const share *one)
 
 static void move_time(share *one, heddle_spent part, int64_t time)
 {
+    one->account->waited = true;
     one->account->parts[part] += time;
     one->account->parts[HEDDLE_SPENT_THREAD] -= time;
 }

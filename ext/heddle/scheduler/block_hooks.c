@@ -10,7 +10,7 @@
 
 static VALUE mutex_class;
 
-/* True: the park was woken. False: the timeout passed first. */
+/* True: the park was woken. False: the timeout passed first, as one of 0 always does. */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_spent part)
 {
     heddle_park park;
@@ -22,7 +22,7 @@ static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_sp
     else if (timeout > 0)
         heddle_park_set_deadline(&park, heddle_deadline_after(timeout));
     heddle_park_wait_and_leave(&park);
-    return !park.timed_out;
+    return timeout != 0 && !park.timed_out;
 }
 
 /*
@@ -175,10 +175,6 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
     int64_t timeout = block_duration(argc == 2 ? argv[1] : Qnil);
     if (heddle_early_unblock_consume(loop, argv[0]))
         return Qtrue;
-    if (timeout == 0) {
-        park_for(loop, 0, true, HEDDLE_SPENT_LOCK);
-        return Qfalse;
-    }
     if (timeout < 0 && is_locking_again(argv[0])) {
         park_to_lock_again(loop, argv[0]);
         return Qtrue;
@@ -237,12 +233,6 @@ static VALUE wait_asleep_in_place(VALUE data)
     return Qnil;
 }
 
-static VALUE end_sleep_in_place(VALUE data)
-{
-    heddle_park_leave(&((sleep_in_place *)data)->park);
-    return Qnil;
-}
-
 /*
  * False where a switch is allowed, or where the sleep has no end of its own: another fiber of this loop may have to end
  * it.
@@ -254,7 +244,7 @@ static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
         return false;
     heddle_park_enter(loop, &self.park);
     self.park.blocked = true;
-    rb_ensure(wait_asleep_in_place, (VALUE)&self, end_sleep_in_place, (VALUE)&self);
+    rb_ensure(wait_asleep_in_place, (VALUE)&self, heddle_park_leave_ensured, (VALUE)&self.park);
     return true;
 }
 
@@ -282,10 +272,6 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 0, 1);
     int64_t timeout = heddle_parse_duration(argc == 1 ? argv[0] : Qnil);
-    if (timeout == 0) {
-        park_for(heddle_loop_get(self), 0, false, HEDDLE_SPENT_LOCK);
-        return Qfalse;
-    }
     return park_for(heddle_loop_get(self), timeout, false, HEDDLE_SPENT_LOCK) ? Qtrue : Qfalse;
 }
 

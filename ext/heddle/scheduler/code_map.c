@@ -2,7 +2,7 @@
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
-#include <link.h>
+#include "scheduler/import_table.h"
 
 typedef struct {
     uintptr_t start, end;
@@ -23,7 +23,7 @@ typedef struct {
     char *name;
 } listed_name;
 
-static uintptr_t ruby_address;
+static const void *ruby_address;
 static listed_name *listed;
 static size_t listed_count;
 
@@ -49,7 +49,7 @@ const char *heddle_code_map_unsupported(void)
 
 void heddle_code_map_set_ruby(const void *ruby)
 {
-    ruby_address = (uintptr_t)ruby;
+    ruby_address = ruby;
 }
 
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count)
@@ -126,17 +126,6 @@ static bool reserve_room(void **list, size_t *capacity, size_t count, size_t siz
     return true;
 }
 
-static bool object_contains(const struct dl_phdr_info *info, uintptr_t address)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + part->p_vaddr;
-        if (part->p_type == PT_LOAD && address >= start && address < start + part->p_memsz)
-            return true;
-    }
-    return false;
-}
-
 static bool add_ranges(const struct dl_phdr_info *info, uint32_t library)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -162,10 +151,11 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *data)
         to->failed = true;
         return 1;
     }
+    heddle_object object = {.base = info->dlpi_addr, .parts = info->dlpi_phdr, .part_count = info->dlpi_phnum};
     heddle_code_kind kind = kind_by_path(path);
-    if (object_contains(info, ruby_address))
+    if (heddle_object_contains(&object, ruby_address))
         kind = HEDDLE_CODE_RUBY;
-    else if (object_contains(info, (uintptr_t)&heddle_code_map_refresh))
+    else if (heddle_object_contains(&object, (void *)&heddle_code_map_refresh))
         kind = HEDDLE_CODE_HEDDLE;
     libraries[library_count++] = (heddle_library){.path = path, .kind = kind};
     to->failed = !add_ranges(info, (uint32_t)(library_count - 1));

@@ -1,6 +1,5 @@
 #include "scheduler/take_errinfo.h"
 #include "scheduler/fiber_stacks.h"
-#include "scheduler/fiber_table.h"
 #include "scheduler/foreign_return.h"
 #include "scheduler/guard_pages_ruby.h"
 #include "scheduler/loop.h"
@@ -24,25 +23,6 @@ void heddle_fiber_setup(void)
 {
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
     rb_gc_register_mark_object(fiber_class);
-}
-
-typedef struct {
-    VALUE scheduler, job;
-} job_call;
-
-/*
- * Through a method in Ruby, never job.call itself: a frame in C has the file and line of the frame below it, and none
- * if it is the lowest. Rails joins the path of a backtrace's last frame to its own folder.
- */
-static VALUE call_job(VALUE data)
-{
-    const job_call *call = (const job_call *)data;
-    return rb_funcall(call->scheduler, rb_intern("run_job"), 1, call->job);
-}
-
-static VALUE report_failure(VALUE data)
-{
-    return rb_funcall(data, rb_intern("report_failure"), 2, rb_fiber_current(), rb_errinfo());
 }
 
 /* A nested fiber that this fiber left by Fiber#transfer may still wait on its behalf: its park gets another owner. */
@@ -71,18 +51,13 @@ static void forget_fiber(heddle_fiber *fiber)
     if (loop->current == fiber)
         loop->current = NULL;
     if (!NIL_P(fiber->fiber)) {
-        heddle_fiber_table_delete(&loop->by_fiber, fiber->fiber);
+        st_data_t key = fiber->fiber;
+        st_delete(loop->by_fiber, &key, NULL);
         rb_gc_adjust_memory_usage(FIBER_MEMORY);
     }
     HEDDLE_LIST_REMOVE(loop->fibers, fiber);
     loop->fiber_count--;
     free(fiber);
-}
-
-static VALUE call_child_ends(VALUE data)
-{
-    VALUE *arguments = (VALUE *)data;
-    return rb_funcall(arguments[0], rb_intern("child_ends"), 1, arguments[1]);
 }
 
 /*
@@ -91,9 +66,9 @@ static VALUE call_child_ends(VALUE data)
  */
 NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state))
 {
-    VALUE arguments[] = {loop->scheduler, job}, goes_on = Qfalse;
+    VALUE goes_on = Qfalse;
     if (!state && loop->run.parent_ran && !heddle_loop_is_closed(loop))
-        goes_on = rb_protect(call_child_ends, (VALUE)arguments, &state);
+        goes_on = heddle_call_protected(loop->scheduler, rb_intern("child_ends"), 1, &job, &state);
     if (state || !RTEST(goes_on))
         ruby_stop(state);
     heddle_fiber *fiber = heddle_fiber_find(loop, rb_fiber_current());
@@ -127,17 +102,20 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     heddle_park_leave(&fiber->queue_park);
     heddle_spender_start(&fiber->spender);
     VALUE job = fiber->job;
-    job_call call = {.scheduler = scheduler, .job = job};
-    rb_protect(call_job, (VALUE)&call, &state);
+    /*
+     * Through a method in Ruby, never job.call itself: a frame in C has the file and line of the frame below it, and
+     * none if it is the lowest. Rails joins the path of a backtrace's last frame to its own folder.
+     */
+    heddle_call_protected(scheduler, rb_intern("run_job"), 1, &job, &state);
     heddle_loop_notice_fork(loop);
     if (loop->run.forked_by == self)
         end_childs_program(loop, job, state);
     if (state) {
         VALUE error = rb_errinfo();
-        if (heddle_is_exception(error) && !RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) &&
-            !RTEST(rb_obj_is_kind_of(error, rb_eSignal)) && !RTEST(rb_obj_is_kind_of(error, rb_eNoMemError))) {
+        if (heddle_is_exception(error) && !heddle_ends_loop(error)) {
+            VALUE failure[] = {self, error};
             int failed = 0;
-            rb_protect(report_failure, scheduler, &failed);
+            heddle_call_protected(scheduler, rb_intern("report_failure"), 2, failure, &failed);
             heddle_take_errinfo();
             state = 0;
         }
@@ -184,7 +162,7 @@ static VALUE init_fiber(VALUE data)
     heddle_fiber_reserve_queue_park(fiber);
     fiber->fiber = rb_funcall_with_block(fiber_class, rb_intern("new"), 0, NULL, loop->body);
     fiber->queue_park.fiber = fiber->fiber;
-    heddle_fiber_table_put(&loop->by_fiber, fiber->fiber, fiber);
+    st_insert(loop->by_fiber, fiber->fiber, (st_data_t)fiber);
     rb_gc_adjust_memory_usage(-FIBER_MEMORY);
     return Qnil;
 }
@@ -227,18 +205,12 @@ bool heddle_is_fiber_error(VALUE error)
     return RTEST(rb_obj_is_kind_of(error, rb_const_get(rb_cObject, rb_intern("FiberError"))));
 }
 
-static VALUE report_unstarted(VALUE data)
-{
-    VALUE *arguments = (VALUE *)data;
-    return rb_funcall(arguments[0], rb_intern("report_unstarted"), 2, arguments[1], arguments[2]);
-}
-
 void heddle_fiber_handle_start_failure(heddle_fiber *fiber, VALUE error)
 {
-    VALUE arguments[] = {fiber->loop->scheduler, fiber->job, heddle_fiber_limit_error(error)};
+    VALUE scheduler = fiber->loop->scheduler, job = fiber->job, reason = heddle_fiber_limit_error(error);
     heddle_park_leave(&fiber->queue_park);
     forget_fiber(fiber);
-    report_unstarted((VALUE)arguments);
+    rb_funcall(scheduler, rb_intern("report_unstarted"), 2, job, reason);
 }
 
 void heddle_fiber_handle_kill(heddle_fiber *fiber)
@@ -335,6 +307,7 @@ static VALUE start_from_park(VALUE data)
     heddle_loop *loop = start->park.loop;
     VALUE fiber = start->fiber->fiber;
 
+    heddle_fiber_keep_error(start->park.owner);
     heddle_loop_note_switch(loop);
     start->fiber->parent_park = &start->park;
     start->park.switched_away = true;
@@ -409,7 +382,8 @@ void heddle_fiber_enqueue(heddle_fiber *fiber)
 
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber)
 {
-    return heddle_fiber_table_get(&loop->by_fiber, fiber);
+    st_data_t found;
+    return st_lookup(loop->by_fiber, fiber, &found) ? (heddle_fiber *)found : NULL;
 }
 
 heddle_fiber *heddle_fiber_current(heddle_loop *loop)

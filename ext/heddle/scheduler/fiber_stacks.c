@@ -11,7 +11,6 @@
 
 #if RUBY_API_VERSION_CODE < 40000
 
-#include <fcntl.h>
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif
@@ -128,21 +127,14 @@ static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
 
 /*
- * Does that thread sleep? A thread can hold the stacks during a collection in two cases only: it has run out of stacks
- * and asks for memory, before it touches the list; or it has returned from its switch and is done with the list.
+ * Does that thread sleep? A thread can hold the stacks during a collection in three cases only: it has run out of
+ * stacks and asks for memory, before it touches the list; it has returned from its switch and is done with the list; or
+ * it runs the code of Scheduler#resume_new, and returns a stack at the end of it, as the main Ractor's offload threads
+ * begin.
  */
 static bool is_thread_at_rest(int thread)
 {
-    char path[64], text[256];
-    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
-    int file = thread ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (file < 0)
-        return false;
-    ssize_t size = read(file, text, sizeof(text) - 1);
-    close(file);
-    text[size < 0 ? 0 : size] = '\0';
-    const char *name_end = strrchr(text, ')');
-    return name_end && strncmp(name_end, ") S", 3) == 0;
+    return thread && heddle_native_thread_state(thread) == 'S';
 }
 
 /* The holder's id of a collection that runs in this native thread. */

@@ -11,7 +11,8 @@
  * It waits for the list without the GVL: a garbage collection in another Ractor stops all others, and the holder of the
  * list may need a collection. The garbage collector returns stacks, too, and its lazy sweep does not stop the other
  * Ractors. So a collection claims the list in the main Ractor and in each Ractor that has a loop. Fibers that the
- * program makes itself (Enumerator#next, too) do not use this lock.
+ * program makes itself (Enumerator#next, too) do not use this lock; Heddle's own do in a thread with a loop
+ * (Scheduler#resume_new).
  */
 
 /*

@@ -1,6 +1,7 @@
 #include "guard_pages.h"
 
 #include "decimal.h"
+#include "scheduler/import_table.h"
 
 static const char NOT_TRIED[] = "not tried yet";
 static _Atomic(const char *) status = NOT_TRIED;
@@ -26,8 +27,6 @@ size_t heddle_guard_pages_count(void)
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
 #include <sys/mman.h>
 
 /* Advice of Linux 6.13 that older headers lack. */
@@ -37,16 +36,10 @@ enum {
 };
 
 /*
- * With larger pages, blocks that are no guards would be one page long, too: 64 KiB is a page of Ruby's heap, protected
- * during compaction, and 16 KiB one of YJIT's. A guard would discard their contents.
+ * With larger pages, blocks that are not guards would be one page long, too: 64 KiB is a page of Ruby's heap, protected
+ * during compaction, whose contents a guard would discard; 16 KiB is a block of code that YJIT has freed.
  */
 enum { PAGE_SIZE_NEEDED = 4096 };
-
-#if defined(__x86_64__)
-enum { JUMP_SLOT = R_X86_64_JUMP_SLOT, GLOBAL_DATA = R_X86_64_GLOB_DAT };
-#else
-enum { JUMP_SLOT = R_AARCH64_JUMP_SLOT, GLOBAL_DATA = R_AARCH64_GLOB_DAT };
-#endif
 
 typedef int mprotect_fn(void *address, size_t length, int protection);
 
@@ -124,120 +117,29 @@ static bool guards_work(void)
     return works;
 }
 
-/* -- where Ruby's call of mprotect is ---------------------------------------------------------------------------- */
+/* -- Ruby's calls of them ---------------------------------------------------------------------------------------- */
 
 typedef struct {
-    uintptr_t inside; /* an address of Ruby's code */
-    uintptr_t base;
-    const ElfW(Dyn) *dynamic;
-    uintptr_t relro_start, relro_end;
+    const void *inside; /* an address of Ruby's code */
+    bool found;
+    int intercepted;
 } ruby_object;
 
-static int find_object(struct dl_phdr_info *info, size_t size, void *data)
+static void intercept_object(const heddle_object *object, void *data)
 {
+    static const heddle_import PROTECT = {.name = "mprotect", .replacement = guarding_mprotect};
+    static const heddle_import ADVISE = {.name = "madvise", .replacement = keeping_madvise};
     ruby_object *ruby = data;
-    bool found = false;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + part->p_vaddr;
-        found |= part->p_type == PT_LOAD && ruby->inside >= start && ruby->inside < start + part->p_memsz;
-    }
-    if (!found)
-        return 0;
-    ruby->base = info->dlpi_addr;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + part->p_vaddr;
-        if (part->p_type == PT_DYNAMIC)
-            ruby->dynamic = (const ElfW(Dyn) *)start;
-        if (part->p_type == PT_GNU_RELRO) {
-            /* Rounded as dynamic linkers do: they make only whole pages read-only. */
-            ruby->relro_start = start & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
-            ruby->relro_end = (start + part->p_memsz) & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
-        }
-    }
-    return 1;
-}
-
-/* glibc relocates these addresses when it loads an object, musl leaves them relative. */
-static const void *dynamic_address(const ruby_object *ruby, const ElfW(Dyn) *entry)
-{
-    uintptr_t value = entry->d_un.d_ptr;
-    return (const void *)(value < ruby->base ? value + ruby->base : value);
-}
-
-static bool replace_slot(const ruby_object *ruby, uintptr_t slot, uintptr_t function)
-{
-    uintptr_t page = slot & ~(uintptr_t)(PAGE_SIZE_NEEDED - 1);
-    bool read_only = page >= ruby->relro_start && page < ruby->relro_end;
-    if (read_only && mprotect((void *)page, PAGE_SIZE_NEEDED, PROT_READ | PROT_WRITE) != 0)
-        return false;
-    atomic_store((_Atomic uintptr_t *)slot, function);
-    if (read_only)
-        mprotect((void *)page, PAGE_SIZE_NEEDED, PROT_READ);
-    return true;
-}
-
-typedef struct {
-    const ElfW(Rela) *entries;
-    size_t size;
-} relocations;
-
-typedef struct {
-    relocations calls, data;
-    const ElfW(Sym) *symbols;
-    const char *names;
-} symbol_tables;
-
-/*
- * Replaces the relocations of the function with that name. Returns how many there are, or -1 if one can't be changed.
- */
-static int replace_all(const ruby_object *ruby, const symbol_tables *tables, const relocations *from, const char *name,
-                       uintptr_t function)
-{
-    int replaced = 0;
-    for (size_t i = 0; from->entries && i < from->size / sizeof(*from->entries); i++) {
-        const ElfW(Rela) *relocation = &from->entries[i];
-        uint32_t type = (uint32_t)ELF64_R_TYPE(relocation->r_info);
-        const ElfW(Sym) *symbol = &tables->symbols[ELF64_R_SYM(relocation->r_info)];
-        if ((type != JUMP_SLOT && type != GLOBAL_DATA) || strcmp(tables->names + symbol->st_name, name) != 0)
-            continue;
-        if (!replace_slot(ruby, ruby->base + relocation->r_offset, function))
-            return -1;
-        replaced++;
-    }
-    return replaced;
-}
-
-static int intercept_function(const ruby_object *ruby, const symbol_tables *tables, const char *name,
-                              uintptr_t function)
-{
-    int called = replace_all(ruby, tables, &tables->calls, name, function);
-    int taken = called < 0 ? -1 : replace_all(ruby, tables, &tables->data, name, function);
-    return called < 0 || taken < 0 ? -1 : called + taken;
+    if (ruby->found || !heddle_object_contains(object, ruby->inside))
+        return;
+    ruby->found = true;
+    ruby->intercepted = heddle_object_intercept(object, &PROTECT, 1);
+    if (ruby->intercepted > 0)
+        heddle_object_intercept(object, &ADVISE, 1); /* an optimization: it may fail */
 }
 
 static const char *intercept_ruby(void)
 {
-    void *function = dlsym(RTLD_DEFAULT, "rb_fiber_new");
-    ruby_object ruby = {.inside = (uintptr_t)function};
-    if (!function || !dl_iterate_phdr(find_object, &ruby) || !ruby.dynamic)
-        return "Ruby's own library was not found in this process";
-
-    symbol_tables tables = {0};
-    for (const ElfW(Dyn) *entry = ruby.dynamic; entry->d_tag != DT_NULL; entry++) {
-        switch (entry->d_tag) {
-        case DT_JMPREL: tables.calls.entries = dynamic_address(&ruby, entry); break;
-        case DT_PLTRELSZ: tables.calls.size = entry->d_un.d_val; break;
-        case DT_RELA: tables.data.entries = dynamic_address(&ruby, entry); break;
-        case DT_RELASZ: tables.data.size = entry->d_un.d_val; break;
-        case DT_SYMTAB: tables.symbols = dynamic_address(&ruby, entry); break;
-        case DT_STRTAB: tables.names = dynamic_address(&ruby, entry); break;
-        }
-    }
-    if (!tables.symbols || !tables.names)
-        return "Ruby's own library has no table of symbols";
-
     /*
      * By name, not from the table: an entry that is not bound yet leads to the dynamic linker, which would overwrite
      * our entry at the first call.
@@ -248,12 +150,15 @@ static const char *intercept_ruby(void)
     next_madvise = (madvise_fn *)dlsym(RTLD_DEFAULT, "madvise");
     if (!next_madvise)
         next_madvise = madvise;
-    int replaced = intercept_function(&ruby, &tables, "mprotect", (uintptr_t)guarding_mprotect);
-    if (replaced < 0)
+    ruby_object ruby = {.inside = dlsym(RTLD_DEFAULT, "rb_fiber_new")};
+    if (ruby.inside)
+        heddle_objects_each(intercept_object, &ruby);
+    if (!ruby.found)
+        return "Ruby's own library was not found in this process";
+    if (ruby.intercepted < 0)
         return "the system refuses to change Ruby's table of functions";
-    if (replaced == 0)
+    if (ruby.intercepted == 0)
         return "Ruby calls mprotect in a way that can't be changed (statically linked libc?)";
-    intercept_function(&ruby, &tables, "madvise", (uintptr_t)keeping_madvise); /* an optimization: it may fail */
     return NULL;
 }
 

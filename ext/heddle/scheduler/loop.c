@@ -2,7 +2,6 @@
 
 #include "scheduler/loop.h"
 
-#include "scheduler/fiber_table.h"
 #include "scheduler/guard_pages.h"
 #include "scheduler/interrupt_masks.h"
 #include "scheduler/starter.h"
@@ -100,15 +99,15 @@ static void forget_parent(heddle_loop *loop)
         loop->implicit.timeouts = NULL;
         loop->implicit.masks = NULL;
     }
-    heddle_fiber_table_clear(&loop->by_fiber);
-    heddle_fiber_table_clear(&loop->by_waiter);
+    st_clear(loop->by_fiber);
+    st_clear(loop->by_waiter);
     loop->fibers = loop->current;
     loop->fiber_count = 0;
     if (loop->current) {
         loop->fiber_count = 1;
         loop->current->next = loop->current->previous = NULL;
         loop->current->park = NULL;
-        heddle_fiber_table_put(&loop->by_fiber, loop->current->fiber, loop->current);
+        st_insert(loop->by_fiber, loop->current->fiber, (st_data_t)loop->current);
     }
     empty_slots(loop);
     loop->early_unblocks = 0;
@@ -165,35 +164,16 @@ bool heddle_in_main_ractor(void)
  */
 static heddle_loop *first_in_main_ractor;
 
-static void link_in_main_ractor(heddle_loop *loop)
-{
-    if (loop->previous_in_main_ractor || first_in_main_ractor == loop)
-        return;
-    loop->next_in_main_ractor = first_in_main_ractor;
-    if (first_in_main_ractor)
-        first_in_main_ractor->previous_in_main_ractor = loop;
-    first_in_main_ractor = loop;
-}
-
-static void unlink_from_main_ractor(heddle_loop *loop)
-{
-    if (loop->previous_in_main_ractor)
-        loop->previous_in_main_ractor->next_in_main_ractor = loop->next_in_main_ractor;
-    else if (first_in_main_ractor == loop)
-        first_in_main_ractor = loop->next_in_main_ractor;
-    if (loop->next_in_main_ractor)
-        loop->next_in_main_ractor->previous_in_main_ractor = loop->previous_in_main_ractor;
-    loop->next_in_main_ractor = loop->previous_in_main_ractor = NULL;
-}
-
 void heddle_loop_each_in_main_ractor(void (*visit)(heddle_loop *loop, int argument), int argument)
 {
-    for (heddle_loop *loop = first_in_main_ractor; loop; loop = loop->next_in_main_ractor)
+    for (heddle_loop *loop = first_in_main_ractor; loop; loop = loop->next)
         visit(loop, argument);
 }
 
 void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_selector_operations *operations)
 {
+    loop->by_fiber = st_init_numtable();
+    loop->by_waiter = st_init_numtable();
     loop->scheduler = scheduler;
     loop->operations = operations;
     loop->thread = rb_thread_current();
@@ -203,8 +183,9 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->implicit = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .request = Qnil, .interrupt = Qundef};
     loop->body = heddle_fiber_make_body(scheduler);
     loop->in_main_ractor = heddle_in_main_ractor();
+    HEDDLE_LIST_REMOVE(first_in_main_ractor, loop);
     if (loop->in_main_ractor)
-        link_in_main_ractor(loop);
+        HEDDLE_LIST_ADD(first_in_main_ractor, loop);
 }
 
 void heddle_loop_open(heddle_loop *loop)
@@ -233,7 +214,7 @@ void heddle_loop_open(heddle_loop *loop)
 
 void heddle_loop_release(heddle_loop *loop)
 {
-    unlink_from_main_ractor(loop);
+    HEDDLE_LIST_REMOVE(first_in_main_ractor, loop);
     if (heddle_loop_forked(loop)) {
         /*
          * The garbage collector of a forked child may free it: the child's copies of the descriptors are closed, the
@@ -256,8 +237,9 @@ void heddle_loop_release(heddle_loop *loop)
     heddle_token_ring_free(&loop->ready);
     heddle_token_ring_free(&loop->preempted);
     heddle_timer_heap_free(&loop->timers);
-    heddle_fiber_table_free(&loop->by_fiber);
-    heddle_fiber_table_free(&loop->by_waiter);
+    /* Stay until the scheduler is freed: it can still be asked for a fiber. */
+    st_clear(loop->by_fiber);
+    st_clear(loop->by_waiter);
     free(loop->slots.items);
     free(loop->io.waits);
     free(loop->io.notes);
@@ -299,6 +281,8 @@ static void mark_parks(const heddle_loop *loop)
     }
     if (loop->starter)
         rb_gc_mark(loop->starting); /* as park->switched_to: the starter's own last switch led to it */
+    if (HEDDLE_SWITCH_RETURNS_STACKS)
+        rb_gc_mark(loop->switching.last_target); /* the same for the loop's fiber */
     rb_gc_mark(loop->switching.ending);
 }
 
@@ -354,7 +338,7 @@ size_t heddle_loop_memory_size(const heddle_loop *loop)
 {
     return sizeof(*loop) + loop->fiber_count * sizeof(heddle_fiber) + loop->slots.count * sizeof(heddle_slot) +
            (loop->ready.size + loop->preempted.size) * sizeof(uint64_t) + loop->timers.size * sizeof(heddle_timer *) +
-           (loop->by_fiber.size + loop->by_waiter.size) * (sizeof(VALUE) + sizeof(void *)) +
+           (loop->by_fiber ? st_memsize(loop->by_fiber) : 0) + (loop->by_waiter ? st_memsize(loop->by_waiter) : 0) +
            (size_t)loop->io.size * sizeof(*loop->io.waits);
 }
 

@@ -20,6 +20,7 @@
 #include "scheduler/account.h"
 
 #include <ruby.h>
+#include <ruby/st.h>
 #include <ruby/version.h>
 
 #define HEDDLE_SWITCH_RETURNS_STACKS (RUBY_API_VERSION_CODE >= 30400)
@@ -120,13 +121,6 @@ typedef struct {
     uint32_t next_free;
 } heddle_slot;
 
-/* A hash table with open addressing from a pinned Fiber to its record; see fiber_table.h. */
-typedef struct {
-    VALUE *keys;
-    void **values;
-    uint32_t size, count;
-} heddle_fiber_table;
-
 /* The parts of heddle_loop, one struct for each concern. */
 
 /* The slots of the parks; a token is a slot and its generation. */
@@ -141,7 +135,7 @@ typedef struct {
     VALUE returned;    /* the value of Ruby's last switch to the loop's fiber */
     heddle_park *next_unblocked; /* the park to switch to before any other */
     heddle_park *switching_to;       /* the park that the loop is switching to */
-    VALUE last_target; /* the Fiber that it last switched to: an address, not marked */
+    VALUE last_target; /* the Fiber that it last switched to; marked as park->switched_to is */
     VALUE ending;  /* a fiber that the loop has to switch to once more so that it can end; or Qfalse */
 } heddle_loop_switching;
 
@@ -235,8 +229,9 @@ struct heddle_loop {
     heddle_fiber *fibers;
     size_t fiber_count;
     unsigned starts; /* how many fibers were started by fibers in this tick */
-    heddle_fiber_table by_fiber;  /* scheduled fibers */
-    heddle_fiber_table by_waiter; /* parks of fibers that the program made itself */
+    /* Tables whose keys are Fibers, that is addresses: they are marked and pinned as long as they are in there. */
+    struct st_table *by_fiber;  /* scheduled fibers */
+    struct st_table *by_waiter; /* parks of fibers that the program made itself */
     heddle_fiber implicit;         /* the implicit task: owns the waits of fibers that no scheduled fiber has resumed */
     heddle_park *parks;
     size_t park_count;
@@ -253,8 +248,7 @@ struct heddle_loop {
     heddle_loop_runs run;
     uint8_t state; /* heddle_loop_state, changed by heddle_loop_enter alone */
     bool in_main_ractor;
-    /* the loops of the main Ractor: see heddle_loop_each_in_main_ractor */
-    heddle_loop *next_in_main_ractor, *previous_in_main_ractor;
+    heddle_loop *next, *previous; /* the loops of the main Ractor: see heddle_loop_each_in_main_ractor */
 
     size_t armed;   /* armed waiters: waits that the kernel or another process can end */
     int64_t polled; /* when a selector with `pending_unknown` was last polled */
@@ -421,6 +415,7 @@ static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
         park->waits_for = part;
 }
 void heddle_park_leave(heddle_park *park); /* idempotent */
+VALUE heddle_park_leave_ensured(VALUE park); /* the same for rb_ensure */
 bool heddle_park_entered(const heddle_park *park);
 /* Called when the fiber runs again: sets `current`. */
 void heddle_park_finish_switch(heddle_park *park);
@@ -452,6 +447,11 @@ void heddle_park_wait_uninterruptibly(heddle_park *park);
  * of the loop itself does: the park is not woken then. Returns the state for rb_jump_tag; 0: nothing was raised.
  */
 int heddle_park_wait_until_woken_and_leave(heddle_park *park);
+/*
+ * Before a switch: an exception that was raised on the thread for this fiber, the calling one, and that a mask delays,
+ * would be raised in the first fiber without a mask. It is raised at the fiber's next wait instead.
+ */
+void heddle_fiber_keep_error(heddle_fiber *fiber);
 /* Raises the exception that a wait of the calling fiber would raise at its beginning. */
 void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber);
 /*

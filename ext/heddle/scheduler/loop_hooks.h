@@ -32,7 +32,7 @@ typedef struct {
     void (*follow_switches)(heddle_loop *loop, bool follow);
     /* Raises the preemption's exception that Thread.handle_interrupt has delayed in the calling fiber. */
     void (*raise_delivered_error)(heddle_fiber *fiber);
-    /* Takes that exception back from the thread, because the fiber or the block that masks it ends; it stays due. */
+    /* Takes it back from the thread: before a switch, or at the end of the fiber or the limit's block. It stays due. */
     void (*take_back_error)(heddle_fiber *fiber);
     /* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */
     void (*raise_kill)(heddle_loop *loop);

@@ -1,9 +1,11 @@
 #include "scheduler/own_code.h"
 
+#include "scheduler/frame_names.h"
+
 #include <ruby/debug.h>
 
 enum {
-    FRAMES = 16, /* frames read at a time */
+    FEWEST = 16, /* frames read at first */
     DEPTH = 128, /* frames read at most */
 };
 
@@ -36,21 +38,35 @@ bool heddle_own_code_excludes(VALUE path)
 }
 
 /*
+ * Is it a hook from which Ruby expects no switch and no exception? It calls the hook while it walks through a list of
+ * fibers, each of which may leave the list when it runs.
+ */
+static bool is_waking_hook(VALUE frame)
+{
+    VALUE name = rb_profile_frame_method_name(frame);
+    return (heddle_frame_name_is(name, "unblock") || heddle_frame_name_is(name, "fiber_interrupt")) &&
+           heddle_frame_name_is(rb_profile_frame_classpath(frame), "Heddle::Scheduler");
+}
+
+/*
  * Methods in C have no path. Methods of Ruby itself that are written in Ruby, and of its standard library, count as
- * their caller's code.
+ * their caller's code; so do methods in C but for the hooks above.
  */
 bool heddle_own_code_runs(void)
 {
-    VALUE frames[FRAMES];
-    int lines[FRAMES];
-    for (int start = 0; start < DEPTH; start += FRAMES) {
-        int count = rb_profile_frames(start, FRAMES, frames, lines);
-        for (int i = 0; i < count; i++) {
+    VALUE frames[DEPTH];
+    int lines[DEPTH];
+    /* Ruby 3.3 does not skip the first frames when it is asked to, so they are read again. */
+    for (int i = 0, limit = FEWEST; limit <= DEPTH; limit *= 2) {
+        int count = rb_profile_frames(0, limit, frames, lines);
+        for (; i < count; i++) {
             VALUE path = rb_profile_frame_path(frames[i]);
+            if (NIL_P(path) && is_waking_hook(frames[i]))
+                return true;
             if (RB_TYPE_P(path, T_STRING) && !contains_path(neutral_paths, path))
                 return contains_path(own_paths, path);
         }
-        if (count < FRAMES)
+        if (count < limit)
             return false;
     }
     return false;

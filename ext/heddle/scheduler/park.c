@@ -2,8 +2,8 @@
 
 #include "scheduler/fiber_interrupt.h"
 #include "scheduler/fiber_stacks.h"
-#include "scheduler/fiber_table.h"
 #include "scheduler/loop.h"
+#include "scheduler/take_errinfo.h"
 #include "selector/list.h"
 
 /* -- slots ------------------------------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
     /* Steps that can fail come before all changes. */
     take_slot(park);
     if (park->fiber != owner->fiber)
-        heddle_fiber_table_put(&loop->by_waiter, park->fiber, park);
+        st_insert(loop->by_waiter, park->fiber, (st_data_t)park);
     HEDDLE_LIST_ADD(loop->parks, park);
     loop->park_count++;
     owner->park = park;
@@ -160,6 +160,7 @@ void heddle_park_finish_switch(heddle_park *park)
         return; /* the loop has forgotten this park and freed its owner: it was closed, or this is a child after fork */
     loop->switching.switching_to = NULL;
     loop->current = park->owner;
+    park->owner->spender.timed_out = park->timed_out || (park->owner->must_raise && !park->unblocked);
     heddle_spender_resume(&park->owner->spender, park->ready_at);
     park->ready_at = 0;
     if (dispatched || !other || other == park->owner || other == &loop->implicit || other->park)
@@ -186,8 +187,9 @@ void heddle_park_leave(heddle_park *park)
     heddle_timer_heap_remove(&loop->timers, &park->timer);
     if (is_queue_park)
         return;
+    st_data_t key = park->fiber;
     if (park->fiber != park->owner->fiber)
-        heddle_fiber_table_delete(&loop->by_waiter, park->fiber);
+        st_delete(loop->by_waiter, &key, NULL);
     HEDDLE_LIST_REMOVE(loop->parks, park);
     loop->park_count--;
     /* Not always the innermost park: fibers that the program itself switches between wait in any order. */
@@ -233,7 +235,8 @@ heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber)
     heddle_fiber *record = heddle_fiber_find(loop, fiber);
     if (record && record->park && record->park->fiber == fiber)
         return record->park;
-    return heddle_fiber_table_get(&loop->by_waiter, fiber);
+    st_data_t found;
+    return st_lookup(loop->by_waiter, fiber, &found) ? (heddle_park *)found : NULL;
 }
 
 /* -- exceptions that a wait has to raise ------------------------------------------------------------------------- */
@@ -309,6 +312,15 @@ heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running)
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
 
+void heddle_fiber_keep_error(heddle_fiber *fiber)
+{
+    VALUE before = fiber->delivered_error ? rb_errinfo() : Qfalse;
+    if (!NIL_P(before) && !heddle_is_exception(before))
+        return; /* nothing is kept, or the fiber is being killed */
+    heddle_hooks.take_back_error(fiber);
+    rb_set_errinfo(before); /* the caller may be about to raise it */
+}
+
 static void switch_away(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
@@ -316,6 +328,7 @@ static void switch_away(heddle_park *park)
         rb_raise(rb_eRuntimeError,
                  "nothing runs this fiber any more: its scheduler is closed, or belongs to the process that "
                  "forked this one");
+    heddle_fiber_keep_error(park->owner);
     heddle_park *next = heddle_fiber_take_parent_park(park->owner);
     if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->implicit || loop->run.forked_by)) {
         /*
@@ -424,7 +437,7 @@ static VALUE wait_interruptibly(VALUE park)
     return Qnil;
 }
 
-static VALUE leave_park(VALUE park)
+VALUE heddle_park_leave_ensured(VALUE park)
 {
     heddle_park_leave((heddle_park *)park);
     return Qnil;
@@ -432,7 +445,7 @@ static VALUE leave_park(VALUE park)
 
 void heddle_park_wait_and_leave(heddle_park *park)
 {
-    rb_ensure(wait_interruptibly, (VALUE)park, leave_park, (VALUE)park);
+    rb_ensure(wait_interruptibly, (VALUE)park, heddle_park_leave_ensured, (VALUE)park);
 }
 
 static VALUE wait_uninterruptibly(VALUE park)

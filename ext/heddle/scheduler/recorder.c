@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    SAMPLES = 1024,
+    STRETCHES_PER_SAMPLE = 8,
     FRAMES = 22, /* of a stack */
     NAMES = 4096,
     NAME = 120, /* bytes */
@@ -22,7 +22,7 @@ typedef struct {
     uint64_t request; /* 0: none */
     uint16_t place;
     uint8_t part, task;
-    uint32_t unused;
+    bool timed_out; /* of a wait */
 } stretch;
 
 /* Account::SAMPLE */
@@ -40,14 +40,56 @@ typedef struct {
     char text[NAME];
 } name;
 
+/* The last entries are kept, of those that were added since `first`. */
+typedef struct {
+    uint64_t size, count, first;
+    size_t entry; /* bytes */
+    char *entries;
+} ring;
+
 static struct {
-    stretch *stretches; /* a ring; NULL: the recorder is off */
-    uint64_t size, count, first, dropped;
-    uint64_t sample_count, first_sample;
-    sample samples[SAMPLES];
+    ring stretches, samples;
+    uint64_t dropped; /* entries that were forgotten together */
     name names[NAMES];
     heddle_places places;
-} *recorder;
+} *recorder; /* NULL: it is off */
+
+static bool ring_allocate(ring *self, uint64_t size, size_t entry)
+{
+    *self = (ring){.size = size, .entry = entry, .entries = calloc(size, entry)};
+    return self->entries;
+}
+
+static void *ring_add(ring *self)
+{
+    return self->entries + self->count++ % self->size * self->entry;
+}
+
+/* How many entries were overwritten. */
+static uint64_t ring_lost(const ring *self)
+{
+    uint64_t added = self->count - self->first;
+    return added > self->size ? added - self->size : 0;
+}
+
+/* Returns how many there were. */
+static uint64_t ring_clear(ring *self)
+{
+    uint64_t added = self->count - self->first;
+    self->first = self->count;
+    return added;
+}
+
+/* A copy of the entries, oldest first. Making room for it may collect garbage, and so add a stretch. */
+static VALUE ring_copy(const ring *self)
+{
+    VALUE copy = rb_str_buf_new((long)(self->size * self->entry));
+    uint64_t first = self->first + ring_lost(self), kept = self->count - first;
+    uint64_t start = first % self->size, ahead = self->size - start < kept ? self->size - start : kept;
+    rb_str_buf_cat(copy, self->entries + start * self->entry, (long)(ahead * self->entry));
+    rb_str_buf_cat(copy, self->entries, (long)((kept - ahead) * self->entry));
+    return copy;
+}
 
 /* -- recording ----------------------------------------------------------------------------------------------------- */
 
@@ -62,14 +104,12 @@ static void make_room_for_places(void)
     if (!heddle_places_are_full(&recorder->places))
         return;
     memset(&recorder->places, 0, sizeof(recorder->places));
-    recorder->dropped += recorder->count - recorder->first;
-    recorder->first = recorder->count;
-    recorder->first_sample = recorder->sample_count;
+    recorder->dropped += ring_clear(&recorder->stretches) + ring_clear(&recorder->samples);
 }
 
 static stretch *add(int64_t began, int64_t ended, uint64_t request, heddle_spent part)
 {
-    stretch *one = &recorder->stretches[recorder->count++ % recorder->size];
+    stretch *one = ring_add(&recorder->stretches);
     *one = (stretch){.began = began, .ended = ended, .request = request, .part = (uint8_t)part};
     return one;
 }
@@ -93,6 +133,7 @@ static void record(const heddle_spender *spender, int64_t now)
     uint64_t request = number_of(spender);
     stretch *one = add(spender->since, now, request, spender->doing);
     one->task = spender->task;
+    one->timed_out = spender->timed_out;
     note_name(spender, request);
     /* its line is where the next wait begins */
     if (spender->doing == HEDDLE_SPENT_RUNNING)
@@ -109,8 +150,9 @@ void heddle_recorder_add_collection(int64_t began, int64_t ended)
 static int64_t collected_since(int64_t began)
 {
     int64_t sum = 0;
-    for (uint64_t i = recorder->count; i > recorder->first && recorder->count - i < recorder->size; i--) {
-        const stretch *one = &recorder->stretches[(i - 1) % recorder->size];
+    const ring *stretches = &recorder->stretches;
+    for (uint64_t i = stretches->count; i > stretches->first && stretches->count - i < stretches->size; i--) {
+        const stretch *one = (const stretch *)stretches->entries + (i - 1) % stretches->size;
         if (one->ended < began)
             break;
         if (!one->request && one->part == HEDDLE_SPENT_GC)
@@ -145,7 +187,7 @@ void heddle_recorder_add_stack(heddle_heartbeat *heartbeat, const heddle_spender
     }
     heddle_places_read_stack(&recorder->places, one.frames, FRAMES, &one.place);
     if (recorder)
-        recorder->samples[recorder->sample_count++ % SAMPLES] = one;
+        *(sample *)ring_add(&recorder->samples) = one;
 }
 
 /* -- methods of Ruby ----------------------------------------------------------------------------------------------- */
@@ -154,8 +196,10 @@ static void switch_off(void)
 {
     heddle_account_record = NULL;
     atomic_store(&heddle_recording, false);
-    if (recorder)
-        free(recorder->stretches);
+    if (recorder) {
+        free(recorder->stretches.entries);
+        free(recorder->samples.entries);
+    }
     free(recorder);
     recorder = NULL;
 }
@@ -163,8 +207,8 @@ static void switch_off(void)
 /*
  * call-seq: Heddle::Account.record(stretches, prefixes) -> nil
  *
- * Switches the recorder on, empty, with room for so many stretches; nil: off. `prefixes`: see
- * heddle_places_set_prefixes.
+ * Switches the recorder on, empty, with room for so many stretches, and an eighth as many stacks; nil: off.
+ * `prefixes`: see heddle_places_set_prefixes.
  */
 static VALUE account_record(VALUE self, VALUE stretches, VALUE prefixes)
 {
@@ -175,13 +219,11 @@ static VALUE account_record(VALUE self, VALUE stretches, VALUE prefixes)
     if (!size)
         return Qnil;
     recorder = calloc(1, sizeof(*recorder));
-    if (recorder)
-        recorder->stretches = calloc(size, sizeof(*recorder->stretches));
-    if (!recorder || !recorder->stretches) {
+    if (!recorder || !ring_allocate(&recorder->stretches, size, sizeof(stretch)) ||
+        !ring_allocate(&recorder->samples, size / STRETCHES_PER_SAMPLE + 1, sizeof(sample))) {
         switch_off();
         rb_memerror();
     }
-    recorder->size = size;
     heddle_account_record = record;
     atomic_store(&heddle_recording, true);
     return Qnil;
@@ -192,36 +234,21 @@ VALUE heddle_recorder_number(const heddle_spender *spender)
     return heddle_spender_counts(spender) ? ULL2NUM(number_of(spender)) : Qnil;
 }
 
-/* A copy of the last entries of a ring, oldest first. Making room for it may collect garbage, and so add a stretch. */
-static VALUE copy_ring(const void *ring, size_t entry, uint64_t size, const uint64_t *begins, const uint64_t *count)
-{
-    VALUE copy = rb_str_buf_new((long)(size * entry));
-    uint64_t first = *count - *begins > size ? *count - size : *begins;
-    uint64_t kept = *count - first, start = first % size, ahead = size - start < kept ? size - start : kept;
-    rb_str_buf_cat(copy, (const char *)ring + start * entry, (long)(ahead * entry));
-    rb_str_buf_cat(copy, (const char *)ring, (long)((kept - ahead) * entry));
-    return copy;
-}
-
 /*
  * call-seq: Heddle::Account.recorded -> Array or nil
  *
  * Copies of the memory: the stretches in the order of their ends, the stacks, the names and the places; then how many
- * stretches were overwritten. To make objects of each would hold up the loop.
+ * stretches and stacks were overwritten. To make objects of each would hold up the loop.
  */
 static VALUE account_recorded(VALUE self)
 {
     if (!recorder)
         return Qnil;
-    uint64_t kept = recorder->count - recorder->first;
-    VALUE lost = ULL2NUM(recorder->dropped + (kept > recorder->size ? kept - recorder->size : 0));
-    VALUE stretches =
-        copy_ring(recorder->stretches, sizeof(stretch), recorder->size, &recorder->first, &recorder->count);
-    VALUE samples =
-        copy_ring(recorder->samples, sizeof(sample), SAMPLES, &recorder->first_sample, &recorder->sample_count);
+    uint64_t lost = recorder->dropped + ring_lost(&recorder->stretches) + ring_lost(&recorder->samples);
+    VALUE stretches = ring_copy(&recorder->stretches), samples = ring_copy(&recorder->samples);
     VALUE names = rb_str_new((const char *)recorder->names, sizeof(recorder->names));
     VALUE places = rb_str_new((const char *)recorder->places.texts, sizeof(recorder->places.texts));
-    return rb_ary_new_from_args(5, stretches, samples, names, places, lost);
+    return rb_ary_new_from_args(5, stretches, samples, names, places, ULL2NUM(lost));
 }
 
 void Init_heddle_recorder(VALUE account)

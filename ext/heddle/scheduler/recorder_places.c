@@ -7,8 +7,8 @@
 enum {
     PREFIXES = 16,
     PREFIX = 256, /* bytes */
-    CHUNK = 16,   /* frames read at a time */
-    DEPTH = 192,  /* frames read at most */
+    FEWEST = 16,  /* frames read at first */
+    DEPTH = 256,  /* frames read at most */
 };
 
 enum {
@@ -123,16 +123,17 @@ static void push(heddle_places *self, stack *to, const place_frame *one)
 
 unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsigned most, uint16_t *place)
 {
-    VALUE frames[CHUNK];
-    int lines[CHUNK], count = CHUNK;
+    VALUE frames[DEPTH];
+    int lines[DEPTH], i = 0;
     stack to = {.numbers = numbers, .most = most};
     place_frame inner = {0}; /* the last one that is not the application's, and not pushed yet */
     bool innermost = true, found = false;
     uint16_t of_gem = 0;
     *place = 0;
-    for (int start = 0; start < DEPTH && count == CHUNK; start += CHUNK) {
-        count = rb_profile_frames(start, CHUNK, frames, lines);
-        for (int i = 0; i < count; i++) {
+    /* Ruby 3.3 does not skip the first frames when it is asked to, so they are read again. */
+    for (int limit = FEWEST; limit <= DEPTH; limit *= 2) {
+        int count = rb_profile_frames(0, limit, frames, lines);
+        for (; i < count; i++) {
             place_frame one = frame_of(frames[i], lines[i]);
             if (one.kind == OF_APPLICATION) {
                 if (inner.frame)
@@ -156,6 +157,8 @@ unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsign
             }
             innermost = false;
         }
+        if (count < limit)
+            break;
     }
     if (!found)
         *place = of_gem;

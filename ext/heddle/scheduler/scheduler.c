@@ -23,6 +23,10 @@ static void scheduler_free(void *data)
     heddle_loop *loop = data;
     if (loop->operations)
         heddle_loop_release(loop);
+    if (loop->by_fiber)
+        st_free_table(loop->by_fiber);
+    if (loop->by_waiter)
+        st_free_table(loop->by_waiter);
     xfree(loop);
 }
 
@@ -133,6 +137,30 @@ static VALUE scheduler_start(VALUE self, VALUE job)
     heddle_fiber *fiber = heddle_fiber_spawn(heddle_loop_get(self), job);
     VALUE result = fiber->fiber;
     heddle_fiber_start(fiber);
+    return result;
+}
+
+static VALUE resume_fiber(VALUE fiber)
+{
+    return rb_fiber_resume(fiber, 0, NULL);
+}
+
+/*
+ * call-seq: resume_new(fiber) -> object
+ *
+ * Resumes a fiber that was made with Fiber.new and has no stack yet, as Fiber#resume does. It must not wait: meanwhile
+ * no other loop or collection may use Ruby's list of stacks.
+ */
+static VALUE scheduler_resume_new(VALUE self, VALUE fiber)
+{
+    heddle_loop *loop = heddle_loop_get(self);
+    int state = heddle_fiber_stacks_lock(loop);
+    if (state)
+        rb_jump_tag(state);
+    VALUE result = rb_protect(resume_fiber, fiber, &state);
+    heddle_fiber_stacks_unlock(loop);
+    if (state)
+        rb_jump_tag(state);
     return result;
 }
 
@@ -279,6 +307,7 @@ void Init_heddle_scheduler(VALUE heddle)
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "spawn", scheduler_spawn, 1);
     rb_define_method(class, "start", scheduler_start, 1);
+    rb_define_method(class, "resume_new", scheduler_resume_new, 1);
     rb_define_method(class, "interrupt", scheduler_interrupt, 2);
     rb_define_method(class, "uninterrupt", scheduler_uninterrupt, 1);
     rb_define_method(class, "each_fiber", scheduler_each_fiber, 0);

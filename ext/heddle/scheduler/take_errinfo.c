@@ -1,9 +1,30 @@
 #include "scheduler/take_errinfo.h"
 
-/* Ruby code that only raises: it never returns, so it takes no interrupt that is meant for its caller. */
-static VALUE raise_again(VALUE error)
+typedef struct {
+    const char *path; /* of the receiver, if it is a module */
+    VALUE receiver;
+    ID method;
+    int count;
+    const VALUE *arguments;
+} method_call;
+
+static VALUE call_method(VALUE data)
 {
-    return rb_funcall(rb_path2class("Heddle::Native"), rb_intern("raise_again"), 1, error);
+    const method_call *call = (const method_call *)data;
+    VALUE receiver = call->path ? rb_path2class(call->path) : call->receiver;
+    return rb_funcallv(receiver, call->method, call->count, call->arguments);
+}
+
+VALUE heddle_call_protected(VALUE receiver, ID method, int count, const VALUE *arguments, int *state)
+{
+    method_call call = {.receiver = receiver, .method = method, .count = count, .arguments = arguments};
+    return rb_protect(call_method, (VALUE)&call, state);
+}
+
+VALUE heddle_call_module_protected(const char *path, ID method, int count, const VALUE *arguments, int *state)
+{
+    method_call call = {.path = path, .method = method, .count = count, .arguments = arguments};
+    return rb_protect(call_method, (VALUE)&call, state);
 }
 
 VALUE heddle_take_errinfo(void)
@@ -13,7 +34,8 @@ VALUE heddle_take_errinfo(void)
     if (heddle_is_exception(error) &&
         (RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)) || RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)))) {
         int state = 0;
-        rb_protect(raise_again, error, &state);
+        /* Ruby code that only raises: it never returns, so it takes no interrupt that is meant for its caller. */
+        heddle_call_module_protected("Heddle::Native", rb_intern("raise_again"), 1, &error, &state);
         rb_set_errinfo(Qnil);
     }
     return error;

@@ -9,6 +9,18 @@ static inline bool heddle_is_exception(VALUE error)
            RTEST(rb_obj_is_kind_of(error, rb_eException));
 }
 
+/* Does it end the loop when it has left a task? All other exceptions are reported at once. */
+static inline bool heddle_ends_loop(VALUE error)
+{
+    return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||
+           RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
+}
+
+/* As rb_protect, for the call of one method, which may be private. */
+VALUE heddle_call_protected(VALUE receiver, ID method, int count, const VALUE *arguments, int *state);
+/* The same for a method of the module with this path: the look-up, too, may run out of memory. */
+VALUE heddle_call_module_protected(const char *path, ID method, int count, const VALUE *arguments, int *state);
+
 /*
  * Clears the error that rb_protect has caught, and returns it. Plain rb_set_errinfo(Qnil) is not enough: a fiber in
  * which memory or stack ran out takes no interrupt (Thread#raise, a signal, the end of its time slice) until the error

@@ -6,6 +6,7 @@
 #include "scheduler/wait_in_place.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <ruby/debug.h>
 #include <ruby/io.h>
@@ -38,6 +39,13 @@ typedef struct {
 
 /* -- one attempt that does not block ----------------------------------------------------------------------------- */
 
+/* S_IFREG, S_IFIFO …; 0: the kernel does not tell it. */
+static mode_t type_of(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
 static ssize_t try_plain(const io_transfer *transfer)
 {
     if (transfer->offset < 0)
@@ -53,7 +61,7 @@ static bool is_ready(const io_transfer *transfer)
     return poll(&one, 1, 0) != 0;
 }
 
-/* Is it the end of a pseudo-terminal that the terminal's program has? Its name is one of another pseudo-terminal. */
+/* Is it the master end of a pseudo-terminal? To open its name, /dev/ptmx, makes another pseudo-terminal. */
 static bool is_master(int fd)
 {
 #ifdef TIOCGPTN
@@ -67,8 +75,8 @@ static bool is_master(int fd)
 /*
  * Returns a descriptor of the terminal that does not block, to be closed afterwards; -1: it is no terminal, or can't be
  * opened. Asking poll(2) is not enough: a key such as Ctrl-\ discards the line that poll has seen, and a terminal takes
- * a long text only as fast as it is read. Other processes use the terminal as well, so it is opened once more; the
- * master end can't be, and is hardly ever shared.
+ * a long text only as fast as it is read. It is opened once more, because O_NONBLOCK would hold for the other processes
+ * that use it, too. The master end can't be opened again, and is hardly ever shared.
  */
 static int reopen_terminal(const io_transfer *transfer)
 {
@@ -130,7 +138,11 @@ static ssize_t try_transfer(io_transfer *transfer)
         return try_terminal(transfer, terminal);
     if (!is_ready(transfer))
         return -EAGAIN;
-    result = try_plain(transfer);
+    io_transfer part = *transfer;
+    /* A pipe that is ready has room for so much: more would block, with the GVL. */
+    if (part.write && part.offset < 0 && part.size > PIPE_BUF && type_of(part.fd) == S_IFIFO)
+        part.size = PIPE_BUF;
+    result = try_plain(&part);
     return result < 0 ? -errno : result;
 }
 
@@ -142,12 +154,6 @@ static ssize_t retry_interrupted(io_transfer *transfer)
         result = try_transfer(transfer);
     } while (result == -EINTR);
     return result == -EWOULDBLOCK ? -EAGAIN : result;
-}
-
-static bool is_file(int fd)
-{
-    struct stat status;
-    return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
 /* -- a file whose pages are not in memory ------------------------------------------------------------------------ */
@@ -173,12 +179,6 @@ static VALUE run_completion(VALUE data)
     return Qnil;
 }
 
-static VALUE leave_completion(VALUE data)
-{
-    heddle_park_leave(&((completion *)data)->park);
-    return Qnil;
-}
-
 int heddle_loop_perform(heddle_loop *loop, heddle_spent part, const heddle_operation *operation, int *outcome)
 {
     completion done = {.waiter = {.fn = note_completion, .fd = operation->fd}};
@@ -189,7 +189,7 @@ int heddle_loop_perform(heddle_loop *loop, heddle_spent part, const heddle_opera
         heddle_park_leave(&done.park);
         return result;
     }
-    rb_ensure(run_completion, (VALUE)&done, leave_completion, (VALUE)&done);
+    rb_ensure(run_completion, (VALUE)&done, heddle_park_leave_ensured, (VALUE)&done.park);
     *outcome = done.result;
     return 0;
 }
@@ -258,8 +258,8 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
 
 /*
  * Up to Ruby 4.0 a `length` of 0 means one attempt, and -EAGAIN if that would wait: Ruby then calls io_wait itself,
- * unless the method is IO#read_nonblock. Only the method that called the hook tells whether it waits. All methods of IO
- * in C do: for them this hook waits, which saves two calls of hooks, and IO#sysread waits only here. IO#read_nonblock
+ * unless the method is IO#read_nonblock. Whether to wait depends on the method that called the hook. For all methods of
+ * IO in C this hook waits, which saves two calls of hooks, and IO#sysread waits only here. IO#read_nonblock
  * is written in Ruby, in <internal:io>. Instrumented hooks, in Ruby as well, may lie between.
  */
 static bool is_caller_waiting(heddle_loop *loop)
@@ -308,7 +308,8 @@ static ssize_t transfer_some(io_transfer *transfer)
         if (result == -EAGAIN && first)
             in_place = heddle_must_wait_in_place(transfer->loop);
         if (result == -EAGAIN && !skips && !transfer->socket) {
-            if (is_file(transfer->fd)) {
+            mode_t type = type_of(transfer->fd);
+            if (type == S_IFREG || type == S_IFBLK) {
                 result = in_place ? -ENOSYS : await_completion(transfer);
                 return result == -ENOSYS ? try_plain(transfer) : result;
             }
@@ -477,8 +478,8 @@ static long find_contract(void)
 }
 
 /*
- * Ruby warns at the first IO::Buffer of a process that the class is experimental. That would be one that Ruby makes
- * itself, to call a hook.
+ * Ruby warns that IO::Buffer is experimental when a process makes its first one. So that one is made here, silently,
+ * before Ruby makes one to call a hook.
  */
 static void make_first_buffer(void)
 {

@@ -4,6 +4,7 @@
 
 #include "system.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
 #ifdef __APPLE__
@@ -33,6 +34,21 @@ static inline int heddle_native_thread_start(pthread_t *thread, void *(*run)(voi
     int result = pthread_create(thread, NULL, run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
+}
+
+/* The state of a thread of this process (proc_pid_stat(5)), as the kernel numbers them; 0: not known here. */
+static inline char heddle_native_thread_state(int number)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", number);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t size = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    const char *name_end = strrchr(text, ')'); /* a blank and the state follow */
+    return name_end && name_end[1] == ' ' ? name_end[2] : 0;
 }
 
 /* Defines handlers for pthread_atfork that hold the mutex during a fork. */

@@ -388,7 +388,7 @@ static bool is_idle(const uring_selector *self)
 static void uring_close(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
-    bool kept = pthread_equal(self->owner, pthread_self()) && is_idle(self) && heddle_spare_keep(self);
+    bool kept = pthread_equal(self->owner, pthread_self()) && is_idle(self) && heddle_spare_keep(selector);
     if (!kept)
         close_ring(self);
 }
@@ -400,17 +400,10 @@ static void uring_abandon(heddle_selector *selector)
     release_memory(self);
 }
 
-static void close_spare(void *selector)
+void heddle_uring_close_spare(void *selector)
 {
     close_ring(selector);
 }
-
-static void abandon_spare(void *selector)
-{
-    uring_abandon(selector);
-}
-
-const heddle_spare_operations heddle_uring_spare_operations = {.close = close_spare, .abandon = abandon_spare};
 
 static int uring_probe(char *reason, size_t size)
 {
@@ -425,12 +418,10 @@ static int uring_probe(char *reason, size_t size)
 static int uring_open(heddle_selector **selector)
 {
     heddle_spare_prepare();
-    uring_selector *self = heddle_spare_acquire();
-    if (self) {
-        *selector = &self->base;
+    *selector = heddle_spare_acquire();
+    if (*selector)
         return 0;
-    }
-    self = calloc(1, sizeof(*self));
+    uring_selector *self = calloc(1, sizeof(*self));
     if (!self)
         return -ENOMEM;
     self->base.operations = &heddle_io_uring_operations;

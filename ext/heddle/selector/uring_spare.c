@@ -9,23 +9,18 @@ static struct {
     _Atomic bool allowed;
 } spares = {.once = PTHREAD_ONCE_INIT};
 
-static void close_spare(void *selector)
-{
-    heddle_uring_spare_operations.close(selector);
-}
-
 static void begin_in_child(void)
 {
     spares.allowed = false; /* the thread may enter a sandbox before it needs another ring */
-    void *selector = heddle_spare_acquire();
+    heddle_selector *selector = heddle_spare_acquire();
     if (selector)
-        heddle_uring_spare_operations.abandon(selector);
+        selector->operations->abandon(selector);
 }
 
 static void create_key(void)
 {
-    spares.usable =
-        pthread_key_create(&spares.key, close_spare) == 0 && pthread_atfork(NULL, NULL, begin_in_child) == 0;
+    spares.usable = pthread_key_create(&spares.key, heddle_uring_close_spare) == 0 &&
+                    pthread_atfork(NULL, NULL, begin_in_child) == 0;
 }
 
 void heddle_spare_prepare(void)
@@ -33,15 +28,15 @@ void heddle_spare_prepare(void)
     pthread_once(&spares.once, create_key);
 }
 
-void *heddle_spare_acquire(void)
+heddle_selector *heddle_spare_acquire(void)
 {
-    void *selector = spares.usable ? pthread_getspecific(spares.key) : NULL;
+    heddle_selector *selector = spares.usable ? pthread_getspecific(spares.key) : NULL;
     if (selector)
         pthread_setspecific(spares.key, NULL);
     return selector;
 }
 
-bool heddle_spare_keep(void *selector)
+bool heddle_spare_keep(heddle_selector *selector)
 {
     return spares.usable && !pthread_getspecific(spares.key) && pthread_setspecific(spares.key, selector) == 0;
 }

@@ -6,22 +6,17 @@
  * forked child has none.
  */
 
-#include "system.h"
+#include "selector/selector.h"
 
-typedef struct {
-    void (*close)(void *selector);
-    void (*abandon)(void *selector); /* in a forked child */
-} heddle_spare_operations;
-
-extern const heddle_spare_operations heddle_uring_spare_operations; /* uring.c */
+void heddle_uring_close_spare(void *selector); /* uring.c */
 
 /* Called before all other functions, any number of times. */
 void heddle_spare_prepare(void);
 
 /* Takes the calling thread's spare ring, or returns NULL. */
-void *heddle_spare_acquire(void);
+heddle_selector *heddle_spare_acquire(void);
 /* False: this thread has a spare ring already, or can't have one. */
-bool heddle_spare_keep(void *selector);
+bool heddle_spare_keep(heddle_selector *selector);
 
 /* Is this process known to be allowed to have rings? To ask the kernel takes a ring, too. */
 bool heddle_spare_is_allowed(void);

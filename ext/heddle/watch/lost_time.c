@@ -1,13 +1,10 @@
 #include "watch/lost_time.h"
 
-#include <fcntl.h>
-
 #include "scheduler/decimal.h"
+#include "selector/native_thread.h"
 
 #ifdef __linux__
 #include <sys/syscall.h>
-
-enum { TEXT = 256 };
 
 void heddle_lost_time_attach(heddle_heartbeat *heartbeat)
 {
@@ -35,26 +32,16 @@ static int64_t read_cpu(const heddle_heartbeat *heartbeat)
 /* "<ns on a core> <ns in a run queue> <slices>" */
 static int64_t read_queued(const heddle_heartbeat *heartbeat)
 {
-    char text[TEXT];
+    char text[256];
     ssize_t size = heartbeat->schedstat < 0 ? 0 : pread(heartbeat->schedstat, text, sizeof(text) - 1, 0);
     text[size > 0 ? size : 0] = '\0';
     const char *second = strchr(text, ' ');
     return second ? heddle_parse_decimal(second) : 0;
 }
 
-bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat)
+bool heddle_lost_time_awaits_core(const heddle_heartbeat *heartbeat)
 {
-    char path[64], text[TEXT];
-    if (heartbeat->progressed)
-        return false;
-    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", heartbeat->thread_id);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0)
-        close(fd);
-    text[size > 0 ? size : 0] = '\0';
-    const char *name_ends = strrchr(text, ')');
-    return name_ends && strncmp(name_ends, ") R", 3) == 0;
+    return heartbeat->timed && !heartbeat->progressed && heddle_native_thread_state(heartbeat->thread_id) == 'R';
 }
 
 #else
@@ -77,7 +64,7 @@ static int64_t read_queued(const heddle_heartbeat *heartbeat)
     return 0;
 }
 
-bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat)
+bool heddle_lost_time_awaits_core(const heddle_heartbeat *heartbeat)
 {
     return false;
 }
@@ -100,9 +87,11 @@ int64_t heddle_lost_time_add(heddle_heartbeat *heartbeat, int64_t now, int64_t l
         absent = late;
     int64_t idle = now - heartbeat->sampled_at - (cpu - heartbeat->cpu_seen);
     absent = absent < idle ? absent : idle;
+    heartbeat->progressed = cpu != heartbeat->cpu_seen;
+    if (!heartbeat->progressed && absent <= 0)
+        return heartbeat->lost; /* perhaps the thread waits for a core; the system counts the wait when it ends */
     heartbeat->lost += absent > 0 ? absent : 0;
     heartbeat->sampled_at = now;
-    heartbeat->progressed = cpu != heartbeat->cpu_seen;
     heartbeat->cpu_seen = cpu;
     heartbeat->queued_seen = queued;
     return heartbeat->lost;

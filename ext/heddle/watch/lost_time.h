@@ -24,4 +24,4 @@ void heddle_lost_time_begin(heddle_heartbeat *heartbeat, int64_t now);
  */
 int64_t heddle_lost_time_add(heddle_heartbeat *heartbeat, int64_t now, int64_t late);
 /* Has the thread waited for a core all the time since the last sample? For how long is known only when it runs. */
-bool heddle_lost_time_is_progressing(const heddle_heartbeat *heartbeat);
+bool heddle_lost_time_awaits_core(const heddle_heartbeat *heartbeat);

@@ -14,7 +14,6 @@ enum {
 typedef struct {
     int64_t began, length; /* CLOCK_MONOTONIC, ns */
     heddle_activity activity;
-    uintptr_t loop; /* the loop's address, used only as a number */
     char request[HEDDLE_HEARTBEAT_REQUEST];
     char place[HEDDLE_HEARTBEAT_PLACE];
     char library[HEDDLE_HEARTBEAT_LIBRARY]; /* the library in whose callback the loop waited in place, or "" */
@@ -181,7 +180,6 @@ static void record_stall(heddle_loop *loop, bool idle)
     heddle_heartbeat *heartbeat = loop->watch.heartbeat;
     stall *one = &stalls[next_stall++ % KEPT];
     one->activity = find_most_frequent(heartbeat);
-    one->loop = (uintptr_t)loop;
     one->began = heartbeat->late_since;
     /* The loop has waited for events since: the tick ended just when the watch thread found it late. */
     bool ended = idle && one->activity != HEDDLE_ACTIVITY_NONE;
@@ -240,30 +238,19 @@ static VALUE cause_symbol(heddle_activity activity)
 /*
  * call-seq: Heddle::Native.take_stalls -> Array
  *
- * The stalls since the last call, oldest first: [cause, begin and length in seconds, request, place, number of the
- * loop, path of the library in whose callback it waited in place].
+ * The stalls since the last call, oldest first: [cause, begin and length in seconds, request, place, path of the
+ * library in whose callback the loop waited in place].
  */
 static VALUE stalls_take(VALUE self)
 {
     VALUE list = rb_ary_new();
     for (; noted > 0; noted--) {
         const stall *one = &stalls[(next_stall - noted) % KEPT];
-        rb_ary_push(list, rb_ary_new_from_args(7, cause_symbol(one->activity), DBL2NUM((double)one->began / 1e9),
+        rb_ary_push(list, rb_ary_new_from_args(6, cause_symbol(one->activity), DBL2NUM((double)one->began / 1e9),
                                                DBL2NUM((double)one->length / 1e9), rb_utf8_str_new_cstr(one->request),
-                                               rb_utf8_str_new_cstr(one->place), ULL2NUM(one->loop),
-                                               rb_utf8_str_new_cstr(one->library)));
+                                               rb_utf8_str_new_cstr(one->place), rb_utf8_str_new_cstr(one->library)));
     }
     return list;
-}
-
-/*
- * call-seq: Heddle::Native.loop_number(scheduler) -> Integer
- *
- * The number of its loop in stalls. A later loop may have the number of one that is gone.
- */
-static VALUE loop_number(VALUE self, VALUE scheduler)
-{
-    return ULL2NUM((uintptr_t)heddle_loop_of(scheduler));
 }
 
 /*
@@ -292,7 +279,6 @@ void Init_heddle_stalls(VALUE native)
     heddle_hooks.announce_stalls = announce_stalls;
     heddle_hooks.begin_wait_in_place = note_callback;
     heddle_hooks.prolong_wait_in_place = prolong_callback;
-    rb_define_singleton_method(native, "loop_number", loop_number, 1);
     rb_define_singleton_method(native, "leave_unreported", loop_exclude_from_reports, 1);
     rb_define_singleton_method(native, "take_stalls", stalls_take, 0);
 }

@@ -9,10 +9,11 @@
 
 static const int64_t CALM = 5000000;     /* the interval of samples while no loop is late */
 static const int64_t ALERT = 2000000;    /* … while a loop is late */
+static const int64_t STARVED = 20000000; /* … while a loop waits for a core */
 static const int64_t RESCUE = 1000000;   /* … while rescues run for a stuck loop */
 static const int64_t SOON = 100000;      /* … after a sample at an unsuitable moment */
 static const int64_t RECORDED = 10000000; /* a wait for the GVL whose holder the recorder names */
-static const int64_t QUIET = 50000000;   /* after this time without any change the thread sleeps */
+static const int64_t QUIET = 10000000;   /* after this time without any change the thread sleeps */
 
 _Atomic(heddle_heartbeat *) heddle_heartbeats;
 _Atomic int64_t heddle_watch_due = INT64_MAX;
@@ -125,7 +126,7 @@ static void sample_activity(heddle_heartbeat *heartbeat, uint32_t gvl)
         count_samples(heartbeat, HEDDLE_ACTIVITY_COLLECTING, 1);
         return;
     }
-    if (!heartbeat->asked || heddle_lost_time_is_progressing(heartbeat))
+    if (!heartbeat->asked || heddle_lost_time_awaits_core(heartbeat))
         return;
     heartbeat->unanswered++;
     if (atomic_load_explicit(&heartbeat->answers, memory_order_relaxed) == heartbeat->answers_seen)
@@ -147,15 +148,13 @@ static void probe_thread(heddle_heartbeat *heartbeat)
     watch.settings.ask();
 }
 
-/* The heartbeat takes too long, unless its thread waits for a core, for a time that is not known yet. */
+/* The heartbeat takes too long. */
 static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
 {
     if (atomic_load(&heartbeat->verdict) != HEDDLE_IN_TIME) {
         atomic_store_explicit(&heartbeat->late_lost, heartbeat->lost, memory_order_relaxed);
         return;
     }
-    if (heddle_lost_time_is_progressing(heartbeat))
-        return;
     heartbeat->late_since = heartbeat->since;
     heartbeat->late_at = now;
     atomic_store_explicit(&heartbeat->late_lost, heartbeat->lost, memory_order_relaxed);
@@ -168,6 +167,17 @@ static bool is_stuck(int64_t age)
     return (watch.wants & HEDDLE_WATCH_HANDOFF) && age >= watch.settings.handoff;
 }
 
+/*
+ * Returns the heartbeat's age, less the time that the machine took from its thread. While the thread waits for a core,
+ * which is so for at least CALM, the age stands still: for how long it has waited is known only when it runs again.
+ */
+static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t late, bool *awaits_core)
+{
+    int64_t lost = heddle_lost_time_add(heartbeat, now, late);
+    *awaits_core = now - heartbeat->sampled_at >= CALM && heddle_lost_time_awaits_core(heartbeat);
+    return (*awaits_core ? heartbeat->sampled_at : now) - heartbeat->since - lost;
+}
+
 /* Returns when to sample next. */
 static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
@@ -176,11 +186,13 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
         start_sampling(heartbeat, heartbeat->seen, now);
     sample_activity(heartbeat, gvl);
     heartbeat->gvl_seen = gvl;
-    int64_t age = now - heartbeat->since - heddle_lost_time_add(heartbeat, now, late);
-    bool stalls = watch.wants & HEDDLE_WATCH_STALLS;
+    bool awaits_core, stalls = watch.wants & HEDDLE_WATCH_STALLS;
+    int64_t age = measure_age(heartbeat, now, late, &awaits_core);
     heartbeat->stuck = is_stuck(age);
     if (stalls && age >= watch.settings.threshold)
         judge_heartbeat(heartbeat, now);
+    if (awaits_core) /* questions and frequent samples would keep the core from it for longer */
+        return heartbeat->stuck ? ALERT : STARVED;
     /* Early enough to know what the loop does before it counts as a stall. */
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
@@ -202,11 +214,14 @@ static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     }
     heartbeat->moved = now;
     count_samples(heartbeat, HEDDLE_ACTIVITY_NONE, 1);
-    int64_t age = now - heartbeat->since - heddle_lost_time_add(heartbeat, now, late);
+    bool awaits_core;
+    int64_t age = measure_age(heartbeat, now, late, &awaits_core);
     heartbeat->stuck = is_stuck(age);
     bool is_late = (watch.wants & HEDDLE_WATCH_STALLS) && age >= watch.settings.threshold;
     if (is_late)
         judge_heartbeat(heartbeat, now);
+    if (awaits_core)
+        return heartbeat->stuck ? ALERT : STARVED;
     if (is_late || (age >= RECORDED && atomic_load_explicit(&heddle_recording, memory_order_relaxed)))
         probe_thread(heartbeat);
     return ALERT;
@@ -339,8 +354,8 @@ void heddle_watch_rouse(void)
 {
     pthread_mutex_lock(&watch.mutex);
     atomic_store(&heddle_watch_asleep, 0);
-    pthread_cond_signal(&watch.roused);
     pthread_mutex_unlock(&watch.mutex);
+    pthread_cond_signal(&watch.roused); /* not before: the thread that wakes up takes the mutex */
 }
 
 /* Returns by how much it woke up too late. */
@@ -360,7 +375,7 @@ static void *run_watch(void *unused)
     int64_t late = 0;
     pthread_mutex_lock(&watch.mutex);
     while (!watch.quit) {
-        int64_t now = heddle_clock_now(), pause = CALM;
+        int64_t now = heddle_clock_now(), pause = STARVED;
         for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
             int64_t interval = examine_heartbeat(heartbeat, now, late);
             pause = interval < pause ? interval : pause;

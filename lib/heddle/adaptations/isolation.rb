@@ -26,13 +26,11 @@ module Heddle
         # From now on, in the whole process.
         #
         # @param names [Array<String, Symbol>] the chosen variables
-        # @param warnings [Boolean] whether to warn about others ({Warnings})
         # @return [void]
-        def start(names, warnings: false)
+        def start(names)
           added = names.map(&:to_sym).flat_map { |name| [[name, name], [name.name, name]] }.to_h
           @names = Ractor.make_shareable(@names.merge(added)) # Ractors read it too
           Thread.prepend(Variables) unless @names.empty?
-          Thread.prepend(Warnings) if warnings
         end
 
         # @param thread [Thread]
@@ -72,8 +70,6 @@ module Heddle
           values.key?(name)
         end
       end
-
-      Autoloads.add(self, "heddle/adaptations/isolation")
     end
   end
 end

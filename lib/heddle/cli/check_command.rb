@@ -16,7 +16,6 @@ module Heddle
 
           --changed only what differs from the defaults
           --load    load the application, too
-          --json    print it as JSON
 
         Exits with 0 if the configuration is valid, and with 1 if not. Opens no sockets.
       TEXT
@@ -27,7 +26,7 @@ module Heddle
       # @param arguments [Array<String>] what follows the command's name
       # @param output [IO]
       def initialize(arguments, output)
-        @load, @json, @changed = %w[--load --json --changed].map { |name| !arguments.delete(name).nil? }
+        @load, @changed = %w[--load --changed].map { |name| !arguments.delete(name).nil? }
         @flags = Flags.new(arguments)
         @output = output
         @problems = []
@@ -45,7 +44,7 @@ module Heddle
         configuration = configure
         check(configuration) if configuration
         report = Report.new(configuration, application: @application, problems: @problems, changed: @changed)
-        @output.puts(@json ? report.json : report.text)
+        @output.puts(report.text)
         @problems.empty? ? DONE : FAILED
       end
 

@@ -1,35 +1,20 @@
 # frozen_string_literal: true
 
-require "heddle/server"
 require "io/console"
-require "optparse"
 
 module Heddle
   module CLI
     # The base of commands that talk to a running server: its address, and the errors when it can't be reached.
-    class ControlCommand
-      # @return [String]
-      def self.help = new([], nil).parser.help
-
-      # @param arguments [Array<String>] what follows the command's name
-      # @param output [IO]
+    class ControlCommand < Command
+      # @see Command#initialize
       def initialize(arguments, output)
-        @arguments = arguments
-        @output = output
+        super
         @control = ENV.fetch("HEDDLE_CONTROL", nil)
       end
 
-      # @return [Integer] the exit status
-      # @raise [UsageError]
+      # @see Command#run
       def run
-        rest = parser.parse(@arguments)
-        return help if @help
-
-        accept(rest)
-        @client = Server::Control::Client.new(address)
-        act
-      rescue OptionParser::ParseError => e
-        raise UsageError, "#{e.message}: heddle help #{name} lists the flags"
+        super
       rescue Server::ConfigurationError => e
         raise UsageError, e.message
       rescue Server::Control::Client::NotRunningError => e
@@ -40,46 +25,17 @@ module Heddle
         FAILED
       end
 
-      # @return [OptionParser]
-      def parser
-        OptionParser.new { |options| declare(options) }.tap { |parser| parser.require_exact = true }
-      end
-
       private
 
-      # Takes the arguments that are no flags.
-      def accept(rest)
-        return if rest.empty?
-
-        raise UsageError, "heddle #{name} takes no #{rest.first}: heddle help #{name} lists what it takes"
-      end
-
-      # The command's name.
-      def name = self.class::NAME
-
       def declare(options)
-        options.banner = "heddle #{name}: #{COMMANDS.fetch(name).text}"
-        options.separator("")
         options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock " \
                                         "(HEDDLE_CONTROL, else control in the configuration file, else the " \
                                         "default socket of this folder)") { |word| @control = word }
-        options.on("-h", "--help", "print this help") { @help = true }
       end
 
-      # A whole one, as text; on a terminal as wide as that.
-      # @return [Array<String>]
-      def overview(report, before = nil, elapsed = nil)
-        columns = @output.winsize.last if terminal?
-        screen = Screen.new(colour: Screen.coloured?(@output))
-        Overview.new(report, before, elapsed, columns:, plain: Screen.plain?).lines.map { |line| screen.render(line) }
-      end
+      def client = @client ||= Server::Control::Client.new(address)
 
       def terminal? = @output.respond_to?(:tty?) && @output.tty?
-
-      def help
-        @output.puts(parser.help)
-        DONE
-      end
 
       def address
         words = @control.to_s.split(",").map(&:strip).reject(&:empty?)

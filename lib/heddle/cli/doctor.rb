@@ -33,9 +33,7 @@ module Heddle
         found = Machine.new(@configuration).findings
         return found unless @loaded
 
-        found += Deployment.new(@configuration).findings
-        mode, isolated = @configuration.mode, @configuration.isolate
-        found + Libraries.new(mode:, isolated:).findings + adapted + Application.new(mode:).findings
+        [*found, *Deployment.new.findings, *Libraries.new(mode: @configuration.mode).findings, *adapted, *reloading]
       end
 
       private
@@ -47,12 +45,29 @@ module Heddle
             case state
             when :made then Finding.new(level: :ok, subject: row.to_s, text: "adapted: #{row.changes}")
             when :excluded
-              Finding.new(level: :note, subject: row.to_s, text: "not adapted, as the options say (#{row.changes})")
+              level = shared?(row) ? :problem : :note # requests see each other's
+              Finding.new(level:, subject: row.to_s, text: "not adapted, as the options say (#{row.changes})",
+                          advice: ("leave #{row.variable} among the names of the option isolate" if shared?(row)))
             else Finding.new(level: :warning, subject: row.to_s, text: Adaptations.untried(row),
                              advice: "a newer Heddle may know it; else take a version that was tried")
             end
           end
         end
+      end
+
+      # Newer versions of Sentry can keep their hub by fiber themselves.
+      def shared?(row)
+        return false unless row.variable
+
+        settings = ::Sentry.configuration if row.name == :sentry_ruby
+        !(settings.respond_to?(:hub_isolation_level) && settings.hub_isolation_level == :fiber)
+      end
+
+      def reloading
+        return unless defined?(::Rails.application) && ::Rails.application&.config&.enable_reloading
+
+        Finding.new(level: :note, subject: "Rails", text: "reloads code (environment #{::Rails.env})",
+                    advice: "measure in production: RAILS_ENV=production heddle doctor")
       end
     end
   end

@@ -1,58 +1,27 @@
 # frozen_string_literal: true
 
-require "heddle/server"
 require "json"
-require "optparse"
 
 module Heddle
   module CLI
     # `heddle doctor [config.ru]`: checks an application and this machine.
-    class DoctorCommand
+    class DoctorCommand < Command
+      NAME = "doctor"
       DEFAULT = "config.ru"
       private_constant :DEFAULT
 
-      # @return [String]
-      def self.help = new([], nil).parser.help
-
-      # @param arguments [Array<String>] what follows the command's name
-      # @param output [IO]
-      def initialize(arguments, output)
-        @arguments = arguments
-        @output = output
-      end
-
-      # @return [Integer] the exit status: {FAILED} where something would answer wrongly
-      # @raise [UsageError]
-      def run
-        rest = parser.parse(@arguments)
-        raise UsageError, "doctor takes one file, but got #{rest.join(", ")}" if rest.size > 1
-        return help if @help
-
-        examine(rest.first)
-      rescue OptionParser::ParseError => e
-        raise UsageError, "#{e.message}: heddle help doctor lists the flags"
-      end
-
-      # @return [OptionParser]
-      def parser
-        OptionParser.new do |options|
-          options.banner = "heddle doctor [config.ru]: #{COMMANDS.fetch("doctor").text}"
-          options.separator("")
-          options.on("--json", "print JSON") { @json = true }
-          options.on("-h", "--help", "print this help") { @help = true }
-          options.require_exact = true
-        end
-      end
-
       private
 
-      def help
-        @output.puts(parser.help)
-        DONE
+      def declare(options)
+        options.banner = "heddle doctor [config.ru]: #{COMMANDS.fetch(NAME).text}"
+        options.on("--json", "print JSON") { @json = true }
       end
 
-      def examine(path)
-        broken = [configure, load(path)].compact
+      def accept(rest) = accept_file(rest)
+
+      # Fails where something would answer wrongly.
+      def act
+        broken = [configure, load(@file)].compact
         findings = broken + Doctor.new(@configuration, loaded: @loaded).findings
         findings = findings.sort_by.with_index { |one, i| [-severity(one), i] } if @json.nil?
         @output.puts(@json ? JSON.pretty_generate(findings.map(&:to_h)) : findings.map(&:to_s))

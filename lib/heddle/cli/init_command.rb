@@ -1,71 +1,67 @@
 # frozen_string_literal: true
 
-require "heddle/server"
 require "fileutils"
 
 module Heddle
   module CLI
     # `heddle init`: writes a configuration file to begin with, or one made of Puma's.
-    class InitCommand
+    class InitCommand < Command
       Autoloads.add(self, "heddle/cli/init")
 
+      NAME = "init"
       DEFAULT = "config/heddle.rb"
-      FLAGS = %w[--from --require --force --apply --undo --keep-puma --no-keep-puma --help -h].freeze
-      HELP = <<~TEXT
-        init: write a configuration file
-
-          heddle init [config/heddle.rb] [--from config/puma.rb] [--require FILE] [--force]
-          heddle init --apply | --undo
-
-          --from FILE    carry over the settings of Puma's configuration, and list the lines that could not be
-          --require FILE load this file first, here and in the new file; may be repeated
-          --force        overwrite an existing file; write one even if lines of Puma's file can't be run
-          --apply        also change the files that start Puma: Gemfile, Dockerfile, Procfile and others
-          --undo         restore those files, and remove or restore the configuration file
-          --keep-puma    with --apply: keep Puma for development and tests (default except on Linux; --no-keep-puma)
+      NOTES = <<~TEXT
 
         Puma's file runs with the current environment variables, without Puma and without the application.
-        If it calls code of the application (workers 3 if Shop.large?), require the file that defines it.
+        If it calls the application's code (workers 3 if Shop.large?), name that code's file by --require.
       TEXT
       APPLIED = <<~TEXT
         Now: bundle install, bundle exec heddle doctor, and start the server as before.
-        config/puma.rb stays: `heddle init --undo` restores every file above, and Puma serves again.
+        `heddle init --undo` restores every file above, and Puma serves again.
       TEXT
-      private_constant :DEFAULT, :FLAGS, :APPLIED
-
-      # @return [String]
-      def self.help = HELP
+      private_constant :DEFAULT, :NOTES, :APPLIED
 
       # @param path [String]
       # @return [String] the same, as a file of this folder says it
       def self.relative(path) = path.delete_prefix("#{Dir.pwd}/")
 
-      # @param arguments [Array<String>] what follows the command's name
-      # @param output [IO]
-      # @raise [UsageError]
+      # @see Command#initialize
       def initialize(arguments, output)
-        @output = output
-        @rest = []
+        super
         @required = []
-        words = arguments.flat_map { |word| word.start_with?("--from=", "--require=") ? word.split("=", 2) : word }
-        take(words.shift, words) until words.empty?
-        raise UsageError, "init writes one file, but got #{@rest.join(", ")}" if @rest.size > 1
       end
 
-      # @return [Integer] the exit status
-      # @raise [UsageError]
-      def run
-        if @help
-          @output.puts(HELP)
-          return DONE
+      # @see Command#parser
+      def parser = super.tap { |options| options.separator(NOTES) }
+
+      private
+
+      def declare(options)
+        options.banner = "heddle init [config/heddle.rb]: #{COMMANDS.fetch(NAME).text}"
+        options.on("--from FILE", "carry over the settings of Puma's configuration, and list the lines that could " \
+                                  "not be") { |file| @from = file }
+        options.on("--require FILE", "load this file first, here and in the new file; may be repeated") do |file|
+          @required << file
         end
-        path = @rest.first || DEFAULT
+        options.on("--force", "overwrite an existing file; write one even if lines of Puma's file can't be " \
+                              "run") { @force = true }
+        options.on("--apply", "also change the files that start Puma: Gemfile, Dockerfile, Procfile and others") do
+          @apply = true
+        end
+        options.on("--undo", "restore those files, and remove or restore the configuration file") { @undo = true }
+        options.on("--keep-puma", "with --apply: keep Puma for development and tests (default except on " \
+                                  "Linux)") { @keep_puma = true }
+        options.on("--no-keep-puma", "with --apply: keep it nowhere (default on Linux)") { @keep_puma = false }
+      end
+
+      def accept(rest) = accept_file(rest, "writes")
+
+      def act
+        path = @file || DEFAULT
         return undo(path) if @undo
 
         @apply ? apply(path) : write_configuration(path)
       end
-
-      private
 
       def apply(path)
         @from ||= Installation::PUMA if File.file?(Installation::PUMA)
@@ -105,22 +101,6 @@ module Heddle
                           "lines, or write what there is with --force."
       end
 
-      def take(word, words)
-        case word
-        when "--from" then @from = words.shift or raise UsageError, "the flag --from needs a file"
-        when "--require" then @required << (words.shift or raise UsageError, "the flag --require needs a file")
-        when "--force" then @force = true
-        when "--apply" then @apply = true
-        when "--undo" then @undo = true
-        when "--keep-puma", "--no-keep-puma" then @keep_puma = word == "--keep-puma"
-        when "--help", "-h" then @help = true
-        when /\A-/
-          raise UsageError, "there is no flag #{word}#{Nearest.hint(word, FLAGS)} `heddle help init` lists them."
-        else @rest << word
-        end
-      end
-
-      # It may be any code.
       def require_file(file)
         require File.expand_path(file)
       rescue StandardError, ScriptError => e

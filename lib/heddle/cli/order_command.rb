@@ -7,7 +7,7 @@ module Heddle
       private
 
       def act
-        @output.puts(Visible.lines(@client.command(order), indent: ""))
+        @output.puts(Visible.lines(client.command(order), indent: ""))
         DONE
       end
 

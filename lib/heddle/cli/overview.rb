@@ -22,26 +22,19 @@ module Heddle
       # @param elapsed [Float, nil] seconds between them
       # @param rows [Integer, nil] how many lines it may be; nil: any number
       # @param columns [Integer, nil] how wide they should be
-      # @param plain [Boolean] ASCII only
-      def initialize(report, before = nil, elapsed = nil, rows: nil, columns: nil, plain: false)
+      def initialize(report, before = nil, elapsed = nil, rows: nil, columns: nil)
         @report = report
         @before = before
         @elapsed = elapsed
         @rows = rows
         @columns = columns || COLUMNS
-        @plain = plain
       end
 
       # @return [Array<String, Array>] see {Screen}
       def lines
-        top = head
-        top + lists(@rows && (@rows - top.size))
-      end
-
-      # @return [Array<String, Array>] what is above the single requests
-      def head
         most = @rows ? [(@rows / 3) - 1, 2].max : nil
-        [*summary, *gap, *cut(table.lines, most), *problems, *unprotected, *gap, *cut(loops.lines, most)]
+        head = [*summary, *gap, *cut(table.lines, most), *problems, *unprotected]
+        head + lists(@rows && (@rows - head.size))
       end
 
       private
@@ -51,11 +44,9 @@ module Heddle
       # The separator of two parts.
       def gap = @rows && @rows < TIGHT ? [] : [""]
 
-      def summary = [[[heading, :title]], traffic, *spent, *wrapped(messaging), *wrapped(protection)]
+      def summary = [[[heading, :title]], traffic, *spent, *wrapped(protection)]
 
       def table = Table.new(all, columns: @columns) { |one| worker_rate(one) }
-
-      def loops = Loops.new(all, columns: @columns, plain: @plain)
 
       def heading
         one = all.find { |worker| worker[:urls]&.any? } || all.find { |worker| worker[:version] } || {}
@@ -97,27 +88,6 @@ module Heddle
         end
       end
 
-      # WebSockets and messages by topic, where there were any.
-      def messaging = [web_sockets, pubsub].compact
-
-      def web_sockets
-        found = all.filter_map { |one| one[:websockets] }
-        open, opened, received, sent = %i[open opened received sent].map { |key| found.sum { |one| one[key] } }
-        "websockets #{open} open of #{opened}, #{received} messages received, #{sent} sent" if opened.positive?
-      end
-
-      def pubsub
-        subscribers, delivered, dropped, resets = %i[subscribers delivered dropped resets].map do |key|
-          all.sum { |one| one[:"pubsub_#{key}"].to_i }
-        end
-        published = [*all, @report[:master]].compact.sum { |one| one[:pubsub_published].to_i }
-        return if [subscribers, delivered, published].all?(&:zero?)
-
-        "pubsub: #{subscribers} subscribers, published #{published}, delivered #{delivered}, dropped #{dropped}, " \
-          "resets #{resets}"
-      end
-
-      # The protections, and their counts.
       def protection
         on = all.filter_map { |one| one[:protection] }
         return [] if on.empty?

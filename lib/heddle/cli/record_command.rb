@@ -26,7 +26,7 @@ module Heddle
       end
 
       def act
-        @output.puts(Visible.lines(@client.record(@seconds), indent: ""), OPEN)
+        @output.puts(Visible.lines(client.record(@seconds), indent: ""), OPEN)
         DONE
       end
     end

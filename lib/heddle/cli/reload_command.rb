@@ -18,7 +18,7 @@ module Heddle
       def act
         return super if @impatient
 
-        @output.puts(Visible.lines(@client.complete(order), indent: ""))
+        @output.puts(Visible.lines(client.complete(order), indent: ""))
         DONE
       end
     end

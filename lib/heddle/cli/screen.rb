@@ -17,13 +17,6 @@ module Heddle
           environment["TERM"] != "dumb"
       end
 
-      # @param environment [Hash{String => String}]
-      # @return [Boolean] whether it shows ASCII only, as far as the locale tells
-      def self.plain?(environment = ENV)
-        locale = %w[LC_ALL LC_CTYPE LANG].filter_map { |name| environment[name] }.find { |value| !value.empty? }
-        !locale.nil? && !locale.match?(/utf-?8/i)
-      end
-
       # @param columns [Integer, nil] nil: as wide as the lines are
       # @param colour [Boolean]
       def initialize(columns: nil, colour: false)

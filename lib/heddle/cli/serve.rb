@@ -81,20 +81,19 @@ module Heddle
         server.open
         pidfile&.write
         notify = Server::SystemdNotify.new
-        control = Server::Control.open(configuration, Server::Control::Alone.new(server, log), log)
-        control&.start
-        application = Adaptations::NewRelic.during_load(configuration) { load_here }
-        answered = around_serving(configuration, log) do |begin_jobs|
-          server.run(application, signals: true) do
-            begin_jobs.call
-            announce(configuration, log, server.urls, Server::Cluster.boot_details(server))
-            configuration.hooks.try(:on_booted, log)
-            notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
+        Server::Control.beside(configuration, server, log) do
+          application = Adaptations::NewRelic.during_load(configuration) { load_here }
+          around_serving(configuration, log) do |begin_jobs|
+            server.run(application, signals: true) do
+              begin_jobs.call
+              announce(configuration, log, server.urls, Server::Cluster.boot_details(server))
+              configuration.hooks.try(:on_booted, log)
+              notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
+            end
           end
+        ensure
+          notify.stopping
         end
-      ensure
-        notify&.stopping
-        control&.finish(answered)
       end
 
       def around_serving(configuration, log, &)

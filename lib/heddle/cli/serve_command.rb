@@ -18,7 +18,7 @@ module Heddle
       # In mode ractor an application must be shareable.
       def load
         app = loader.load
-        return app if ENV["RACK_ENV"] != "development" || @configuration.mode == :ractor
+        return app if @configuration.environment != "development" || @configuration.mode == :ractor
 
         Server::DevelopmentChecks.around(app)
       end

@@ -17,11 +17,18 @@ module Heddle
       end
 
       def act
-        if @tasks then @output.puts(Visible.lines(@client.tasks, indent: ""))
-        elsif @json then @output.puts(Visible.json(JSON.pretty_generate(@client.status)))
-        else @output.puts(overview(@client.status))
+        if @tasks then @output.puts(Visible.lines(client.tasks, indent: ""))
+        elsif @json then @output.puts(Visible.json(JSON.pretty_generate(client.status)))
+        else @output.puts(overview)
         end
         DONE
+      end
+
+      # On a terminal as wide as that.
+      def overview
+        columns = @output.winsize.last if terminal?
+        screen = Screen.new(colour: Screen.coloured?(@output))
+        Overview.new(client.status, columns:).lines.map { |line| screen.render(line) }
       end
     end
   end

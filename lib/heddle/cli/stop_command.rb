@@ -24,8 +24,8 @@ module Heddle
       def act
         return super if @impatient
 
-        answered = @client.await_end { super() }
-        sleep(POLL_INTERVAL) while @client.there?
+        answered = client.await_end { super() }
+        sleep(POLL_INTERVAL) while client.there?
         @output.puts("stopped")
         return DONE if answered
 

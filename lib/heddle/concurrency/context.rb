@@ -35,7 +35,7 @@ module Heddle
         @detached_tasks = @timers = nil
         @pool_waiting = 0
         @root = @passed_on = @on_pool_wait = nil
-        Concurrency.prepare_kill_probe if Fiber.scheduler.equal?(scheduler)
+        Concurrency.prepare_kill_probe(scheduler) if Fiber.scheduler.equal?(scheduler)
       end
 
       # The task that runs now; nil in a fiber of `Fiber.schedule` that has no scope open, and on the loop's own fiber.

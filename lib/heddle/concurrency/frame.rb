@@ -9,8 +9,8 @@ module Heddle
     # limit). The frames of a task form a stack; the task is the outermost one.
     #
     # Cancelling a frame strikes it and every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
-    # wait. From then on its `ensure` and `rescue` may wait: a second strike from further out has to wait until the
-    # struck frame has been left, and only after `cancel_grace` seconds Cancelled is raised again.
+    # wait. The frame's `ensure` and `rescue` may then wait as well: cancelling a frame further out raises nothing until
+    # this one has been left. If that takes `cancel_grace` seconds, Cancelled is raised again.
     #
     # @api private
     class Frame
@@ -44,7 +44,7 @@ module Heddle
       # Seconds of grace: its own, or the outer frame's.
       def grace = @grace || (@outer ? @outer.grace : DEFAULT_GRACE)
 
-      # Called by the clock when the grace is over: raises Cancelled again.
+      # Raises Cancelled. The clock calls it again when the grace is over.
       def interrupt
         owner = task
         scheduler = owner.scheduler

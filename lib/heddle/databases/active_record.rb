@@ -113,8 +113,21 @@ module Heddle
       end
 
       # Put before Active Record's pool. It settles statements that were sent by the driver's own methods before another
-      # fiber gets the connection.
+      # fiber gets the connection. Tasks that take one while a task around them has one get their own ({Checkouts}).
       module ConnectionPool
+        def checkout(...)
+          connection = super
+          scheduler = Fiber.current_scheduler
+          Checkouts.new(self).taken(connection, scheduler) if scheduler.is_a?(Scheduler)
+          connection
+        end
+
+        def lease_connection
+          connection = super
+          Checkouts.new(self).leased(connection) if HeldConnections.report?
+          connection
+        end
+
         def checkin(connection)
           Checkouts.forget(connection)
           connection.heddle_settle if connection.respond_to?(:heddle_settle)
@@ -142,13 +155,15 @@ module Heddle
 
       # @return [void]
       def self.install
+        # Not by autoload: that would wait for files with the lock of Active Record's pool.
+        require "heddle/databases/active_record/checkouts"
+        require "heddle/databases/held_connections"
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         ::ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend(Adapter)
         ::ActiveRecord::ConnectionAdapters::TransactionManager.prepend(TransactionManager)
         ::ActiveRecord::ConnectionAdapters::RealTransaction.prepend(RealTransaction)
         ConnectionQueue.install
         AsyncQueries.install
-        NestedLeases.install
         ::ActiveSupport.on_load(:active_record_postgresqladapter) do
           Postgresql.install # loads it: a fiber that is being killed can't wait for a file
           prepend PostgresqlAdapter

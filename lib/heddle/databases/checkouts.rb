@@ -28,8 +28,12 @@ module Heddle
           super(WeakRef.new(connection), nil)
         end
 
-        # @return [Object, nil] the connection; nil: it is gone
-        def resource = (@resource.__getobj__ if @resource.weakref_alive?)
+        # @return [Object, nil] the connection; nil: the garbage collector has it
+        def resource
+          @resource.__getobj__
+        rescue WeakRef::RefError
+          nil
+        end
       end
       STATES = SideTable.new(:heddle_checkouts)
       SLOTS = SideTable.new(:heddle_slots)

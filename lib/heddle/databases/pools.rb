@@ -53,7 +53,7 @@ module Heddle
           end
         end
 
-        # Two series of one name would be one. Applications choose the names, and JSON and metrics are UTF-8.
+        # Pools of one name would share a series. A name may be no UTF-8, which JSON and metrics have to be.
         def unique(pools)
           seen = Hash.new(0)
           pools.each do |one|

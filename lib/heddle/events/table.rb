@@ -42,8 +42,8 @@ module Heddle
       },
       warn: {
         action_cable_not_closed: "Action Cable can't be closed in order: {error}",
-        address_limited: "busy: {connections:connection was|connections were} closed at once, because one address " \
-                         "may have at most a quarter of max_connections; name proxies in trusted_proxies",
+        address_limited: "busy: {connections:connection was|connections were} closed on accept, because one " \
+                         "address may have at most a quarter of max_connections; name proxies in trusted_proxies",
         adaptation_untried: "{reason}",
         blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
         callback_switch: "another fiber runs during a callback of {library}, {caller} has called, at {place}. If it " \
@@ -68,7 +68,7 @@ module Heddle
                                 "starts them",
         handoff_failed: "closing idle connections, which can't be handed off: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
-                           "has no connection of its own. With the option http2 off clients come over HTTP/1.1 " \
+                           "has no connection of its own. Set http2 to off, and clients use HTTP/1.1 " \
                            "(logged once)",
         late_exception_dropped: "{error} was raised between two requests, and dropped",
         log_lines_lost: "lost {lines:line} of the log: {reason}",
@@ -83,8 +83,8 @@ module Heddle
         options_need_restart: "{options} changed: run heddle restart, or send USR2, to apply that",
         pool_connection_held: "{pool}: a connection is held for {duration} s by a fiber that waits for something " \
                               "else. Checked out at {checked_out}; waits at {place}. {advice}",
-        pool_nested_checkout: "{pool}: a task waits at {place} while a task around it holds one, checked out at " \
-                              "{checked_out}. When such tasks hold the whole pool, all of them wait forever",
+        pool_nested_checkout: "{pool}: a task waits at {place}, but it or a parent already holds a connection, " \
+                              "checked out at {checked_out}. When such tasks hold the whole pool, all wait forever",
         proxies_trusted_by_default: "clients in private networks that reach {address} can set their address and " \
                                     "scheme with X-Forwarded-*: trusted_proxies trusts private networks by default. " \
                                     "Name the proxies, or \"loopback\", \"private\", \"unix\" to keep this default " \
@@ -105,8 +105,8 @@ module Heddle
         selector_fallback: "using {selector}: {best} can't run here: {reason}",
         signal_ignored: "ignoring {signal}: this server is one process without a master, which can't {command}; " \
                         "start it with --workers 2",
-        slow_readers_cut: "busy: {clients:client was|clients were} cut off for reading slowly, or as the slowest " \
-                          "while more than {responses:MiB} of responses were pending",
+        slow_readers_cut: "busy: {clients:client was|clients were} cut off: they read too slowly, or were the " \
+                          "slowest while more than {responses:MiB} of responses were pending",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
                "< ({unreported} more of {endpoint} since the last line)><; {advice}>",
@@ -115,10 +115,6 @@ module Heddle
                                   "into memory get 503. Name a folder with TMPDIR",
         thread_kill_refused: "{place} killed the thread of a loop that serves: stopping when running requests are " \
                              "answered",
-        thread_variable_shared: "the thread variable {variable} was written by one request, at {written}\n" \
-                                "and is read by another, at {read}.\n" \
-                                "Requests share it, since they run in one thread. If it belongs to a request, add it " \
-                                "to the option isolate: --isolate {variable}",
         threads_not_forked: "workers don't have {threads:thread} that the application started while it loaded: " \
                             "{places}. Start such threads in worker_boot (docs/threads.md)",
         trace_not_written: "can't write {file}: {error}",
@@ -151,8 +147,8 @@ module Heddle
                         "{processes}.\n<{ruby_notice}.\n><Adapted: {adapted}.\n>Protection: {protection}.",
         stop_requested: "stopping when running requests are answered ({source})" \
                         "<; connections are accepted for another {drain_delay:seconds} (drain_delay)><; {hint}>",
-        trace_written: "{reason} of {duration:s}<, {request}>: {cause}<, at {place}>< (of {culprit})>; all of it " \
-                       "is in {file}",
+        trace_written: "{reason} of {duration:s}<, {request}>: {cause}<, at {place}>< (of {culprit})>; the " \
+                       "trace is in {file}",
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
         worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in {age:s}" \
@@ -168,15 +164,6 @@ module Heddle
       database_connections: BUDGET, database_connections_exceeded: BUDGET
     }.freeze
     private_constant :TEXTS, :BUDGET, :EXTRA
-
-    # The types of fields in JSON; all others are strings.
-    TYPES = {
-      integer: %i[clients code connections full late limit lines max_requests memory pid pool_size received
-                  received_bytes requests reserves responses sent sent_bytes status threads transfers unreported
-                  used waiting wanted worker workers],
-      number: %i[age delay drain_delay duration max_age timeout],
-      array: %i[backtrace certificates options places urls]
-    }.freeze
 
     TABLE = Ractor.make_shareable(TEXTS.flat_map do |level, texts|
       texts.map { |name, text| [name, Event.new(name:, level:, template: text, extra: EXTRA.fetch(name, []))] }

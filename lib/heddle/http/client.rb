@@ -241,4 +241,3 @@ end
 Heddle::Autoloads.load("heddle/http/client")
 require "heddle/http/h1/received_response"
 require "heddle/http/h2/received_response"
-require "heddle/http/rejection"

@@ -2,7 +2,7 @@
 
 module Heddle
   class Live
-    # A page that is connected, or was until a moment ago: runs one thing at a time in it, and sends the changes.
+    # Runs a page that is connected, or was until a moment ago, one call at a time, and sends the changes.
     # The next patch is made when the client has applied the one before: a slow client skips states.
     #
     # @api private
@@ -81,7 +81,7 @@ module Heddle
       end
 
       # The client has applied what it was sent.
-      # @return [Boolean] whether there was something
+      # @return [Boolean] whether that was awaited
       def acknowledge
         return false unless @awaited
 

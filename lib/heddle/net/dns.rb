@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/autoloads"
-require_relative "dns/codes"
+require "heddle/error"
 
 module Heddle
   module Net
@@ -14,6 +14,12 @@ module Heddle
     # @api private but for what sig/ shows
     module DNS
       Autoloads.add(self, "heddle/net/dns")
+
+      # A message, name or record that breaks the rules of DNS. {Server} answers one with FORMERR; {Message.parse} and
+      # the constructors of records raise it.
+      class MalformedError < StandardError
+        include Heddle::Error
+      end
 
       class << self
         # Answers DNS queries over UDP and TCP until the program ends. Starts a loop if there is none.

@@ -46,7 +46,7 @@ module Heddle
         first.zip(second).flatten.compact + (second[first.size..] || [])
       end
 
-      # Begins one that does not fail at once, if there is one.
+      # Begins attempts until one does not fail at once.
       #
       # @return [Socket, nil] that has connected at once
       def start_next

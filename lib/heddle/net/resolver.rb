@@ -3,6 +3,7 @@
 require "heddle/autoloads"
 require "heddle/monotonic_clock"
 require "heddle/native"
+require "heddle/net/dns"
 require "socket"
 
 module Heddle
@@ -114,7 +115,6 @@ module Heddle
       private
 
       def client
-        require_relative "dns/client"
         @client ||= DNS::Client.new(configuration: @configuration, clock: @clock)
       end
 
@@ -192,3 +192,5 @@ module Heddle
 end
 
 Heddle::Autoloads.load("heddle/net/resolver")
+# Not by autoload: a lookup in a Ractor of Ruby 3.3 can load nothing.
+%i[AddressText Codes MessageReader Name].each { |name| Heddle::Net::DNS.const_get(name) }

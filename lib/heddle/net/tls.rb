@@ -14,6 +14,11 @@ module Heddle
     #
     # @api private but for what sig/ shows
     class TLS
+      # A certificate or a key that can't be used; the message says which file, and what to do.
+      class Error < StandardError
+        include Heddle::Error
+      end
+
       # openssl.so is linked with one library of perhaps several, and its functions are the ones that must be used.
       OBJECT = $LOADED_FEATURES.grep(%r{/openssl\.(?:so|bundle)\z}).last
       private_constant :OBJECT
@@ -75,7 +80,6 @@ module Heddle
 end
 
 # At once: certificates may be read anew when there is no descriptor left to load code with.
-require "heddle/net/tls/error"
 require "heddle/net/tls/key_pair"
 require "heddle/net/tls/key_files"
 require "heddle/net/tls/self_signed"

@@ -10,12 +10,13 @@ module Heddle
         # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits nothing
         # of the fiber, neither its storage nor its masks, and no group that it may leave: its threads may be joined.
         def start_thread
-          Fiber.new(blocking: true, storage: nil) do
+          fiber = Fiber.new(blocking: true, storage: nil) do
             thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }
             thread.name = "heddle offload"
             thread.report_on_exception = false
             ThreadGroup::Default.add(thread) unless thread.group.nil? || thread.group.enclosed?
-          end.resume
+          end
+          Fiber.scheduler.resume_new(fiber)
           nil
         end
       end

@@ -1,11 +1,17 @@
 # frozen_string_literal: true
 
+require "heddle/error"
 require "heddle/nearest"
-require "heddle/options/configuration_error"
 require "heddle/options/units"
 
 module Heddle
   module Options
+    # An option has a value that it can't have. The message is for the person who wrote it.
+    # {Server::ConfigurationError} is another name of it.
+    class ConfigurationError < ArgumentError
+      include Heddle::Error
+    end
+
     # The largest value that a limit may have, by its unit: a petabyte, a day, a million.
     MAXIMA = { bytes: 1 << 50, rate: 1 << 50, seconds: 86_400, count: 1_000_000 }.freeze
     private_constant :MAXIMA

@@ -15,7 +15,7 @@ module Heddle
                  details: "Read before the application is loaded, and again at a reload. The file itself can't set " \
                           "it."),
       Option.new(name: :environment, unit: :word, default: "development", short: "-e",
-                 variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV RACK_ENV], example: 'environment "production"',
+                 variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV APP_ENV RACK_ENV], example: 'environment "production"',
                  text: "environment of the application, exported as RAILS_ENV and RACK_ENV",
                  reason: "Set it to production where users are served"),
       Option.new(name: :workers, unit: :auto, range: 0.., short: "-w",
@@ -41,11 +41,11 @@ module Heddle
                  reason: "Set thread when the application, or a gem, does not work in fibers",
                  details: "See [Modes](modes.md)."),
       Option.new(name: :threads, unit: :count, range: 1..10_000, short: "-t",
-                 default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1, in mode thread 5",
+                 default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1; 5 in mode thread",
                  variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                  example: "threads 3",
-                 text: "number of threads in each process (in mode ractor, of Ractors); each runs an event loop, or " \
-                       "in mode thread one request",
+                 text: "number of threads in each process (Ractors in mode ractor); each runs an event loop, or one " \
+                       "request in mode thread",
                  reason: "Raise it in mode thread when requests mostly wait for I/O"),
       Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
                  example: 'pidfile "tmp/pids/server.pid"',

@@ -23,7 +23,7 @@ module Heddle
                           "[databases](databases.md#disconnected-clients)."),
       Option.new(name: :early_hints, unit: :word, default: :off, choices: %i[off on always],
                  example: "early_hints :on",
-                 text: "send 103 Early Hints by rack.early_hints: off, on (only to clients without a proxy) or always",
+                 text: "let rack.early_hints send 103: off, on (only to clients without a proxy) or always",
                  reason: "Set it when the application knows a page's styles and scripts before the page",
                  details: "A request with Via, Forwarded, X-Forwarded-* or X-Real-IP comes through a proxy, and a " \
                           "proxy may take 103 for the response: nginx before 1.29 does. With on such requests have " \

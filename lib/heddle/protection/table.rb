@@ -68,7 +68,7 @@ module Heddle
         Row.new("offload of #{use}", false, "#{function}: #{reason}")
       end
 
-      # Without them it is the number of mappings that bounds the fibers.
+      # Each page costs a mapping; where the system allows too few, the pages are off.
       def guard_pages
         reason = Scheduler.guard_pages
         reason == :on ? Row.new("guard pages", true, nil) : Row.new("guard pages", false, reason)

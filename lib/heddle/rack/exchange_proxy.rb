@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
+require "forwardable"
+
 module Heddle
   module Rack
     # An exchange as a thread sees it. The exchange itself stays with a fiber of the loop that owns its connection:
     # that fiber does what the thread asks for, until the thread gives it back.
     class ExchangeProxy
+      extend Forwardable
       include MonotonicClock
 
       # Raised when code uses a request that has ended.
@@ -18,7 +21,7 @@ module Heddle
 
       # Bytes of content by which a thread may be ahead of the loop.
       AHEAD = 65_536
-      # Seconds until a head leaves for which the thread has no content yet.
+      # Seconds until a head is sent without content from the thread.
       HEAD_DELAY = 0.02
       # Work to be done in the loop, and the queue on which a thread waits for its result; nil: none waits.
       Call = Data.define(:work, :answers)
@@ -27,7 +30,7 @@ module Heddle
       # @return [HTTP::Exchange]
       attr_reader :exchange
 
-      # @return [Fiber] the one of the loop
+      # @return [Fiber] the one that serves the exchange, in the loop
       attr_reader :fiber
 
       # @param exchange [HTTP::Exchange]
@@ -40,13 +43,16 @@ module Heddle
         @calls = Thread::Queue.new
         @ahead = 0
         @cancelled = false
-        @thread = @head_due = @failure = @response = @body = @last = nil
+        @thread = @head_due = @failure = @response = @last = nil
       end
+
+      # @see HTTP::Exchange
+      def make_lock = Thread::Mutex.new
 
       # -- in the loop's fiber --
 
       # Does what the thread asks for until it gives the exchange back.
-      # @return what the thread's last wish returns
+      # @return what {#release}'s block returns
       # @raise what that raises
       def follow
         while (call = Account.wait_for(Account::THREAD) { next_call })
@@ -67,9 +73,6 @@ module Heddle
         @thread&.raise(reason)
       end
 
-      # @return [BodyProxy]
-      def body = @body ||= BodyProxy.new(self, @exchange.body)
-
       # -- in the thread --
 
       # Serves the request.
@@ -80,14 +83,14 @@ module Heddle
         @thread = Thread.current
         Thread.handle_interrupt(Cancelled => :immediate) { Account.use(@account) { @service.call(self) } }
       rescue Cancelled, EndedError
-        # No thread waits for it any more.
+        # The request has ended already.
       ensure
         @thread = nil
         release
       end
 
-      # Has the loop do this and waits for it.
-      # @param aside [Boolean] whether it may take its time while the loop does what it is asked for meanwhile
+      # Runs the block in the loop, and waits for it.
+      # @param aside [Boolean] whether the block may wait, in a fiber of its own, while later calls are served
       # @return what the block returns
       # @raise what the block raises
       # @raise [EndedError]
@@ -100,7 +103,7 @@ module Heddle
         value
       end
 
-      # Has the loop do this and continues; the next call raises its error.
+      # Queues the block for the loop, and continues; the next call raises its error.
       # @param size [Integer] bytes that are kept until it is done
       # @return [void]
       # @raise [EndedError]
@@ -136,28 +139,11 @@ module Heddle
 
       def target = asked { @exchange.target }
 
-      def interim? = @exchange.interim?
+      def_delegators :@exchange, :interim?, :hijack?, :hijacked?, :head?, :closed?, :remote_address, :request_id,
+                     :request_id=, :engine
 
       # The loop alone decides about an upgrade.
       def upgradable? = false
-
-      def hijack? = @exchange.hijack?
-
-      def remote_address = @exchange.remote_address
-
-      def request_id = @exchange.request_id
-
-      def request_id=(name)
-        @exchange.request_id = name
-      end
-
-      def engine = @exchange.engine
-
-      def head? = @exchange.head?
-
-      def closed? = @exchange.closed?
-
-      def hijacked? = @exchange.hijacked?
 
       # @return [ResponseProxy]
       def response = @response ||= ResponseProxy.new(self, @exchange.response)
@@ -166,6 +152,13 @@ module Heddle
 
       def received? = ask { @exchange.received? }
 
+      # @return [ExchangeProxy] reads the request's body, where it is streamed
+      def body = self
+
+      # @see HTTP::RequestBody#read
+      def read = ask(aside: true) { @exchange.body.read }
+
+      # @see HTTP::H1::Exchange#readpartial
       def readpartial(size) = ask(aside: true) { @exchange.readpartial(size) }
 
       def drain = ask { @exchange.drain }
@@ -197,7 +190,7 @@ module Heddle
         raise failure
       end
 
-      # For the log, which may have something to say when all is over.
+      # For the log, which may be written after the exchange has ended.
       def asked
         yield
       rescue IOError

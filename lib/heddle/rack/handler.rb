@@ -15,6 +15,7 @@ module Heddle
       # @param websocket_deflate [Boolean] the option of that name
       def initialize(app, env_builder, log, early_hints: :off, allowed_origins: nil, websocket_deflate: false)
         @app = app
+        @process = Process.pid
         @env_builder = env_builder
         @log = log
         @early_hints = early_hints == :off ? nil : early_hints
@@ -30,19 +31,18 @@ module Heddle
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def call(exchange)
-        env = Rack.env(@env_builder, exchange)
+        finished = []
+        env = Rack.env(@env_builder, exchange, finished)
         input = add_input(env, exchange, exchange) if exchange.body?
         add_hints(env, exchange, exchange) if @early_hints
-        finished = env["rack.response_finished"]
         plain = failure = answer = nil
-        process = Process.pid
         begin
           answer = @app.call(env)
-          Native::Processes.end_child(nil) unless Process.pid == process
+          Native::Processes.end_child(nil) unless Process.pid == @process
           plain = Rack.respond(exchange, answer, !finished.empty?)
           respond(exchange, input || NoInput::INSTANCE, answer, finished, env) unless plain
         rescue Exception => e
-          Native::Processes.end_child(e) unless Process.pid == process
+          Native::Processes.end_child(e) unless Process.pid == @process
           failure = e
           exchange.response?&.withdraw # at once: the tasks' end and the log may wait, and then the head would leave
         end
@@ -52,7 +52,7 @@ module Heddle
         fail_with(exchange, failure) if failure
       ensure
         end_response(exchange, answer) unless plain
-        notify(exchange, finished, env, answer, failure) unless finished.nil? || finished.empty?
+        notify(exchange, finished, env, answer, failure) unless finished.empty?
       end
 
       private

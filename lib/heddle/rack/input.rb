@@ -21,22 +21,6 @@ module Heddle
         @closed = false
       end
 
-      # @param length [Integer, nil] bytes, or nil for everything
-      # @param buffer [String, nil] filled and returned in place of a new string
-      # @return [String, nil] binary; at the end nil when a length was given, else empty
-      # @raise [IOError] when it is closed, or the request is over
-      def read(length = nil, buffer = nil)
-        check_open
-        raise ArgumentError, "negative length #{length} given" if length && length < 0
-
-        result = take(length || @content.bytesize) unless length && length > 0 && eof?
-        encoded(result) if length.nil?
-        return result unless buffer
-
-        buffer.replace(result || "")
-        result && buffer
-      end
-
       # @return [String] what there is, up to a number of bytes
       # @raise [EOFError] at the end
       def readpartial(length, buffer = nil) = read(length, buffer) || end_of_input
@@ -125,6 +109,10 @@ module Heddle
       end
 
       private
+
+      def read_length(length) = length > 0 && eof? ? nil : take(length)
+
+      def read_all = take(@content.bytesize)
 
       def take(length)
         bytes = @content.byteslice(@pos, length) || "".b

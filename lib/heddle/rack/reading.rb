@@ -3,8 +3,8 @@
 module Heddle
   module Rack
     # IO's methods for reading, which applications call on `rack.input`: under Puma it is a StringIO or a Tempfile.
-    # {Input} and {StreamedInput} include it. They set +@closed+, and have `read`, `readpartial` and, in private,
-    # `take_line(separator, limit)`.
+    # {Input} and {StreamedInput} include it. They set +@closed+, and have `readpartial` and, in private,
+    # `read_length(length)`, `read_all` and `take_line(separator, limit)`.
     #
     # Strings are binary, as the Rack specification wants them, unless {#set_encoding} says otherwise. There is no
     # `to_io` and no descriptor.
@@ -18,6 +18,23 @@ module Heddle
       # Bytes of a character after its first one, at most.
       REST_OF_CHARACTER = 3
       private_constant :NEWLINE, :PARAGRAPH, :MARK, :REST_OF_CHARACTER
+
+      # @param length [Integer, nil] bytes, or nil for everything
+      # @param buffer [String, nil] filled and returned in place of a new string
+      # @return [String, nil] binary; at the end nil when a length was given, else empty
+      # @raise [IOError] when it is closed, or the request is over
+      # @raise [ClientGoneError] when a body that still comes ended too early, which is never taken for its end
+      # @raise [HTTP::BadRequestError] when such a body is malformed, too large or too slow
+      def read(length = nil, buffer = nil)
+        check_open
+        raise ArgumentError, "negative length #{length} given" if length && length < 0
+
+        result = length ? read_length(length) : encoded(read_all)
+        return result unless buffer
+
+        buffer.replace(result || "")
+        result && buffer
+      end
 
       # @param separator [String, Integer, nil] the end of a line; "" for paragraphs, nil for everything; or the limit
       # @param limit [Integer, nil] bytes, at most; a character is not cut
@@ -69,14 +86,7 @@ module Heddle
 
       # @yieldparam byte [Integer]
       # @return [self, Enumerator]
-      def each_byte
-        return to_enum(:each_byte) unless block_given?
-
-        while (byte = getbyte)
-          yield byte
-        end
-        self
-      end
+      def each_byte(&) = each_piece(:each_byte, :getbyte, &)
 
       # @return [String, nil] the next character; a byte, unless {#set_encoding} was called
       def getc
@@ -90,14 +100,7 @@ module Heddle
 
       # @yieldparam character [String]
       # @return [self, Enumerator]
-      def each_char
-        return to_enum(:each_char) unless block_given?
-
-        while (character = getc)
-          yield character
-        end
-        self
-      end
+      def each_char(&) = each_piece(:each_char, :getc, &)
 
       # As {#readpartial}: the body is there, or another fiber runs until it comes.
       def sysread(...) = readpartial(...)
@@ -156,6 +159,15 @@ module Heddle
       def sync=(_sync); end
 
       private
+
+      def each_piece(name, getter)
+        return to_enum(name) unless block_given?
+
+        while (piece = public_send(getter))
+          yield piece
+        end
+        self
+      end
 
       def special_line(separator, limit, chomp)
         separator, limit = NEWLINE, separator unless separator.nil? || separator.is_a?(String)

@@ -10,12 +10,12 @@ module Heddle
       # @param on_close [#call, nil] called once, when both directions are closed
       def initialize(input, exchange, on_close: nil)
         @input = input
-        @exchange = exchange
         @response = exchange.response
         @on_close = on_close
         @thread = Thread.current
-        @lock = Thread::Mutex.new
+        @lock = exchange.make_lock
         @read_closed = false
+        @exchange = exchange # the last one: C finds it soonest
       end
 
       # @see Input#read

@@ -18,22 +18,6 @@ module Heddle
         @closed = false
       end
 
-      # @param length [Integer, nil] bytes, or nil for everything
-      # @param buffer [String, nil] filled and returned in place of a new string
-      # @return [String, nil] binary; at the end nil when a length was given, else empty
-      # @raise [ClientGoneError] when the body ended too early, which is never taken for its end
-      # @raise [HTTP::BadRequestError] when the body is malformed, too large or too slow
-      def read(length = nil, buffer = nil)
-        check_open
-        raise ArgumentError, "negative length #{length} given" if length && length < 0
-
-        result = length ? read_length(length) : encoded(read_all)
-        return result unless buffer
-
-        buffer.replace(result || "")
-        result && buffer
-      end
-
       # @return [String] what there is, up to a number of bytes; waits only if there is nothing
       # @raise [EOFError] at the end
       def readpartial(length, buffer = nil)

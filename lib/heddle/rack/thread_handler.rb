@@ -18,7 +18,7 @@ module Heddle
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def call(exchange)
-        env = Rack.env(@env_builder, exchange)
+        env = Rack.env(@env_builder, exchange, [])
         proxy = ExchangeProxy.new(exchange) { |one| serve(one, env) }
         env["rack.hijack"] = proxy
         add_input(env, exchange, proxy) if exchange.body?
@@ -41,14 +41,13 @@ module Heddle
         input = env["rack.input"]
         finished = env["rack.response_finished"]
         answer = failure = last = nil
-        process = Process.pid
         begin
           answer = @app.call(env)
-          Native::Processes.end_child(nil) unless Process.pid == process
+          Native::Processes.end_child(nil) unless Process.pid == @process
           last = upgrade_for(proxy, answer, env) || (last_for(proxy, answer) if finished.empty?)
           respond(proxy, input, answer, finished, env) unless last
         rescue Exception => e
-          Native::Processes.end_child(e) unless Process.pid == process
+          Native::Processes.end_child(e) unless Process.pid == @process
           failure = e
           withdraw_head(proxy)
         end

@@ -49,7 +49,6 @@ module Heddle
         @rejected = @refused = @cut = 0
         @heartbeat = now
         @lag = 0.0
-        @timeline = Timeline.new
         @said = {}
         # In single mode a developer may use a debugger meanwhile, and no request must be lost.
         sockets.queue(configuration.queue_limit, configuration.mode == :single ? nil : configuration.queue_timeout)
@@ -67,9 +66,6 @@ module Heddle
 
       # @return [void]
       def stop = @task&.cancel
-
-      # @return [Timeline] how late the loop was in the last minute
-      attr_reader :timeline
 
       # @return [Float] seconds since the last check; more than about one: the loop is blocked
       def heartbeat_age = now - @heartbeat
@@ -90,7 +86,6 @@ module Heddle
 
       def run
         before = looked = now
-        @timeline.note(before, 0.0, before + rest)
         loop do
           pause = rest
           sleep(pause)
@@ -105,7 +100,6 @@ module Heddle
           @lag += (lag - @lag) * (1 - Math.exp(-elapsed / AdmissionPolicy::AVERAGED))
           look(elapsed, memory)
           @cut += @sockets.cut_slow_readers(@responses, LEAST_RATE, @write_timeout)
-          @timeline.note(time, lag, time + rest)
           tell(time)
           before = time
         end

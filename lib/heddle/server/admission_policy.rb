@@ -2,11 +2,11 @@
 
 module Heddle
   class Server
-    # Says how many requests may have begun and not ended, from samples of memory and pools. While all is well, any
-    # number may: the gate (ext/heddle/net/gate.h) decides when the next one begins. When memory is short, the limit
-    # comes down to a share of what runs, again and again; while all is well and requests wait, it grows; when no
-    # request has waited for a while, it is lifted. Where most requests wait for something from a pool, more of them
-    # would bring nothing: the limit stays at twice what doesn't wait.
+    # Limits the number of requests that run, by samples of memory and pools. At first there is no limit: the gate
+    # (ext/heddle/net/gate.h) decides when the next one begins. When memory is short, the limit comes down to a share of
+    # what runs, again and again; when all is well again and requests wait, it grows; when no request has waited for a
+    # while, it is lifted. Where most requests wait for something from a pool, more of them would bring nothing: the
+    # limit is twice the number of the others.
     #
     # Knows no clock and no socket.
     class AdmissionPolicy
@@ -19,11 +19,11 @@ module Heddle
       # @!attribute waiting [Integer] requests that wait for their turn
       Sample = Data.define(:elapsed, :memory, :pool_waiting, :busy, :waiting)
 
-      # As many requests may always run while others wait for a pool: they may not need it.
+      # Pools never bring the limit below this number: some requests need none.
       POOL_FLOOR = 16
       # The factor by which the limit shrinks.
       CUT = 0.8
-      # Seconds until it may come down again, so that the last time can have shown.
+      # Seconds between two cuts by samples, so that the first can show its effect.
       CUT_INTERVAL = 0.5
       # By what share it grows with each sample.
       GROWTH = 0.1

@@ -139,7 +139,7 @@ module Heddle
       # @param variables [Hash{String => String}]
       # @return [void]
       def export_environment(variables = ENV)
-        if source(:environment).kind == :variable && source(:environment).place != "HEDDLE_ENVIRONMENT"
+        if source(:environment).kind == :variable && %w[RAILS_ENV RACK_ENV].include?(source(:environment).place)
           variables["RACK_ENV"] ||= environment
         else
           variables["RACK_ENV"] = environment

@@ -8,12 +8,19 @@ module Heddle
     class Control
       Autoloads.add(self, "heddle/server/control")
 
+      # A command that this server can't follow.
+      class RejectedError < StandardError
+        include Heddle::Error
+      end
+
       # Seconds that a recording may take.
       RECORDED = 0.1..60.0
       # Limits of the requests to it: how many at once, from any address, and their time. Clients that say nothing don't
       # keep others from looking: at the limit those that have been silent longest are closed.
       CONNECTIONS = 64
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
+      # What a client waits for, and ends by leaving. Other requests are answered also when it has closed its side.
+      WAITING = %r{\A/(?:record|ended)\b}
       # Bytes of a message to be published, from a client that may give commands.
       MESSAGE = 256 << 20
       # Seconds that its end may take, and of them those that running requests have to be answered.
@@ -23,7 +30,7 @@ module Heddle
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
       # Seconds between two attempts to take over what another server still has.
       POLL_INTERVAL = 0.5
-      private_constant :CONNECTIONS, :LIMITS, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR, :POLL_INTERVAL
+      private_constant :CONNECTIONS, :LIMITS, :WAITING, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR, :POLL_INTERVAL
 
       # Opens the sockets that the configuration names.
       #
@@ -48,6 +55,22 @@ module Heddle
         new(listeners, source, log, later:) unless listeners.empty? && later.empty?
       end
 
+      # Answers while the block runs.
+      #
+      # @param configuration [Configuration]
+      # @param server [Server] the only one of this process
+      # @param log [Log]
+      # @yieldreturn [Boolean, nil] whether every request was answered
+      # @return [Boolean, nil] the same
+      # @raise (see open)
+      def self.beside(configuration, server, log)
+        control = Control.open(configuration, Alone.new(server, log), log)
+        control&.start
+        answered = yield
+      ensure
+        control&.finish(answered)
+      end
+
       # @param listeners [Array<Listener>]
       # @param source [Alone]
       # @param log [Log]
@@ -67,7 +90,8 @@ module Heddle
       # @param answered [Boolean, nil] whether every request was answered
       # @return [void]
       def finish(answered)
-        @source.shutdown_result.set(answered ? true : false)
+        result = @source.shutdown_result
+        result.resolve(answered ? true : false) unless result.settled?
         stop
       end
 
@@ -153,10 +177,12 @@ module Heddle
         limits = trusted ? { **LIMITS, body_limit: MESSAGE } : LIMITS
         app = App.new(@source, commands: trusted)
         engine = HTTP::Engine.new(HTTP::Limits.new(**limits))
-        handler = Rack::Handler.new(app, Rack::EnvBuilder.new(errors: @log.errors), @log)
+        env_builder = Rack::EnvBuilder.new(@log.errors, nil)
+        handler = Rack::Handler.new(app, env_builder, @log)
+        waiting = Rack::CancellingHandler.new(app, env_builder, @log, methods: :all)
         proxies = Net::Networks.new(["all"])
         sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine, proxies:) do |exchange|
-          handler.call(exchange)
+          (WAITING.match?(exchange.target) ? waiting : handler).call(exchange)
         end
         sockets.listen(listener.io, own_user: listener.own_user)
         sockets

@@ -8,7 +8,7 @@ module Heddle
       NAMES = {
         before_mold: "in the mold, before it loads the application",
         after_mold: "in the mold, when it has loaded the application: to close what workers must not share",
-        before_worker_fork: "in the mold, each time before a worker is forked",
+        before_worker_fork: "in the mold, each time before a worker is forked; gets the worker's number",
         worker_boot: "in a worker, before it serves; gets the worker's number, counted from 0",
         worker_stop: "in a worker, when it has answered its last request; gets the worker's number",
         on_booted: "in the master, when all workers serve: once in its life, so not at a reload",

@@ -31,6 +31,18 @@ module Heddle
       # @return [Boolean]
       def empty? = @all.empty?
 
+      # Every client of a network that is trusted by default can forge what a proxy says.
+      # @param configuration [Configuration]
+      # @param log [#event]
+      # @return [void]
+      def report_trust(configuration, log)
+        return unless configuration.trusted_proxies.include?("private")
+        return unless configuration.source(:trusted_proxies) == Configuration::Source::DEFAULT
+        return unless (listener = find(&:beyond_this_machine?))
+
+        log.event(:proxies_trusted_by_default, address: listener.io.local_address.inspect_sockaddr)
+      end
+
       # Idempotent, and from any thread.
       # @return [void]
       def close

@@ -104,8 +104,8 @@ module Heddle
       # @param exchange [HTTP::Exchange]
       # @param error [Exception]
       def failure(exchange, error)
-        cause = error.cause
-        cause &&= "#{ErrorText.summary(cause, indent: "")} (#{cause.backtrace&.first})"
+        cause = ErrorText.cause(error)
+        cause &&= "#{ErrorText.summary(cause, indent: "")} (#{ErrorText.backtrace(cause).first})"
         event(:request_failed, **request_of(exchange), class: ErrorText.class_name(error),
                                                        error: ErrorText.message(error), backtrace: backtrace(error),
                                                        cause:)
@@ -165,7 +165,7 @@ module Heddle
       end
 
       # Where in the application it was raised.
-      def backtrace(error) = (error.backtrace || []).take_while { |line| !line.start_with?(*BOTTOM) }.take(LINES)
+      def backtrace(error) = ErrorText.backtrace(error).take_while { |line| !line.start_with?(*BOTTOM) }.take(LINES)
 
       def report_shortage(reason)
         now = MonotonicClock.now

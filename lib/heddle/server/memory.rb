@@ -23,18 +23,13 @@ module Heddle
       # @param pid [Integer, String]
       # @return [Integer, nil] the same, but of memory that several processes share only this one's part (PSS, proc(5)).
       #   The kernel walks through all pages for it: 4 ms for 130 MB
-      def self.proportional(pid = "self")
-        kilobytes = File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+) kB/, 1]
-        kilobytes && (kilobytes.to_i * 1_024)
-      rescue SystemCallError
-        nil
-      end
+      def self.proportional(pid = "self") = bytes("/proc/#{pid}/smaps_rollup", "Pss")
 
       # @param root [String] where the system's folders are
       # @return [Integer, nil] bytes above which the server's processes together would be in the way of others, or
       #   one of them would be ended
       def self.limit(root = "/")
-        least = [*container_limits(root), total(root)].compact.min
+        least = [*container_limits(root), bytes(File.join(root, "proc/meminfo"), "MemTotal")].compact.min
         least && (least * SHARE).to_i
       end
 
@@ -42,13 +37,13 @@ module Heddle
         Cgroup.read(root, "memory", "memory.max", "memory.limit_in_bytes").filter_map { |text| text[/\A\d+/]&.to_i }
       end
 
-      def self.total(root)
-        kilobytes = File.read(File.join(root, "proc/meminfo"))[/^MemTotal:\s+(\d+) kB/, 1]
+      def self.bytes(path, name)
+        kilobytes = File.read(path)[/^#{name}:\s+(\d+) kB/, 1]
         kilobytes && (kilobytes.to_i * 1_024)
       rescue SystemCallError
         nil
       end
-      private_class_method :container_limits, :total
+      private_class_method :container_limits, :bytes
     end
   end
 end

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     # The server's metrics in Prometheus' text format (exposition format, version 0.0.4): writes the families of
-    # {Families} and {SemanticConventions}. Every worker has its own series, so that a worker that is replaced is a
-    # counter that begins again and no sum that falls.
+    # {Families} and {SemanticConventions}. Every worker has its own series, so that replacing one resets its counters,
+    # and no sum falls.
     class Metrics
       Autoloads.add(self, "heddle/server/metrics")
 
@@ -13,7 +13,7 @@ module Heddle
       # @param report [Hash{Symbol => Object}] `workers`: of {WorkerStatus#to_h} each, with its `index`; `master`: the
       #   master's own, if there is one; `certificates`: of {Net::TLS::Certificates#expiries}
       def initialize(report)
-        # While one replaces another both have the same number, and a series must be one of them.
+        # While one worker replaces another, both have the same index: the younger one is kept.
         workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
           all.min_by { |one| one[:uptime] || Float::INFINITY }
         end
@@ -58,7 +58,7 @@ module Heddle
         end
       end
 
-      # A worker that does not answer has said nothing.
+      # Of a worker that does not answer there are none.
       def parts(scope)
         key, labels = Families::PARTS.fetch(scope)
         @report[:workers].flat_map do |one|

@@ -28,13 +28,9 @@ module Heddle
           Warning[:experimental] = false # Ruby says at each start that Ractors are experimental; docs/modes.md does
           require "heddle/concurrency/deadline"
           Heddle.eager_load
-          [Heddle, self, Log, Heddle::Net, Concurrency].each { |namespace| load_all(namespace) }
-        end
-
-        private
-
-        def load_all(namespace)
-          (namespace.constants - NOT_THERE).each { |name| namespace.const_get(name) if namespace.autoload?(name) }
+          [Heddle, self, Log, Heddle::Net, Concurrency].each do |namespace|
+            Autoloads.load_constants(namespace, except: NOT_THERE)
+          end
         end
       end
     end

@@ -14,20 +14,23 @@ module Heddle
       BEFORE = 1
       # Of the thread that writes: a loop that waits for Ruby's lock gets it soon.
       PRIORITY = -3
-      private_constant :PAUSE, :BEFORE, :PRIORITY
+      # Seconds for which that thread may delay a loop.
+      SLICE = 0.005
+      private_constant :PAUSE, :BEFORE, :PRIORITY, :SLICE
 
       class << self
         # Records for some time.
         # @param seconds [Numeric]
         # @param configuration [Configuration]
+        # @param asker [IO, nil] a pipe: when its reader has closed it, the recording ends
         # @return [String] the file
         # @raise [Control::RejectedError]
-        def record(seconds, configuration)
+        def record(seconds, configuration, asker = nil)
           if configuration.account.empty? || configuration.mode == :ractor
             raise Control::RejectedError, "nothing can be recorded: the option account is off, or the mode is ractor"
           end
 
-          snapshot = Recording.take(seconds) or raise Control::RejectedError, "another recording is under way"
+          snapshot = Recording.take(seconds, asker) or raise Control::RejectedError, "another recording is under way"
           about = { reason: "heddle record", seconds:, lost: snapshot.lost }
           files = Files.new(Files.folder(configuration.environment))
           in_thread { write(files, snapshot, Cause.new(snapshot), about:) }.value
@@ -37,11 +40,25 @@ module Heddle
 
         # Beside the loop, as it takes long to make the text.
         # @return [Thread]
-        def in_thread(&)
-          Thread.new(&).tap do |thread|
-            thread.priority = PRIORITY
-            thread.report_on_exception = false
+        def in_thread
+          thread = Thread.new do
+            Stalls::Switch.own_thread = Thread.current
+            yield
+          ensure
+            Stalls::Switch.own_work_until = MonotonicClock.now
           end
+          thread.priority = PRIORITY
+          thread.report_on_exception = false
+          thread
+        end
+
+        # Not at each step: a thread that computes then keeps Ruby's lock for 100 ms each time.
+        # @return [void]
+        def give_way
+          return if @next_pass && MonotonicClock.now < @next_pass
+
+          Thread.pass
+          @next_pass = MonotonicClock.now + SLICE
         end
 
         # @return [String] the path

@@ -26,7 +26,7 @@ module Heddle
       def call(env)
         exchange = env["rack.hijack"]
         env[KEY] = exchange.request_id = id = id_of(env[KEY], exchange)
-        ResponseField.add(@app.call(env), NAME, id)
+        add(@app.call(env), id)
       end
 
       private
@@ -38,6 +38,15 @@ module Heddle
 
         # Its first half is the time (RFC 9562, 5.7): sorted by name is sorted by time.
         SecureRandom.uuid_v7
+      end
+
+      # What the application has set itself stays.
+      def add(answer, id)
+        headers = answer[1] if answer.is_a?(Array) && answer.size == 3
+        return answer if !headers.is_a?(Hash) || headers.any? { |one, _| one.to_s.casecmp?(NAME) }
+
+        # The Hash may be the application's own, for all its responses.
+        [answer[0], headers.merge(NAME => id), answer[2]]
       end
     end
   end

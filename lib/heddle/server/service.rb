@@ -30,7 +30,7 @@ module Heddle
         app = RequestTimeout.new(app, configuration.request_timeout, log) if configuration.request_timeout.positive?
         app = ServerTiming.new(app, paths - ["on"]) if paths.any? && paths != ["on"]
         app = RequestId.new(app, proxies) if configuration.request_id
-        env_builder = Rack::EnvBuilder.new(errors: log.errors, proxies:)
+        env_builder = Rack::EnvBuilder.new(log.errors, proxies)
         options = { early_hints: configuration.early_hints, allowed_origins: configuration.web_socket_origins,
                     websocket_deflate: configuration.http.websocket_deflate }
         @handler = make_handler(app, env_builder, configuration.cancel_on_disconnect, runners, options)

@@ -4,8 +4,8 @@ module Heddle
   class Server
     # One loop of a server: its sockets, its admission, and its drain.
     class Serving
-      # Seconds between the loop's checks whether to stop: a request from another thread may come just before
-      # it begins to wait.
+      # Seconds between the loop's checks whether to stop, and for gems that requests have loaded: a request to stop may
+      # come from another thread just before it begins to wait.
       POLL_INTERVAL = 1.0
       # Seconds that cancelled requests have to end, and between two looks whether they have.
       CANCEL_TIMEOUT = 0.5
@@ -107,15 +107,6 @@ module Heddle
         @runners ? found.map { |fiber, request| [fiber, request, @runners.serving(fiber)] } : found
       end
 
-      # @return [Hash{Symbol => Object}, nil] by how much the loop was late in the last minute: `lags`, seconds of each
-      #   `step` of so many seconds, oldest first (nil: it did not run), and its `number` ({Stall#loop}); nil while it
-      #   serves not
-      def timeline
-        admission = @admission or return
-        lags = admission.timeline.lags(MonotonicClock.now)
-        { step: Timeline::CELL_SECONDS, lags:, number: Native.loop_number(@scheduler) }
-      end
-
       # @return [Symbol, nil] how the loop hears of events, while it serves
       def selector = @sockets && @scheduler.selector
 
@@ -130,7 +121,10 @@ module Heddle
       end
 
       def await_stop
-        @scheduler.park(POLL_INTERVAL) until @stopping
+        until @stopping
+          @scheduler.park(POLL_INTERVAL)
+          Adaptations.update(@configuration)
+        end
       end
 
       # The whole server stops, and not this worker alone: balancers ask the health paths, and have some time to notice.

@@ -106,16 +106,11 @@ module Heddle
 
       def addresses
         return [usable?(host) ? host : "0.0.0.0"] if host == "::" # of a file that is used on several machines
-        return [host] unless host == "localhost"
 
-        found = Addrinfo.getaddrinfo(host, nil, nil, :STREAM).map(&:ip_address).uniq
-        found = ["127.0.0.1"] if found.empty?
-        found.sort_by { |address| address.include?(":") ? 1 : 0 }.select { |address| usable?(address) }
-      rescue SocketError
-        ["127.0.0.1"]
+        # As for Puma, what the machine has counts, and not what its hosts file says.
+        host == "localhost" ? ["127.0.0.1", *("::1" if usable?("::1"))] : [host]
       end
 
-      # The hosts file may promise an address that the machine does not have.
       def usable?(address)
         TCPServer.new(address, 0).close
         true

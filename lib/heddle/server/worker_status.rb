@@ -28,7 +28,8 @@ module Heddle
       PLACE = /\A.*?:\d+/
       # What engines count beside their requests.
       SUMS = %i[answers rejections latencies durations latency_sum spent endpoints spooled websockets].freeze
-      private_constant :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :ORIGINS, :OTHERS, :PLACE, :SUMS
+      MINUTE = 60
+      private_constant :MINUTE, :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :ORIGINS, :OTHERS, :PLACE, :SUMS
 
       # Those that were used first one by one, and the rest together: none changes its place, so that no counter falls.
       #
@@ -58,8 +59,8 @@ module Heddle
           selector: @server.selector&.to_s, urls: @server.urls, **counted, **statistics,
           clients_gone: @log.gone + statistics.fetch(:clients_gone, 0), **running,
           memory: Memory.used, pss: Memory.proportional, cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),
-          gc:, threads: Thread.list.size, protection: Protection.enabled, unprotected: @server.unprotected,
-          offload:, stalls:, slowest:, loops:, callbacks:, pools: Databases::Pools.all,
+          gc:, threads: Thread.list.size, protection:, unprotected: @server.unprotected,
+          offload:, stalls:, slowest:, callbacks:, pools: Databases::Pools.all,
           pubsub_published: PubSub::History.published, http_clients:, events: @log.counts
         }
       end
@@ -123,19 +124,7 @@ module Heddle
         end
       end
 
-      # How late each loop was in the last minute, in milliseconds, and the causes.
-      def loops
-        now = MonotonicClock.now
-        stalls = Protection.enabled.include?(:stall_report) ? Stalls.recent : []
-        @server.timelines.map do |timeline|
-          span = timeline[:step] * timeline[:lags].size
-          held = stalls.select { |one| one.loop == timeline[:number] && now - one.began - one.seconds < span }
-          { step: timeline[:step], lags: timeline[:lags].map { |lag| lag && (lag * 1e3).round(1) },
-            stalls: held.map { |one| describe_stall(one, now) } }
-        end
-      end
-
-      def describe_stall(stall, now)
+      def describe_stall(stall)
         { cause: stall.cause, ago: (now - stall.began).round(3), seconds: stall.seconds.round(3),
           request: stall.request, place: stall.place }
       end
@@ -147,6 +136,9 @@ module Heddle
         { count: stat[:count], minor: stat[:minor_gc_count], major: stat[:major_gc_count], time: stat[:time] / 1e3,
           allocated: stat[:total_allocated_objects], live: stat[:heap_live_slots] }
       end
+
+      # Where a worker has no other to hand connections off to, the handoff does nothing.
+      def protection = Protection.enabled.reject { |name| name == :handoff && Handoff.status[:reason] }
 
       # Native calls beside the loop; nil when they are not offloaded.
       def offload
@@ -163,8 +155,13 @@ module Heddle
         end
       end
 
-      # While they are counted.
-      def stalls = (Stalls.statistics if Protection.enabled.include?(:stall_report))
+      # While they are counted. Each of the last minute is described.
+      def stalls
+        return unless Protection.enabled.include?(:stall_report)
+
+        recent = Stalls.recent.select { |one| now - one.began - one.seconds < MINUTE }
+        { **Stalls.statistics, recent: recent.map { |one| describe_stall(one) } }
+      end
 
       # The same.
       def callbacks = (CallbackReport.status[:by_library] if Protection.enabled.include?(:callback_report))

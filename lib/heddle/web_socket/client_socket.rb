@@ -132,10 +132,8 @@ module Heddle
         settings = HTTP::Client::ConnectionSettings.new(tls:, proxy: nil, deny_private:, max_connections: 1,
                                                         idle_timeout: nil, http2: false)
         scheme = @uri.scheme == "wss" ? "https" : "http"
-        HTTP::Client::Dialer.new(scheme, @uri.hostname, port, settings, nil).call(limits, nil)
+        HTTP::Client::Dialer.new(scheme, @uri.hostname, @uri.port, settings, nil).call(limits, nil)
       end
-
-      def port = @uri.port || (@uri.scheme == "wss" ? 443 : 80)
 
       def shake_hands(limits, protocols, headers)
         key = [Random.urandom(16)].pack("m0")
@@ -162,10 +160,7 @@ module Heddle
         [name.downcase, value]
       end
 
-      def host
-        standard = port == (@uri.scheme == "wss" ? 443 : 80)
-        standard ? @uri.host : "#{@uri.host}:#{port}"
-      end
+      def host = @uri.port == @uri.default_port ? @uri.host : "#{@uri.host}:#{@uri.port}"
 
       # RFC 6455, section 4.1.
       def check(head, key, protocols)

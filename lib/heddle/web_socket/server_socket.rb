@@ -11,8 +11,8 @@ module Heddle
       include Messages
 
       NO_PATTERNS = "match: is not supported, because topics have no patterns: subscribe to each topic by its name"
-      NO_BLOCK = "subscribe takes no block, because the messages go to the client without Ruby code for each: " \
-                 "a block gets them with Heddle::PubSub.subscribe"
+      NO_BLOCK = "subscribe takes no block: it sends the messages to the client without calling Ruby. " \
+                 "Heddle::PubSub.subscribe calls a block"
       private_constant :NO_PATTERNS, :NO_BLOCK
 
       # @param timeout [Numeric, nil] seconds

@@ -30,15 +30,19 @@ module Rackup
           configuration.warnings.each { |text| warn "heddle: #{text}" }
           # Through a pipe (foreman, a container) Ruby would keep the log's lines until there are 64 KiB of them.
           $stdout.sync = true
-          @server = ::Heddle::Server.new(configuration)
+          log = ::Heddle::Server::Log.of(configuration)
+          @server = ::Heddle::Server.new(configuration, log:)
           @server.open
           yield @server if block_given?
           tell_of_workers(configuration)
-          configuration.hooks.around_worker do
-            ::Heddle::Server::Jobs.beside(configuration, ::Heddle::Server::Log.of(configuration)) do |begin_jobs|
-              @server.run(app, signals: true) do
-                begin_jobs.call
-                announce(@server) unless options[:quiet]
+          ::Heddle::Server::Control.beside(configuration, @server, log) do
+            configuration.hooks.around_worker do
+              ::Heddle::Server::Jobs.beside(configuration, log) do |begin_jobs|
+                @server.run(app, signals: true) do
+                  begin_jobs.call
+                  announce(@server) unless options[:quiet]
+                  configuration.hooks.try(:on_booted, log)
+                end
               end
             end
           end

@@ -84,7 +84,7 @@ class PoolNestingTest < Minitest::Test
       _, err = capture_io do
         assert_equal :served, things.with { Heddle.scope { |scope| scope.async { things.with { :served } }.value } }
       end
-      assert_match(/a task waits at .+nesting_test.rb:\d+ while a task around it holds one, checked out at/, err)
+      assert_match(/a task waits at .+nesting_test.rb:\d+, but it or a parent already holds a connection,/, err)
       stranger.wait
     end
   end

@@ -35,7 +35,7 @@ class AnswerMemoryTest < Minitest::Test
     @request = parser.parse(request)
   end
 
-  def head(headers, **) = @writer.head(@request, 200, headers, length: 0, **).bytes
+  def head(headers, protocol: nil) = @writer.head(@request, 200, headers, 0, true, protocol, false).bytes
   def lines_of(bytes) = bytes[/\r\n(.*?)date: /m, 1]
 
   def test_under_gc_stress
@@ -137,7 +137,10 @@ class AnswerMemoryTest < Minitest::Test
         Ractor.new(number) do |n|
           writer = H1::ResponseWriter.new
           request = Request.new("GET", 1, true)
-          Array.new(200) { |i| writer.head(request, 200, { "x-\#{n}-\#{i % 50}" => "v" }).bytes[/^x-.*v/] }.uniq.size
+          names = Array.new(200) do |i|
+            writer.head(request, 200, { "x-\#{n}-\#{i % 50}" => "v" }, nil, true, nil, false).bytes[/^x-.*v/]
+          end
+          names.uniq.size
         end
       end
       print ractors.map { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }.inspect

@@ -158,9 +158,10 @@ class AnswerRulesTest < Minitest::Test
     @writer = H1::ResponseWriter.new
   end
 
-  def head(asked, status, headers, **)
+  def head(asked, status, headers, length: nil, keep_alive: true, protocol: nil, until_close: false)
     line, *lines = Array(asked)
-    @writer.head(parser.parse(request(*lines, line:)), status, headers, **).tap do |answer|
+    asked = parser.parse(request(*lines, line:))
+    @writer.head(asked, status, headers, length, keep_alive, protocol, until_close).tap do |answer|
       answer.bytes = answer.bytes.sub(/^date: .* GMT(?=\r)/, "date: Thu, 01 Jan 1970 00:00:00 GMT")
     end
   end
@@ -207,7 +208,7 @@ class AnswerRulesTest < Minitest::Test
 
   def test_the_date_is_there_once_and_an_imf_fixdate
     assert_match(/^date: (Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r$/,
-                 H1::ResponseWriter.new.head(parser.parse(request), 200, {}).bytes)
+                 @writer.head(parser.parse(request), 200, {}, nil, true, nil, false).bytes)
     assert_equal ["date: x"], head(GET, 204, { "date" => "x" }).bytes.scan(/^date[^\r]*/)
     # No value is no date.
     assert_includes head(GET, 204, { "date" => [] }).bytes, DATE

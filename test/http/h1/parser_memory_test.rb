@@ -80,7 +80,6 @@ class ParserMemoryTest < Minitest::Test
     assert_raises(FrozenError) { decoder.decode("0", 0, "") }
     same = +"0"
     assert_raises(ArgumentError) { decoder.decode(same, 0, same) }
-    assert_raises(ArgumentError) { H1::ChunkedDecoder.new(@configuration, header_lines: 1) }
   end
 
   def test_a_parser_that_is_initialized_again_takes_the_new_limits

@@ -12,8 +12,10 @@ class ResponseWriterTest < Minitest::Test
     @writer = H1::ResponseWriter.new
   end
 
-  def head(status = 200, headers = {}, line: "GET / HTTP/1.1", lines: [], **)
-    @writer.head(parser.parse(request(*lines, line:)), status, headers, **).tap do |answer|
+  def head(status = 200, headers = {}, line: "GET / HTTP/1.1", lines: [], length: nil, keep_alive: true, protocol: nil,
+           until_close: false)
+    asked = parser.parse(request(*lines, line:))
+    @writer.head(asked, status, headers, length, keep_alive, protocol, until_close).tap do |answer|
       answer.bytes = answer.bytes.sub(/^date: .* GMT(?=\r)/, "date: Thu, 01 Jan 1970 00:00:00 GMT")
     end
   end

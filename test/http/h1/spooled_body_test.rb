@@ -236,10 +236,10 @@ class H1SpooledBodyTest < Minitest::Test
     assert_includes conversation.output, "the body is larger than the 200000 bytes"
   end
 
-  # Two clients in one loop. The first one has announced its body, and sent little of it.
-  def test_body_is_put_off_while_announced_ones_leave_no_room
+  # Two clients in one loop. The first one has sent the most of its body.
+  def test_body_is_put_off_while_others_leave_no_room
     converse(->(_) { flunk }, body_disk_limit: 400_000) do |conversation|
-      conversation.say(post(BODY.bytesize, "x"))
+      conversation.say(post(BODY.bytesize, BODY[0..-2]))
       conversation.await { conversation.engine.body_disk_used == BODY.bytesize }
       mine, other = UNIXSocket.pair
       conversation.sockets.adopt(mine)
@@ -248,7 +248,7 @@ class H1SpooledBodyTest < Minitest::Test
       answer = other.readpartial(10_000)
 
       assert_match(%r{\AHTTP/1\.1 503 .*\r\nretry-after: 1\r\n}m, answer)
-      assert_includes answer, "the bodies of other requests fill the 400000 bytes"
+      assert_includes answer, "the bodies of other requests leave too little of the 400000 bytes"
       other.close
     end
   end

@@ -25,7 +25,7 @@ class DNSCacheTest < Minitest::Test
     cache.fetch(1)
     cache.store(4, answer(text: "x" * 1_500))
 
-    assert_operator cache.bytes, :<=, 36_000
+    assert_operator cache.taken, :<=, 36_000
     assert_equal [true, false, true, true], (1..4).map { |number| !cache.fetch(number).nil? }
   end
 
@@ -41,14 +41,14 @@ class DNSCacheTest < Minitest::Test
   def test_an_answer_stored_twice_counts_once
     cache = cache()
     2.times { cache.store(1, answer) }
-    bytes = cache.bytes
+    bytes = cache.taken
     cache.store(1, answer)
 
-    assert_equal [1, bytes], [cache.count, cache.bytes]
+    assert_equal [1, bytes], [cache.count, cache.taken]
     @now += 60
 
     assert_nil cache.fetch(1)
-    assert_equal [0, 0], [cache.count, cache.bytes]
+    assert_equal [0, 0], [cache.count, cache.taken]
   end
 
   def test_a_ttl_shrinks_and_has_bounds

@@ -119,6 +119,14 @@ class DNSClientTest < Minitest::Test
     end
   end
 
+  def test_an_extended_code_is_a_failure_and_not_an_empty_answer
+    upstream(->(query) { query.fail(:BADVERS) }, attempts: 1) do |client, _|
+      error = assert_raises(Socket::ResolutionError) { client.records("a.test", :A) }
+
+      assert_match(/BADVERS/, error.message)
+    end
+  end
+
   def test_tasks_that_ask_the_same_share_one_question
     gate = Thread::Queue.new
     upstream(->(query) { query.answer(gate.pop) }) do |client, asked|

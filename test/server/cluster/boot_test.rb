@@ -124,7 +124,7 @@ class ClusterBootTest < Minitest::Test
       note = ->(what) { File.write("notes", "#{what} #{$$}\n", mode: "a") }
       before_mold { note.("before_mold") }
       after_mold { note.("after_mold") }
-      before_worker_fork { note.("before_worker_fork") }
+      before_worker_fork { |number| note.("before_worker_fork #{number}") }
       worker_boot { |number| note.("worker_boot #{number}") }
       worker_stop { |number| note.("worker_stop #{number}") }
     RUBY
@@ -134,7 +134,7 @@ class ClusterBootTest < Minitest::Test
     notes = File.readlines(path("notes"), chomp: true)
     mold = notes.first[/\d+/].to_i
 
-    assert_equal ["before_mold #{mold}", "after_mold #{mold}", "before_worker_fork #{mold}", "worker_boot 0 #{pid}",
+    assert_equal ["before_mold #{mold}", "after_mold #{mold}", "before_worker_fork 0 #{mold}", "worker_boot 0 #{pid}",
                   "worker_stop 0 #{pid}"], notes
     refute_equal served.pid, mold
     @served = nil

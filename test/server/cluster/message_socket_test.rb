@@ -39,6 +39,20 @@ class ClusterMessageSocketTest < Minitest::Test
     reader.close
   end
 
+  def test_a_long_message_comes_whole_with_its_descriptor
+    reader, writer = IO.pipe
+    assert @one.send_message("a", io: writer, text: "x" * 100_000)
+    writer.close
+    message = @other.wait
+
+    assert_equal "x" * 100_000, message.values["text"]
+    message.io.close
+
+    assert_predicate reader, :eof?
+  ensure
+    reader.close
+  end
+
   def test_a_message_over_the_size_limit_is_not_sent
     refute @one.send_message("a", text: "é" * 70_000)
     assert @one.send_message("b")

@@ -185,7 +185,16 @@ class ClusterProtectionSwitchedTest < Minitest::Test
 
     assert_equal "", served.get("/").body
     heddle("protect", "on")
-    wait_for_protections(ALL)
+    wait_for_protections(ALL.delete_prefix("handoff,")) # which needs a second worker
+  end
+
+  def test_status_lists_the_handoff_while_there_is_a_second_worker
+    serve(workers: 1)
+    wait_for_protections(ALL.delete_prefix("handoff,"))
+    signal("TTIN")
+    wait_for_protections(ALL, ALL)
+    signal("TTOU")
+    wait_for_protections(ALL.delete_prefix("handoff,"))
   end
 
   def test_workers_that_crash_twice_are_replaced_by_unprotected_ones

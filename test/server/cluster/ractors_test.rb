@@ -47,7 +47,7 @@ class ClusterRactorsTest < Minitest::Test
     before = workers
     write("config.ru", "run ->(_env) { [200, {}, []] }")
     signal("HUP")
-    wait_for("its self is not shareable: write a class with a method `call`")
+    wait_for("and Ruby can't share it (Proc's self is not shareable)")
 
     assert_equal before.sort, workers.sort
     assert_equal "code 1", served.get("/").body

@@ -215,6 +215,16 @@ class ClusterReloadTest < Minitest::Test
     response["x-worker"].to_i
   end
 
+  def test_the_warning_of_trusted_networks_is_logged_once_and_not_at_each_reload
+    serve("--bind", "0.0.0.0:0")
+    signal("HUP")
+    wait_for("reloaded")
+    signal("HUP")
+    wait_for("reloaded", 2)
+
+    assert_equal 1, said("can set their address and scheme with X-Forwarded-*")
+  end
+
   def test_touching_restart_txt_reloads
     serve
     write("tmp/restart.txt", "")

@@ -23,9 +23,18 @@ class ClusterWebSocketTest < Minitest::Test
     end
   RUBY
 
+  # A worker that ends resets a WebSocket whose client does not answer the closing frame in time, which is 2 s.
+  PATIENT = <<~RUBY.freeze
+    require #{File.expand_path("../../support/constants", __dir__).inspect}
+
+    limits = Heddle::HTTP::Limits
+    Constants.set(limits, :FIXED, limits::FIXED.merge(linger_timeout: #{PATIENCE}).freeze)
+  RUBY
+
   def setup
     super
     write("config.ru", ECHO)
+    write("config/heddle.rb", PATIENT)
   end
 
   def teardown
@@ -72,6 +81,7 @@ class ClusterWebSocketTest < Minitest::Test
       assert_equal "bye", client.message
       frame = client.closing
       client.close(frame.code)
+      client.io.close
 
       assert_equal 1001, frame.code
     end

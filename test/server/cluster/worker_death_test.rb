@@ -20,7 +20,7 @@ class ClusterWorkerDeathTest < Minitest::Test
       pid
     end
     load.stop
-    others = load.failures.reject { |failure| failure.worker.nil? || killed.include?(failure.worker.to_i) }
+    others = load.failures.reject { |failure| failure.worker.nil? || killed.include?(failure.worker) }
 
     assert_empty others, "requests on workers that nobody has killed"
     assert_operator load.failures.size, :<=, KILLS * 8, "one a client that the worker was serving"

@@ -144,6 +144,33 @@ class LogFormatsTest < Minitest::Test
     end
   end
 
+  def test_an_exception_whose_backtrace_can_not_be_made_is_logged
+    failing = Class.new(StandardError) do
+      def self.to_s = "Failing"
+      def backtrace = raise(NotImplementedError)
+    end
+    app = lambda do |env|
+      raise failing, "inner"
+    rescue failing
+      env["PATH_INFO"] == "/outer" ? raise("outer") : raise
+    end
+    lines_of(:text, request("/inner"), request("/outer"), app:)
+
+    assert_match(%r{error in GET /inner: Failing: inner\n}, errors.string)
+    assert_match(%r{error in GET /outer: RuntimeError: outer\n.*    caused by Failing: inner}m, errors.string)
+  end
+
+  def test_an_exception_with_an_odd_backtrace_or_without_a_cause_to_be_had_is_logged
+    odd = Class.new(StandardError) do
+      def self.to_s = "Odd"
+      def backtrace = [nil, "a.rb:1"]
+      def cause = raise(NotImplementedError)
+    end
+    lines_of(:text, request("/odd"), app: ->(_) { raise odd, "inner" })
+
+    assert_match(%r{error in GET /odd: Odd: inner\n +from a\.rb:1\n\z}, errors.string)
+  end
+
   # It may quote the whole body of a request.
   def test_long_messages_are_cut
     ["é" * 100_000, ("é" * 100_000).encode("UTF-16LE"), "\xFF".b * 200_000].each do |message|

@@ -79,11 +79,11 @@ class RactorsTest < Minitest::Test
     Dir.mktmpdir do |folder|
       @folder = folder
       File.write(File.join(folder, "config.ru"), app)
-      served = ServedProcess.new([*COMMAND, "-t", "2", *options], folder:, **)
+      @served = ServedProcess.new([*COMMAND, "-t", "2", *options], folder:, **)
       begin
-        yield served
+        yield @served
       ensure
-        @status = served.stop
+        @status = @served.stop
       end
     end
   end
@@ -110,7 +110,9 @@ class RactorsTest < Minitest::Test
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
     loop do
       return if yield
-      raise "not in time" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+
+      late = Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      raise "not in time; the server has printed:\n#{@served&.output}" if late
 
       sleep 0.01
     end
@@ -125,7 +127,7 @@ class RactorsTest < Minitest::Test
       assert_equal "ABC", Net::HTTP.post(served.at("/body"), "abc").body
       assert_equal "X" * 200_000, Net::HTTP.post(served.at("/body"), "x" * 200_000).body
     end
-    assert_predicate @status, :success?
+    assert_predicate @status, :success?, @served.output
   end
 
   def test_http2_is_spoken_by_prior_knowledge
@@ -162,7 +164,7 @@ class RactorsTest < Minitest::Test
       assert_equal ["from /page"] * 2, sockets.map { |socket| socket.read(timeout: PATIENCE) }
       sockets.each(&:close)
     end
-    assert_predicate @status, :success?
+    assert_predicate @status, :success?, @served.output
   end
 
   # @return [Array<Heddle::WebSocket::ClientSocket>]
@@ -182,7 +184,7 @@ class RactorsTest < Minitest::Test
       assert_equal %w[500 200], [served.get("/raise").code, served.get("/").code]
       until_ok { served.output.include?("RuntimeError: on purpose\n    from ") }
     end
-    assert_predicate @status, :success?
+    assert_predicate @status, :success?, @served.output
   end
 
   def test_a_ractor_that_dies_is_replaced_and_what_it_has_counted_stays
@@ -195,7 +197,7 @@ class RactorsTest < Minitest::Test
       until_ok { names.concat(Array.new(16) { Thread.new { served.get("/").body } }.map(&:value)).uniq.size == 2 }
       until_ok { answered == 3 + names.size }
     end
-    assert_predicate @status, :success?
+    assert_predicate @status, :success?, @served.output
   end
 
   def test_a_stop_waits_for_the_request_that_runs
@@ -212,12 +214,12 @@ class RactorsTest < Minitest::Test
       client.close
       served.wait
     end
-    assert_predicate @status, :success?
+    assert_predicate @status, :success?, @served.output
   end
 
   def test_a_request_that_takes_too_long_is_given_up
     served(APP, "--request-timeout", "0.05") { |served| assert_equal "503", served.get("/sleep").code }
-    assert_predicate @status, :success?
+    assert_predicate @status, :success?, @served.output
   end
 
   def test_a_request_that_reads_a_constant_which_is_not_shareable_gets_500_and_the_log_names_it
@@ -228,21 +230,21 @@ class RactorsTest < Minitest::Test
       assert_match(/^Protection: guard pages; off: .* callback_report \(they are for the main Ractor/, served.output)
       until_ok { served.output.include?("non-shareable objects in constant App::HITS") }
     end
-    assert_predicate @status, :success?
+    assert_predicate @status, :success?, @served.output
   end
 
   def test_unshareable_objects_are_named_with_their_path
     out = refused(UNSHAREABLE)
 
-    assert_includes out, "@lock of Store (the application) is a Thread::Mutex"
-    assert_includes out, "@log of Store (the application)[0] is an IO"
+    assert_includes out, "@lock of Store is of the class Thread::Mutex"
+    assert_includes out, "@log of Store[0] is of the class IO"
   end
 
   def test_a_lambda_of_config_ru_is_rejected_with_what_to_do
     out = refused("run ->(_env) { [200, {}, []] }")
 
     assert_match(/\Aheddle: mode ractor: Ractors can't share this application\.\n  the application is a block /, out)
-    assert_match(/config\.ru:1\), and its self is not shareable: write a class with a method `call`/, out)
+    assert_match(/config\.ru:1\), and Ruby can't share it \(Proc's self is not shareable\)/, out)
   end
 
   if Ractor.respond_to?(:shareable_lambda) # since Ruby 4.0
@@ -250,7 +252,7 @@ class RactorsTest < Minitest::Test
       served('run Ractor.shareable_lambda { |_env| [200, {}, ["shared"]] }') do |served|
         assert_equal "shared", served.get("/").body
       end
-      assert_predicate @status, :success?
+      assert_predicate @status, :success?, @served.output
     end
   end
 

@@ -10,7 +10,7 @@ require "prism"
 # frozen through and through (`.freeze` of an Array of Strings that are made at run time is not enough).
 class RactorConstantsTest < Minitest::Test
   SERVING = %w[http net rack concurrency scheduler server/log server/{serving,service,admission,admission_policy}
-               server/{drain,line_buffer,response_field,request_id,request_timeout,timeline,listener,listeners}
+               server/{drain,line_buffer,request_id,request_timeout,listener,listeners}
                adaptations/isolation
                server/ractors/worker].freeze
   private_constant :SERVING

@@ -67,7 +67,7 @@ module Switch
     def serve(environment, command: nil, more: {}, port: Served.free_port, ready: "/up")
       command ||= serving(environment, port)
       log = File.join(@logs, "#{@server}-#{environment}-#{port}.log")
-      Served.new(command, port:, log:, ready:, folder: @folder,
+      Served.new(command, port:, log:, ready:, folder: @folder, **stop_timeout,
                           environment: self.environment.merge(variables(environment), { "PORT" => port.to_s }, more))
     end
 
@@ -104,6 +104,9 @@ module Switch
     end
 
     private
+
+    # Puma 8.0.2 sometimes waits in IO#close for ever: see Probe#ended.
+    def stop_timeout = @server == "puma" ? { stop_timeout: 40 } : {}
 
     # Beyond Gemfile and lock file, what a switch takes.
     def switch = nil

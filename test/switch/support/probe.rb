@@ -3,12 +3,13 @@
 require "json"
 require "net/http"
 require "open3"
+require "socket"
 
 module Switch
   # In which the block of a check runs: asks the served application, runs its commands.
   class Probe
-    # Seconds that something may take on a machine that is busy.
-    TIMEOUT = 180
+    # Seconds after which a check gives up what it waits for. No check passes or fails by how long something takes.
+    TIMEOUT = 600
 
     # @return [Application]
     attr_reader :application
@@ -38,6 +39,14 @@ module Switch
       Net::HTTP.start(to.uri.host, to.uri.port, read_timeout: TIMEOUT) { |http| http.request(request) }
     end
 
+    # @return [Boolean] whether somebody listens there
+    def connects?(address, port)
+      TCPSocket.open(address, port).close
+      true
+    rescue SystemCallError
+      false
+    end
+
     # @return [String] what the command has printed, errors included
     # @raise [RuntimeError] if it fails
     def run(*command, environment: {}, input: "")
@@ -62,13 +71,13 @@ module Switch
     end
 
     # @return [Object] what the block returns, as soon as that is not false
-    def wait_for(what, seconds: TIMEOUT)
-      deadline = now + seconds
+    def wait_for(what)
+      deadline = now + TIMEOUT
       loop do
         found = yield
         return found if found
 
-        expect now < deadline, "waited #{seconds} s for #{what}"
+        expect now < deadline, "waited #{TIMEOUT} s for #{what}"
         sleep 0.05
       end
     end

@@ -6,11 +6,9 @@ require "socket"
 module Switch
   # A server of the application in a process group of its own. It is ready when it answers a request.
   class Served
-    # Seconds that a start may take on a machine that is busy.
-    TIMEOUT = 120
-    # Seconds until a server that does not end is killed.
-    STOP_TIMEOUT = 40
-    private_constant :TIMEOUT, :STOP_TIMEOUT
+    # Seconds after which a start has failed.
+    TIMEOUT = 600
+    private_constant :TIMEOUT
 
     # @return [Integer]
     attr_reader :pid
@@ -24,8 +22,10 @@ module Switch
     # @param port [Integer] on which it is to listen
     # @param log [String] the file for what it prints
     # @param ready [String] the path that is asked
-    def initialize(command, environment:, folder:, port:, log:, ready: "/up")
+    # @param stop_timeout [Integer] seconds until a server that does not end is killed
+    def initialize(command, environment:, folder:, port:, log:, ready: "/up", stop_timeout: TIMEOUT)
       @log = log
+      @stop_timeout = stop_timeout
       @uri = URI("http://127.0.0.1:#{port}")
       @pid = Process.spawn(environment, *command, chdir: folder, in: File::NULL, out: log, err: %i[child out],
                                                   pgroup: true)
@@ -39,7 +39,7 @@ module Switch
     # @return [String] how it has ended: "in order" by exit code 0 or by the signal itself, as Puma does
     def stop(signal = "TERM")
       kill(signal, @pid) if @process.alive?
-      kill("KILL", -@pid) unless @process.join(STOP_TIMEOUT)
+      kill("KILL", -@pid) unless @process.join(@stop_timeout)
       status = @process.value
       status.success? || status.termsig == Signal.list[signal] ? "in order" : status.to_s
     ensure

@@ -5,7 +5,7 @@
 /* How often a process checks whether others that ask for the same room have decided: one of them may be stopped. */
 enum { MAX_POLLS = 200 };
 
-/* The lock makes a change of `used` and of the slot's word one step. */
+/* The lock makes a change of `used`, of an address's bytes and of the slot's word one step. */
 static struct {
     pthread_mutex_t lock;
     uint64_t used;
@@ -13,10 +13,20 @@ static struct {
     heddle_scoreboard_slot *slot; /* NULL: the server has only this process */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void show_on_scoreboard(void)
+static uint64_t by_address[HEDDLE_ADDRESS_BUCKETS]; /* of `disk`; here it takes no room in the library's file */
+
+static void add_bytes(uint16_t address, uint64_t bytes)
 {
+    disk.used += bytes;
+    if (address)
+        by_address[address - 1] += bytes;
     if (disk.slot)
         atomic_store(&disk.slot->body_disk, disk.used);
+}
+
+static heddle_scoreboard_bodies look_at_others(void)
+{
+    return disk.slot ? heddle_scoreboard_body_disk(disk.scoreboard, disk.slot) : (heddle_scoreboard_bodies){0};
 }
 
 static bool fits_limit(uint64_t limit, uint64_t bytes, uint64_t others, uint64_t asked)
@@ -25,18 +35,36 @@ static bool fits_limit(uint64_t limit, uint64_t bytes, uint64_t others, uint64_t
            asked <= limit - disk.used - bytes - others;
 }
 
+/* `bytes` more for this body; they fit into the limit. */
+static bool fits_address(uint64_t limit, const heddle_body_disk_count *body, uint64_t bytes,
+                         const heddle_scoreboard_bodies *others)
+{
+    if (!body->address || disk.used + bytes + others->held <= limit / 2)
+        return true;
+    uint64_t held = by_address[body->address - 1];
+    return held == body->bytes || held + bytes <= limit / 2 / (others->processes + 1);
+}
+
+static bool fits(uint64_t limit, const heddle_body_disk_count *body, uint64_t bytes,
+                 const heddle_scoreboard_bodies *others)
+{
+    return fits_limit(limit, bytes, others->held, 0) && fits_address(limit, body, bytes, others);
+}
+
 /*
  * Asks on the scoreboard first, and reads it afterwards: of two processes that ask at the same time, at least one sees
  * the other. Where there is room for one of them only, the one with the later slot withdraws, and waits without asking;
  * the other waits for that. So they refuse each other only if one of them is stopped in between.
  */
-static bool agree_with_others(uint64_t bytes, uint64_t limit)
+static bool agree_with_others(const heddle_body_disk_count *body, uint64_t bytes, uint64_t limit)
 {
     bool asks = false;
     for (int i = 0; i < MAX_POLLS; i++) {
-        heddle_scoreboard_bodies others = heddle_scoreboard_body_disk(disk.scoreboard, disk.slot);
-        if (!fits_limit(limit, bytes, others.held, 0))
+        heddle_scoreboard_bodies others = look_at_others();
+        if (!fits(limit, body, bytes, &others))
             return false;
+        if (!disk.slot)
+            return true;
         bool first = fits_limit(limit, bytes, others.held, others.asked_before);
         if (first && asks && fits_limit(limit, bytes, others.held + others.asked_before, others.asked_after))
             return true;
@@ -50,38 +78,33 @@ static bool agree_with_others(uint64_t bytes, uint64_t limit)
     return false;
 }
 
-static bool take_alone(uint64_t bytes, uint64_t limit)
-{
-    if (!fits_limit(limit, bytes, 0, 0))
-        return false;
-    disk.used += bytes;
-    return true;
-}
-
-static bool take_among_others(uint64_t bytes, uint64_t limit)
-{
-    bool agreed = agree_with_others(bytes, limit);
-    if (agreed) {
-        disk.used += bytes;
-        show_on_scoreboard();
-    }
-    atomic_store(&disk.slot->body_disk_asked, 0);
-    return agreed;
-}
-
-bool heddle_body_disk_take(uint64_t bytes, uint64_t limit)
+bool heddle_body_disk_take(heddle_body_disk_count *body, uint64_t bytes, uint64_t limit)
 {
     pthread_mutex_lock(&disk.lock);
-    bool taken = disk.slot ? take_among_others(bytes, limit) : take_alone(bytes, limit);
+    bool taken = agree_with_others(body, bytes - body->bytes, limit);
+    if (taken) {
+        add_bytes(body->address, bytes - body->bytes);
+        body->bytes = bytes;
+    }
+    if (disk.slot)
+        atomic_store(&disk.slot->body_disk_asked, 0);
     pthread_mutex_unlock(&disk.lock);
     return taken;
 }
 
-void heddle_body_disk_release(uint64_t bytes)
+bool heddle_body_disk_has_room(const heddle_body_disk_count *body, uint64_t bytes, uint64_t limit)
 {
     pthread_mutex_lock(&disk.lock);
-    disk.used -= bytes;
-    show_on_scoreboard();
+    heddle_scoreboard_bodies others = look_at_others();
+    bool room = fits(limit, body, bytes - body->bytes, &others);
+    pthread_mutex_unlock(&disk.lock);
+    return room;
+}
+
+void heddle_body_disk_release(heddle_body_disk_count body)
+{
+    pthread_mutex_lock(&disk.lock);
+    add_bytes(body.address, -body.bytes);
     pthread_mutex_unlock(&disk.lock);
 }
 
@@ -98,7 +121,7 @@ void heddle_body_disk_share(const heddle_scoreboard *scoreboard, uint32_t slot)
     pthread_mutex_lock(&disk.lock);
     disk.scoreboard = scoreboard;
     disk.slot = &scoreboard->slots[slot];
-    show_on_scoreboard();
+    add_bytes(0, 0);
     pthread_mutex_unlock(&disk.lock);
 }
 
@@ -111,6 +134,7 @@ void heddle_body_disk_after_fork(bool child)
 {
     if (child) {
         disk.used = 0;
+        memset(by_address, 0, sizeof(by_address));
         disk.scoreboard = NULL;
         disk.slot = NULL;
     }

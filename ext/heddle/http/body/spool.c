@@ -1,7 +1,5 @@
 #include "http/body/spool.h"
 
-#include "http/body/disk.h"
-
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner)
 {
     size_t length = strlen(folder) + 1;
@@ -100,21 +98,19 @@ void heddle_body_spool_trim(heddle_body_spool *spool)
         free_buffer(spool);
 }
 
-bool heddle_body_spool_reserve(heddle_body_spool *spool, uint64_t bytes, uint64_t limit)
+static bool count_on_disk(heddle_body_spool *spool, uint64_t limit)
 {
-    if (bytes <= spool->counted)
-        return true;
-    bool taken = heddle_body_disk_take(bytes - spool->counted, limit);
-    if (taken)
-        spool->counted = bytes;
-    return taken;
+    uint64_t bytes = spool->size + spool->used;
+    uint64_t ahead = bytes + (bytes < HEDDLE_SPOOL_AHEAD ? bytes : HEDDLE_SPOOL_AHEAD);
+    if (spool->length >= bytes && ahead > spool->length)
+        ahead = spool->length;
+    return bytes <= spool->counted.bytes || heddle_body_disk_take(&spool->counted, ahead, limit) ||
+           heddle_body_disk_take(&spool->counted, bytes, limit);
 }
 
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit)
 {
-    if (!heddle_body_spool_reserve(spool, spool->size + spool->used, limit))
-        return -ENOBUFS;
-    return heddle_body_writer_submit(spool);
+    return count_on_disk(spool, limit) ? heddle_body_writer_submit(spool) : -ENOBUFS;
 }
 
 /* -- its end ------------------------------------------------------------------------------------------------------ */
@@ -122,13 +118,13 @@ int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit)
 static void close_file(heddle_body_spool *spool)
 {
     heddle_body_file *file = spool->file;
-    uint64_t counted = spool->counted;
+    heddle_body_disk_count counted = spool->counted;
     spool->file = NULL;
-    spool->counted = 0;
+    spool->counted.bytes = 0;
     if (spool->inherited) {
         if (file)
             heddle_body_file_close(file);
-    } else if (file || counted) {
+    } else if (file || counted.bytes) {
         heddle_body_writer_close(file, counted);
     }
 }
@@ -138,7 +134,7 @@ void heddle_body_spool_uncount(heddle_body_spool *spool)
     if (spool->state != HEDDLE_SPOOL_FILLING) /* the writer may have it */
         return;
     heddle_body_disk_release(spool->counted);
-    spool->counted = 0;
+    spool->counted.bytes = 0;
 }
 
 void heddle_body_spool_close(heddle_body_spool *spool)

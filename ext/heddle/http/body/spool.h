@@ -10,6 +10,7 @@
  * is FILLING again.
  */
 
+#include "http/body/disk.h"
 #include "http/body/files.h"
 #include "scheduler/inbox.h"
 
@@ -24,6 +25,7 @@ enum {
     HEDDLE_SPOOL_BUFFER = 65536,           /* each upload may have this */
     HEDDLE_SPOOL_LARGE_BUFFER = 262144,    /* the largest buffer of an upload */
     HEDDLE_SPOOL_LARGE_BUFFERS = 16777216, /* all buffers above HEDDLE_SPOOL_BUFFER together */
+    HEDDLE_SPOOL_AHEAD = 1048576,          /* how much more is counted on disk than was received; see below */
 };
 
 typedef enum {
@@ -49,7 +51,7 @@ typedef struct {
 /* A task of the writer: to write a spool's buffer, or (spool NULL) to close a file. */
 typedef struct heddle_body_job heddle_body_job;
 struct heddle_body_job {
-    heddle_body_job *next;
+    heddle_body_job *next, *previous;
     heddle_body_spool *spool;
     heddle_body_file *file;
 };
@@ -71,7 +73,8 @@ struct heddle_body_spool {
     size_t used, room;
     size_t large;             /* the buffer's bytes that count against HEDDLE_SPOOL_LARGE_BUFFERS */
     uint64_t size;            /* bytes in the file */
-    uint64_t counted;         /* bytes counted on disk for the server, before they are there: see body/disk.h */
+    uint64_t length;          /* the body's announced length, or 0 */
+    heddle_body_disk_count counted; /* before the bytes are on disk */
     heddle_body_spool *next, *previous; /* all spools of the process; protected by the writer's lock */
     char folder[];
 };
@@ -80,11 +83,6 @@ struct heddle_body_spool {
 
 /* NULL without memory, or if this process has no file for it: then errno is EMFILE. */
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner);
-/*
- * Counts a body of known size on disk before any of it is written, so that no later body takes its room. False: the
- * bodies of all processes of the server would have more than `limit` bytes.
- */
-bool heddle_body_spool_reserve(heddle_body_spool *spool, uint64_t bytes, uint64_t limit);
 /* The value of `expected` for a body of unknown length. */
 #define HEDDLE_SPOOL_UNKNOWN UINT64_MAX
 /*
@@ -103,8 +101,9 @@ static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 /* Frees an empty buffer while no bytes come. */
 void heddle_body_spool_trim(heddle_body_spool *spool);
 /*
- * Passes the buffer to the writer. 0; -ENOBUFS: the bodies on disk of all processes of the server would have more than
- * `limit` bytes; -EAGAIN: no thread could be started.
+ * Passes the buffer to the writer, and counts its bytes on disk. Where there is room it counts ahead, as much as was
+ * received but not beyond `length`: then not every buffer has to ask the other processes, and a client that only
+ * announces a large body holds nothing. 0; -ENOBUFS: as of heddle_body_disk_take; -EAGAIN: no thread could be started.
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);
 /*
@@ -162,7 +161,7 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool);
  * Its `counted` bytes are counted no more at once. The writer closes the file before it writes what is queued later, so
  * this process has no more on disk than it counts.
  */
-void heddle_body_writer_close(heddle_body_file *file, uint64_t counted);
+void heddle_body_writer_close(heddle_body_file *file, heddle_body_disk_count counted);
 /* Called when the loop opens the message of a spool. */
 void heddle_body_writer_deliver(heddle_loop_message *message);
 void heddle_body_spool_free(heddle_body_spool *spool);

@@ -2,7 +2,6 @@
  * The thread that opens, writes and closes the files of bodies: one for each process, started when it is first needed.
  */
 
-#include "http/body/disk.h"
 #include "http/body/spool.h"
 #include "selector/clock.h"
 #include "selector/list.h"
@@ -112,9 +111,7 @@ static void *run_writer(void *unused)
             await_work();
             continue;
         }
-        writer.first = job->next;
-        if (!writer.first)
-            writer.last = NULL;
+        HEDDLE_QUEUE_REMOVE(&writer, job);
         if (job->spool) {
             write_spool(job->spool);
         } else {
@@ -131,12 +128,7 @@ static void *run_writer(void *unused)
 /* With the lock held. True: the thread sleeps, and unlock_and_wake must wake it. */
 static bool enqueue_job(heddle_body_job *job)
 {
-    job->next = NULL;
-    if (writer.last)
-        writer.last->next = job;
-    else
-        writer.first = job;
-    writer.last = job;
+    HEDDLE_QUEUE_APPEND(&writer, job);
     bool idle = writer.idle;
     writer.idle = false; /* one signal is enough */
     return idle;
@@ -148,20 +140,6 @@ static void unlock_and_wake(bool idle)
     pthread_mutex_unlock(&writer.lock);
     if (idle)
         pthread_cond_signal(&writer.work);
-}
-
-/* With the lock held. */
-static void dequeue_job(heddle_body_job *job)
-{
-    heddle_body_job *before = NULL;
-    for (heddle_body_job *one = writer.first; one != job; one = one->next)
-        before = one;
-    if (before)
-        before->next = job->next;
-    else
-        writer.first = job->next;
-    if (writer.last == job)
-        writer.last = before;
 }
 
 /* With the lock held. */
@@ -191,7 +169,7 @@ int heddle_body_writer_submit(heddle_body_spool *spool)
     return result;
 }
 
-void heddle_body_writer_close(heddle_body_file *file, uint64_t counted)
+void heddle_body_writer_close(heddle_body_file *file, heddle_body_disk_count counted)
 {
     heddle_body_disk_release(counted);
     if (!file)
@@ -220,7 +198,7 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
     pthread_mutex_lock(&writer.lock);
     switch (spool->state) {
     case HEDDLE_SPOOL_QUEUED:
-        dequeue_job(&spool->job);
+        HEDDLE_QUEUE_REMOVE(&writer, &spool->job);
         break;
     case HEDDLE_SPOOL_WRITING:
     case HEDDLE_SPOOL_WRITTEN:
@@ -233,9 +211,9 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
     if (spool->state == HEDDLE_SPOOL_WRITTEN) {
         /* Here, and not when the message is opened: a loop that has ended opens none. */
         heddle_body_file *file = spool->file;
-        uint64_t counted = spool->counted;
+        heddle_body_disk_count counted = spool->counted;
         spool->file = NULL;
-        spool->counted = 0;
+        spool->counted.bytes = 0;
         spool->state = HEDDLE_SPOOL_ENDING;
         pthread_mutex_unlock(&writer.lock);
         heddle_body_writer_close(file, counted);
@@ -293,7 +271,7 @@ static void after_fork_in_child(void)
         spool->inherited = true;
         spool->awaits_file = false;
         spool->state = HEDDLE_SPOOL_FILLING;
-        spool->counted = 0;
+        spool->counted.bytes = 0;
         if (!spool->kept && spool->file) {
             close(spool->file->fd); /* the records are lost: a child frees nothing here */
             spool->file = NULL;

@@ -53,8 +53,7 @@ static void handle_written(void *owner, int error);
 /* 0 or -errno. */
 static int begin_to_spool(heddle_connection *connection)
 {
-    return heddle_body_begin_spool(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange,
-                                   connection->sockets->loop, connection, handle_written, 0);
+    return heddle_body_begin_spool(connection, heddle_h1_of(connection)->exchange, connection, handle_written, 0);
 }
 
 heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun)

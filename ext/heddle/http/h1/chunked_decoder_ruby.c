@@ -27,23 +27,12 @@ static VALUE decoder_allocate(VALUE class)
     return self;
 }
 
-/*
- * call-seq: new(configuration, header_bytes: 0, header_count: 0)
- *
- * `header_bytes`, `header_count`: size and number of the field lines of the head, because trailers count against the
- * same limits.
- */
-static VALUE decoder_initialize(int argc, VALUE *argv, VALUE self)
+/* call-seq: new(configuration) */
+static VALUE decoder_initialize(VALUE self, VALUE configuration)
 {
-    VALUE configuration, keywords, values[2] = {Qundef, Qundef};
-    ID ids[2] = {rb_intern("header_bytes"), rb_intern("header_count")};
-    rb_scan_args(argc, argv, "1:", &configuration, &keywords);
-    if (!NIL_P(keywords))
-        rb_get_kwargs(keywords, ids, 0, 2, values);
     decoder *one = decoder_of(self);
     one->limits = heddle_http_limits_of(configuration);
-    heddle_chunked_start(&one->chunked, values[0] == Qundef ? 0 : NUM2UINT(values[0]),
-                         values[1] == Qundef ? 0 : NUM2UINT(values[1]));
+    heddle_chunked_start(&one->chunked, 0, 0);
     return self;
 }
 
@@ -83,15 +72,13 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
     /* Are the body and its trailers complete? */                                                                      \
     X(decoder_done_p, "done?", decoder_of(self)->chunked.done ? Qtrue : Qfalse)                                        \
     /* Why the bytes were invalid. */                                                                                  \
-    X(decoder_rejection, "rejection", decoder_of(self)->rejection)                                                     \
-    /* How many bytes are to come is unknown. */                                                                       \
-    X(decoder_remaining, "remaining", Qnil)
+    X(decoder_rejection, "rejection", decoder_of(self)->rejection)
 METHODS(HEDDLE_DEFINE_METHOD)
 
 void Init_heddle_http_chunked(VALUE h1)
 {
     VALUE class = heddle_define_class(h1, "ChunkedDecoder", decoder_allocate);
-    rb_define_method(class, "initialize", decoder_initialize, -1);
+    rb_define_method(class, "initialize", decoder_initialize, 1);
     rb_define_method(class, "decode", decoder_decode, 3);
     METHODS(HEDDLE_REGISTER_METHOD)
 }

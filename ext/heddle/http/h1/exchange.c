@@ -153,11 +153,6 @@ HEDDLE_DEFINE_METHOD(exchange_detach_socket, "detach_socket",
 
 /* -- as the operations of an exchange ------------------------------------------------------------------------------ */
 
-static VALUE object_class(void)
-{
-    return exchange_class;
-}
-
 static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after)
 {
     heddle_h1_reject(exchange->work.connection, rejection, retry_after);
@@ -172,7 +167,7 @@ static void abandon_exchange(heddle_exchange *exchange)
 const heddle_exchange_operations heddle_h1_exchange_operations = {
     .takes_over = true,
     .waits = true,
-    .object_class = object_class,
+    .object_class = &exchange_class,
     .is_received = is_received,
     .expectation = expectation,
     .is_buffered = is_buffered,

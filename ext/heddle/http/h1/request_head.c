@@ -3,6 +3,7 @@
 #include "http/authority.h"
 #include "http/h1/fault.h"
 #include "http/h1/head.h"
+#include "http/method.h"
 #include "http/target.h"
 #include "http/text.h"
 
@@ -16,26 +17,6 @@ enum {
 };
 
 /* -- the request line (RFC 9112, 3) ------------------------------------------------------------------------------- */
-
-static heddle_method find_method(const char *name, size_t size)
-{
-#define IS(method) (memcmp(name, method, sizeof(method) - 1) == 0)
-    switch (size) {
-    case 3:
-        return IS("GET") ? HEDDLE_GET : IS("PUT") ? HEDDLE_PUT : HEDDLE_METHOD_OTHER;
-    case 4:
-        return IS("POST") ? HEDDLE_POST : IS("HEAD") ? HEDDLE_HEAD : HEDDLE_METHOD_OTHER;
-    case 5:
-        return IS("PATCH") ? HEDDLE_PATCH : IS("TRACE") ? HEDDLE_TRACE : HEDDLE_METHOD_OTHER;
-    case 6:
-        return IS("DELETE") ? HEDDLE_DELETE : HEDDLE_METHOD_OTHER;
-    case 7:
-        return IS("OPTIONS") ? HEDDLE_OPTIONS : IS("CONNECT") ? HEDDLE_CONNECT : HEDDLE_METHOD_OTHER;
-    default:
-        return HEDDLE_METHOD_OTHER;
-    }
-#undef IS
-}
 
 enum {
     INCOMPLETE = 0,
@@ -79,7 +60,7 @@ static int64_t read_request_line(heddle_request_head *head, const char *bytes, u
     if (at == method || *at != ' ')
         return at == method && *at == '\r' && stop - at == 1 ? INCOMPLETE : MALFORMED;
     head->method = (heddle_slice){start, (uint32_t)(at - method)};
-    head->method_id = find_method(method, head->method.size);
+    head->method_id = heddle_method_find(method, head->method.size);
 
     const char *target = ++at;
     at = heddle_find_target_end(target, stop);

@@ -6,6 +6,7 @@
 #include "binding.h"
 #include "http/http.h"
 #include "http/head_ruby.h"
+#include "http/method.h"
 #include "net/outbound.h"
 #include "scheduler/loop.h"
 #include "selector/assert.h"
@@ -168,7 +169,8 @@ NORETURN(static void raise_failure(reader *self, heddle_outbound *connection, ss
 static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte, VALUE between)
 {
     reader *self = reader_of(object);
-    heddle_method method = heddle_response_method(method_name);
+    const char *name = StringValueCStr(method_name);
+    heddle_method method = heddle_method_find(name, (size_t)RSTRING_LEN(method_name));
     int64_t first = heddle_parse_duration(first_byte), next = heddle_parse_duration(between);
     if (self->state != AT_HEAD && self->state != COMPLETE)
         rb_raise(rb_eIOError, "the answer before this one was not read to its end");

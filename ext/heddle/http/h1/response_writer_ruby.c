@@ -3,6 +3,7 @@
 #include "binding.h"
 #include "http/response_head_ruby.h"
 #include "http/http.h"
+#include "http/method.h"
 #include "selector/clock.h"
 
 #include <ruby/encoding.h>
@@ -65,11 +66,7 @@ static void update_date(response_writer *writer)
 static heddle_method method_of(VALUE request)
 {
     VALUE method = rb_String(rb_funcall(request, rb_intern("method"), 0));
-    const char *name = RSTRING_PTR(method);
-    size_t size = (size_t)RSTRING_LEN(method);
-    if (size == 4 && memcmp(name, "HEAD", 4) == 0)
-        return HEDDLE_HEAD;
-    return size == 7 && memcmp(name, "CONNECT", 7) == 0 ? HEDDLE_CONNECT : HEDDLE_METHOD_OTHER;
+    return heddle_method_find(RSTRING_PTR(method), (size_t)RSTRING_LEN(method));
 }
 
 static VALUE framing_name(heddle_framing framing)
@@ -81,53 +78,31 @@ static VALUE framing_name(heddle_framing framing)
     return ID2SYM(rb_intern(names[framing]));
 }
 
-typedef struct {
-    VALUE length, keep_alive, protocol, until_close;
-} head_options;
-
-static head_options options_of(VALUE keywords)
-{
-    static const char *const names[] = {"length", "keep_alive", "protocol", "until_close"};
-    ID ids[4];
-    VALUE values[4];
-    for (int i = 0; i < 4; i++)
-        ids[i] = rb_intern(names[i]);
-    rb_get_kwargs(keywords, ids, 0, 4, values);
-    return (head_options){
-        .length = values[0] == Qundef ? Qnil : values[0],
-        .keep_alive = values[1] == Qundef ? Qtrue : values[1],
-        .protocol = values[2] == Qundef ? Qnil : values[2],
-        .until_close = values[3] == Qundef ? Qfalse : values[3],
-    };
-}
-
 /*
- * call-seq:
- *   head(request, status, headers, length: nil, keep_alive: true, protocol: nil, until_close: false) -> ResponseHead
+ * call-seq: head(request, status, headers, length, keep_alive, protocol, until_close) -> ResponseHead
  *
  * `request`: a RequestHead; `headers`: a Hash of Strings and Arrays of Strings, or an object that yields the same;
- * `length`: of the content in bytes, if it is known: it replaces content-length; `keep_alive`: whether the server would
- * keep the connection open; `protocol`: the one to upgrade to; `until_close`: the end of the connection ends content of
- * unknown length, and an application's own transfer-encoding is passed on. Raises InvalidResponseError.
+ * `length`: of the content in bytes, if it is known, or nil: it replaces content-length; `keep_alive`: whether the
+ * server would keep the connection open; `protocol`: the one to upgrade to, or nil; `until_close`: the end of the
+ * connection ends content of unknown length, and an application's own transfer-encoding is passed on. Raises
+ * InvalidResponseError.
  */
-static VALUE writer_head(int argc, VALUE *argv, VALUE self)
+static VALUE writer_head(VALUE self, VALUE request, VALUE status, VALUE headers, VALUE length, VALUE keep_alive,
+                         VALUE protocol, VALUE until_close)
 {
-    VALUE request, status, headers, keywords;
-    rb_scan_args(argc, argv, "3:", &request, &status, &headers, &keywords);
-    head_options options = options_of(keywords);
     response_writer *writer = writer_of(self);
     heddle_head_writer head = {
         .request = method_of(request),
         .form = writer->form,
         .minor = (uint8_t)NUM2UINT(rb_funcall(request, rb_intern("minor"), 0)),
-        .status = NIL_P(options.protocol) ? heddle_response_status(status) : 101,
-        .keep_alive = RTEST(options.keep_alive) && RTEST(rb_funcall(request, rb_intern("keep_alive?"), 0)),
-        .until_close = RTEST(options.until_close),
-        .length = NIL_P(options.length) ? -1 : NUM2LL(options.length),
+        .status = NIL_P(protocol) ? heddle_response_status(status) : 101,
+        .keep_alive = RTEST(keep_alive) && RTEST(rb_funcall(request, rb_intern("keep_alive?"), 0)),
+        .until_close = RTEST(until_close),
+        .length = NIL_P(length) ? -1 : NUM2LL(length),
     };
     update_date(writer);
     writer->buffer.used = 0;
-    heddle_response_head_write(&head, &writer->buffer, headers, options.protocol, writer->date, strlen(writer->date));
+    heddle_response_head_write(&head, &writer->buffer, headers, protocol, writer->date, strlen(writer->date));
     VALUE bytes = to_binary(writer->buffer.bytes, writer->buffer.used);
     VALUE values[] = {
         INT2FIX(head.status), bytes, framing_name(head.framing), head.length < 0 ? Qnil : LL2NUM(head.length),
@@ -158,7 +133,7 @@ void Init_heddle_http_writer(VALUE http)
      * writes the lines of RFC 9112, H2::ResponseWriter the fields for H2::Exchange#write_head.
      */
     VALUE writer = heddle_define_class(http, "ResponseWriter", NULL);
-    rb_define_method(writer, "head", writer_head, -1);
+    rb_define_method(writer, "head", writer_head, 7);
     rb_define_method(writer, "early_hints", writer_early_hints, 1);
 
     VALUE lines = rb_define_class_under(rb_define_module_under(http, "H1"), "ResponseWriter", writer);

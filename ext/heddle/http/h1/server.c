@@ -100,7 +100,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         if (heddle_transport_has(&connection->transport, HEDDLE_HUNG_UP))
             heddle_h1_close(connection);
         else if (heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
-            send_more(connection);
+            heddle_input_turns_send(connection);
         break;
     case HEDDLE_H1_LINGER:
         heddle_h1_linger(connection);
@@ -113,6 +113,14 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         continue_exchange(connection, ready);
         break;
     }
+}
+
+/* Its turn to send. What was to be sent may be gone by now. */
+static void take_turn(heddle_connection *connection)
+{
+    if (heddle_connection_acquire(connection) && heddle_h1_of(connection)->stage == HEDDLE_H1_SENDING &&
+        heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
+        send_more(connection);
 }
 
 static void handle_deadline(heddle_connection *connection)
@@ -142,6 +150,10 @@ static void handle_deadline(heddle_connection *connection)
     case HEDDLE_H1_SPOOLING: /* the disk is slow, not the client: no time limit */
         break;
     case HEDDLE_H1_SENDING:
+        if (heddle_link_is_listed(&connection->turn_link)) { /* it waits for its turn, not for the client */
+            heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
+            break;
+        }
         /* also discards the part of the response that the kernel has not sent */
         heddle_transport_will_reset(&connection->transport);
         heddle_h1_close(connection);
@@ -335,6 +347,7 @@ const heddle_protocol heddle_h1_protocol = {
     .name = "HTTP/1.1",
     .begin = heddle_h1_parse_buffered, /* after a handoff the first bytes are buffered already */
     .handle_event = handle_event,
+    .take_turn = take_turn,
     .handle_deadline = handle_deadline,
     .is_idle = is_idle,
     .idle_since = idle_since,

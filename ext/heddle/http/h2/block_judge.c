@@ -1,5 +1,6 @@
 #include "http/fields.h"
 #include "http/h2/block.h"
+#include "http/method.h"
 #include "http/target.h"
 #include "http/text.h"
 
@@ -14,25 +15,6 @@ enum {
 static const char *text_of(const heddle_h2_block *block, heddle_slice slice)
 {
     return block->bytes->bytes + slice.start;
-}
-
-static bool is_text(const heddle_h2_block *block, heddle_slice slice, const char *text)
-{
-    return slice.size == strlen(text) && memcmp(text_of(block, slice), text, slice.size) == 0;
-}
-
-static heddle_method find_method(const heddle_h2_block *block, heddle_slice method)
-{
-    static const char *const names[] = {
-        [HEDDLE_GET] = "GET", [HEDDLE_HEAD] = "HEAD", [HEDDLE_POST] = "POST", [HEDDLE_PUT] = "PUT",
-        [HEDDLE_DELETE] = "DELETE", [HEDDLE_PATCH] = "PATCH", [HEDDLE_OPTIONS] = "OPTIONS",
-        [HEDDLE_CONNECT] = "CONNECT", [HEDDLE_TRACE] = "TRACE",
-    };
-    for (unsigned id = HEDDLE_GET; id < sizeof(names) / sizeof(*names); id++) {
-        if (is_text(block, method, names[id]))
-            return (heddle_method)id;
-    }
-    return HEDDLE_METHOD_OTHER;
 }
 
 /* RFC 3986, 3.1. */
@@ -134,7 +116,7 @@ static void join_crumbs(heddle_h2_block *block)
     heddle_field *first = NULL;
     if (block->crumbs < 2)
         return;
-    /* The crumbs are slices of the bytes that grow. */
+    /* The crumbs are slices of these bytes, which so stay in place while they are copied. */
     if (!heddle_bytes_reserve(block->bytes, block->bytes->size + block->crumbs * 2)) {
         block->no_memory = true;
         return;
@@ -172,7 +154,7 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
     heddle_request_head *head = &request->head;
     if (block->has_pseudo[HEDDLE_H2_METHOD]) {
         head->method = block->pseudo[HEDDLE_H2_METHOD];
-        head->method_id = find_method(block, head->method);
+        head->method_id = heddle_method_find(text_of(block, head->method), head->method.size);
     }
     if (block->too_large)
         return reject_block(rejection, HEADER_TOO_LARGE, "the header fields are too many or too large");

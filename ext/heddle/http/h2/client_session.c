@@ -31,22 +31,6 @@ heddle_h2_limits heddle_h2_client_limits(void)
     return limits;
 }
 
-heddle_h2_session *heddle_h2_client_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
-                                        heddle_h2_workspace *workspace, void *owner, int64_t now)
-{
-    return heddle_h2_make_either_session(operations, limits, workspace, owner, now, true);
-}
-
-const char *heddle_h2_reason(const heddle_h2_session *session)
-{
-    return session->reason;
-}
-
-bool heddle_h2_is_reset_by_peer(const heddle_h2_stream *stream)
-{
-    return stream->state == HEDDLE_H2_RESET_BY_PEER;
-}
-
 void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason)
 {
     session->reason = reason;

@@ -2,7 +2,7 @@
 
 /* Frames of HTTP/2 (RFC 9113, 4 and 6; RFC 9218, 7.1), for servers and clients. Uses no Ruby. */
 
-#include "http/h2/bytes.h"
+#include "selector/bytes.h"
 
 enum {
     HEDDLE_H2_HEADER_SIZE = 9,

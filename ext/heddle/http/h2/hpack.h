@@ -5,7 +5,7 @@
  * limit. An empty dynamic table takes no memory.
  */
 
-#include "http/h2/bytes.h"
+#include "selector/bytes.h"
 
 enum {
     HEDDLE_HPACK_DEFAULT_SIZE = 4096, /* bytes of a dynamic table (RFC 9113, 6.5.2) */
@@ -64,7 +64,6 @@ typedef struct {
 void heddle_hpack_decoder_start(heddle_hpack_decoder *decoder, uint32_t limit);
 /* Called when the peer has acknowledged this SETTINGS_HEADER_TABLE_SIZE. */
 void heddle_hpack_decoder_limit(heddle_hpack_decoder *decoder, uint32_t limit);
-void heddle_hpack_decoder_free(heddle_hpack_decoder *decoder);
 
 /* Valid until the next field is decoded. */
 typedef struct {
@@ -108,7 +107,6 @@ void heddle_hpack_encoder_start(heddle_hpack_encoder *encoder);
 void heddle_hpack_encoder_limit(heddle_hpack_encoder *encoder, uint32_t limit);
 /* Frees the table of an idle connection; the next block announces that. */
 void heddle_hpack_encoder_rest(heddle_hpack_encoder *encoder);
-void heddle_hpack_encoder_free(heddle_hpack_encoder *encoder);
 
 /* Called before the first field of a block. False, here and below: no memory, and the connection must end. */
 bool heddle_hpack_encode_start(heddle_hpack_encoder *encoder, heddle_bytes *to);

@@ -25,11 +25,6 @@ void heddle_hpack_decoder_limit(heddle_hpack_decoder *decoder, uint32_t limit)
     decoder->update_due = limit < decoder->table.limit;
 }
 
-void heddle_hpack_decoder_free(heddle_hpack_decoder *decoder)
-{
-    heddle_hpack_table_free(&decoder->table);
-}
-
 heddle_hpack_block heddle_hpack_block_start(heddle_hpack_decoder *decoder, heddle_bytes *scratch, const void *bytes,
                                             size_t size)
 {

@@ -45,11 +45,6 @@ void heddle_hpack_encoder_rest(heddle_hpack_encoder *encoder)
     set_limit(encoder, limit);
 }
 
-void heddle_hpack_encoder_free(heddle_hpack_encoder *encoder)
-{
-    heddle_hpack_table_free(&encoder->table);
-}
-
 /* -- primitives (RFC 7541, 5) -------------------------------------------------------------------------------------- */
 
 static uint8_t *write_integer(uint8_t *to, uint8_t first, unsigned prefix_bits, size_t value)

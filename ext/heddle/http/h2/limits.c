@@ -64,8 +64,7 @@ bool heddle_h2_count_reset(heddle_h2_session *session)
 {
     if (heddle_h2_spend(&session->resets, session->now, session->limits->reset_burst, session->limits->reset_rate))
         return true;
-    heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many streams were reset");
-    return false;
+    return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many streams were reset");
 }
 
 bool heddle_h2_count_control(heddle_h2_session *session)
@@ -73,16 +72,14 @@ bool heddle_h2_count_control(heddle_h2_session *session)
     const heddle_h2_limits *limits = session->limits;
     if (heddle_h2_spend(&session->controls, session->now, limits->control_burst, limits->control_rate))
         return true;
-    heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many control frames or empty frames");
-    return false;
+    return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many control frames or empty frames");
 }
 
 static bool count_among(heddle_h2_session *session, uint64_t *count, uint64_t most, const char *reason)
 {
     if (++*count <= most)
         return true;
-    heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, reason);
-    return false;
+    return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, reason);
 }
 
 bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *frame)
@@ -90,10 +87,8 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
     session->received += HEDDLE_H2_HEADER_SIZE + frame->length;
     if (frame->type == HEDDLE_H2_DATA || frame->type == HEDDLE_H2_HEADERS || frame->type == HEDDLE_H2_CONTINUATION)
         session->payload += frame->length;
-    if (session->received / OVERHEAD_RATIO > session->payload + session->limits->overhead) {
-        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the frames carry too little");
-        return false;
-    }
+    if (session->received / OVERHEAD_RATIO > session->payload + session->limits->overhead)
+        return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the frames carry too little");
     uint64_t allowance = session->limits->updates + A_STREAM * session->opened;
     switch (frame->type) {
     case HEDDLE_H2_DATA:
@@ -123,16 +118,6 @@ static int64_t pick_earlier(int64_t a, int64_t b)
 static int64_t find_rest_time(const heddle_h2_session *session)
 {
     return session->idle_since + (int64_t)REST_AFTER * SECOND;
-}
-
-int64_t heddle_h2_idle_since(const heddle_h2_session *session)
-{
-    return session->idle_since;
-}
-
-int64_t heddle_h2_heard_at(const heddle_h2_session *session)
-{
-    return session->now;
 }
 
 int64_t heddle_h2_deadline(const heddle_h2_session *session)

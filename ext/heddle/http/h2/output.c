@@ -125,11 +125,6 @@ size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *
     return room < shared ? room : shared;
 }
 
-void heddle_h2_set_now(heddle_h2_session *session, int64_t now)
-{
-    session->now = now;
-}
-
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size)
 {
     if (!heddle_h2_may_write(stream))
@@ -170,16 +165,6 @@ bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream,
     stream->waits = HEDDLE_H2_WAITS_FOR_EMPTY;
     queue_segment(session, stream, segment);
     return true;
-}
-
-size_t heddle_h2_queued(const heddle_h2_session *session)
-{
-    return session->queued;
-}
-
-size_t heddle_h2_unsent(const heddle_h2_stream *stream)
-{
-    return stream->queued;
 }
 
 bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_stream *stream)

@@ -31,10 +31,8 @@ static bool decode_block(heddle_h2_session *session, heddle_h2_block *block, con
     while ((result = heddle_hpack_block_next(&coded, &field)) == HEDDLE_HPACK_FIELD) {
         session->fed_fields++;
         heddle_h2_block_field(block, &field);
-        if (block->list_size > heddle_h2_decode_limit(session->limits)) {
-            heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block has too many fields");
-            return false;
-        }
+        if (block->list_size > heddle_h2_decode_limit(session->limits))
+            return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block has too many fields");
     }
     if (result == HEDDLE_HPACK_MALFORMED)
         heddle_h2_fail(session, HEDDLE_H2_COMPRESSION_ERROR, "a header block can't be decoded");

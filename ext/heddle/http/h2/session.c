@@ -4,9 +4,8 @@
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
-heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *operations,
-                                                 const heddle_h2_limits *limits, heddle_h2_workspace *workspace,
-                                                 void *owner, int64_t now, bool is_client)
+heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+                                         heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client)
 {
     heddle_h2_session *session = calloc(1, sizeof(*session));
     if (!session)
@@ -31,12 +30,6 @@ heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *ope
     return session;
 }
 
-heddle_h2_session *heddle_h2_server_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
-                                        heddle_h2_workspace *workspace, void *owner, int64_t now)
-{
-    return heddle_h2_make_either_session(operations, limits, workspace, owner, now, false);
-}
-
 void heddle_h2_session_free(heddle_h2_session *session)
 {
     for (uint32_t i = 0; i < session->stream_count; i++)
@@ -44,8 +37,8 @@ void heddle_h2_session_free(heddle_h2_session *session)
     free(session->streams);
     free(session->schedule);
     free(session->remembered);
-    heddle_hpack_decoder_free(&session->decoder);
-    heddle_hpack_encoder_free(&session->encoder);
+    heddle_hpack_table_free(&session->decoder.table);
+    heddle_hpack_table_free(&session->encoder.table);
     heddle_bytes_reset(&session->gathered, 0);
     heddle_bytes_reset(&session->block, 0);
     heddle_bytes_reset(&session->output, 0);
@@ -61,27 +54,12 @@ void heddle_h2_workspace_free(heddle_h2_workspace *workspace)
     *workspace = (heddle_h2_workspace){0};
 }
 
-void *heddle_h2_session_owner(const heddle_h2_session *session)
-{
-    return session->owner;
-}
-
-uint32_t heddle_h2_stream_count(const heddle_h2_session *session)
-{
-    return session->stream_count;
-}
-
-bool heddle_h2_is_closing(const heddle_h2_session *session)
-{
-    return !heddle_h2_is_open(session);
-}
-
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
-void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason)
+bool heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason)
 {
     if (!heddle_h2_is_open(session))
-        return;
+        return false;
     heddle_h2_enter_stage(session, HEDDLE_H2_AT_END);
     session->reason = reason;
     heddle_h2_note_output(session);
@@ -98,6 +76,7 @@ void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const cha
         if (held)
             session->operations->on_reset(session, stream, error);
     }
+    return false;
 }
 
 void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error error)
@@ -159,10 +138,8 @@ static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, h
         return true;
     uint32_t padding = *piece->bytes++;
     piece->size--;
-    if (padding >= session->data_left) {
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "more padding than DATA");
-        return false;
-    }
+    if (padding >= session->data_left)
+        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "more padding than DATA");
     session->padding_known = true;
     session->data_left -= padding + 1;
     heddle_h2_credit(session, stream, padding + 1);
@@ -316,28 +293,20 @@ static const struct {
 /* False: the frame is an error, or its payload is ignored. */
 static bool check_frame(heddle_h2_session *session, const heddle_h2_frame *frame)
 {
-    if (frame->length > HEDDLE_H2_FRAME_SIZE) {
-        heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "a frame of more than 16384 bytes");
-        return false;
-    }
+    if (frame->length > HEDDLE_H2_FRAME_SIZE)
+        return heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "a frame of more than 16384 bytes");
     if (session->stage == HEDDLE_H2_AT_FIRST_SETTINGS &&
-        (frame->type != HEDDLE_H2_SETTINGS || frame->flags & HEDDLE_H2_ACK)) {
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "the first frame is not SETTINGS");
-        return false;
-    }
+        (frame->type != HEDDLE_H2_SETTINGS || frame->flags & HEDDLE_H2_ACK))
+        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "the first frame is not SETTINGS");
     if (session->block_stream &&
-        (frame->type != HEDDLE_H2_CONTINUATION || frame->stream != session->block_stream)) {
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame within a header block");
-        return false;
-    }
+        (frame->type != HEDDLE_H2_CONTINUATION || frame->stream != session->block_stream))
+        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame within a header block");
     bool known = frame->type <= HEDDLE_H2_CONTINUATION || frame->type == HEDDLE_H2_PRIORITY_UPDATE;
     if (!heddle_h2_count_frame(session, frame) || !known)
         return false;
     uint8_t place = frame_rules[frame->type].place;
-    if ((place == ON_STREAM && frame->stream == 0) || (place == ON_CONNECTION && frame->stream != 0)) {
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame on a stream where it can't be");
-        return false;
-    }
+    if ((place == ON_STREAM && frame->stream == 0) || (place == ON_CONNECTION && frame->stream != 0))
+        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame on a stream where it can't be");
     if (frame->length >= frame_rules[frame->type].least && frame->length <= frame_rules[frame->type].most)
         return true;
     if (frame_rules[frame->type].stream_error && heddle_h2_stream_state(session, frame->stream) != HEDDLE_H2_IDLE)

@@ -3,8 +3,9 @@
 /*
  * One side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby: the server's, or the
  * client's (at the end of this file). The owner, which is the code that embeds the session (h2/server/server.c,
- * h2/client/client.c), feeds it the peer's bytes, and pulls the bytes to send. Times are nanoseconds of a monotonic
- * clock, sizes are bytes. Only one thread at a time may call these functions.
+ * h2/client/client.c), feeds it the peer's bytes, and pulls the bytes to send. It may read the records
+ * (session_state.h), and sets in them only a stream's `owner`, and `now` before calls without a time. Times are
+ * nanoseconds of a monotonic clock, sizes are bytes. Only one thread at a time may call these functions.
  */
 
 #include "http/h2/frame.h"
@@ -112,12 +113,14 @@ void heddle_h2_workspace_free(heddle_h2_workspace *workspace);
 
 /* -- connection ---------------------------------------------------------------------------------------------------- */
 
-/* NULL: no memory. Limits, operations and workspace must exist longer than the session. */
-heddle_h2_session *heddle_h2_server_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
-                                        heddle_h2_workspace *workspace, void *owner, int64_t now);
+/*
+ * NULL: no memory. Limits, operations and workspace must exist longer than the session. A client's session has no
+ * times: heddle_h2_deadline, heddle_h2_expire and heddle_h2_drain are for servers.
+ */
+heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
+                                         heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client);
 /* Frees the session and its streams, without calling an operation. */
 void heddle_h2_session_free(heddle_h2_session *session);
-void *heddle_h2_session_owner(const heddle_h2_session *session);
 
 /*
  * Reads bytes of the peer, the preface first. Returns how many were used: fewer than `size` if the session takes no
@@ -130,22 +133,14 @@ bool heddle_h2_fed_enough(const heddle_h2_session *session);
 size_t heddle_h2_pull(heddle_h2_session *session, int64_t now, void *buffer, size_t room);
 /* Would a pull return bytes? */
 bool heddle_h2_has_output(const heddle_h2_session *session);
-/* True: the session reads no more, and the connection must be closed when it has no output. */
-bool heddle_h2_is_closing(const heddle_h2_session *session);
-/* The number of streams that are in progress or not released. */
-uint32_t heddle_h2_stream_count(const heddle_h2_session *session);
 
-/* When the last stream ended, or the session began. */
-int64_t heddle_h2_idle_since(const heddle_h2_session *session);
-/* When bytes came or left last, or were checked: CLOCK_MONOTONIC, ns. */
-int64_t heddle_h2_heard_at(const heddle_h2_session *session);
 /* When heddle_h2_expire must be called next; INT64_MAX: never. */
 int64_t heddle_h2_deadline(const heddle_h2_session *session);
 void heddle_h2_expire(heddle_h2_session *session, int64_t now);
 
 /*
  * Ends the connection without losing a request (RFC 9113, 6.8): sends GOAWAY now, and again after drain_delay, with the
- * last stream that is served. When no stream is left after that, heddle_h2_is_closing is true.
+ * last stream that is served. When no stream is left after that, heddle_h2_is_open is false.
  */
 void heddle_h2_drain(heddle_h2_session *session, int64_t now);
 /* Ends the connection at once: sends GOAWAY, and calls on_reset for each stream. */
@@ -153,8 +148,6 @@ void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error er
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 
-void heddle_h2_set_owner(heddle_h2_stream *stream, void *owner);
-void *heddle_h2_owner(const heddle_h2_stream *stream);
 /* Urgency 0 to 7, 0 first (RFC 9218, 4.1). An application may override the client's choice. */
 void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t urgency, bool incremental);
 
@@ -195,15 +188,11 @@ bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const 
  */
 void heddle_h2_begin_tunnel(heddle_h2_stream *stream);
 /*
- * Copies all of both pieces; the owner bounds the waiting bytes: see heddle_h2_unsent. on_window is called when all of
- * it was pulled. False: the stream takes nothing, or there is no memory, and nothing was written.
+ * Copies all of both pieces; the owner bounds the waiting bytes: see `queued` of the stream. on_window is called when
+ * all of it was pulled. False: the stream takes nothing, or there is no memory, and nothing was written.
  */
 bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                            const char *more, size_t more_size);
-/* Bytes of all streams' content that were not pulled yet, lent ones included. */
-size_t heddle_h2_queued(const heddle_h2_session *session);
-/* The bytes of the body that were not pulled yet. */
-size_t heddle_h2_unsent(const heddle_h2_stream *stream);
 /*
  * For owners that use heddle_h2_write_whole: have bodies exceeded connection_output for a second, and does this stream
  * exceed an equal share of it, and a frame's worth?
@@ -221,8 +210,6 @@ heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_st
 bool heddle_h2_may_write(const heddle_h2_stream *stream);
 /* How many bytes heddle_h2_write would take now. */
 size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *stream);
-/* Sets the time for the following calls of functions without a time. */
-void heddle_h2_set_now(heddle_h2_session *session, int64_t now);
 /*
  * Ends the stream at once, without on_reset. On a server that counts in reset_burst, unless the error is NO_ERROR: when
  * that is exceeded the connection fails, and on_reset is called for all streams, this one too.
@@ -241,12 +228,6 @@ void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 /* -- the client's side --------------------------------------------------------------------------------------------- */
 
 heddle_h2_limits heddle_h2_client_limits(void);
-/*
- * As heddle_h2_server_new, for a client. A client's session has no times: heddle_h2_deadline, heddle_h2_expire and
- * heddle_h2_drain are for servers.
- */
-heddle_h2_session *heddle_h2_client_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
-                                        heddle_h2_workspace *workspace, void *owner, int64_t now);
 /* May a request begin now? Not while as many as the server allows are in progress, nor after its GOAWAY. */
 bool heddle_h2_may_open(const heddle_h2_session *session);
 /* How many requests may be in progress, by the server's and our limits. */
@@ -260,7 +241,3 @@ bool heddle_h2_is_leaving(const heddle_h2_session *session);
  */
 heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const heddle_h2_field *fields, size_t count,
                                              bool end, bool expects_body, heddle_h2_stream **stream);
-/* For a stream that has ended early: did the server reset it, or exclude it by GOAWAY? */
-bool heddle_h2_is_reset_by_peer(const heddle_h2_stream *stream);
-/* The reason of the last failure of the session or one of its streams that had a reason; NULL: there was none. */
-const char *heddle_h2_reason(const heddle_h2_session *session);

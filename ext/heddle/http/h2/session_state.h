@@ -1,6 +1,6 @@
 #pragma once
 
-/* Declarations that the files of the session share. */
+/* The records, which the owner may read, and declarations that the files of the session share. */
 
 #include "http/h2/hpack.h"
 #include "http/h2/session.h"
@@ -19,7 +19,7 @@ typedef enum {
     HEDDLE_H2_HALF_CLOSED_REMOTE, /* the request is complete */
     HEDDLE_H2_ENDED,              /* request and response are complete */
     HEDDLE_H2_RESET_BY_US,
-    HEDDLE_H2_RESET_BY_PEER,
+    HEDDLE_H2_RESET_BY_PEER,      /* or excluded by the server's GOAWAY */
     HEDDLE_H2_FORGOTTEN,          /* closed so long ago that the way is unknown, or never used */
     HEDDLE_H2_STATES,
 } heddle_h2_state;
@@ -134,7 +134,7 @@ struct heddle_h2_stream {
     int64_t body_left;   /* of what content-length says; -1: there is none */
     uint64_t body_size;  /* so far */
     heddle_h2_segment *first, *last;
-    size_t queued;       /* bytes of the segments */
+    size_t queued;       /* bytes of the segments: those of the body that were not pulled yet */
     heddle_bytes trailers; /* name, value, name … each after its size */
     int64_t listed_at;
     heddle_h2_progress progress;
@@ -173,7 +173,7 @@ struct heddle_h2_session {
     const heddle_h2_limits *limits;
     heddle_h2_workspace *workspace;
     void *owner;
-    int64_t now; /* the time of the current call */
+    int64_t now; /* the time of the current or last call: when bytes came or left, or were checked */
 
     heddle_h2_reader reader;
     uint8_t stage, drain_stage;
@@ -182,7 +182,7 @@ struct heddle_h2_session {
     bool is_client;
     bool goaway;          /* on the client: the server takes no further request */
     uint32_t peer_streams; /* on the client: SETTINGS_MAX_CONCURRENT_STREAMS */
-    const char *reason;   /* of the last error */
+    const char *reason;   /* of the last failure of the session or a stream that had one; NULL: there was none */
     uint8_t depth;        /* nested calls into the session: dead streams are freed at the end of the outermost */
 
     /* The frame that is being read. */
@@ -204,7 +204,7 @@ struct heddle_h2_session {
     heddle_hpack_encoder encoder;
 
     heddle_h2_stream **streams; /* by id */
-    uint32_t stream_count, stream_room;
+    uint32_t stream_count, stream_room; /* those in progress or not released */
     heddle_h2_stream *dead;
     uint32_t last_stream;    /* the highest one that the client has opened */
     uint32_t last_processed; /* the highest one that the owner has seen */
@@ -220,7 +220,7 @@ struct heddle_h2_session {
     heddle_bytes output; /* whole frames other than DATA, in order */
     uint32_t answers;    /* how many of them answer PING and SETTINGS */
     uint32_t listed_count;
-    size_t queued;       /* bytes of all streams */
+    size_t queued;       /* bytes of all streams' content that were not pulled yet, lent ones included */
     int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
     size_t lent; /* … of `queued`, bytes given to heddle_h2_lend, which take no memory of the session's */
 
@@ -229,7 +229,8 @@ struct heddle_h2_session {
     uint64_t received, payload; /* bytes of received frames; the payload of them, and of DATA that was sent */
 
     heddle_h2_progress progress;
-    int64_t check_at, idle_since, drain_at;
+    int64_t check_at, drain_at;
+    int64_t idle_since; /* when the last stream ended, or the session began */
 };
 
 /* One row for each stage, one bit for each that may follow. */
@@ -284,18 +285,18 @@ void heddle_h2_leave(heddle_h2_session *session);
 
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
-/* Makes the session of a server or a client. NULL: no memory. */
-heddle_h2_session *heddle_h2_make_either_session(const heddle_h2_operations *operations,
-                                                 const heddle_h2_limits *limits, heddle_h2_workspace *workspace,
-                                                 void *owner, int64_t now, bool is_client);
-/* Ends the session by a connection error: sends GOAWAY, and ends all streams. */
-void heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason);
+/*
+ * Ends the session by a connection error: sends GOAWAY, and ends all streams. Returns false, so that a check can
+ * `return heddle_h2_fail(…)`.
+ */
+bool heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason);
 
 static inline void heddle_h2_fail_without_memory(heddle_h2_session *session)
 {
     heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
 }
 
+/* False: the session reads no more, and the connection must be closed when it has no output. */
 static inline bool heddle_h2_is_open(const heddle_h2_session *session)
 {
     return session->stage != HEDDLE_H2_AT_END;

@@ -80,8 +80,7 @@ static bool count_answer(heddle_h2_session *session)
 {
     if (++session->answers <= session->limits->control_answers)
         return true;
-    heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many answers to control frames are waiting");
-    return false;
+    return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many answers to control frames are waiting");
 }
 
 void heddle_h2_take_settings(heddle_h2_session *session, const uint8_t *payload, uint32_t size)

@@ -349,15 +349,3 @@ void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, 
     else
         heddle_h2_reset(session, stream, HEDDLE_H2_CANCEL);
 }
-
-/* -- facts --------------------------------------------------------------------------------------------------------- */
-
-void heddle_h2_set_owner(heddle_h2_stream *stream, void *owner)
-{
-    stream->owner = owner;
-}
-
-void *heddle_h2_owner(const heddle_h2_stream *stream)
-{
-    return stream->owner;
-}

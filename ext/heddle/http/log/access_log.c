@@ -2,6 +2,8 @@
 
 #include "http/log/access_log.h"
 
+#include "http/websocket/utf8.h"
+
 #include <stdarg.h>
 
 enum {
@@ -13,35 +15,14 @@ enum {
 
 size_t heddle_log_measure_utf8(const uint8_t *at, size_t left)
 {
-    uint8_t first = at[0], least = 0x80, most = 0xbf;
-    size_t size;
-    if (first < 0x80)
+    heddle_utf8 utf8 = {0};
+    if (at[0] < 0x80)
         return 1;
-    if (first >= 0xc2 && first <= 0xdf)
-        size = 2;
-    else if (first >= 0xe0 && first <= 0xef)
-        size = 3;
-    else if (first >= 0xf0 && first <= 0xf4)
-        size = 4;
-    else
-        return 0;
-    if (left < size)
-        return 0;
-    if (first == 0xe0)
-        least = 0xa0; /* overlong */
-    else if (first == 0xed)
-        most = 0x9f; /* surrogates */
-    else if (first == 0xf0)
-        least = 0x90;
-    else if (first == 0xf4)
-        most = 0x8f; /* above U+10FFFF */
-    if (at[1] < least || at[1] > most)
-        return 0;
-    for (size_t i = 2; i < size; i++) {
-        if (at[i] < 0x80 || at[i] > 0xbf)
-            return 0;
+    for (size_t size = 0; size < left && heddle_utf8_check(&utf8, (const char *)at + size, 1); size++) {
+        if (heddle_utf8_is_complete(&utf8))
+            return size + 1;
     }
-    return size;
+    return 0;
 }
 
 heddle_log_line heddle_log_start_line(size_t room)

@@ -42,7 +42,7 @@ static void put_json_field(heddle_log_line *line, const heddle_log_entry *entry,
              heddle_log_cut_size(field->value.size, HEDDLE_LOG_VALUE));
 }
 
-/* Seconds since 1970 in the form of RFC 3339, with milliseconds, in UTC. */
+/* The current time in the form of RFC 3339, with milliseconds, in UTC. */
 static void put_now(heddle_log_line *line)
 {
     struct timespec now;
@@ -54,7 +54,7 @@ static void put_now(heddle_log_line *line)
     heddle_log_put_text(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
-/* Seconds with six digits: vsnprintf takes longer than all else for a request. */
+/* Seconds with six decimals, by hand: vsnprintf takes longer than the rest of the line. */
 static void put_seconds(heddle_log_line *line, int64_t ns)
 {
     char text[24], *at = text + sizeof(text);

@@ -6,8 +6,6 @@
 
 static ID callback_ids[HEDDLE_PUSH_CALLBACKS]; /* index: the number of the callback's bit */
 
-static const uint32_t NO_SLOT = UINT32_MAX;
-
 static unsigned number_of(uint8_t callback)
 {
     return (unsigned)__builtin_ctz(callback);
@@ -62,10 +60,10 @@ static uint32_t list_client(heddle_websockets *all, VALUE client)
 {
     if (!all->clients) {
         all->clients = rb_ary_new();
-        all->free_slot = NO_SLOT;
+        all->free_slot = HEDDLE_PUSH_NO_CLIENT;
     }
     uint32_t slot = all->free_slot;
-    if (slot == NO_SLOT) {
+    if (slot == HEDDLE_PUSH_NO_CLIENT) {
         rb_ary_push(all->clients, client);
         return all->slot_count++;
     }

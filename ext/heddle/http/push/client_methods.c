@@ -71,7 +71,7 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
         return Qnil;
     heddle_push_hold(socket);
     heddle_push_begin_close(socket, code, RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
-    heddle_push_wake_receiver(socket);
+    heddle_wait_wake(socket->wait);
     heddle_push_release_hold(socket);
     RB_GC_GUARD(reason);
     return Qnil;

@@ -1,5 +1,7 @@
 #include "http/push/event_stream.h"
 
+#include "http/response_head_writer.h"
+
 /* Adds the payload's lines, each with the field name in front; a carriage return ends a line, too. */
 static void add_lines(VALUE text, const char *bytes, size_t size)
 {

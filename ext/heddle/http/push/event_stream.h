@@ -7,9 +7,6 @@
  */
 
 #include "http/protocols.h"
-#include "http/response_head_writer.h"
-#include "net/connection.h"
-#include "net/fate.h"
 #include "pubsub/fanout.h"
 
 #define HEDDLE_EVENTS_COMMENT INT64_C(15000000000) /* the interval of comments, ns: proxies close silent connections */

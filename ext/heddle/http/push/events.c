@@ -6,6 +6,7 @@
 #include "http/push/event_stream.h"
 #include "http/push/subscriptions.h"
 #include "http/push/words.h"
+#include "scheduler/take_errinfo.h"
 
 #include <ruby/encoding.h>
 
@@ -303,11 +304,6 @@ static void resume_stream(heddle_connection *connection, VALUE description)
     RB_GC_GUARD(description);
 }
 
-static VALUE call_refuse(VALUE loader)
-{
-    return rb_funcall(loader, rb_intern("refuse_stream"), 0);
-}
-
 /* Logs what can't be read; the connection is closed then, and its client reconnects with its last position. */
 static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)
 {
@@ -315,7 +311,7 @@ static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)
     if (read_stream(description, &words))
         return description;
     if (engine->marked && engine->websockets.loader)
-        rb_protect(call_refuse, engine->websockets.loader, state);
+        heddle_call_protected(engine->websockets.loader, rb_intern("refuse_stream"), 0, NULL, state);
     return Qnil;
 }
 

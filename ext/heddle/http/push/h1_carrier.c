@@ -4,7 +4,7 @@
 #include "http/push/session.h"
 
 enum {
-    READS = 16, /* reads of the scratch buffer's size in a row: then other connections get their turn */
+    READS = 2, /* reads of the scratch buffer's size in a row: then the socket waits for its turn (input_turns.h) */
 };
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
@@ -47,8 +47,7 @@ static void read_input(heddle_push_session *socket)
             continue;
         }
         if (reads++ == READS) {
-            socket->defers_reading = true;
-            heddle_push_set_time_limit(socket, 0);
+            heddle_input_turns_continue(connection);
             return;
         }
         char *scratch = heddle_sockets_scratch(connection->sockets);

@@ -2,13 +2,13 @@
 
 #include "http/h2/server/server.h"
 #include "http/push/session.h"
+#include "selector/bytes.h"
 
 struct heddle_push_stream {
     heddle_h2_tunnel tunnel;
     heddle_push_session *socket;
     heddle_wait *writer; /* the fiber that waits for room */
-    char *input; /* from malloc: received bytes that are not consumed yet; the stream's window bounds them */
-    size_t start, end, room;
+    heddle_bytes input; /* received and not consumed yet; the stream's window bounds them */
     size_t counted; /* bytes of `input` that are counted in the server's memory for waiting requests */
     bool ended;  /* the client has sent END_STREAM */
     bool abrupt;
@@ -21,39 +21,10 @@ static heddle_push_stream *stream_of(const heddle_h2_tunnel *tunnel)
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-static void drop_input(heddle_push_stream *stream)
-{
-    free(stream->input);
-    stream->input = NULL;
-    stream->start = stream->end = stream->room = 0;
-}
-
-/* False: no memory. */
-static bool keep_input(heddle_push_stream *stream, const char *bytes, size_t size)
-{
-    if (stream->room - stream->end < size) {
-        size_t kept = stream->end - stream->start;
-        /* doubles, so that small frames are not copied again and again */
-        size_t room = kept + (size > kept ? size : kept);
-        char *input = malloc(room);
-        if (!input)
-            return false;
-        if (kept)
-            memcpy(input, stream->input + stream->start, kept);
-        drop_input(stream);
-        stream->input = input;
-        stream->end = kept;
-        stream->room = room;
-    }
-    memcpy(stream->input + stream->end, bytes, size);
-    stream->end += size;
-    return true;
-}
-
 /* Waiting bytes count in the memory of waiting requests. */
 static void count_input(heddle_push_stream *stream)
 {
-    size_t size = stream->end - stream->start;
+    size_t size = heddle_bytes_left(&stream->input);
     if (size != stream->counted)
         heddle_h2_count_memory(stream->tunnel.server, (ssize_t)size - (ssize_t)stream->counted);
     stream->counted = size;
@@ -62,19 +33,20 @@ static void count_input(heddle_push_stream *stream)
 static void feed_input(heddle_push_session *socket)
 {
     heddle_push_stream *stream = socket->stream;
-    while (stream->end > stream->start && socket->state <= HEDDLE_PUSH_CLOSING) {
+    heddle_bytes *input = &stream->input;
+    while (heddle_bytes_left(input) && socket->state <= HEDDLE_PUSH_CLOSING) {
         if (heddle_push_must_pause(socket)) {
             socket->paused = true;
             return;
         }
-        size_t used = socket->framing->feed(socket, stream->input + stream->start, stream->end - stream->start);
+        size_t used = socket->framing->feed(socket, input->bytes + input->start, heddle_bytes_left(input));
         if (socket->state > HEDDLE_PUSH_CLOSING)
             break; /* unused bytes are discarded */
-        stream->start += used;
+        input->start += used;
         heddle_h2_tunnel_consume(&stream->tunnel, used);
     }
-    if (stream->start == stream->end)
-        drop_input(stream);
+    if (!heddle_bytes_left(input))
+        heddle_bytes_reset(input, 0);
 }
 
 static void read_input(heddle_push_session *socket)
@@ -93,7 +65,7 @@ static void take_frames(heddle_push_session *socket, char *bytes, size_t size)
 {
     heddle_push_stream *stream = socket->stream;
     size_t used = 0;
-    if (!socket->paused && !socket->defers_reading && stream->start == stream->end) {
+    if (!socket->paused && !socket->defers_reading && !heddle_bytes_left(&stream->input)) {
         used = socket->framing->feed(socket, bytes, size);
         if (socket->state > HEDDLE_PUSH_CLOSING)
             used = size;
@@ -102,7 +74,7 @@ static void take_frames(heddle_push_session *socket, char *bytes, size_t size)
     if (used == size)
         return;
     socket->paused |= heddle_push_must_pause(socket);
-    if (!keep_input(stream, bytes + used, size - used)) {
+    if (!heddle_bytes_add(&stream->input, bytes + used, size - used)) {
         heddle_push_stop_carrier(socket);
         return;
     }
@@ -132,7 +104,7 @@ static void end_input(heddle_h2_tunnel *tunnel)
     heddle_push_session *socket = stream->socket;
     heddle_push_hold(socket);
     stream->ended = true;
-    if (socket->state > HEDDLE_PUSH_CLOSING || stream->start == stream->end)
+    if (socket->state > HEDDLE_PUSH_CLOSING || !heddle_bytes_left(&stream->input))
         heddle_push_stop_carrier(socket);
     heddle_push_release_hold(socket);
 }
@@ -161,7 +133,7 @@ static bool send_frame(heddle_push_session *socket, VALUE frame)
 
 static size_t count_pending(const heddle_push_session *socket)
 {
-    return heddle_h2_unsent(socket->stream->tunnel.stream);
+    return socket->stream->tunnel.stream->queued;
 }
 
 static bool is_full(const heddle_push_session *socket, uint64_t limit)
@@ -206,8 +178,8 @@ static void begin_to_linger(heddle_push_session *socket)
 static void begin_to_end(heddle_push_session *socket)
 {
     heddle_push_stream *stream = socket->stream;
-    heddle_h2_tunnel_consume(&stream->tunnel, stream->end - stream->start);
-    drop_input(stream);
+    heddle_h2_tunnel_consume(&stream->tunnel, heddle_bytes_left(&stream->input));
+    heddle_bytes_reset(&stream->input, 0);
     count_input(stream);
     bool empty = count_pending(socket) == 0;
     heddle_h2_tunnel_finish(&stream->tunnel);
@@ -257,7 +229,7 @@ static void release_stream(heddle_h2_tunnel *tunnel)
         heddle_wait_drop(&stream->writer);
     socket->stream = NULL;
     heddle_push_drop_carrier(socket);
-    drop_input(stream);
+    heddle_bytes_reset(&stream->input, 0);
     count_input(stream);
     free(stream);
 }
@@ -318,9 +290,10 @@ static bool keep_early_input(heddle_push_session *socket, heddle_exchange *excha
 {
     if (!socket->framing->reads_frames)
         return true;
+    heddle_bytes *input = &socket->stream->input;
     VALUE more = heddle_exchange_take_body(exchange); /* bytes that came meanwhile */
-    bool kept = (NIL_P(early) || keep_input(socket->stream, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
-                (NIL_P(more) || keep_input(socket->stream, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
+    bool kept = (NIL_P(early) || heddle_bytes_add(input, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
+                (NIL_P(more) || heddle_bytes_add(input, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
     RB_GC_GUARD(early);
     RB_GC_GUARD(more);
     return kept;

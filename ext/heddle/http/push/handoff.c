@@ -24,7 +24,7 @@ static bool is_at_rest(const heddle_push_session *socket)
     return socket->framing->reads_frames && socket->carrier == &heddle_push_h1_carrier &&
            socket->state == HEDDLE_PUSH_OPEN &&
            !socket->running && !socket->depth && !socket->due_callbacks && !socket->first &&
-           !socket->wait && !socket->paused && !socket->defers_reading && !socket->retires && !socket->overflowed &&
+           !socket->wait && !socket->paused && !socket->retires && !socket->overflowed &&
            !socket->overrun &&
            !connection->error && !reader->in_message && !reader->message && !reader->head_size && !reader->left &&
            !heddle_connection_buffered(connection) && !connection->output.size && !connection->running;

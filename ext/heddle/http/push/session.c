@@ -66,7 +66,7 @@ static void end_frames(heddle_push_session *socket, heddle_push_state state, uns
             socket->code = (uint16_t)code;
         count_end(socket);
         heddle_push_queue_callback(socket, HEDDLE_PUSH_ON_CLOSE);
-        heddle_push_wake_receiver(socket);
+        heddle_wait_wake(socket->wait);
         heddle_push_end_subscriptions(socket);
     }
     enter_state(socket, state);
@@ -112,7 +112,7 @@ void heddle_push_begin_close(heddle_push_session *socket, unsigned code, const c
     socket->left = socket->written - pending;
     socket->stalls = pending >= HEDDLE_OUTPUT_AT_ONCE;
     /* A paused socket reads on, to find the client's close frame behind messages that the handler no longer gets. */
-    socket->defers_reading |= socket->paused;
+    socket->defers_reading = socket->paused;
     socket->paused = false;
     /* Without a close handshake the loop ends the output at once. */
     bool at_once = socket->defers_reading || !socket->framing->reads_frames;

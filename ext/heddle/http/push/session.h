@@ -110,8 +110,7 @@ struct heddle_push_session {
     bool stays;                 /* an event stream that is never handed off */
     bool running;               /* a runner serves it */
     bool paused;                /* enough messages wait for the handler: nothing is read */
-    /* much input came at once: it continues reading after other connections had their turn */
-    bool defers_reading;
+    bool defers_reading;        /* it was paused when it began to close, and reads on at its deadline */
     bool pinged;                /* a ping was sent at `pinged_at`, and no input came since */
     bool overflowed;            /* another thread has found too much output: the loop checks it */
     bool overrun;               /* … and dropped a message: the loop closes the socket */
@@ -310,8 +309,6 @@ bool heddle_push_has_work(const heddle_push_session *socket);
 /* The next message, which the caller owns; NULL: there is none. Held. */
 heddle_websocket_message *heddle_push_pop_message(heddle_push_session *socket);
 void heddle_push_drop_messages(heddle_push_session *socket);
-/* Wakes the fiber that waits for a message. */
-void heddle_push_wake_receiver(heddle_push_session *socket);
 
 /* -- client.c ------------------------------------------------------------------------------------------------------ */
 

@@ -33,7 +33,7 @@ bool heddle_push_is_utf8(const char *bytes, size_t size)
     return heddle_utf8_check(&utf8, bytes, size) && heddle_utf8_is_complete(&utf8);
 }
 
-static VALUE make_text(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
+static VALUE encode_text(heddle_message *message, VALUE envelope, void *deflater)
 {
     const char *bytes = RSTRING_PTR(message->payload);
     size_t size = (size_t)RSTRING_LEN(message->payload);
@@ -41,7 +41,7 @@ static VALUE make_text(const heddle_message *message, VALUE envelope, heddle_def
     return make_frame(text ? HEDDLE_WEBSOCKET_TEXT : HEDDLE_WEBSOCKET_BINARY, bytes, size, deflater);
 }
 
-static VALUE make_binary(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
+static VALUE encode_binary(heddle_message *message, VALUE envelope, void *deflater)
 {
     return make_frame(HEDDLE_WEBSOCKET_BINARY, RSTRING_PTR(message->payload), (size_t)RSTRING_LEN(message->payload),
                       deflater);
@@ -80,7 +80,7 @@ VALUE heddle_push_text_frame(VALUE text, heddle_deflater **deflater)
     return frame;
 }
 
-static VALUE make_json(const heddle_message *message, VALUE envelope, heddle_deflater **deflater)
+static VALUE encode_json(heddle_message *message, VALUE envelope, void *deflater)
 {
     char position[HEDDLE_POSITION_SIZE];
     size_t length = heddle_message_position(message, position);
@@ -99,25 +99,10 @@ static VALUE make_json(const heddle_message *message, VALUE envelope, heddle_def
     return heddle_push_text_frame(json, deflater);
 }
 
-/* A message keeps what an encoder has made of it, so there is one encoder for each form. */
-#define DEFINE_ENCODERS(form)                                                                                          \
-    static VALUE encode_##form(heddle_message *message, VALUE envelope, void *context)                                 \
-    {                                                                                                                  \
-        return make_##form(message, envelope, NULL);                                                                   \
-    }                                                                                                                  \
-    static VALUE deflate_##form(heddle_message *message, VALUE envelope, void *context)                                \
-    {                                                                                                                  \
-        return make_##form(message, envelope, context);                                                                \
-    }
-
-DEFINE_ENCODERS(text)
-DEFINE_ENCODERS(binary)
-DEFINE_ENCODERS(json)
-
 static const heddle_push_form_definition
-    as_text = {.name = "text", .encode = encode_text, .deflate = deflate_text},
-    as_binary = {.name = "binary", .encode = encode_binary, .deflate = deflate_binary},
-    as_json = {.name = "json", .tells_reset = true, .encode = encode_json, .deflate = deflate_json},
+    as_text = {.name = "text", .encode = encode_text},
+    as_binary = {.name = "binary", .encode = encode_binary},
+    as_json = {.name = "json", .tells_reset = true, .encode = encode_json},
     to_handler = {.name = "handler"},
     as_event = {.tells_reset = true, .encode = heddle_event_encode},
     as_event_chunk = {.tells_reset = true, .encode = heddle_event_encode_chunk};
@@ -159,9 +144,8 @@ static VALUE encode_message(const heddle_push_subscription *subscription, heddle
     bool deflated = !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST &&
                     heddle_push_deflates(socket);
     VALUE envelope = NIL_P(subscription->envelope) ? 0 : subscription->envelope;
-    const heddle_push_form_definition *form = forms[subscription->form];
-    return heddle_message_encoded(message, deflated ? form->deflate : form->encode, envelope,
-                                  &socket->engine->websockets.deflater);
+    return heddle_message_encoded(message, forms[subscription->form]->encode, envelope,
+                                  deflated ? &socket->engine->websockets.deflater : NULL);
 }
 
 /* -- as a subscriber ----------------------------------------------------------------------------------------------- */

@@ -22,7 +22,8 @@ typedef struct {
     /* each subscription has an envelope of at least so many bytes, which its encoders get as key; 0: none has */
     size_t least_envelope;
     bool tells_reset; /* the client gets a reset as a message; otherwise the handler is called */
-    heddle_message_encoder *encode, *deflate; /* as a frame; `deflate` gets the deflater as context */
+    /* as a frame; the context is the deflater, NULL for sockets without permessage-deflate */
+    heddle_message_encoder *encode;
 } heddle_push_form_definition;
 
 /* Called before the first WebSocket exists. The definition is static. */

@@ -17,8 +17,7 @@ int64_t heddle_push_closing_time(const heddle_push_session *socket)
 /* Sets the time at which an open socket must do something next. */
 void heddle_push_set_deadline(heddle_push_session *socket)
 {
-    /* its turn to read comes first */
-    int64_t deadline = socket->defers_reading ? heddle_clock_coarse() : socket->framing->next_check(socket);
+    int64_t deadline = socket->framing->next_check(socket);
     if (socket->retires && (deadline < 0 || socket->retires_at < deadline))
         deadline = socket->retires_at;
     socket->carrier->set_deadline(socket, deadline);
@@ -65,10 +64,7 @@ void heddle_push_handle_deadline(heddle_push_session *socket)
 {
     if (socket->defers_reading) {
         socket->defers_reading = false;
-        if (socket->state == HEDDLE_PUSH_OPEN)
-            heddle_push_set_deadline(socket);
-        else
-            heddle_push_set_time_limit(socket, heddle_push_closing_time(socket));
+        heddle_push_set_time_limit(socket, heddle_push_closing_time(socket));
         if (!socket->paused)
             heddle_push_resume_reading(socket);
     } else if (socket->state == HEDDLE_PUSH_OPEN) {

@@ -37,7 +37,7 @@ void heddle_push_deliver(heddle_push_session *socket, heddle_websocket_message *
     socket->last = &message->next;
     socket->waiting_count++;
     socket->waiting_size += message->size;
-    heddle_push_wake_receiver(socket);
+    heddle_wait_wake(socket->wait);
 }
 
 heddle_websocket_message *heddle_push_pop_message(heddle_push_session *socket)
@@ -60,11 +60,6 @@ void heddle_push_drop_messages(heddle_push_session *socket)
         free(message);
 }
 
-void heddle_push_wake_receiver(heddle_push_session *socket)
-{
-    heddle_wait_wake(socket->wait);
-}
-
 /* -- the runner ---------------------------------------------------------------------------------------------------- */
 
 static VALUE create_object(heddle_work *work)
@@ -77,24 +72,16 @@ static VALUE create_object(heddle_work *work)
 /* Calls one callback, so that other sockets get their turn. */
 static VALUE serve_socket(heddle_work *work, VALUE client)
 {
+    static const uint8_t AFTER_MESSAGES[] = {HEDDLE_PUSH_ON_WAKE, HEDDLE_PUSH_ON_RESET, HEDDLE_PUSH_ON_DRAINED,
+                                             HEDDLE_PUSH_ON_SHUTDOWN, HEDDLE_PUSH_ON_CLOSE};
     heddle_push_session *socket = heddle_push_session_of_work(work);
-    uint8_t next;
-    heddle_websocket_message *message = NULL;
-    if (socket->due_callbacks & HEDDLE_PUSH_ON_OPEN)
-        next = HEDDLE_PUSH_ON_OPEN;
-    else if ((message = heddle_push_pop_message(socket)))
+    uint8_t next = socket->due_callbacks & HEDDLE_PUSH_ON_OPEN;
+    heddle_websocket_message *message = next ? NULL : heddle_push_pop_message(socket);
+    if (message)
         next = message->published ? HEDDLE_PUSH_ON_PUBLICATION : HEDDLE_PUSH_ON_MESSAGE;
-    else if (socket->due_callbacks & HEDDLE_PUSH_ON_WAKE)
-        next = HEDDLE_PUSH_ON_WAKE;
-    else if (socket->due_callbacks & HEDDLE_PUSH_ON_RESET)
-        next = HEDDLE_PUSH_ON_RESET;
-    else if (socket->due_callbacks & HEDDLE_PUSH_ON_DRAINED)
-        next = HEDDLE_PUSH_ON_DRAINED;
-    else if (socket->due_callbacks & HEDDLE_PUSH_ON_SHUTDOWN)
-        next = HEDDLE_PUSH_ON_SHUTDOWN;
-    else if (socket->due_callbacks & HEDDLE_PUSH_ON_CLOSE)
-        next = HEDDLE_PUSH_ON_CLOSE;
-    else
+    for (size_t i = 0; !next && i < sizeof(AFTER_MESSAGES); i++)
+        next = socket->due_callbacks & AFTER_MESSAGES[i];
+    if (!next)
         return Qnil; /* another fiber has taken the message */
     socket->due_callbacks &= (uint8_t)~next;
     socket->calling = next;

@@ -6,7 +6,9 @@ module Heddle
       # The output of `heddle check`.
       class Report
         HEADINGS = %w[option value from].freeze
-        private_constant :HEADINGS
+        # Characters. A longer value, such as a list of gems, does not widen its column.
+        WIDEST = 40
+        private_constant :HEADINGS, :WIDEST
 
         # @param configuration [Server::Configuration, nil] nil when there is none, for what is wrong
         # @param application [String, nil]
@@ -25,17 +27,6 @@ module Heddle
           parts << list(warnings) if warnings.any?
           parts << (@problems.empty? ? "All is well." : list(@problems))
           parts.join("\n\n")
-        end
-
-        # @return [String] for a program
-        def json
-          require "json"
-          found = { ok: @problems.empty?, problems: @problems, warnings: }
-          if @configuration
-            found.merge!(file: @configuration.file, application: @application,
-                         listens: addresses, hooks: @configuration.hooks.names, options: options_for_json)
-          end
-          JSON.pretty_generate(found)
         end
 
         private
@@ -63,7 +54,7 @@ module Heddle
           return "Every option has its default." if listed.empty?
 
           rows = listed.map { |option| [option.name.to_s, shown(option), source(option)] }
-          widths = [0, 1].map { |column| [HEADINGS, *rows].map { |row| row[column].size }.max }
+          widths = [0, 1].map { |column| width([HEADINGS, *rows].map { |row| row[column].size }) }
           line = ->(row) { "#{row[0].ljust(widths[0])}  #{row[1].ljust(widths[1])}  #{row[2]}".rstrip }
           subjects = Options::SUBJECTS.filter_map do |subject, options|
             found = rows.select { |name,| options.any? { |option| option.name.to_s == name } }
@@ -71,6 +62,8 @@ module Heddle
           end
           ["  #{line.call(HEADINGS)}", *subjects].join("\n")
         end
+
+        def width(sizes) = sizes.reject { |size| size > WIDEST }.max
 
         def shown(option)
           value = @configuration[option.name]
@@ -84,21 +77,9 @@ module Heddle
         def source(option) = @configuration.source(option.name).to_s
 
         def details
-          { "configuration file" => file, "application" => @application || "none",
+          { "configuration file" => @configuration.file || "none", "application" => @application || "none",
             "listens on" => addresses.join(", "), "hooks" => @configuration.hooks.names.join(", ") }
             .reject { |_, text| text.empty? }.map { |name, text| "#{name}: #{text}" }.join("\n")
-        end
-
-        # How much a file says: one that was left half empty looks as well as any other.
-        def file
-          name = @configuration.file or return "none"
-          count = Options::ALL.count { |option| @configuration.source(option.name).kind == :file }
-          hooks = @configuration.hooks.names.size
-          return "#{name}, which sets nothing" if count + hooks == 0
-
-          said = "#{count} #{count == 1 ? "option" : "options"}"
-          said << " and #{hooks} #{hooks == 1 ? "hook" : "hooks"}" if hooks > 0
-          "#{name}, which sets #{said}"
         end
 
         def addresses
@@ -108,13 +89,6 @@ module Heddle
         end
 
         def list(texts) = texts.map { |text| "heddle: #{text}" }.join("\n")
-
-        def options_for_json
-          Options::ALL.to_h do |option|
-            source = @configuration.source(option.name)
-            [option.name, { value: @configuration[option.name], source: source.kind, place: source.place }]
-          end
-        end
       end
     end
   end

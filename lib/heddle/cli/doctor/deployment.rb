@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class Doctor
-      # Reads in the application's folder how the application is started, and which proxy stands before it.
+      # Reads in the application's folder how the application is started.
       class Deployment
         # Files that start a server in production.
         FILES = %w[Dockerfile Procfile bin/docker-entrypoint].freeze
@@ -11,15 +11,13 @@ module Heddle
         RAILS = %r{\bbin/rails["',\s]+(?:server|s)\b|\brails (?:server|s)\b}
         private_constant :FILES, :PUMA, :RAILS
 
-        # @param configuration [Server::Configuration]
         # @param folder [String] the application's
-        def initialize(configuration, folder: Dir.pwd)
-          @configuration = configuration
+        def initialize(folder: Dir.pwd)
           @folder = folder
         end
 
         # @return [Array<Finding>]
-        def findings = [*FILES.filter_map { |name| start(name) }, proxy]
+        def findings = FILES.filter_map { |name| start(name) }
 
         private
 
@@ -29,6 +27,8 @@ module Heddle
 
           File.foreach(path, encoding: Encoding::UTF_8).with_index(1) do |line, number|
             line = line.scrub.sub(/\A\s*#.*/, "")
+            next if line.strip == InitCommand::Installation::PREPARES
+
             return puma("#{name}:#{number}") if PUMA.match?(line)
             return rails("#{name}:#{number}") if RAILS.match?(line)
           end
@@ -44,21 +44,6 @@ module Heddle
           Finding.new(level: :note, subject: place, text: "starts `rails server`",
                       advice: "with Heddle alone in the Gemfile it starts workers in production; `bundle exec heddle " \
                               "serve` does so without loading Rails first, and beside other servers in the Gemfile")
-        end
-
-        def proxy
-          case @configuration.early_hints
-          when :off
-            Finding.new(level: :ok, subject: "proxy", text: "early_hints is off: any proxy may stand in front")
-          when :on
-            Finding.new(level: :note, subject: "proxy", text: "early_hints is on: clients without a proxy get 103",
-                        advice: "a proxy must say Via, Forwarded or X-Forwarded-*, or it gets 103, which nginx " \
-                                "before 1.29 takes for the response")
-          else
-            Finding.new(level: :warning, subject: "proxy", text: "early_hints is always: 103 is sent through proxies",
-                        advice: "behind nginx before 1.29 pages hang: early_hints :on, or a proxy that passes 103 on " \
-                                "(HAProxy, Thruster)")
-          end
         end
       end
     end

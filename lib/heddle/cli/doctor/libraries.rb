@@ -5,14 +5,9 @@ module Heddle
     class Doctor
       # Gems of the application that keep by its thread what is a request's. In mode fiber many requests share one.
       class Libraries
-        # A known problem of a gem: its versions, the problem, the advice, and whether it applies now.
-        Known = Data.define(:name, :versions, :level, :text, :advice, :condition) do
-          def initialize(name:, versions:, level:, text:, advice:, condition: ->(_isolated) { true }) = super
-
-          # @param isolated [Array<String>] thread variables of which each request has its own copy
-          def concerns?(spec, isolated)
-            Gem::Requirement.new(*versions).satisfied_by?(spec.version) && condition.call(isolated)
-          end
+        # A known problem of a gem: its versions, the problem and the advice.
+        Known = Data.define(:name, :versions, :level, :text, :advice) do
+          def concerns?(spec) = name == spec.name && Gem::Requirement.new(*versions).satisfied_by?(spec.version)
 
           # State that only fibers of one thread share is no fault in another mode.
           def finding(spec, mode)
@@ -23,15 +18,6 @@ module Heddle
         end
 
         KNOWN = [
-          Known.new(name: "sentry-ruby", versions: [">= 4.3.2"], level: :problem,
-                    text: "keeps its hub in a thread variable: requests see each other's user, tags and breadcrumbs",
-                    advice: "Heddle gives each request its own (option isolate). Where this version has it, also set " \
-                            "config.hub_isolation_level = :fiber",
-                    condition: ->(isolated) { !isolated.include?("sentry_hub") && Libraries.sentry_level != :fiber }),
-          Known.new(name: "i18n", versions: ["< 1.15"], level: :problem,
-                    text: "keeps the locale in a thread variable: requests see each other's",
-                    advice: "update i18n to 1.15, or leave i18n_config among the option isolate's names",
-                    condition: ->(isolated) { !isolated.include?("i18n_config") }),
           Known.new(name: "sequel", versions: ["< 5.32"], level: :problem,
                     text: "gives one connection to all requests of a thread, transactions included",
                     advice: "update Sequel to 5.32: the server then loads its extension fiber_concurrency"),
@@ -52,12 +38,15 @@ module Heddle
           Known.new(name: "unicorn-worker-killer", versions: [">= 0"], level: :warning,
                     text: "kills workers of Unicorn only", advice: "take it out"),
           Known.new(name: "pitchfork", versions: [">= 0"], level: :note, text: "is another server", advice: nil),
-          Known.new(name: "puma", versions: [">= 0"], level: :note, text: "is another server; nothing of it runs here",
-                    advice: "its configuration does not count: heddle init --from config/puma.rb (docs/from_puma.md)")
+          Known.new(name: "puma", versions: [">= 0"], level: :note,
+                    text: "is another server, which rails server and rackup start while it is in the bundle",
+                    advice: "take it out of the Gemfile, or start rails server -u heddle; heddle init --from " \
+                            "config/puma.rb translates its configuration (docs/from_puma.md)")
         ].freeze
 
         # Pools of threads that an application brings: they run beside the loop, and are bounded by themselves.
-        POOLS = %w[good_job solid_queue sucker_punch sidekiq que delayed_job].freeze
+        # GemSettings has the others.
+        POOLS = %w[good_job sucker_punch que delayed_job].freeze
 
         # Files whose thread variables belong to no request.
         HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activerecord activesupport railties
@@ -82,23 +71,13 @@ module Heddle
           rescue StandardError
             specs
           end
-
-          def sentry_level
-            return unless defined?(::Sentry) && ::Sentry.respond_to?(:configuration)
-
-            configuration = ::Sentry.configuration
-            configuration.hub_isolation_level if configuration.respond_to?(:hub_isolation_level)
-          end
         end
 
         # @param specs [Array<Gem::Specification>] of the gems that are loaded
         # @param mode [Symbol] in which the application will be served
-        # @param isolated [Array<String>] the option isolate
-        def initialize(specs = Libraries.in_production, mode: :fiber,
-                       isolated: Options::BY_NAME.fetch(:isolate).default)
+        def initialize(specs = Libraries.in_production, mode: :fiber)
           @specs = specs
           @mode = mode
-          @isolated = isolated.map(&:to_s)
         end
 
         # @return [Array<Finding>]
@@ -113,8 +92,7 @@ module Heddle
 
         def known
           @specs.flat_map do |spec|
-            KNOWN.select { |one| one.name == spec.name && one.concerns?(spec, @isolated) }
-                 .map { |one| one.finding(spec, @mode) }
+            KNOWN.select { |one| one.concerns?(spec) }.map { |one| one.finding(spec, @mode) }
           end
         end
 
@@ -123,9 +101,8 @@ module Heddle
           @specs.reject { |spec| HARMLESS.include?(spec.name) || KNOWN.any? { |one| one.name == spec.name } }
                 .filter_map do |spec|
                   place = first_use(spec) or next
-                  Finding.new(level: :note, subject: "#{spec.name} #{spec.version}",
-                              text: "keeps something by thread (#{place})",
-                              advice: "if that belongs to a request, name the variable with the option isolate")
+                  note(spec, "keeps something by thread (#{place})",
+                       "if that belongs to a request, name the variable with the option isolate")
                 end
         end
 
@@ -146,20 +123,21 @@ module Heddle
         def tried
           @specs.filter_map do |spec|
             setting = GemSettings::ALL[spec.name]
-            next if !setting || KNOWN.any? { |one| one.name == spec.name && one.concerns?(spec, @isolated) }
+            next if !setting || KNOWN.any? { |one| one.concerns?(spec) }
 
-            Finding.new(level: :note, subject: "#{spec.name} #{spec.version}",
-                        text: "works with Heddle (docs/gems.md)",
-                        advice: setting.gsub(/\[([^\]]+)\]\([^)]+\)/, '\1').delete("`"))
+            note(spec, "works with Heddle (docs/gems.md)", setting.gsub(/\[([^\]]+)\]\([^)]+\)/, '\1').delete("`"))
           end
         end
 
         def pools
           @specs.select { |spec| POOLS.include?(spec.name) }.map do |spec|
-            Finding.new(level: :note, subject: "#{spec.name} #{spec.version}",
-                        text: "runs jobs in threads or processes of its own: in the server's process they take its GVL",
-                        advice: "run it beside the server where jobs compute")
+            note(spec, "runs jobs in threads or processes of its own: in the server's process they take its GVL",
+                 "run it beside the server where jobs compute")
           end
+        end
+
+        def note(spec, text, advice)
+          Finding.new(level: :note, subject: "#{spec.name} #{spec.version}", text:, advice:)
         end
       end
     end

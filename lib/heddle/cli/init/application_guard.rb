@@ -6,7 +6,7 @@ module Heddle
       # Keeps a file of Puma's from loading the application while it is run, directly or by what it requires: an
       # application connects to databases, and its initializers may do anything.
       module ApplicationGuard
-        # Raised in place of running the application's code. No StandardError or LoadError, which files rescue.
+        # Raised instead of running the application's code. Puma's file may rescue a StandardError or LoadError.
         class Refused < Exception
         end
 

@@ -15,10 +15,11 @@ module Heddle
         TESTS = "{test,spec,features}/**/*.rb"
         CAPYBARA = /\A(\s*Capybara\.server\s*=\s*):puma\b.*/n
         ENTRYPOINT = %r{\A(\s*)if .*bin/rails".*"s(?:erver)?".*; then\z}n
+        # What `heddle doctor` knows it by.
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
         PUMA = "config/puma.rb"
         KEPT = "Puma serves development and tests, on every machine of the team, and Heddle production"
-        private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :PREPARES, :KEPT
+        private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :KEPT
 
         # @param keep_puma [Boolean, nil] for development and tests; nil: where Heddle has not been run
         # @param platform [String] as RbConfig names the operating system
@@ -202,7 +203,7 @@ module Heddle
 
               text = StartCommand.translate(line, bind: (@bind unless development))
               replace(lines, path, index..index, text, "It loads the application once.") if text
-            rescue StartCommand::UnknownWordError => e
+            rescue StartCommand::UnknownWordError, PumaTranslation::LeftError => e
               @report.push("#{path}:#{index + 1} was not changed: #{e.message}.", "  #{Visible.line(line)}", "")
             end
           end

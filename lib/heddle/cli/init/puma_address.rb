@@ -61,10 +61,12 @@ module Heddle
         def unix(path, parameters)
           left("sockets without a file are not listened on") if path.start_with?("@")
 
-          umask = parameters.delete("umask")
+          mode, umask = %w[mode umask].map { |name| parameters.delete(name) }
           drop(parameters, "backlog" => "net.core.somaxconn limits it")
-          mode = umask && format("?mode=%03o", 0o777 & ~umask.to_i(8))
-          "unix:#{InitCommand.relative(path)}#{mode}"
+          umask = Integer(umask || 0, exception: false) or left("its umask is not a number")
+          # Every user may connect to Puma's, unless it says otherwise.
+          mode = mode ? mode.to_i(8) : 0o777 & ~umask
+          "unix:#{InitCommand.relative(path)}?mode=#{format("%03o", mode)}"
         end
 
         def tls(address, parameters)

@@ -13,7 +13,7 @@ class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndMod
   module Rails
     # @return [String] that answers `production?` and the like
     def self.env
-      name = ENV["RAILS_ENV"] || ENV["RACK_ENV"] || "development"
+      name = ENV["RAILS_ENV"] || ENV["APP_ENV"] || ENV["RACK_ENV"] || "development"
       name.dup.tap do |text|
         text.define_singleton_method(:respond_to_missing?) { |word, *| word.end_with?("?") }
         text.define_singleton_method(:method_missing) do |word, *rest|

@@ -50,7 +50,8 @@ module Heddle
         def additions
           found = []
           unless @said.include?(:bind)
-            found << "# Puma's default is to listen on every address.\nbind #{PumaWords::HOST.inspect}\n"
+            rails = Template.comment(PumaWords::RAILS) if PumaWords.rails?
+            found << "# Puma's default is to listen on every address.\n#{rails}#{PumaWords.listen}\n"
           end
           return found if @said.include?(:access_log)
 

@@ -20,7 +20,11 @@ module Heddle
 
         COLLECTIONS_OFF = /rgengc_allow_full_mark\W+false|\bGC\.disable\b/
         ENDLESS = "it switches full collections off, and nothing here starts them"
-        private_constant :COLLECTIONS_OFF, :ENDLESS
+        # Parameters of blocks: the second one gets data that hooks with one key share; for on_restart it is the first,
+        # which gets Puma's launcher.
+        TWO = /\A(?:\{|do)\s*\|[^|]*,/
+        ONLY_PUMAS = { on_restart: /\A(?:\{|do)\s*\|/ }.freeze
+        private_constant :COLLECTIONS_OFF, :ENDLESS, :TWO, :ONLY_PUMAS
 
         # Raised by what need not be; the message says why.
         class NeedlessError < StandardError
@@ -34,7 +38,6 @@ module Heddle
         # @param file [PumaFile]
         def initialize(file)
           @file = file
-          @host = PumaWords::HOST
           @said = []
           @remarks = []
           settings = file.calls.map { |call| outcome(call) }
@@ -111,7 +114,7 @@ module Heddle
         # `environment ENV.fetch("RAILS_ENV", "development")` says nothing that Heddle would not do.
         def same(call, name)
           option = Options::BY_NAME[name] or raise LeftError, "there is no option for it yet"
-          variable = option.variables.find { |one| call.arguments.include?(one) }
+          variable = option.variables.find { |one| call.arguments.match?(/\b#{one}\b/) }
           value = call.values.first
           known = [nil, option.default, *ENV.values_at(*variable)]
           raise NeedlessError, "Heddle reads #{variable} itself" if variable && known.include?(value)
@@ -129,6 +132,7 @@ module Heddle
           name = PumaWords::HOOKS.fetch(call.name)
           raise LeftError, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
           raise LeftError, "it has no block" unless call.block
+          raise LeftError, "its block takes what only Puma passes" if call.block.match?(ONLY_PUMAS.fetch(name, TWO))
           raise LeftError, "its block uses #{call.needs.join(", ")}, which only Puma's file defines" if call.needs.any?
 
           ["#{name} #{call.block}"]
@@ -163,10 +167,10 @@ module Heddle
         def translate_workers(count) = option(:workers, count.to_s == "auto" ? :auto : count.to_i)
 
         def translate_port(port, host = @host)
-          return listen("#{PumaAddress.host(host)}:#{port}") if @said.include?(:port)
+          return listen("#{PumaAddress.host(host || PumaWords::HOST)}:#{port}") if @said.include?(:port)
 
           @said << :port
-          [*listen(PumaAddress.host(host)), *option(:port, port.to_s)]
+          [*(host ? listen(PumaAddress.host(host)) : listen_everywhere), *option(:port, port.to_s)]
         end
 
         def translate_set_default_host(host)
@@ -195,6 +199,12 @@ module Heddle
         def listen(address)
           @said << :bind
           ["bind #{address.inspect}"]
+        end
+
+        def listen_everywhere
+          @said << :bind
+          @remarks << PumaWords::RAILS if PumaWords.rails?
+          [PumaWords.listen]
         end
 
         def translate_quiet(*which)
@@ -227,7 +237,9 @@ module Heddle
         def translate_plugin(call, name)
           name = Visible.line(name)
           raise NeedlessError, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)
-          raise LeftError, "Heddle has no plugins, and nothing that stands for #{name}" unless name == "solid_queue"
+
+          hint = ": run bin/rails tailwindcss:watch beside the server, as bin/dev does" if name == "tailwindcss"
+          raise LeftError, "Heddle has no plugins, and nothing that stands for #{name}#{hint}" if name != "solid_queue"
 
           variable = "SOLID_QUEUE_IN_PUMA"
           raise NeedlessError, "Heddle reads #{variable} itself" if call.conditions == [%(ENV["#{variable}"])]
@@ -236,7 +248,7 @@ module Heddle
         end
 
         def translate_stdout_redirect(output = nil, errors = nil, *)
-          raise LeftError, "say where errors go when you start the server: heddle serve 2>> log/error.log" unless output
+          raise LeftError, "redirect errors on the command line: heddle serve 2>> log/error.log" unless output
 
           @remarks << "This is the server's log. The application's own output goes to the standard output, errors to " \
                       "the standard error: heddle serve >> log/application.log#{" 2>> #{errors}" if errors}"

@@ -18,6 +18,16 @@ module Heddle
 
         # Where Puma 8 listens by default: every address of IPv6 and IPv4.
         HOST = "[::]"
+        # `rails server` gives Puma another address.
+        RAILS = "Under `rails server` this is localhost in development, as with Puma."
+        RAILS_HOST = %(defined?(::Rails::Server) && environment == "development" ? "localhost" : #{HOST.inspect}).freeze
+        private_constant :RAILS_HOST
+
+        # @return [String] the line that listens there, in the application's folder
+        def self.listen = rails? ? "bind(#{RAILS_HOST})" : "bind #{HOST.inspect}"
+
+        # @return [Boolean]
+        def self.rails? = File.exist?("bin/rails")
 
         # An option of Heddle that means the same; the value is the same, too.
         OPTIONS = group(:options).transform_values(&:to_sym).freeze

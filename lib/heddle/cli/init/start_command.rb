@@ -24,15 +24,18 @@ module Heddle
         }.freeze
         PROGRAM = %r{\A(?:\./)?(?:bin/)?(?:puma|rackup|rails s(?:erver)?)(?=\s|\z)}
         SHELL = %r{(?<=\A|[\s"'])(?:(?:\./)?(?:bin/)?bundle\ exec\ )?(?<command>(?:\./)?(?:bin/)?
-                   (?:puma|rackup|rails\ s(?:erver)?)(?=[\s"']|\z)[^&|;"'\#]*?)(?=\s*(?:[&|;"'\#]|\z))}x
+                   (?:puma|rackup|rails\ s(?:erver)?)(?=[\s"']|\z)
+                   (?:[^&|;"'\#]|(?<=[\s=])(?:'[^'"\s]*'|"[^'"\s]*"))*(?<!\s))(?=\s*(?:[&|;"'\#]|\z))}x
         EXEC_FORM = /\[[^\[\]]*\]\s*\z/
-        private_constant :PROGRAM, :SHELL, :EXEC_FORM
+        # Addresses that Heddle does not read as Puma does.
+        PUMAS_URL = %r{\A(?:unix://|(?:tcp|ssl)://[^?]*\?)}
+        private_constant :PROGRAM, :SHELL, :EXEC_FORM, :PUMAS_URL
 
         class << self
           # @param line [String]
           # @param bind [String, nil] where to listen when the line does not say
           # @return [String, nil] nil: it starts no server
-          # @raise [UnknownWordError]
+          # @raise [UnknownWordError, PumaTranslation::LeftError]
           def translate(line, bind: nil)
             list = line[EXEC_FORM]
             return list_form(line, list.rstrip, bind) if list
@@ -73,12 +76,14 @@ module Heddle
           end
 
           def flag(name, value)
-            if %w[-C --config].include?(name) && value != Installation::PUMA
-              raise UnknownWordError, "heddle init --from #{value} translates that file"
+            bare = value.delete(%q('"))
+            if %w[-C --config].include?(name) && bare != Installation::PUMA
+              raise UnknownWordError, "heddle init --from #{bare} translates that file"
             end
             # Such code never had to be thread-safe.
-            return ["--max-requests", "1"] if %w[-t --threads].include?(name) && value.match?(/\A(?:\d+:)?1\z/)
+            return ["--max-requests", "1"] if %w[-t --threads].include?(name) && bare.match?(/\A(?:\d+:)?1\z/)
 
+            value = value.sub(bare) { PumaAddress.new([]).of_url(bare) } if bare.match?(PUMAS_URL)
             FLAGS[name] ? [FLAGS[name], value] : []
           end
         end

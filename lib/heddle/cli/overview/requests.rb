@@ -21,7 +21,7 @@ module Heddle
         private_constant :ENDPOINTS
 
         # @return [Array<List>]
-        def lists = [running, *[pools, http_clients, slowest, stalls, stall_history].reject { |one| one.lines.empty? }]
+        def lists = [running, *[pools, slowest, stalls, stall_history].reject { |one| one.lines.empty? }]
 
         private
 
@@ -45,15 +45,6 @@ module Heddle
           List.new("pools", lines)
         end
 
-        def http_clients
-          lines = each(:http_clients).map do |index, one|
-            "#{index.to_s.rjust(6)}  #{one[:open] - one[:idle]} of #{one[:open]} connections in use, " \
-              "#{one[:waiting]} wait; #{one[:requests]} requests, #{one[:opened]} connections opened, " \
-              "waited #{one[:waits]} times, #{one[:stale]} stale  #{Format.visible(one[:origin])}"
-          end
-          List.new("origins of Heddle::HTTP::Client", lines)
-        end
-
         def slowest
           found = each(:slowest).sort_by { |_, one| -one[:seconds] }
           lines = found.map do |index, one|
@@ -64,11 +55,11 @@ module Heddle
         end
 
         def stalls
-          found = each(:loops).flat_map { |index, one| one[:stalls].map { |stall| [index, stall] } }
+          found = @workers.flat_map { |one| (one.dig(:stalls, :recent) || []).map { |stall| [one[:index], stall] } }
           lines = found.sort_by { |_, one| one[:ago] }.map do |index, one|
             "#{index.to_s.rjust(6)}  #{Format.duration(one[:seconds]).rjust(9)}  " \
               "#{request(one[:request] || "(no request)")}  " \
-              "#{Loops.letter(one[:cause])} #{Format.place(one[:place])}, #{Format.duration(one[:ago])} ago"
+              "#{one[:cause].tr("_", " ")}, #{Format.place(one[:place])}, #{Format.duration(one[:ago])} ago"
           end
           List.new("stalls of the last minute, the latest first", lines)
         end

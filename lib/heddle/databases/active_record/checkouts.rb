@@ -32,7 +32,10 @@ module Heddle
 
         # @param slot [Pool::Slot]
         # @return [Boolean] has its fiber still the connection?
-        def holds?(slot) = [slot.fiber, slot.task_fiber].compact.any? { |fiber| slot.resource.owner.equal?(fiber) }
+        def holds?(slot)
+          owner = slot.resource&.owner
+          !owner.nil? && (owner.equal?(slot.fiber) || owner.equal?(slot.task_fiber))
+        end
 
         # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
         # @return [Boolean] is it connected, and is no query under way?
@@ -83,8 +86,9 @@ module Heddle
         end
 
         def permanent?(slot)
-          lease = @pool.instance_variable_get(:@leases)[slot.resource.owner]
-          lease.sticky && lease.connection.equal?(slot.resource)
+          connection = slot.resource or return false
+          lease = @pool.instance_variable_get(:@leases)[connection.owner]
+          lease.sticky && lease.connection.equal?(connection)
         end
       end
     end

@@ -51,7 +51,8 @@ module Heddle
         # @param slot [Pool::Slot]
         # @return [Boolean] has its fiber still the connection?
         def holds?(slot)
-          owners.any? { |hash| hash[slot.fiber].equal?(slot.resource) }
+          connection = slot.resource or return false
+          owners.any? { |hash| hash[slot.fiber].equal?(connection) }
         end
 
         # @param connection [Object] of a driver

@@ -35,7 +35,7 @@ module Heddle
           each do |piece|
             if whole.bytesize + piece.bytesize > @limit
               raise BodyTooLargeError, "the body is larger than #{@limit} bytes (`body_limit`): read it in pieces, " \
-                                       "with each"
+                                       "by `each`"
             end
 
             whole << piece

@@ -42,7 +42,7 @@ module Heddle
       class ConnectTimeoutError < TimeoutError; end
       # … for the TLS handshake (`tls`).
       class TLSTimeoutError < TimeoutError; end
-      # The server took nothing of the request for so long (`write`).
+      # The server read no more of the request for so long (`write`).
       class WriteTimeoutError < TimeoutError; end
       # … from the request to the first byte of the answer (`first_byte`).
       class FirstByteTimeoutError < TimeoutError; end

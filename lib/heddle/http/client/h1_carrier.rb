@@ -70,7 +70,7 @@ module Heddle
             piece = rest_of(piece, written)
           end
         rescue IO::TimeoutError
-          raise timed_out(WriteTimeoutError, "took nothing of the request")
+          raise timed_out(WriteTimeoutError, "read no more of the request")
         rescue SystemCallError, IOError => e
           raise lost(e) if nothing_taken? || e.instance_of?(IOError)
 

@@ -100,7 +100,7 @@ module Heddle
             flush
             next unless taken.zero?
 
-            await(WriteTimeoutError, @limits.write, "took nothing of the request") do
+            await(WriteTimeoutError, @limits.write, "read no more of the request") do
               @stream.room? || @stream.status || @stream.failed?
             end
             return false unless @stream.room?
@@ -111,7 +111,7 @@ module Heddle
         def flush
           @connection.flush(deadline_after(@limits.write))
         rescue IO::TimeoutError
-          raise timed_out(WriteTimeoutError, "took nothing of the request")
+          raise timed_out(WriteTimeoutError, "read no more of the request")
         rescue SystemCallError, IOError
           nil # the stream says what has become of it
         end

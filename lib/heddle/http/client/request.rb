@@ -54,13 +54,13 @@ module Heddle
 
         # The rest of the body as it is.
         # @yieldparam piece [String]
-        # @raise [IOError] when an IO has less than its size
+        # @raise [IOError] when an IO ends before its size
         # @return [Boolean, Object] true; the block's value if it ends by `break`
         def each_data(&) = @body.each_data(&)
 
         # The rest of the body, framed.
         # @yieldparam piece [String, Array<String>]
-        # @raise [IOError] when an IO has less than its size
+        # @raise [IOError] when an IO ends before its size
         def each_piece(&) = @body.each_piece(&)
       end
     end

@@ -29,7 +29,7 @@ module Heddle
 
         # The body, framed for HTTP/1.1.
         # @yieldparam piece [String, Array<String>]
-        # @raise [IOError] when an IO has less than its size
+        # @raise [IOError] when an IO ends before its size
         def each_piece(&)
           @source.seek(@start) if @start
           @size ? each_sized(&) : each_chunk(&)
@@ -37,7 +37,7 @@ module Heddle
 
         # The body as it is.
         # @yieldparam piece [String]
-        # @raise [IOError] when an IO has less than its size
+        # @raise [IOError] when an IO ends before its size
         # @return [Boolean] true
         def each_data(&)
           @source.seek(@start) if @start

@@ -28,7 +28,7 @@ module Heddle
         # @return [ResponseHead] which was not sent yet
         # @raise [InvalidResponseError]
         def make_head(status, headers, length: nil, protocol: nil, until_close: false)
-          engine.writer.head(self, status, headers, length:, keep_alive: persistent?, protocol:, until_close:)
+          engine.writer.head(self, status, headers, length, persistent?, protocol, until_close)
         end
 
         # @param head [ResponseHead]

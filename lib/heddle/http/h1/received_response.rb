@@ -17,10 +17,6 @@ module Heddle
         attr_reader :content_length
         # @return [Integer] position of the first byte after the head
         attr_reader :ending
-        # @return [Integer] size of the header lines in bytes
-        attr_reader :field_bytes
-        # @return [Integer] number of the header lines
-        attr_reader :line_count
 
         # @return [Boolean] whether the content ends with the connection
         def until_close? = @until_close

@@ -24,7 +24,7 @@ module Heddle
         # @return [ResponseHead] which was not sent yet
         # @raise [InvalidResponseError]
         def make_head(status, headers, length: nil, **)
-          engine.field_writer.head(self, status, headers, length:, keep_alive: true)
+          engine.field_writer.head(self, status, headers, length, true, nil, false)
         end
 
         # @param head [ResponseHead]

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "ipaddr"
-require_relative "malformed_error"
 
 module Heddle
   module Net

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "message"
+require_relative "../resolver"
 
 module Heddle
   module Net
     module DNS
       # Answers of name servers, each for as long as its TTL says and within bounds; absent names for as long as the
       # zone's SOA says (RFC 2308). Bounded in bytes: the answer not asked for the longest goes first.
-      class Cache
+      class Cache < Resolver::Cache
         # Seconds. RFC 2308, section 5, finds one to three hours good for absent names; RFC 9520, section 3.2, wants a
         # failure kept for a second at least.
         MAX_TTL = 86_400
@@ -18,66 +18,27 @@ module Heddle
         # The Ruby objects of a message, for each byte of it.
         FACTOR = 8
 
-        Entry = Struct.new(:answer, :stored, :expires, :cost)
-        private_constant :Entry
-
         # @param size [Integer] bytes, about
         # @param clock [#call] seconds of a monotonic clock
         # @param min_ttl [Integer] seconds that every answer is kept at least
         # @param max_ttl [Integer] seconds that every answer is kept at most
         def initialize(size, clock, min_ttl: 0, max_ttl: MAX_TTL)
-          @size = size
-          @clock = clock
+          super(size, clock)
           @min_ttl = min_ttl
           @max_ttl = max_ttl
-          clear
         end
-
-        # @return [Integer] answers that are kept
-        def count = @entries.size
-
-        # @return [Integer] bytes, about
-        attr_reader :bytes
 
         # @return [Message, StandardError, nil] with TTLs as they are now
-        def fetch(key)
-          entry = @entries.delete(key) or return nil
-          now = @clock.call
-          if entry.expires <= now
-            @bytes -= entry.cost
-            return nil
-          end
-
-          # A Hash keeps the order of insertion, so that its first key is the least recently used.
-          @entries[key] = entry
-          aged(entry.answer, (now - entry.stored).floor)
-        end
+        def fetch(key) = super { |answer, seconds| aged(answer, seconds) }
 
         # @param key [Object]
         # @param answer [Message, StandardError]
         def store(key, answer)
-          ttl = ttl_of(answer)
-          cost = OVERHEAD + (answer.is_a?(Message) ? answer.encode.bytesize * FACTOR : 0)
-          return unless ttl.positive? && cost <= @size
-
-          forget(key)
-          forget(@entries.each_key.first) while @bytes + cost > @size
-          now = @clock.call
-          @entries[key] = Entry.new(answer, now, now + ttl, cost)
-          @bytes += cost
-        end
-
-        def clear
-          @entries = {}
-          @bytes = 0
+          super(key, answer, ttl_of(answer),
+                OVERHEAD + (answer.is_a?(Message) ? answer.encode.bytesize * FACTOR : 0))
         end
 
         private
-
-        def forget(key)
-          entry = @entries.delete(key) or return
-          @bytes -= entry.cost
-        end
 
         def ttl_of(answer)
           return FAILURE_TTL unless answer.is_a?(Message)

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../resolver"
-require_relative "cache"
-require_relative "message"
 
 module Heddle
   module Net
@@ -25,41 +23,16 @@ module Heddle
         WITH_PORT = /\A(?:\[(?<six>[^\]]+)\]|(?<four>[^:\[\]]+)):(?<port>\d{1,5})\z/
         CHECKING_DISABLED = Message::FLAGS[:checking_disabled]
 
-        # A reply of any type, as {Resolver::Exchange} wants it.
-        class Reply
+        # A reply of any type, with all its records.
+        class Reply < Resolver::Reply
           attr_reader :message
 
-          # @return [Reply, nil] nil when the message does not answer the query
-          def self.read(bytes, query)
-            reply = new(Message.parse(bytes), query)
-            reply if reply.answers_question?
-          rescue MalformedError
-            nil
-          end
+          private
 
-          def initialize(message, query)
-            @message = message
-            @query = query
-          end
+          def read = @message = Message.parse(@bytes)
 
-          def truncated? = @message.truncated?
-
-          # NXDOMAIN is an answer. After another code than NOERROR, the next server may know better.
-          def failed? = !%i[NOERROR NXDOMAIN].include?(@message.rcode)
-
-          def edns_unknown? = %i[FORMERR NOTIMP].include?(@message.rcode)
-
-          def error = @message.rcode.to_s
-
-          def answers_question?
-            return false unless @message.id == @query.id && @message.response? && @message.opcode.zero?
-
-            question = @message.question
-            return failed? && @message.questions.empty? unless @message.questions.size == 1
-
-            question.wire.downcase == @query.name && Codes.type_number(question.type) == @query.type &&
-              question.klass == Codes::IN
-          end
+          # With the upper bits that EDNS has (RFC 6891, section 6.1.3).
+          def rcode = @message ? Codes.rcode_number(@message.rcode) : super
         end
         private_constant :Reply
 
@@ -156,7 +129,7 @@ module Heddle
           flags = Resolver::Query::RECURSION_DESIRED | (checking_disabled ? CHECKING_DISABLED : 0)
           edns = dnssec ? Resolver::Query::DNSSEC_OK : 0
           configuration = @known
-          reply = Resolver::NameServers.new(configuration, @clock, @kept).reply do
+          reply = Resolver::NameServers.new(configuration, @clock, @kept).reply(wire) do
             Resolver::Query.new(wire, Codes.type_number(type), flags:, edns:, reply: Reply)
           end
           keep(key, configuration, reply.message)

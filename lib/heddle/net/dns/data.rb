@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "address_text"
-require_relative "codes"
-require_relative "name"
-
 module Heddle
   module Net
     module DNS

@@ -1,12 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "codes"
-require_relative "edns"
-require_relative "message_reader"
-require_relative "message_writer"
-require_relative "question"
-require_relative "record"
-
 module Heddle
   module Net
     module DNS

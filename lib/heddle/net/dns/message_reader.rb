@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "codes"
-require_relative "malformed_error"
-require_relative "name"
-
 module Heddle
   module Net
     module DNS

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "name"
-
 module Heddle
   module Net
     module DNS

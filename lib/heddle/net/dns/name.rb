@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "malformed_error"
-
 module Heddle
   module Net
     module DNS
@@ -90,18 +88,6 @@ module Heddle
 
           parts.map { |label, _| unescape(label, text) }
         end
-
-        # @param name [String]
-        # @param zone [String]
-        # @return [Boolean] whether a name is the zone's or below it; both in lower case
-        def within?(name, zone)
-          return true if zone.empty? || name == zone
-
-          name.end_with?(".#{zone}") && !(name.include?("\\") && escaped_end?(name.delete_suffix(".#{zone}")))
-        end
-
-        # Whether the next character is part of a label, even a dot.
-        def escaped_end?(text) = text[/\\*\z/].size.odd?
 
         def escape(label)
           label.gsub(SPECIAL) { |byte| [".", "\\"].include?(byte) ? "\\#{byte}" : format("\\%03d", byte.ord) }

@@ -2,7 +2,6 @@
 
 require_relative "../networks"
 require_relative "../resolver"
-require_relative "message"
 
 module Heddle
   module Net

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "message"
-require_relative "query"
-
 module Heddle
   module Net
     module DNS

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "codes"
-require_relative "data"
-
 module Heddle
   module Net
     module DNS

@@ -2,11 +2,6 @@
 
 require "socket"
 require "heddle/runtime"
-require_relative "in_flight"
-require_relative "rate_limit"
-require_relative "reception"
-require_relative "tcp_port"
-require_relative "udp_port"
 
 module Heddle
   module Net
@@ -214,3 +209,6 @@ module Heddle
     end
   end
 end
+
+# Not by autoload: the first queries would wait for it.
+Heddle::Autoloads.load_constants(Heddle::Net::DNS)

@@ -2,7 +2,6 @@
 
 require "socket"
 require_relative "../sockets"
-require_relative "tcp_session"
 
 module Heddle
   module Net

@@ -3,44 +3,60 @@
 module Heddle
   module Net
     class Resolver
-      # Answers by full name, each until its time is over. Bounded: the name not asked for the longest goes first.
+      # Answers by full name, each until its time is over. Bounded: the one not asked for the longest goes first.
       #
       # @api private
       class Cache
-        Entry = Struct.new(:addresses, :expires)
+        Entry = Struct.new(:answer, :stored, :expires, :cost)
         private_constant :Entry
 
-        # @param size [Integer] names
+        # @param size [Integer] how much all entries may cost together
         # @param clock [#call] seconds of a monotonic clock: setting the time of day must not make answers live longer
         def initialize(size, clock)
           @size = size
           @clock = clock
-          @entries = {}
+          clear
         end
 
-        # @return [Array<String>, nil] an empty Array for a name that is known not to exist
-        def fetch(name)
-          entry = @entries.delete(name) or return nil
-          return nil if entry.expires <= @clock.call
+        # @return [Integer] what the entries cost
+        attr_reader :taken
+
+        # @return [Integer]
+        def count = @entries.size
+
+        # @return [Object, nil] an empty Array for a name that is known not to exist
+        def fetch(key)
+          now = @clock.call
+          entry = @entries[key] or return
+          return forget(key) if entry.expires <= now
 
           # A Hash keeps the order of insertion, so that its first key is the least recently used.
-          @entries[name] = entry
-          entry.addresses
+          @entries[key] = @entries.delete(key)
+          block_given? ? yield(entry.answer, (now - entry.stored).floor) : entry.answer
         end
 
         # @param ttl [Integer] seconds; with 0 nothing is kept (RFC 1035, section 3.2.1)
-        def store(name, addresses, ttl)
-          return unless ttl.positive? && @size.positive?
+        def store(key, answer, ttl, cost = 1)
+          return unless ttl.positive? && cost <= @size
 
-          @entries.delete(name)
-          @entries.shift while @entries.size >= @size
-          @entries[name] = Entry.new(addresses, @clock.call + ttl)
+          now = @clock.call
+          forget(key)
+          forget(@entries.each_key.first) while @taken + cost > @size
+          @entries[key] = Entry.new(answer, now, now + ttl, cost)
+          @taken += cost
         end
 
-        def size = @entries.size
-
         def clear
-          @entries.clear
+          @entries = {}
+          @taken = 0
+        end
+
+        private
+
+        def forget(key)
+          entry = @entries.delete(key) or return
+          @taken -= entry.cost
+          nil
         end
       end
     end

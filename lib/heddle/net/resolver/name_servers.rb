@@ -33,54 +33,42 @@ module Heddle
 
         # Asks one question until a server answers it.
         #
+        # @param name [String] in wire form, for the error
         # @yieldreturn [Query] the question, anew for each try
         # @return [Object] the first reply of a server that did not fail
         # @raise [ResolutionError] when no server answered
-        def reply
-          troubles = {}
-          silent = []
-          name = nil
-          each_try do |server|
-            query = plain_for(server, silent, yield)
-            name = query.name
-            exchange = exchange(server, [query])
-            reply = exchange.replies.each_value.first
-            return reply if reply && !reply.failed? && !reply.truncated?
-
-            silent << server if exchange.silent?
-            troubles[server] = exchange.trouble
+        def reply(name)
+          ask_servers(name, -> { [yield] }) do |exchange|
+            exchange.replies.each_value.find { |reply| !reply.failed? && !reply.truncated? }
           end
-          raise ResolutionError.new(failure(name, troubles), silent: silent.any?)
         end
 
         private
 
-        # Some servers, and firewalls before them, drop what has EDNS: a silent one is asked without it the next time.
-        def plain_for(server, silent, query)
-          silent.include?(server) && query.edns_optional? ? query.without_edns : query
-        end
-
         # An absent name is absent for all types; a name with addresses is not worth a second wait for the rest.
         def ask(name, types)
           answers = {}
+          ask_servers(name, -> { Query.each_type(name, types - answers.keys) }) do |exchange|
+            exchange.replies.each { |query, reply| answers[query.type] = reply.answer if reply.answer }
+            answers if enough?(answers, types)
+          end
+        end
+
+        # Some servers, and firewalls before them, drop what has EDNS: a silent one is asked without it the next time.
+        def ask_servers(name, queries)
           troubles = {}
           silent = []
-          each_try do |server|
-            queries = Query.each_type(name, types - answers.keys)
-            exchange = exchange(server, queries.map { |query| plain_for(server, silent, query) })
-            exchange.replies.each { |query, reply| answers[query.type] = reply.answer if reply.answer }
-            return answers if enough?(answers, types)
+          servers = @configuration.servers
+          servers = servers.rotate(rand(servers.size)) if @configuration.rotate?
+          (servers * @configuration.attempts).each do |server|
+            plain = silent.include?(server)
+            exchange = exchange(server, queries.call.map { |one| plain && one.edns_optional? ? one.without_edns : one })
+            found = yield(exchange) and return found
 
             silent << server if exchange.silent?
             troubles[server] = exchange.trouble
           end
           raise ResolutionError.new(failure(name, troubles), silent: silent.any?)
-        end
-
-        def each_try(&)
-          servers = @configuration.servers
-          servers = servers.rotate(rand(servers.size)) if @configuration.rotate?
-          @configuration.attempts.times { servers.each(&) }
         end
 
         def exchange(server, queries)

@@ -1,9 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../dns/address_text"
-require_relative "../dns/message_reader"
-require_relative "../dns/name"
-
 module Heddle
   module Net
     class Resolver
@@ -32,8 +28,6 @@ module Heddle
         MAX_RECORDS = 512
         ADDRESS_SIZES = { Query::A => 4, Query::AAAA => 16 }.freeze
 
-        RCODES = %w[NOERROR FORMERR SERVFAIL NXDOMAIN NOTIMP REFUSED].freeze
-
         # @param bytes [String]
         # @param query [Query]
         # @return [Reply, nil] nil when the message does not answer the query
@@ -53,6 +47,7 @@ module Heddle
         attr_reader :answer
 
         def initialize(bytes, query, flags, counts)
+          @bytes = bytes
           @reader = DNS::MessageReader.new(bytes, HEADER_SIZE)
           @query = query
           @flags = flags
@@ -69,7 +64,7 @@ module Heddle
         def edns_unknown? = [FORMAT_ERROR, NOT_IMPLEMENTED].include?(rcode)
 
         # @return [String] why the server failed
-        def error = RCODES.fetch(rcode) { "RCODE #{rcode}" }
+        def error = DNS::Codes.rcode_name(rcode).to_s
 
         def answers_question?
           return @asked if defined?(@asked)

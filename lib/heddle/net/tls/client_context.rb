@@ -52,14 +52,9 @@ module Heddle
             end
           end
 
-          # @return [Array, nil] what changes with a file; nil for PEM text
+          # @return [Object, nil] what changes with a file; nil for PEM text
           def file_version(source)
-            return if source.nil? || source.include?("-----BEGIN")
-
-            found = File.stat(source)
-            [found.ino, found.size, found.mtime]
-          rescue SystemCallError
-            nil # reading it says so
+            KeyFiles.stamp(source) unless source.nil? || source.include?("-----BEGIN")
           end
         end
 

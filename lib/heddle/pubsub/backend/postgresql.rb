@@ -5,13 +5,13 @@ require "pg"
 module Heddle
   module PubSub
     class Backend
-      # A connection to PostgreSQL (12 or newer). All messages are rows of one table. One row of another has the epoch
-      # and the count, and its lock makes offsets rise in the order of the commits. One channel wakes all readers. Every
-      # role of a database may listen and notify there, so a notification has no content and proves nothing: messages
-      # are read from the table, whose permissions hold.
+      # A connection to PostgreSQL (12 or newer). All messages are rows of one table. A second table has one row, with
+      # the epoch and the count; the row's lock makes offsets rise in the order of commits. One channel wakes all
+      # readers. Every role of a database may listen and notify there, so a notification has no content and proves
+      # nothing: messages are read from the table, whose permissions hold.
       #
-      # After a failover, a restore or, without fsync, a restart, messages may be lost whose offsets would then be given
-      # again: the epoch is a new one.
+      # A failover, a restore or, without fsync, a restart may lose messages, and their offsets are then given again. So
+      # a new epoch begins.
       class Postgresql
         # Seconds.
         TIMEOUT = 5
@@ -21,7 +21,7 @@ module Heddle
         NUMBERS = 10**15
         private_constant :TIMEOUT, :TRIMMED_AFTER, :NUMBERS
 
-        # Of this process; a forked one must not end them.
+        # Connections of this process; a forked one must not end them.
         @open = {}.compare_by_identity
 
         class << self
@@ -95,7 +95,7 @@ module Heddle
             listen
             stored = @behind ? select(after, most) : []
             if stored.empty? && @pg.wait_for_notify(wait)
-              nil while @pg.notifies # one look finds what all of them tell of
+              nil while @pg.notifies # one query reads what all of them announce
               stored = select(after, most)
             end
             @behind = stored.size == most
@@ -180,8 +180,8 @@ module Heddle
           SQL
         end
 
-        # Our rows and the count change in one statement, so a row above the count is another program's. It is passed
-        # when our numbers have come to it.
+        # Our rows and the count change in one statement, so a row above the count is another program's. It is skipped
+        # when our count has reached it.
         def select(after, most)
           rows = @pg.exec_params(<<~SQL, [after, most], 1).values
             SELECT number, epoch, topic, data FROM #{@table}

@@ -317,8 +317,10 @@ module Heddle
           @systemd.ready
           @announce.call(resources.urls, @boot_details.summary(configuration, fleet.size))
           @announce = nil
+          Listeners.new(resources.listeners).report_trust(configuration, @log)
           @inheritance.report_ready
           configuration.hooks.try(:on_booted, @log)
+          Process.warmup # from now on it allocates little: the memory that the start took goes back to the system
         end
 
         def retire_workers

@@ -73,7 +73,8 @@ module Heddle
         def measure(others)
           workers = @fleet.workers
           @limits.keep_if { |worker, _| workers.include?(worker) }
-          @sizes = workers.to_h { |worker| [worker, (worker.pid && @memory.proportional(worker.pid)) || 0] }
+          @sizes = {}.compare_by_identity
+          workers.each { |worker| @sizes[worker] = (worker.pid && @memory.proportional(worker.pid)) || 0 }
           @used = @sizes.values.sum + others.sum { |pid| @memory.proportional(pid) || 0 }
           @publish&.call(@used)
         end

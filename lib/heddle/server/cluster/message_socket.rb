@@ -63,7 +63,8 @@ module Heddle
         # @return [Message, :wait, nil] what was said; :wait: nothing for now; nil: nothing any more
         # @raise [MalformedError] the next message can be read all the same
         def receive
-          received = @io.recvmsg_nonblock(LIMIT, 0, nil, scm_rights: true, exception: false)
+          # Without a size Ruby asks for the message's. A buffer for the longest one costs up to 32 page faults.
+          received = @io.recvmsg_nonblock(nil, 0, nil, scm_rights: true, exception: false)
           return :wait if received == :wait_readable
 
           text, _, _, *controls = received

@@ -4,34 +4,18 @@ module Heddle
   class Server
     module Cluster
       # The master's record of a mold.
-      class MoldHandle
-        # @return [Integer, nil] nil: it still is a worker
-        attr_accessor :pid
-        # @return [MessageSocket] to it
-        attr_reader :channel
-        # @return [Integer] which one it is since the start, counted from 1
-        attr_reader :generation
-        # @return [Configuration] the configuration of its workers
-        attr_accessor :configuration
-        # @return [Float]
-        attr_reader :started_at
-        # @return [Boolean] whether it needs no refork: it was a worker itself, or one of its workers was asked to
-        #   become a mold
-        attr_accessor :warm
-        # @return [Symbol] :loading, :ready or :ending
-        attr_accessor :state
-        # @return [String, nil] why it could not load the application
-        attr_accessor :failure
-
-        def initialize(pid:, channel:, generation:, configuration:, now:)
-          @pid = pid
-          @channel = channel
-          @generation = generation
-          @configuration = configuration
-          @started_at = now
-          @state = :loading
-          @warm = false
-        end
+      #
+      # @!attribute pid [Integer, nil] nil: it still is a worker
+      # @!attribute channel [MessageSocket] to it
+      # @!attribute generation [Integer] which one it is since the start, counted from 1
+      # @!attribute configuration [Configuration] the configuration of its workers
+      # @!attribute started_at [Float]
+      # @!attribute warm [Boolean] whether it needs no refork: it was a worker itself, or one of its workers was asked
+      #   to become a mold
+      # @!attribute state [Symbol] :loading, :ready or :ending
+      # @!attribute failure [String, nil] why it could not load the application
+      MoldHandle = Struct.new(:pid, :channel, :generation, :configuration, :started_at, :warm, :state, :failure) do
+        def initialize(now:, **) = super(started_at: now, state: :loading, warm: false, **)
 
         # @return [Boolean]
         def ready? = state == :ready

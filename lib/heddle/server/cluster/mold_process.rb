@@ -55,6 +55,7 @@ module Heddle
 
         def load_application
           configuration = @setting.configuration
+          WorkingFolder.note # before the application changes it; a reload enters another one
           choose_patches(configuration)
           configuration.export_environment
           hooks.run(:before_mold)
@@ -134,7 +135,7 @@ module Heddle
         def spawn_process(message)
           slot = message.values["slot"]
           jobs = "jobs_" unless slot
-          hooks.run(:before_worker_fork) unless jobs
+          hooks.run(:before_worker_fork, message.values["index"]) unless jobs
           reader, writer = IO.pipe
           intermediate = ProcessLimit.forking { fork_intermediate(message, reader, writer) }
           writer.close

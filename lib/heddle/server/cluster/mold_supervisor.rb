@@ -77,7 +77,7 @@ module Heddle
         def refork
           return if @reload || @stopped
 
-          worker = Refork.candidate(fleet, resources.scoreboard) or return
+          worker = refork_candidate or return
           worker.mold.warm = true # once is enough, also if it fails
           mold = @mold_spawner.promote_worker(worker)
           mold.warm = true
@@ -134,6 +134,21 @@ module Heddle
         def resources = @master.resources
 
         def folder = @master.folder
+
+        # The worker that has served enough requests, if its mold has not warmed up. Workers that are forked from it
+        # share what the first requests have filled (caches, compiled templates, Ruby's inline caches), instead of each
+        # making its own.
+        def refork_candidate
+          mold = fleet.mold
+          return if mold.nil? || mold.warm || !mold.ready? || !fleet.complete?
+
+          wanted = mold.configuration.refork_after
+          return if wanted.zero?
+
+          requests = ->(worker) { resources.scoreboard.read(worker.slot)&.fetch(:requests) || 0 }
+          busiest = fleet.serving.reject(&:reserve?).max_by(&requests)
+          busiest if requests.call(busiest) >= wanted && busiest.mold.equal?(mold)
+        end
 
         def read_messages_of(mold)
           open = mold.channel.receive_all("the mold (pid #{mold.pid})", @log) do |message|

@@ -49,6 +49,7 @@ module Heddle
         # replies, so that the master gets its reply while the loop is blocked.
         # @param what [String]
         # @yieldparam arguments [Object] as JSON has it
+        # @yieldparam asker [IO, nil] takes the reply
         # @yieldreturn [Object] for JSON
         # @return [void]
         def on_query(what, &block) = @query_handlers[what] = block
@@ -77,9 +78,12 @@ module Heddle
           on_query("running_requests") { RunningRequests.describe(@server.running_requests) }
           on_query("protect") { |order| @server.protect(order == true ? nil : order) }
           status = WorkerStatus.new(@server, @setting.log)
-          on_query("status") { JSON.generate(status.to_h) }
+          on_query("status") do |processes|
+            Handoff.workers = processes
+            JSON.generate(status.to_h)
+          end
           on_query("tasks") { @server.task_tree }
-          on_query("record") { |seconds| record(seconds) }
+          on_query("record") { |seconds, asker| record(seconds, asker) }
           start_listener
           answered = @server.run(app) { start_serving }
           hooks.run(:worker_stop, index)
@@ -154,7 +158,7 @@ module Heddle
 
         def answer_query(message)
           id, what, arguments = message.values.values_at("id", "what", "arguments")
-          value = @query_handlers[what]&.call(arguments)
+          value = @query_handlers[what]&.call(arguments, message.io)
           message.io ? message.io.write(value, "\0") : @channel.send_message("reply", id:, value:)
         rescue Errno::EPIPE
           nil # the master has waited long enough
@@ -164,8 +168,8 @@ module Heddle
           message.io&.close
         end
 
-        def record(seconds)
-          Recorder.record(seconds, @setting.configuration)
+        def record(seconds, asker)
+          Recorder.record(seconds, @setting.configuration, asker)
         rescue Control::RejectedError => e
           e.message
         end

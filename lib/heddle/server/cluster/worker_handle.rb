@@ -4,55 +4,32 @@ module Heddle
   class Server
     module Cluster
       # The master's record of a worker.
-      class WorkerHandle
-        # @return [Integer] its number in logs and metrics: a replacement has the number of the worker that it replaces
-        attr_reader :index
-        # @return [Integer] among the reserve workers, counted from 1; 0: it is none
-        attr_reader :rank
-        # @return [Integer] of the scoreboard
-        attr_reader :slot
-        # @return [MessageSocket] to it
-        attr_reader :channel
-        # @return [MoldHandle] the mold that forked it
-        attr_reader :mold
-        # @return [WorkerHandle, nil] the worker that ends as soon as this one serves; nil from then on, when the death
-        #   of this one is no failure to replace it
-        attr_reader :replaces
-        # @return [Float] when the mold was asked to fork it
-        attr_reader :started_at
-        # @return [Integer, nil] once it is known
-        attr_accessor :pid
-        # @return [Float, nil] when the mold reported its fork
-        attr_accessor :forked_at
-        # @return [Float, nil] when it began to serve
-        attr_reader :ready_at
-        # @return [Symbol] :starting, :serving or :ending
-        attr_accessor :state
-        # @return [Float] when its last message arrived
-        attr_accessor :last_message_at
-        # @return [Boolean] whether it accepts connections, or is going to; an ending worker does so until it reports
-        #   otherwise
-        attr_accessor :accepting
-        # @return [Boolean] whether the worker has closed its end of the channel
-        attr_accessor :channel_closed
-        # @return [Float, nil] when it is killed if it has not ended by itself
-        attr_accessor :deadline
-        # @return [Boolean, String, nil] its protections: see {Server#initialize}
-        attr_accessor :protect
-        # @return [String, nil] why the master has ended it, after its name
-        attr_accessor :reason
-
-        def initialize(index:, slot:, channel:, mold:, replaces:, now:, rank: 0)
-          @index = index
-          @rank = rank
-          @slot = slot
-          @channel = channel
-          @mold = mold
-          @replaces = replaces
-          @started_at = @last_message_at = now
-          @state = :starting
-          @accepting = true
-          @pid = @forked_at = @ready_at = nil
+      #
+      # @!attribute index [Integer] its number in logs and metrics: a replacement has the number of the worker that it
+      #   replaces
+      # @!attribute rank [Integer] among the reserve workers, counted from 1; 0: it is none
+      # @!attribute slot [Integer] of the scoreboard
+      # @!attribute channel [MessageSocket] to it
+      # @!attribute mold [MoldHandle] the mold that forked it
+      # @!attribute replaces [WorkerHandle, nil] the worker that ends as soon as this one serves; nil from then on, when
+      #   the death of this one is no failure to replace it
+      # @!attribute started_at [Float] when the mold was asked to fork it
+      # @!attribute pid [Integer, nil] once it is known
+      # @!attribute forked_at [Float, nil] when the mold reported its fork
+      # @!attribute ready_at [Float, nil] when it began to serve
+      # @!attribute state [Symbol] :starting, :serving or :ending
+      # @!attribute last_message_at [Float] when its last message arrived
+      # @!attribute accepting [Boolean] whether it accepts connections, or is going to; an ending worker does so until
+      #   it reports otherwise
+      # @!attribute channel_closed [Boolean] whether the worker has closed its end of the channel
+      # @!attribute deadline [Float, nil] when it is killed if it has not ended by itself
+      # @!attribute protect [Boolean, String, nil] its protections: see {Server#initialize}
+      # @!attribute reason [String, nil] why the master has ended it, after its name
+      WorkerHandle = Struct.new(:index, :rank, :slot, :channel, :mold, :replaces, :started_at, :pid, :forked_at,
+                                :ready_at, :state, :last_message_at, :accepting, :channel_closed, :deadline, :protect,
+                                :reason) do
+        def initialize(now:, rank: 0, **)
+          super(rank:, started_at: now, last_message_at: now, state: :starting, accepting: true, **)
           @queries = {}
           @last_query = 0
         end
@@ -61,10 +38,10 @@ module Heddle
         # @param now [Float]
         # @return [WorkerHandle, nil] the one that it replaces
         def mark_serving(now)
-          @state = :serving
-          @ready_at = now
-          replaced = @replaces
-          @replaces = nil
+          self.state = :serving
+          self.ready_at = now
+          replaced = replaces
+          self.replaces = nil
           replaced
         end
 

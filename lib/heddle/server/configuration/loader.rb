@@ -143,7 +143,7 @@ module Heddle
 
         def unknown_variables
           known = Options.variables
-          others = Options::OTHER_VARIABLES.keys
+          others = Options::OTHER_VARIABLES
           @environment.keys.grep(/\AHEDDLE_/).sort.filter_map do |name|
             next if known.include?(name) || others.include?(name)
             next if others.any? { |other| other.end_with?("_") && name.start_with?(other) }

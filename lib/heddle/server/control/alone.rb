@@ -15,10 +15,10 @@ module Heddle
           @server = server
           @log = log
           @status = WorkerStatus.new(server, log)
-          @shutdown_result = ShutdownResult.new
+          @shutdown_result = Promise.new
         end
 
-        # @return [ShutdownResult] how the server ends
+        # @return [Promise] whether every request was answered, when the server has ended
         attr_reader :shutdown_result
 
         # @return [Hash{Symbol => Object}]

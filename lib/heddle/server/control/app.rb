@@ -88,7 +88,7 @@ module Heddle
         def status = json(@source.report)
 
         # Only when the server has ended.
-        def ended = json({ answered: @source.shutdown_result.wait })
+        def ended = json({ answered: @source.shutdown_result.value })
 
         def json(value) = [200, { "content-type" => "application/json" }, [JSON.generate(value), "\n"]]
 

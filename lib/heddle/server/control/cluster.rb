@@ -29,12 +29,12 @@ module Heddle
           @master = master
           @log = log
           @orders = Thread::Queue.new
-          @shutdown_result = ShutdownResult.new
+          @shutdown_result = Promise.new
           @reader, @writer = IO.pipe
           master.watch(@reader) { obey }
         end
 
-        # @return [ShutdownResult] how the server ends
+        # @return [Promise] whether every request was answered, when the server has ended
         attr_reader :shutdown_result
 
         # @return [Hash{Symbol => Object}]
@@ -44,7 +44,7 @@ module Heddle
                       memory: @master.memory&.used, memory_limit: @master.memory&.budget,
                       events: @log.counts },
             certificates: @master.resources&.certificates.to_a.flat_map(&:expiries).uniq,
-            workers: ask_all("status") { |one, text| text ? with_worker(one, text) : silent(one) } }
+            workers: ask_all("status", processes) { |one, text| text ? with_worker(one, text) : silent(one) } }
         end
 
         # @return [String, nil] why no request should be sent here; nil: it is ready
@@ -136,6 +136,9 @@ module Heddle
         end
 
         def handles = @master.fleet&.workers || []
+
+        # How many there are to be, reserves too, after TTIN and TTOU.
+        def processes = (@master.fleet&.size || 0) + @master.configuration.reserve_count
 
         # All at once, as one that is stuck takes its time.
         def ask_all(what, arguments = nil, timeout: TIMEOUT)

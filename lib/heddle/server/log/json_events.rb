@@ -8,7 +8,7 @@ module Heddle
       # One JSON object a line (RFC 8259), for programs that collect logs. Each has `time` (RFC 3339, UTC), `level` and
       # `event`; see docs/events.md.
       class JsonEvents
-        # @return [Boolean] whether lines about anything else don't belong where requests are logged
+        # @return [Boolean] whether the output of requests may have no lines of other events
         def only_requests? = false
 
         # The fields of this line are in ext/heddle/http/log/json.c.

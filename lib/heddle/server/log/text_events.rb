@@ -19,12 +19,12 @@ module Heddle
           "not complete" unless exchange.complete? || exchange.status.nil?
         end
 
-        # @param dated [Boolean] whether each line begins with its date, too: where no journal adds it
+        # @param dated [Boolean] whether lines begin with date and time: no journal adds the date
         def initialize(dated: false)
           @time = Stamp.new(dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S")
         end
 
-        # @return [Boolean] whether lines about anything else don't belong where requests are logged
+        # @return [Boolean] whether the output of requests may have no lines of other events
         def only_requests? = false
 
         # @param exchange [HTTP::Exchange] whose answer is complete, or given up

@@ -28,7 +28,7 @@ module Heddle
             status >= 500 ? labels.merge(error_type: status) : labels
           end
 
-          # A kind of request that has occurred stays, with 0.
+          # A method and scheme that have occurred keep a series, with 0.
           def active_requests(one)
             active = one[:active] or return
             counts = one[:durations].to_h { |request, _| [request.first(2), 0] }

@@ -81,8 +81,6 @@ module Heddle
 
         def running_requests = []
 
-        def timeline = nil
-
         def task_tree = "#{name}\n"
 
         private

@@ -19,11 +19,13 @@ module Heddle
         GIVEN = %i[lock checkout].freeze
         # A chain of requests that wait for one another is followed so far.
         DEPTH = 8
-        # Of the time, for code outside of requests to be the reason, and for samples of stacks to speak for all.
+        # Of the time, for samples of stacks to speak for all.
         SHARE = 0.4
-        # How many stretches of others are looked at for one wait: in a long queue all waits have the same ones.
+        # Of the time, for another wait to be named beside the longest part.
+        BESIDE = 0.25
+        # How many stretches are looked at for one wait or request: in a long queue all waits have the same ones.
         LOOKED_AT = 100
-        private_constant :BEHIND, :GIVEN, :DEPTH, :SHARE, :LOOKED_AT
+        private_constant :BEHIND, :GIVEN, :DEPTH, :SHARE, :BESIDE, :LOOKED_AT
 
         # @param snapshot [Snapshot]
         def initialize(snapshot)
@@ -42,7 +44,12 @@ module Heddle
           began = ended - account[:total]
           parts = account.slice(*Account::PARTS.drop(1)).select { |_, seconds| seconds.positive? } # the first: proxy
           libraries = account[:libraries].keys.map { |name| ::File.basename(name) }
-          explain(request, began, ended, parts, libraries:)
+          found = explain(request, began, ended, parts, libraries:)
+          waits = parts.slice(*WAITS.keys).except(parts.max_by(&:last)&.first)
+          part, seconds = waits.max_by(&:last)
+          return found unless seconds && seconds >= account[:total] * BESIDE
+
+          found.with(reason: "#{found.reason}, and it waited #{ms(seconds)} for #{WAITS[part]}")
         end
 
         # @param stall [Stall]
@@ -59,7 +66,7 @@ module Heddle
         def behind(one)
           if BEHIND.include?(one.part)
             others(one).max_by { |other| overlap(other, one.began, one.ended) }
-          elsif GIVEN.include?(one.part)
+          elsif GIVEN.include?(one.part) && !one.timed_out
             others(one, from: one.ended).first
           end
         end
@@ -67,23 +74,28 @@ module Heddle
         private
 
         def explain(request, began, ended, parts, depth: 0, libraries: [])
-          beside(request, began, ended) ||
+          beside(request, began, ended, parts) ||
             case (part = parts.max_by(&:last)&.first)
             when nil then Found.new("nothing was recorded", nil, nil)
             when :running, :gc then ran(request, began, ended)
+            when :preempted then gave_way(request, began, ended, parts[part])
             when :received then Found.new("the client sent the request for #{ms(parts[part])}", nil, nil)
             when *BEHIND then waited_behind(request, began, ended, parts[part])
             else waited(request, part, began, ended, depth, libraries)
             end
         end
 
-        # Another thread, or a fiber without a request, for which it had to wait.
-        def beside(request, began, ended)
-          waits = own(request, began, ended).reject { |one| one.part == :running }
-          taken = waits.sum { |one| samples(0, one.began, one.ended).sum { |_, seconds| seconds } }
-          return if taken < (ended - began) * SHARE
+        # Another thread, or a fiber without a request, for which it had to wait, if this took longer than any part did
+        # beside it. A thread may also take the lock from a request that runs.
+        def beside(request, began, ended, parts)
+          taken = samples(0, began, ended).sum(&:last)
+          return if taken.zero?
 
-          computed(began, ended, 0)
+          parts = Hash.new(0).update(parts)
+          own(request, began, ended).max_by(LOOKED_AT, &:seconds).each do |one|
+            parts[one.part] -= samples(0, one.began, one.ended).sum(&:last)
+          end
+          computed(began, ended, 0) if taken >= (parts.values.max || 0)
         end
 
         def ran(request, began, ended)
@@ -95,6 +107,12 @@ module Heddle
           return Found.new("garbage collection took #{ms(collected)}", place, nil) if collected > total / 2
 
           found || Found.new("Ruby code ran for #{ms(total)}", place, nil)
+        end
+
+        # Others ran because it had computed for too long.
+        def gave_way(request, began, ended, seconds)
+          found = ran(request, began, ended)
+          found.with(reason: "#{found.reason}, and it gave way to others for #{ms(seconds)}")
         end
 
         # What the stacks of these times say; nil: there are none. `request` nil: of any.
@@ -123,18 +141,10 @@ module Heddle
             others(one).map { |other| [other.request, overlap(other, one.began, one.ended)] }
           end
           culprit, = behind.group_by(&:first).max_by { |_, all| all.sum(&:last) }
-          text = "it waited #{ms(seconds)} while"
-          return beside_waits(waits, text) unless culprit
-
-          found = ran(culprit, began, ended)
-          name = @snapshot.name(culprit)
-          found.with(reason: "#{text} #{name} ran: #{found.reason}", culprit: name)
-        end
-
-        def beside_waits(waits, text)
-          text += " other code ran"
-          found = waits.filter_map { |one| computed(one.began, one.ended, 0) }.first
-          found ? found.with(reason: "#{text}: #{found.reason}") : Found.new(text, nil, nil)
+          name = @snapshot.name(culprit) if culprit
+          text = "it waited #{ms(seconds)} while #{name || "other code"} ran"
+          found = culprit ? ran(culprit, began, ended) : computed(began, ended, 0)
+          found ? found.with(reason: "#{text}: #{found.reason}", culprit: name) : Found.new(text, nil, nil)
         end
 
         def waited(request, part, began, ended, depth, libraries)
@@ -147,20 +157,46 @@ module Heddle
           GIVEN.include?(part) && here && depth < DEPTH ? behind_wait(found, here.max_by(&:seconds), depth) : found
         end
 
-        # The one that had it: whoever waited for it as well only passed it on.
         def behind_wait(found, one, depth)
-          holder = behind(one)
-          return found if holder.nil? || holder.request == one.request # nil: unknown; else its own task
+          turns = holders(one)
+          holder, began, ended, part, seconds = longest_part(turns)
+          return found unless holder
 
-          parts = Hash.new(0)
-          own(holder.request, one.began, one.ended).each do |other|
-            parts[other.part] += overlap(other, one.began, one.ended)
-          end
-          why = explain(holder.request, one.began, one.ended, parts, depth: depth + 1)
-          name = @snapshot.name(holder.request)
-          found.with(reason: "#{found.reason}#{" at #{found.place}" if found.place}, which #{name} had: #{why.reason}",
+          why = explain(holder, began, ended, { part => seconds }, depth: depth + 1)
+          name = @snapshot.name(holder)
+          others = turns.map(&:first).uniq.size - 1
+          least = "at least " if turns.size == LOOKED_AT
+          had = "#{name}#{" and #{least}#{others} more" if others.positive?} had"
+          found.with(reason: "#{found.reason}#{" at #{found.place}" if found.place}, which #{had}: #{why.reason}",
                      place: why.place || found.place, culprit: why.culprit || name)
         end
+
+        # Of requests that are alike, together, the part that took longest; of these the one that took longest in it.
+        def longest_part(turns)
+          spent = turns.flat_map do |holder, began, ended|
+            parts = own(holder, began, ended).group_by(&:part)
+            parts.map { |part, all| [holder, began, ended, part, all.sum { |one| overlap(one, began, ended) }] }
+          end
+          alike = spent.group_by { |holder, _, _, part| [@snapshot.name(holder), part] }.values
+          alike.max_by { |all| all.sum(&:last) }&.max_by(&:last)
+        end
+
+        # Those that had what it waited for, the last one first, each with its time. One that had waited at the same
+        # place had it only since then; a task of its own had nothing.
+        def holders(one)
+          found = []
+          wait = one
+          while wait && found.size < LOOKED_AT && (holder = giver(wait))
+            ended = wait.ended
+            wait = own(holder, one.began, ended).reverse_each.find do |other|
+              other.part == one.part && other.place == one.place && other.ended < ended && giver(other)
+            end
+            found << [holder, wait ? wait.ended : one.began, ended]
+          end
+          found
+        end
+
+        def giver(one) = behind(one)&.request.then { |request| request unless request == one.request }
 
         # @return [Array(String, Array<Stretch>, Float)] the place that took longest
         def longest(stretches, began, ended)

@@ -10,14 +10,17 @@ module Heddle
         COUNT = 20
         BYTES = 100 << 20
         MODE = ::File::WRONLY | ::File::CREAT | ::File::EXCL | ::File::NOFOLLOW
-        private_constant :PREFIX, :COUNT, :BYTES, :MODE
+        # A line of .gitignore, so that Git lists none of the files.
+        IGNORED = %r{^(\*\*/|/)?tmp(/\**)?\s*$}
+        private_constant :PREFIX, :COUNT, :BYTES, :MODE, :IGNORED
 
         # @param environment [String] of the application
         # @param root [String] where the server was started
-        # @return [String] in development its folder `tmp`, if there is one that not all users may write to
-        def self.folder(environment, root = Recording.folder)
-          own = ::File.join(root, "tmp")
-          return own if environment == "development" && ::File.writable?(own) && !::File.world_writable?(own)
+        # @return [String] in development its folder `tmp`, if Git ignores it and not all users may write to it
+        def self.folder(environment, root = WorkingFolder.started)
+          own, ignored = ::File.join(root, "tmp"), ::File.join(root, ".gitignore")
+          return own if environment == "development" && ::File.writable?(own) && !::File.world_writable?(own) &&
+                        ::File.readable?(ignored) && ::File.binread(ignored).match?(IGNORED)
 
           TemporaryFolder.find || "."
         end

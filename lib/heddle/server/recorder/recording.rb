@@ -5,13 +5,13 @@ require "rbconfig"
 module Heddle
   class Server
     class Recorder
-      # Switches the memory of the extension, which all loops of a process share.
+      # Switches the extension's recorder, which all loops of a process share.
       module Recording
-        # Stretches of time: while slow requests are searched for, and of `heddle record`.
+        # How many stretches of time are kept: while slow requests are searched for, and for `heddle record`.
         KEPT = 16_384
         TAKEN = 131_072
         HEDDLE = ::File.expand_path("../../..", __dir__)
-        # Of places: the application's, code that only acts for its caller, a gem's.
+        # Kinds of places: the application, code that only acts for its caller, a gem.
         APPLICATION = 0
         HELPER = 1
         GEM = 2
@@ -29,14 +29,15 @@ module Heddle
           end
 
           # @param seconds [Numeric]
+          # @param asker [IO, nil] see {Recorder.record}
           # @return [Snapshot, nil] of these seconds; nil: another one is under way
-          def take(seconds)
+          def take(seconds, asker = nil)
             return if taking?
 
             @taking = Process.pid
             begin
               Account.record(TAKEN, prefixes)
-              sleep(seconds)
+              await(seconds, asker)
               Snapshot.take
             ensure
               @taking = nil
@@ -44,23 +45,22 @@ module Heddle
             end
           end
 
-          # @return [String] where the process was started; "" when that folder was gone
-          def folder
-            @folder ||= WorkingFolder.current
-          rescue Errno::ENOENT
-            @folder = ""
-          end
-
           private
+
+          def await(seconds, asker)
+            return sleep(seconds) unless asker
+            # The pipe has an error when nobody reads it any more.
+            raise Control::RejectedError, "the client has left" if asker.wait_priority(seconds)
+          end
 
           def taking? = @taking == Process.pid
 
-          # The first that a path begins with counts.
+          # The first one that a path begins with decides.
           def prefixes
             helpers = ["#{HEDDLE}/heddle", "<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/",
                        "#{Gem::RUBYGEMS_DIR}/rubygems"]
             [["#{HEDDLE}/heddle/cli/demo", APPLICATION], *helpers.map { |path| [path, HELPER] },
-             *::Gem.path.map { |path| ["#{path}/", GEM] }, ["#{folder}/", APPLICATION]]
+             *::Gem.path.map { |path| ["#{path}/", GEM] }, [WorkingFolder.started, APPLICATION]]
           end
         end
       end

@@ -7,8 +7,8 @@ module Heddle
       # objects of it takes longer than a loop may stand still.
       class Snapshot
         # What a fiber did for a time. `request`: a number; 0: none. `place`: of `running`, where it ended; of a wait,
-        # where it began.
-        Stretch = Data.define(:began, :ended, :request, :part, :task, :place) do
+        # where it began. `timed_out`: the wait ended by a time limit.
+        Stretch = Data.define(:began, :ended, :request, :part, :task, :place, :timed_out) do
           def seconds = ended - began
         end
         # A stack of code that ran for a time. `request` 0: none; then `task` says whether it ran in the loop, not in
@@ -18,7 +18,7 @@ module Heddle
         end
 
         # The structs of the extension, their bytes, and the slots of names.
-        STRETCH = "q2QSC2"
+        STRETCH = "q2QSC3"
         STRETCH_SIZE = 32
         SAMPLE = "q2QC2S*"
         SAMPLE_SIZE = 72
@@ -26,12 +26,9 @@ module Heddle
         NAMES = 4096
         PLACE_SIZE = 128
         ACTIVITIES = Stall::CAUSES.keys.freeze
-        # Entries after which other threads may run.
-        CHUNK = 100
-        private_constant :STRETCH, :STRETCH_SIZE, :SAMPLE, :SAMPLE_SIZE, :NAME_SIZE, :NAMES, :PLACE_SIZE, :ACTIVITIES,
-                         :CHUNK
+        private_constant :STRETCH, :STRETCH_SIZE, :SAMPLE, :SAMPLE_SIZE, :NAME_SIZE, :NAMES, :PLACE_SIZE, :ACTIVITIES
 
-        # @return [Integer] how many stretches did not fit into the memory
+        # @return [Integer] how many stretches and stacks did not fit into the memory
         attr_reader :lost
 
         # @param since [Float] what ended before this is left out
@@ -50,8 +47,9 @@ module Heddle
         # @return [Array<Stretch>] in the order of their ends
         def stretches
           @stretches ||= begin
-            all = unpack_all(@packed_stretches, STRETCH_SIZE, STRETCH) do |began, ended, request, at, part, task|
-              Stretch.new(began / 1e9, ended / 1e9, request, Account::PARTS[part], task == 1, place(at))
+            all = unpack_all(@packed_stretches, STRETCH_SIZE, STRETCH) do |began, ended, request, at, *rest|
+              part, task, late = rest
+              Stretch.new(began / 1e9, ended / 1e9, request, Account::PARTS[part], task == 1, place(at), late == 1)
             end
             with_places(all)
           end
@@ -78,7 +76,7 @@ module Heddle
 
         def unpack_all(packed, size, format)
           (0...packed.bytesize).step(size).filter_map do |offset|
-            Thread.pass if (offset % (size * CHUNK)).zero?
+            Recorder.give_way
             yield packed.byteslice(offset, size).unpack(format) if packed.unpack1("q", offset: offset + 8) >= @since
           end
         end

@@ -42,7 +42,7 @@ module Heddle
           each do |event|
             io << separator << JSON.generate(event)
             separator = ",\n"
-            Thread.pass # a loop may wait for Ruby's lock
+            Recorder.give_way
           end
           io << "\n]}\n"
         end

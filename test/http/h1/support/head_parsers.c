@@ -10,6 +10,7 @@
 #include "http/fields.h"
 #include "http/head_ruby.h"
 #include "http/http.h"
+#include "http/method.h"
 #include "http/text.h"
 
 #include <ruby/encoding.h>
@@ -174,7 +175,7 @@ static VALUE response_parser_parse(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 2, 4);
     head_parser *parser = parser_of(self);
-    heddle_method method = heddle_response_method(argv[0]);
+    heddle_method method = heddle_method_find(StringValueCStr(argv[0]), (size_t)RSTRING_LEN(argv[0]));
     input in = input_of(argc - 1, argv + 1);
     heddle_response_head head = {.fields = parser->fields, .field_room = (uint16_t)parser->limits.header_count};
     heddle_rejection rejection;

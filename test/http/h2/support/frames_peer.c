@@ -96,7 +96,7 @@ static void release(heddle_h2_stream *stream)
 static void on_reset(heddle_h2_session *at, heddle_h2_stream *stream, heddle_h2_error error)
 {
     (void)at;
-    if (heddle_h2_is_reset_by_peer(stream))
+    if (stream->state == HEDDLE_H2_RESET_BY_PEER)
         printf(" gone:%u:%u", stream->id, (unsigned)error);
     release(stream);
 }
@@ -177,7 +177,7 @@ static void begin_connection(bool consume)
     limits.keep_underscores = true;
     limits.connect_protocol = true;
     consumes = consume;
-    session = heddle_h2_server_new(&operations, &limits, &workspace, NULL, 1);
+    session = heddle_h2_session_new(&operations, &limits, &workspace, NULL, 1, false);
     if (!session)
         abort();
 }

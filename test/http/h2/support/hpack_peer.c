@@ -25,8 +25,8 @@ static void print_hex(const char *bytes, size_t size)
 
 static void start(void)
 {
-    heddle_hpack_decoder_free(&decoder);
-    heddle_hpack_encoder_free(&encoder);
+    heddle_hpack_table_free(&decoder.table);
+    heddle_hpack_table_free(&encoder.table);
     heddle_hpack_decoder_start(&decoder, HEDDLE_HPACK_DEFAULT_SIZE);
     heddle_hpack_encoder_start(&encoder);
 }
@@ -81,8 +81,8 @@ int main(void)
         take_block(bytes, size);
         fflush(stdout);
     }
-    heddle_hpack_decoder_free(&decoder);
-    heddle_hpack_encoder_free(&encoder);
+    heddle_hpack_table_free(&decoder.table);
+    heddle_hpack_table_free(&encoder.table);
     heddle_bytes_reset(&scratch, 0);
     heddle_bytes_reset(&encoded, 0);
     return 0;

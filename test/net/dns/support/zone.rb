@@ -25,21 +25,23 @@ module Heddle
 
       # @return [DNS::Query, nil] nil: the name is not in this zone
       def answer(query)
-        return unless DNS::Name.within?(query.name, @name)
+        return unless within?(query.name, @name)
 
         name = query.name
         while (found = @records[[name, :CNAME]]) && query.type != :CNAME
           give(query, name, found)
           name = DNS::Question.of(found.first.data.name, :CNAME).name
-          return query unless DNS::Name.within?(name, @name)
+          return query unless within?(name, @name)
         end
         found = records_of(name, query.type)
         return give(query, name, found) if found
 
-        @records.any? { |(owner, _), _| DNS::Name.within?(owner, name) } ? query.none(soa:) : query.absent(soa:)
+        @records.any? { |(owner, _), _| within?(owner, name) } ? query.none(soa:) : query.absent(soa:)
       end
 
       private
+
+      def within?(name, zone) = zone.empty? || name == zone || name.end_with?(".#{zone}")
 
       # One set is enough for ANY (RFC 8482, section 4.1).
       def records_of(name, type)

@@ -116,6 +116,6 @@ module BackendPromises
     what, reason = one.try("y")
 
     assert_equal "refused", what
-    assert_match(/may not be published/, reason)
+    assert_match(/perhaps the message is not published/, reason)
   end
 end

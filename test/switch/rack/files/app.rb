@@ -51,7 +51,7 @@ class Shop < Roda
     r.get("up") { "up" }
     r.get("broken") { raise "on purpose" }
     r.get("slow") do
-      sleep 9
+      sleep 120
       { slow: true }
     end
     r.get("named", String) do |name|

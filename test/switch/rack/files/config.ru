@@ -7,5 +7,5 @@ require "rack/timeout/base"
 use Rack::Deflater
 use Rack::ETag
 use Sentry::Rack::CaptureExceptions
-use Rack::Timeout, service_timeout: 3
+use Rack::Timeout, service_timeout: 10
 run Shop.freeze.app

@@ -12,13 +12,15 @@ module Switch
         tabs = Array.new(2) do
           tab = browser.open_tab
           browser.visit(board)
-          expect browser.wait_for("document.querySelector('turbo-cable-stream-source[connected]')"), "not connected"
+          expect browser.wait_for("document.querySelector('turbo-cable-stream-source[connected]')",
+                                  seconds: Probe::TIMEOUT), "not connected"
           tab
         end
         expect post("/probes/say", "text" => "to both").code == "204", "not broadcast"
         tabs.map do |tab|
           browser.switch_to(tab)
-          browser.wait_for("document.querySelector('#messages').innerText.includes('to both')")
+          browser.wait_for("document.querySelector('#messages').innerText.includes('to both')",
+                           seconds: Probe::TIMEOUT)
         end
       ensure
         browser&.close

@@ -80,11 +80,12 @@ static VALUE client_initialize(VALUE object, VALUE connection)
     if (!client)
         rb_memerror();
     client->references = 1;
+    heddle_link_init_head(&client->ready);
     client->limits = heddle_h2_client_limits();
     self->client = client;
     RB_OBJ_WRITE(object, &self->connection, connection);
-    client->session = heddle_h2_client_new(&heddle_h2_client_operations, &client->limits, &client->workspace, client,
-                                           heddle_clock_now());
+    client->session = heddle_h2_session_new(&heddle_h2_client_operations, &client->limits, &client->workspace, client,
+                                            heddle_clock_now(), true);
     if (!client->session)
         rb_memerror();
     return object;
@@ -121,14 +122,14 @@ static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t co
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(created);
     heddle_h2_client *client = object_of(object)->client;
     heddle_h2_stream *opened;
-    heddle_h2_set_now(client->session, heddle_clock_now());
+    client->session->now = heddle_clock_now();
     switch (heddle_h2_open_stream(client->session, fields, count, end, expects_body, &opened)) {
     case HEDDLE_H2_WRITTEN:
         stream->client = client;
         client->references++;
         stream->stream = opened;
         heddle_h2_client_enter(stream, HEDDLE_H2_CLIENT_SENT);
-        heddle_h2_set_owner(opened, stream);
+        opened->owner = stream;
         return created;
     case HEDDLE_H2_GONE:
         return Qnil;
@@ -266,18 +267,22 @@ static ssize_t receive_some(client_object *self)
     return 1;
 }
 
-/* The waiters of streams with something new; nil: none. */
-static VALUE collect_waiters(heddle_h2_client *client)
+/* The waiters of streams with something new; nil: none. Also empties the list of these streams, with `take`. */
+static VALUE collect_waiters(heddle_h2_client *client, bool take)
 {
-    VALUE waiters = Qnil;
-    heddle_h2_client_stream *stream;
-    while ((stream = heddle_h2_client_take_ready(client))) {
-        VALUE waiter = stream->waiter;
-        if (NIL_P(waiter))
-            continue;
-        if (NIL_P(waiters))
-            waiters = rb_ary_new();
-        rb_ary_push(waiters, waiter);
+    heddle_link *link, *next;
+    long count = 0;
+    for (link = heddle_link_first(&client->ready); link; link = heddle_link_after(&client->ready, link))
+        count += !NIL_P(HEDDLE_CONTAINER_OF(link, heddle_h2_client_stream, ready)->waiter);
+    /* the last allocation: a garbage collection may remove streams from the list */
+    VALUE waiters = count ? rb_ary_new_capa(count) : Qnil;
+    for (link = heddle_link_first(&client->ready); link; link = next) {
+        VALUE waiter = HEDDLE_CONTAINER_OF(link, heddle_h2_client_stream, ready)->waiter;
+        next = heddle_link_after(&client->ready, link);
+        if (!NIL_P(waiter))
+            rb_ary_push(waiters, waiter);
+        if (take)
+            heddle_link_remove(link);
     }
     return waiters;
 }
@@ -292,7 +297,7 @@ static bool step_input(client_object *self, int64_t deadline, bool waits)
         send_output(self);
         return true;
     }
-    if (client->first_ready || client->lost || heddle_h2_is_closing(client->session))
+    if (heddle_link_first(&client->ready) || client->lost || !heddle_h2_is_open(client->session))
         return true;
     if (!waits)
         return false;
@@ -318,7 +323,7 @@ static VALUE client_receive(VALUE object, VALUE deadline)
     while (!step_input(self, until, true))
         ;
     RB_GC_GUARD(object);
-    return collect_waiters(self->client);
+    return collect_waiters(self->client, true);
 }
 
 /*
@@ -331,7 +336,7 @@ static VALUE client_attend(VALUE object)
     client_object *self = object_of(object);
     for (unsigned i = 0; i < 64 && step_input(self, -1, false) && !self->client->lost; i++)
         ;
-    return collect_waiters(self->client);
+    return collect_waiters(self->client, true);
 }
 
 /* Reading and sending are roles, which one fiber or thread has at a time. True: the caller has it now. */
@@ -350,7 +355,7 @@ static VALUE take_role(bool *taken)
      * fiber or thread is sending, that one sends all. */                                                              \
     X(client_flush, "flush", send_output(object_of(self)) == -EAGAIN ? Qfalse : Qtrue)                                 \
     /* The waiters after a flush, which may have made room for streams. The list is kept for the fiber that reads. */  \
-    X(client_waiters, "waiters", heddle_h2_client_waiters(object_of(self)->client))                                    \
+    X(client_waiters, "waiters", collect_waiters(object_of(self)->client, false))                                      \
     /* Is it the caller alone who calls `receive` until end_reading? */                                                \
     X(client_begin_reading, "begin_reading", take_role(&object_of(self)->client->is_read))                             \
     /* Does a fiber or thread read? */                                                                                 \
@@ -364,7 +369,7 @@ static VALUE take_role(bool *taken)
     X(client_end_sending, "end_sending", (object_of(self)->client->is_sent = false, Qnil))                             \
     /* is it neither lost nor failed? */                                                                               \
     X(client_open_p, "open?",                                                                                          \
-      object_of(self)->client->lost || heddle_h2_is_closing(object_of(self)->client->session) ? Qfalse : Qtrue)
+      object_of(self)->client->lost || !heddle_h2_is_open(object_of(self)->client->session) ? Qfalse : Qtrue)
 METHODS(HEDDLE_DEFINE_METHOD)
 
 /*
@@ -384,7 +389,7 @@ static VALUE client_close(VALUE object)
     }
     client->lost = true;
     heddle_bytes_reset(&client->outgoing, 0);
-    return collect_waiters(client);
+    return collect_waiters(client, true);
 }
 
 void Init_heddle_h2_client(VALUE h2)

@@ -5,7 +5,8 @@
  * threads use it, under a lock for threads; lib/heddle/http/client/h2_connection.rb decides which of them reads.
  */
 
-#include "http/h2/session.h"
+#include "http/h2/session_state.h"
+#include "net/link.h"
 #include "selector/transitions.h"
 
 #include <ruby.h>
@@ -48,9 +49,8 @@ struct heddle_h2_client_stream {
     heddle_h2_stream *stream;  /* NULL: it was released */
     VALUE connection;          /* H2::ClientConnection */
     VALUE waiter;              /* gets true as a wake-up; nil: no fiber waits, or the waiting one reads */
-    heddle_h2_client_stream *next_ready;
+    heddle_link ready;         /* in the list of streams with something new */
     uint8_t stage;             /* heddle_h2_client_stage */
-    bool is_ready;             /* in the list of streams with something new */
     bool has_room;             /* on_window was called */
     heddle_h2_failure failure; /* of a stream that has failed, as error and reason are */
     heddle_h2_error error;
@@ -75,7 +75,7 @@ struct heddle_h2_client {
     heddle_h2_workspace workspace;
     heddle_h2_limits limits;
     unsigned references;       /* from the connection's object, and its streams' */
-    heddle_h2_client_stream *first_ready, *last_ready;
+    heddle_link ready;         /* the streams with something new */
     bool busy;                 /* a fiber sends or receives, and sends the rest afterwards */
     bool is_read, is_sent;     /* a fiber or thread waits for input, or for room */
     bool lost;                 /* the connection has ended, or failed */
@@ -85,10 +85,6 @@ struct heddle_h2_client {
 extern const heddle_h2_operations heddle_h2_client_operations;
 
 void heddle_h2_client_release(heddle_h2_client *client);
-/* Takes the next stream with something new from the list; NULL: none. */
-heddle_h2_client_stream *heddle_h2_client_take_ready(heddle_h2_client *client);
-/* The waiters of these streams, which stay in the list; nil: none. */
-VALUE heddle_h2_client_waiters(const heddle_h2_client *client);
 
 /* A H2::ClientStream that has not begun. */
 VALUE heddle_h2_client_stream_object(VALUE connection);

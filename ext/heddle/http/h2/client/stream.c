@@ -10,58 +10,8 @@
 
 static void note_ready(heddle_h2_client_stream *stream)
 {
-    heddle_h2_client *client = stream->client;
-    if (stream->is_ready)
-        return;
-    stream->is_ready = true;
-    *(client->last_ready ? &client->last_ready->next_ready : &client->first_ready) = stream;
-    client->last_ready = stream;
-}
-
-heddle_h2_client_stream *heddle_h2_client_take_ready(heddle_h2_client *client)
-{
-    heddle_h2_client_stream *stream = client->first_ready;
-    if (!stream)
-        return NULL;
-    client->first_ready = stream->next_ready;
-    if (!client->first_ready)
-        client->last_ready = NULL;
-    stream->next_ready = NULL;
-    stream->is_ready = false;
-    return stream;
-}
-
-VALUE heddle_h2_client_waiters(const heddle_h2_client *client)
-{
-    const heddle_h2_client_stream *stream;
-    long count = 0;
-    for (stream = client->first_ready; stream; stream = stream->next_ready)
-        count += !NIL_P(stream->waiter);
-    if (count == 0)
-        return Qnil;
-    /* the last allocation: a garbage collection may remove streams from the list */
-    VALUE waiters = rb_ary_new_capa(count);
-    for (stream = client->first_ready; stream; stream = stream->next_ready) {
-        if (!NIL_P(stream->waiter))
-            rb_ary_push(waiters, stream->waiter);
-    }
-    return waiters;
-}
-
-static void drop_ready(heddle_h2_client_stream *stream)
-{
-    heddle_h2_client *client = stream->client;
-    heddle_h2_client_stream *before = NULL, *one = client->first_ready;
-    if (!stream->is_ready)
-        return;
-    while (one != stream) {
-        before = one;
-        one = one->next_ready;
-    }
-    *(before ? &before->next_ready : &client->first_ready) = stream->next_ready;
-    if (client->last_ready == stream)
-        client->last_ready = before;
-    stream->is_ready = false;
+    if (!heddle_link_is_listed(&stream->ready))
+        heddle_link_push_last(&stream->client->ready, &stream->ready);
 }
 
 static void fail_stream(heddle_h2_client_stream *stream, heddle_h2_failure failure, heddle_h2_error error)
@@ -69,7 +19,7 @@ static void fail_stream(heddle_h2_client_stream *stream, heddle_h2_failure failu
     heddle_h2_client_enter(stream, HEDDLE_H2_CLIENT_FAILED);
     stream->failure = failure;
     stream->error = error;
-    stream->reason = heddle_h2_reason(stream->client->session);
+    stream->reason = stream->client->session->reason;
     note_ready(stream);
 }
 
@@ -90,7 +40,7 @@ static heddle_field *copy_fields(const heddle_h2_response *response)
 /* NULL: the stream has failed or was closed, and no more of its response is kept. */
 static heddle_h2_client_stream *find_owner(const heddle_h2_stream *at)
 {
-    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    heddle_h2_client_stream *stream = at->owner;
     return stream && stream->stage != HEDDLE_H2_CLIENT_FAILED ? stream : NULL;
 }
 
@@ -147,16 +97,16 @@ static void on_reset(heddle_h2_session *session, heddle_h2_stream *at, heddle_h2
     if (!stream || stream->stage == HEDDLE_H2_CLIENT_COMPLETE)
         return;
     heddle_h2_failure failure = HEDDLE_H2_ANSWER_REJECTED;
-    if (heddle_h2_is_reset_by_peer(at))
+    if (at->state == HEDDLE_H2_RESET_BY_PEER)
         failure = error == HEDDLE_H2_REFUSED_STREAM ? HEDDLE_H2_STREAM_REFUSED : HEDDLE_H2_STREAM_RESET;
-    else if (heddle_h2_is_closing(session))
+    else if (!heddle_h2_is_open(session))
         failure = stream->client->lost ? HEDDLE_H2_CONNECTION_LOST : HEDDLE_H2_CONNECTION_FAILED;
     fail_stream(stream, failure, error);
 }
 
 static void on_window(heddle_h2_session *session, heddle_h2_stream *at)
 {
-    heddle_h2_client_stream *stream = heddle_h2_owner(at);
+    heddle_h2_client_stream *stream = at->owner;
     if (!stream)
         return;
     stream->has_room = true;
@@ -184,8 +134,8 @@ static void close_stream(heddle_h2_client_stream *stream)
     stream->stream = NULL;
     if (heddle_h2_client_may_enter(stream->stage, HEDDLE_H2_CLIENT_ABANDONED))
         heddle_h2_client_enter(stream, HEDDLE_H2_CLIENT_ABANDONED);
-    drop_ready(stream);
-    heddle_h2_set_owner(at, NULL);
+    heddle_link_remove(&stream->ready);
+    at->owner = NULL;
     heddle_h2_reset(session, at, HEDDLE_H2_CANCEL);
     heddle_h2_release(session, at);
 }
@@ -318,7 +268,7 @@ static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
     if (!stream->stream || from >= size)
         return INT2FIX(0);
     stream->has_room = false;
-    heddle_h2_set_now(stream->client->session, heddle_clock_now());
+    stream->client->session->now = heddle_clock_now();
     size_t taken = heddle_h2_write(stream->client->session, stream->stream, RSTRING_PTR(data) + from, size - from);
     RB_GC_GUARD(data);
     return SIZET2NUM(taken);

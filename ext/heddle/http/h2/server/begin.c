@@ -58,8 +58,8 @@ static void begin_session(heddle_connection *connection)
         heddle_link_init_head(&server->carriers);
         heddle_link_init_head(&server->waiting);
         heddle_link_init_head(&server->tunnels);
-        server->session = heddle_h2_server_new(&heddle_h2_carrier_operations, &engine->h2->limits,
-                                                &engine->h2->workspace, server, heddle_clock_coarse());
+        server->session = heddle_h2_session_new(&heddle_h2_carrier_operations, &engine->h2->limits,
+                                                &engine->h2->workspace, server, heddle_clock_coarse(), false);
     }
     if (!server || !server->session) {
         free(server);

@@ -166,12 +166,11 @@ static unsigned count_spools(const heddle_h2_server *server)
 static HEDDLE_FATE move_to_file(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
-    heddle_loop *loop = carrier->server->connection->sockets->loop;
     heddle_exchange_reserve_memory(exchange, 0);
     carrier->server->body_memory -= carrier->body_memory;
     heddle_h2_count_memory(carrier->server, -(ssize_t)carrier->body_memory);
     carrier->body_memory = 0;
-    int error = heddle_body_begin_spool(engine_of(carrier), exchange, loop, carrier, handle_written,
+    int error = heddle_body_begin_spool(carrier->server->connection, exchange, carrier, handle_written,
                                         count_spools(carrier->server));
     if (error) {
         reject_body(carrier, -error);

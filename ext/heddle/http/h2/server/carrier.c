@@ -5,7 +5,7 @@
 
 static heddle_h2_server *server_of(heddle_h2_session *session)
 {
-    return heddle_h2_session_owner(session);
+    return session->owner;
 }
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     exchange->carrier = carrier;
     carrier->head_memory = sizeof(*carrier) + sizeof(*exchange) + request->size;
     heddle_h2_count_memory(server, (ssize_t)carrier->head_memory);
-    heddle_h2_set_owner(stream, carrier);
+    stream->owner = carrier;
     heddle_link_push_first(&server->carriers, &carrier->link);
     if (request->head.expects_continue)
         heddle_h2_write_head(session, stream, 100, NULL, 0, false);
@@ -242,7 +242,7 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
         tunnel->operations->take_data(tunnel, (char *)bytes, size);
         return;
     }
-    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
+    heddle_h2_carrier *carrier = stream->owner;
     wake_fiber(carrier, HEDDLE_READING);
     heddle_h2_take_data(carrier, bytes, size);
 }
@@ -254,7 +254,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
         tunnel->operations->end_input(tunnel);
         return;
     }
-    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
+    heddle_h2_carrier *carrier = stream->owner;
     wake_fiber(carrier, HEDDLE_READING);
     heddle_h2_end_body(carrier);
 }
@@ -280,7 +280,7 @@ void heddle_h2_reset_exchange(heddle_h2_carrier *carrier)
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
-    heddle_h2_carrier *carrier = heddle_h2_owner(stream);
+    heddle_h2_carrier *carrier = stream->owner;
     if (tunnel && !tunnel->closing)
         tunnel->operations->handle_reset(tunnel);
     else if (carrier && !tunnel)
@@ -297,7 +297,7 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
         heddle_connection_flush_later(tunnel->server->connection);
         return;
     }
-    wake_fiber(heddle_h2_owner(stream), HEDDLE_WRITING);
+    wake_fiber(stream->owner, HEDDLE_WRITING);
 }
 
 /* The exchange has released the stream before, or is about to. */

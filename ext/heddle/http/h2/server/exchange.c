@@ -13,7 +13,7 @@ static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
 {
     heddle_exchange_open_connection(handle);
     heddle_h2_carrier *carrier = handle->exchange->carrier;
-    heddle_h2_set_now(carrier->server->session, heddle_clock_coarse());
+    carrier->server->session->now = heddle_clock_coarse();
     return carrier;
 }
 
@@ -24,7 +24,7 @@ static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     if (carrier->gone)
         heddle_exchange_raise_gone("the client has reset the stream before it had the answer", 0);
-    heddle_h2_set_now(carrier->server->session, heddle_clock_coarse());
+    carrier->server->session->now = heddle_clock_coarse();
     return carrier;
 }
 
@@ -217,18 +217,13 @@ static void reset_stream(heddle_exchange *exchange)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
-    heddle_h2_set_now(server->session, heddle_clock_coarse());
+    server->session->now = heddle_clock_coarse();
     heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     heddle_h2_drop_carrier(carrier);
     heddle_last_use(heddle_h2_send(server));
 }
 
 /* -- as the operations of an exchange ------------------------------------------------------------------------------ */
-
-static VALUE object_class(void)
-{
-    return exchange_class;
-}
 
 static void begin_head(heddle_exchange_handle *handle, heddle_head_writer *head)
 {
@@ -280,7 +275,7 @@ static bool watch_disconnect(heddle_exchange *exchange)
 
 const heddle_exchange_operations heddle_h2_exchange_operations = {
     .version = "HTTP/2",
-    .object_class = object_class,
+    .object_class = &exchange_class,
     .is_received = is_received,
     .is_buffered = is_buffered,
     .take_body = take_body,

@@ -156,7 +156,7 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
     if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
         return cut_off_writers(server);
     if (!connection->output.size &&
-        (heddle_h2_is_closing(server->session) ||
+        (!heddle_h2_is_open(server->session) ||
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server); /* the windows of a client that has ended its side never open again */
     if (heddle_h2_may_queue(server) || server->held_count) /* a lent string was sent; a head waits for the next tick */
@@ -190,7 +190,7 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
         server->write_deadline = INT64_MAX;
     for (;;) {
         bool pulled = pull_frames(server);
-        if (!now && pulled && connection->output.size < HEDDLE_H2_AT_ONCE && !heddle_h2_is_closing(server->session) &&
+        if (!now && pulled && connection->output.size < HEDDLE_H2_AT_ONCE && heddle_h2_is_open(server->session) &&
             !server->ended) {
             if (connection->output.size)
                 heddle_connection_flush_later(connection);
@@ -267,7 +267,7 @@ static HEDDLE_FATE end_input(heddle_h2_server *server)
     heddle_h2_tunnels_end_input(server);
     while (server->connection && (carrier = find_incomplete(server))) {
         heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);
-        if (heddle_h2_is_closing(server->session)) /* those were too many resets, and all streams have ended */
+        if (!heddle_h2_is_open(server->session)) /* those were too many resets, and all streams have ended */
             return heddle_h2_leave_session(server);
         heddle_h2_end_carrier(carrier);
     }
@@ -293,7 +293,7 @@ static void read_turn(heddle_h2_server *server)
             }
             continue;
         }
-        if (server->ended || heddle_h2_is_closing(server->session)) {
+        if (server->ended || !heddle_h2_is_open(server->session)) {
             if (!server->lingers)
                 heddle_last_use(heddle_h2_send(server));
             return;
@@ -379,13 +379,13 @@ static void handle_flushed(heddle_connection *connection)
     heddle_h2_server *server = heddle_h2_server_of(connection);
     if (server->held_count) {
         server->depth++;
-        heddle_h2_set_now(server->session, heddle_clock_coarse());
+        server->session->now = heddle_clock_coarse();
         heddle_h2_release_heads(server);
         if (!heddle_h2_leave_session(server))
             return;
     }
     if (server->lingers || !(heddle_h2_first_tunnel(server) || heddle_h2_has_output(server->session) ||
-                             heddle_h2_is_closing(server->session) || heddle_h2_may_queue(server)))
+                             !heddle_h2_is_open(server->session) || heddle_h2_may_queue(server)))
         return;
     if (!send_output(server, true))
         return;
@@ -402,18 +402,18 @@ static bool is_idle(const heddle_connection *connection)
         return true;
     if (heddle_engine_of_connection(connection)->draining && heddle_h2_tunnels_have_to_retire(server))
         return true;
-    return heddle_h2_stream_count(server->session) == 0 && !connection->output.size &&
+    return server->session->stream_count == 0 && !connection->output.size &&
            !heddle_connection_buffered(connection);
 }
 
 static size_t count_waiting(const heddle_connection *connection)
 {
-    return connection->output.size + heddle_h2_queued(heddle_h2_server_of(connection)->session);
+    return connection->output.size + heddle_h2_server_of(connection)->session->queued;
 }
 
 static int64_t idle_since(const heddle_connection *connection)
 {
-    return heddle_h2_idle_since(heddle_h2_server_of(connection)->session);
+    return heddle_h2_server_of(connection)->session->idle_since;
 }
 
 /* GOAWAY says which requests were served, so a client sends one that is on its way again. */
@@ -450,7 +450,7 @@ static int64_t heard_at(const heddle_connection *connection)
         if (waits_for_runner(carrier))
             return INT64_MAX;
     }
-    return heddle_h2_heard_at(server->session);
+    return server->session->now;
 }
 
 /* Sends GOAWAY; the connection closes when the client has had time to read it (RFC 9113, section 6.8). */
@@ -474,7 +474,7 @@ static void release_server(heddle_connection *connection)
     heddle_h2_tunnels_release(server);
     while ((carrier = heddle_h2_first_carrier(server))) {
         heddle_exchange *exchange = carrier->exchange;
-        heddle_h2_set_owner(carrier->stream, NULL);
+        carrier->stream->owner = NULL;
         heddle_h2_free_carrier(carrier);
         if (!connection->sockets->abandoned)
             heddle_exchange_disconnected(exchange);
@@ -508,7 +508,7 @@ const heddle_protocol heddle_h2_protocol = {
     .farewell = farewell,
     .farewell_size = sizeof(farewell),
     .begin = heddle_input_turns_read,
-    .read_turn = take_turn,
+    .take_turn = take_turn,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,
     .flushed = handle_flushed,

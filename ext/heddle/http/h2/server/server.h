@@ -3,7 +3,7 @@
 /* The server's side of an HTTP/2 connection: a session between a connection and its exchanges. */
 
 #include "http/engine.h"
-#include "http/h2/session.h"
+#include "http/h2/session_state.h"
 #include "http/h2/server/tunnel.h"
 #include "http/protocols.h"
 #include "net/fate.h"

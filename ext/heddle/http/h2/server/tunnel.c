@@ -19,7 +19,7 @@ static heddle_h2_tunnel *find_next_tunnel(const heddle_h2_tunnel *tunnel)
 
 heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream)
 {
-    heddle_h2_stream_owner *owner = heddle_h2_owner(stream);
+    heddle_h2_stream_owner *owner = stream->owner;
     return owner && owner->is_tunnel ? HEDDLE_CONTAINER_OF(owner, heddle_h2_tunnel, owner) : NULL;
 }
 
@@ -33,7 +33,7 @@ void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
     tunnel->owner.is_tunnel = true;
     tunnel->due.at = -1;
     heddle_link_push_last(&tunnel->server->tunnels, &tunnel->link);
-    heddle_h2_set_owner(tunnel->stream, &tunnel->owner);
+    tunnel->stream->owner = &tunnel->owner;
     heddle_h2_begin_tunnel(tunnel->stream);
     heddle_h2_transfer_stream(carrier);
 }
@@ -49,7 +49,7 @@ bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t 
 {
     heddle_h2_session *session = tunnel->server->session;
     heddle_connection *connection = tunnel->server->connection;
-    heddle_h2_set_now(session, heddle_clock_coarse());
+    session->now = heddle_clock_coarse();
     if (!heddle_h2_write_whole(session, tunnel->stream, bytes, size, more, more_size))
         return false;
     tunnel->noted |= connection->sockets->loop->thread != rb_thread_current();
@@ -59,8 +59,8 @@ bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t 
 
 bool heddle_h2_tunnel_is_full(const heddle_h2_tunnel *tunnel, uint64_t limit)
 {
-    heddle_h2_set_now(tunnel->server->session, heddle_clock_coarse());
-    return heddle_h2_unsent(tunnel->stream) > limit || heddle_h2_exceeds_share(tunnel->server->session, tunnel->stream);
+    tunnel->server->session->now = heddle_clock_coarse();
+    return tunnel->stream->queued > limit || heddle_h2_exceeds_share(tunnel->server->session, tunnel->stream);
 }
 
 void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size)
@@ -79,14 +79,14 @@ void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size)
 
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel)
 {
-    heddle_h2_set_now(tunnel->server->session, heddle_clock_coarse());
+    tunnel->server->session->now = heddle_clock_coarse();
     heddle_h2_finish(tunnel->server->session, tunnel->stream, NULL, 0);
     schedule_output(tunnel);
 }
 
 static void detach_tunnel(heddle_h2_tunnel *tunnel)
 {
-    heddle_h2_set_owner(tunnel->stream, NULL);
+    tunnel->stream->owner = NULL;
     heddle_link_remove(&tunnel->link);
     heddle_due_remove(tunnel->server->connection->sockets, &tunnel->due);
 }
@@ -94,7 +94,7 @@ static void detach_tunnel(heddle_h2_tunnel *tunnel)
 void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt)
 {
     heddle_h2_session *session = tunnel->server->session;
-    heddle_h2_set_now(session, heddle_clock_coarse());
+    session->now = heddle_clock_coarse();
     tunnel->closing = true; /* too many resets end all streams of the session, also this one */
     heddle_h2_end_tunnel(session, tunnel->stream, abrupt);
     detach_tunnel(tunnel);

@@ -1,7 +1,6 @@
 // Fifty slow requests at once: the server's report of them, drawn as it comes.
 
 import { draw, dye, finder, lines, ticks } from "./shared.js"
-import { lift, lower, warp } from "./loom.js"
 import { Timeline } from "./timeline.js"
 
 const panel = document.getElementById("fifty")
@@ -37,7 +36,6 @@ async function run() {
   } catch (error) {
     find("status").textContent = `The run broke off: ${error.message}.`
   } finally {
-    for (let index = 0; index < rows; index += 1) lower(index)
     button.removeAttribute("aria-disabled")
   }
 }
@@ -70,12 +68,10 @@ function take({ event, request, at, status, message }, outcome) {
   } else if (event === "start") {
     timeline.start(request, at)
     measured[request].from = at
-    lift(request)
   } else {
     const failed = event === "failed" || status !== 200
     timeline.end(request, at, failed)
     measured[request].to = at
-    lower(request)
     if (failed) Object.assign(outcome, { failed: outcome.failed + 1, message: message ?? `status ${status}` })
   }
 }
@@ -134,7 +130,6 @@ function strip(title, description, paint) {
   return element
 }
 
-warp(rows)
 button.addEventListener("click", run)
 run()
 for (const one of panel.querySelectorAll("[name=pool]")) one.addEventListener("change", compare)

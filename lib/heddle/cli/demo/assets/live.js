@@ -1,6 +1,6 @@
 // Requests a second and how long they took, as the server counts them; and a crowd that makes many of them.
 
-import { calm, count, duration, finder, grouped, lines, mark } from "./shared.js"
+import { count, duration, finder, grouped, lines, mark } from "./shared.js"
 import { Strip } from "./strip.js"
 
 const panel = document.getElementById("live")
@@ -19,8 +19,7 @@ let samples = [] // { at, from, rate, answers, pairs, median }
 let bounds = [] // seconds; a bucket counts requests that took less than its bound
 let interval = 0.25
 let total = 0
-let last = null // { at: the server's clock, seen: ours } of the newest line
-let top = 10 // of the scale of the rates; it moves to where it should be
+let last = null // the server's time of the newest line
 
 /* -- samples --------------------------------------------------------------------------------------------------- */
 
@@ -36,7 +35,6 @@ async function listen() {
   if (stream !== own) return
   last = null
   for (const name of ["rate", "median", "p99"]) write(name, "–")
-  for (const strip of strips) strip.update(false)
   setTimeout(() => { if (stream === own) listen() }, AGAIN)
 }
 
@@ -55,20 +53,15 @@ function take(sample) {
     return
   }
   const { at, answers, latencies: pairs } = sample
-  const from = last ? last.at : at - interval
-  last = { at, seen: performance.now() / 1000 }
+  const from = last ?? at - interval
+  last = at
   if (samples.length > 0 && at < samples.at(-1).at) samples = [] // another server
   const median = answers >= MANY ? quantile([{ pairs }], 0.5) : null
   samples.push({ at, from, rate: answers / (at - from), answers, pairs, median })
   while (samples[0].at < at - SPAN - 1) samples.shift()
   total += answers
   show(sample, samples.filter((one) => one.at > at - RECENT))
-  for (const strip of strips) strip.update(true)
-}
-
-// The server's time now, an interval ago: the newest sample comes in at the right edge and does not jump there.
-function clock() {
-  return last ? last.at + Math.min(performance.now() / 1000 - last.seen - interval, interval) : samples.at(-1)?.at ?? 0
+  for (const strip of strips) strip.draw(at)
 }
 
 // The time that so great a share of the requests took at most; within its bucket they are taken to lie evenly.
@@ -119,17 +112,16 @@ function ceiling(value) {
   return [1, 2, 3, 4, 6, 8, 10].map((step) => step * power).find((step) => step >= value)
 }
 
-function paintRates(strip, now) {
+function paintRates(strip) {
   const { context, colours, height } = strip
-  const shown = samples.filter(({ at }) => at >= now - SPAN)
+  const shown = samples.filter(({ at }) => at >= strip.now - SPAN)
   const wanted = ceiling(Math.max(10, ...shown.map((one) => one.rate * 1.05)))
-  top += (wanted - top) * (calm.matches || Math.abs(wanted - top) < wanted / 200 ? 1 : 0.2)
-  const y = (rate) => height - 1 - (rate / top) * (height - 22)
+  const y = (rate) => height - 1 - (rate / wanted) * (height - 22)
   for (const share of [0, 0.5, 1]) strip.rule(y(wanted * share), share === 0 ? "" : grouped.format(wanted * share))
   const [path, outline] = [new Path2D(), new Path2D()]
   let before = -1
   for (const { from, at, rate } of shown) {
-    const [left, right, level] = [strip.x(from, now), strip.x(at, now), y(rate)]
+    const [left, right, level] = [strip.x(from), strip.x(at), y(rate)]
     path.rect(left, level, right - left + 0.4, height - level)
     if (from - before > 0.01) outline.moveTo(left, level)
     outline.lineTo(left, level)
@@ -154,16 +146,16 @@ function rowOf(bucket) {
   return Math.min(Math.floor(place(middle) * ROWS), ROWS - 1)
 }
 
-function paintLatencies(strip, now) {
+function paintLatencies(strip) {
   const { context, colours, height } = strip
   const pitch = (height - 20) / ROWS
   const y = (share) => height - share * (height - 20)
-  const shown = samples.filter(({ at }) => at >= now - SPAN)
+  const shown = samples.filter(({ at }) => at >= strip.now - SPAN)
   for (const [seconds, text] of DECADES) strip.rule(y(place(seconds)) - (seconds === FASTEST ? 1 : 0), text)
   context.fillStyle = colours.indigo
   for (const { from, at, pairs } of shown) {
-    const left = strip.x(from, now)
-    const width = Math.max(strip.x(at, now) - left - 0.5, 1.5)
+    const left = strip.x(from)
+    const width = Math.max(strip.x(at) - left - 0.5, 1.5)
     const threads = new Array(ROWS).fill(0)
     for (let i = 0; i < pairs.length; i += 2) threads[rowOf(pairs[i])] += pairs[i + 1]
     threads.forEach((many, row) => {
@@ -179,9 +171,9 @@ function paintLatencies(strip, now) {
   for (const { from, at, median } of shown) {
     const level = median === null ? null : y(place(median))
     if (level !== null) {
-      if (before === null || Math.abs(level - before) > height / 6) context.moveTo(strip.x(from, now), level)
-      context.lineTo(strip.x((from + at) / 2, now), level)
-      context.lineTo(strip.x(at, now), level)
+      if (before === null || Math.abs(level - before) > height / 6) context.moveTo(strip.x(from), level)
+      context.lineTo(strip.x((from + at) / 2), level)
+      context.lineTo(strip.x(at), level)
     }
     before = level
   }
@@ -222,7 +214,7 @@ function report({ clients, answers, seconds, median, p99, failed, message }) {
 }
 
 const strips = [["rates", paintRates], ["latencies", paintLatencies]]
-  .map(([name, paint]) => new Strip(find(name), { span: SPAN, clock, paint }))
+  .map(([name, paint]) => new Strip(find(name), { span: SPAN, paint }))
 mark(find("axis"), [60, 45, 30, 15, 0].map((ago) => [1 - ago / SPAN, ago === 0 ? "now" : `−${ago} s`]))
 find("run").addEventListener("click", send)
 document.addEventListener("visibilitychange", look)

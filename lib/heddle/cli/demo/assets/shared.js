@@ -2,7 +2,6 @@
 
 const NAMESPACE = "http://www.w3.org/2000/svg"
 
-export const calm = matchMedia("(prefers-reduced-motion: reduce)")
 export const grouped = new Intl.NumberFormat("en")
 
 export const count = (number, thing) => `${number} ${thing}${number === 1 ? "" : "s"}`

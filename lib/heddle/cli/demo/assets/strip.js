@@ -1,19 +1,13 @@
-// A canvas whose right edge is now, and which moves to the left as time passes.
-
-import { calm } from "./shared.js"
+// A canvas whose right edge is the newest sample.
 
 const dark = matchMedia("(prefers-color-scheme: dark)")
 
 export class Strip {
-  // span: the seconds that it shows; paint: called with the strip and the time to draw it anew
-  constructor(canvas, { span, clock, paint }) {
-    Object.assign(this, { canvas, span, clock, paint, seen: false, live: false, moving: false })
+  // span: the seconds that it shows; paint: called with the strip to draw it anew
+  constructor(canvas, { span, paint }) {
+    Object.assign(this, { canvas, span, paint, now: 0 })
     this.context = canvas.getContext("2d")
     new ResizeObserver(() => this.fit()).observe(canvas)
-    new IntersectionObserver(([entry]) => {
-      this.seen = entry.isIntersecting
-      this.move()
-    }).observe(canvas)
     dark.addEventListener("change", () => this.fit())
   }
 
@@ -27,39 +21,22 @@ export class Strip {
     this.height = this.canvas.clientHeight
     this.canvas.width = Math.round(this.width * this.density)
     this.canvas.height = Math.round(this.height * this.density)
-    this.draw()
+    this.draw(this.now)
   }
 
-  draw() {
+  draw(now) {
+    this.now = now
     if (!this.width) return
     const { context, density } = this
     context.setTransform(density, 0, 0, density, 0, 0)
     context.clearRect(0, 0, this.width, this.height)
     context.font = this.font
     context.lineJoin = "round"
-    this.paint(this, this.clock())
+    this.paint(this)
   }
 
-  // Draws frame after frame while the strip is seen and samples come.
-  move() {
-    if (this.moving || !this.seen || !this.live || calm.matches) return
-    this.moving = true
-    requestAnimationFrame(() => {
-      this.moving = false
-      this.draw()
-      this.move()
-    })
-  }
-
-  // A sample has arrived, or the server has gone.
-  update(live) {
-    this.live = live
-    if (!this.moving) this.draw()
-    this.move()
-  }
-
-  x(at, now) {
-    return this.width * (1 - (now - at) / this.span)
+  x(at) {
+    return this.width * (1 - (this.now - at) / this.span)
   }
 
   // A line across, and its label.

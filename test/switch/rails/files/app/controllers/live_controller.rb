@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A stream by ActionController::Live.
+# A stream by ActionController::Live. Each event waits until the client has seen those before it.
 class LiveController < ApplicationController
   include ActionController::Live
 
@@ -8,10 +8,14 @@ class LiveController < ApplicationController
     response.headers["content-type"] = "text/event-stream"
     sse = ActionController::Live::SSE.new(response.stream, event: "tick")
     3.times do |number|
+      sleep 0.05 until number.zero? || seen >= number
       sse.write({ number: })
-      sleep 0.3
     end
   ensure
     sse&.close
   end
+
+  private
+
+  def seen = File.exist?(params[:seen]) ? File.read(params[:seen]).to_i : 0
 end

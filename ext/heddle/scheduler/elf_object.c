@@ -1,0 +1,102 @@
+#include "scheduler/elf_object.h"
+#include "scheduler/import_table.h"
+
+#ifdef HEDDLE_ELF_OBJECTS
+
+/* glibc relocates these addresses when it loads an object; musl leaves them relative, as does the vDSO. */
+static const void *dynamic_address(const heddle_object *object, const ElfW(Dyn) *entry)
+{
+    uintptr_t value = entry->d_un.d_ptr;
+    return (const void *)(value < object->base ? value + object->base : value);
+}
+
+static void read_entry(heddle_object *object, const ElfW(Dyn) *entry)
+{
+    switch (entry->d_tag) {
+    case DT_JMPREL: object->calls = dynamic_address(object, entry); break;
+    case DT_PLTRELSZ: object->call_count = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+    case DT_RELA: object->data = dynamic_address(object, entry); break;
+    case DT_RELASZ: object->data_count = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+    case DT_SYMTAB: object->symbols = dynamic_address(object, entry); break;
+    case DT_STRTAB: object->names = dynamic_address(object, entry); break;
+    case DT_REL: object->unknown = "relocations of another kind"; break;
+    case DT_TEXTREL: object->unknown = "relocations in its code"; break;
+    case DT_AUXILIARY:
+    case DT_FILTER: object->unknown = "functions that another library filters"; break;
+    }
+}
+
+/* After the table of names was found, to which these entries refer. */
+static void read_named_entry(heddle_object *object, const ElfW(Dyn) *entry)
+{
+    if (entry->d_tag == DT_SONAME)
+        object->soname = object->names + entry->d_un.d_val;
+    if (entry->d_tag != DT_NEEDED)
+        return;
+    if (object->needed_count == HEDDLE_MOST_NEEDED)
+        object->unknown = "more libraries that it needs than are looked at";
+    else
+        object->needed[object->needed_count++] = object->names + entry->d_un.d_val;
+}
+
+void heddle_elf_object_read_tables(heddle_object *object)
+{
+    for (int i = 0; i < object->part_count; i++) {
+        if (object->parts[i].p_type != PT_DYNAMIC)
+            continue;
+        const ElfW(Dyn) *first = (const ElfW(Dyn) *)(object->base + object->parts[i].p_vaddr), *entry;
+        for (entry = first; entry->d_tag != DT_NULL; entry++)
+            read_entry(object, entry);
+        for (entry = first; entry->d_tag != DT_NULL && object->names; entry++)
+            read_named_entry(object, entry);
+    }
+}
+
+typedef struct {
+    bool (*visit)(heddle_object *object, void *data);
+    void *data;
+} visitor;
+
+static int visit_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+    visitor *to = data;
+    heddle_object object = {
+        .path = info->dlpi_name ? info->dlpi_name : "",
+        .base = info->dlpi_addr,
+        .parts = info->dlpi_phdr,
+        .part_count = info->dlpi_phnum,
+    };
+    return strncmp(object.path, "linux-vdso", 10) != 0 && to->visit(&object, to->data);
+}
+
+bool heddle_elf_objects_each(bool (*visit)(heddle_object *object, void *data), void *data)
+{
+    visitor to = {.visit = visit, .data = data};
+    return dl_iterate_phdr(visit_object, &to) != 0;
+}
+
+static int read_unloaded(struct dl_phdr_info *info, size_t size, void *data)
+{
+    *(uint64_t *)data = info->dlpi_subs;
+    return 1; /* every object has the same counters */
+}
+
+uint64_t heddle_objects_unloaded(void)
+{
+    uint64_t count = 0;
+    dl_iterate_phdr(read_unloaded, &count);
+    return count;
+}
+
+bool heddle_object_contains(const heddle_object *object, const void *address)
+{
+    for (int i = 0; i < object->part_count; i++) {
+        const ElfW(Phdr) *part = &object->parts[i];
+        uintptr_t start = object->base + part->p_vaddr;
+        if (part->p_type == PT_LOAD && (uintptr_t)address >= start && (uintptr_t)address < start + part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+#endif

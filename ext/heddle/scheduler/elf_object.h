@@ -1,0 +1,70 @@
+#pragma once
+
+/*
+ * Reads loaded ELF objects: programs and libraries in memory, and the tables that the dynamic linker uses.
+ * import_table.c changes their import tables, library_judge.c judges their contents.
+ */
+
+#include "system.h"
+
+/* A loaded program or library. */
+typedef struct heddle_object heddle_object;
+
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+#define HEDDLE_ELF_OBJECTS 1
+
+#include <elf.h>
+#include <link.h>
+
+#if defined(__x86_64__)
+enum heddle_relocation {
+    HEDDLE_RELOCATION_CALL = R_X86_64_JUMP_SLOT,
+    HEDDLE_RELOCATION_POINTER = R_X86_64_GLOB_DAT,
+    HEDDLE_RELOCATION_WORD = R_X86_64_64,
+    HEDDLE_RELOCATION_RELATIVE = R_X86_64_RELATIVE,
+    HEDDLE_RELOCATION_RESOLVED = R_X86_64_IRELATIVE,
+    HEDDLE_RELOCATION_NONE = R_X86_64_NONE,
+};
+#else
+enum heddle_relocation {
+    HEDDLE_RELOCATION_CALL = R_AARCH64_JUMP_SLOT,
+    HEDDLE_RELOCATION_POINTER = R_AARCH64_GLOB_DAT,
+    HEDDLE_RELOCATION_WORD = R_AARCH64_ABS64,
+    HEDDLE_RELOCATION_RELATIVE = R_AARCH64_RELATIVE,
+    HEDDLE_RELOCATION_RESOLVED = R_AARCH64_IRELATIVE,
+    HEDDLE_RELOCATION_NONE = R_AARCH64_NONE,
+};
+#endif
+
+enum { HEDDLE_MOST_NEEDED = 64 };
+
+/* Names and tables can be read as long as the object is loaded. The fields from `calls` on are set by read_tables. */
+struct heddle_object {
+    const char *path; /* the file it was loaded from; "" for the program itself */
+    uintptr_t base;   /* distinguishes it from other objects that are loaded now */
+    const ElfW(Phdr) *parts;
+    int part_count;
+    const ElfW(Rela) *calls, *data;
+    size_t call_count, data_count;
+    const ElfW(Sym) *symbols;
+    const char *names, *soname;
+    const char *needed[HEDDLE_MOST_NEEDED];
+    size_t needed_count;
+    const char *unknown; /* names something that this reader does not know; or NULL */
+};
+
+/*
+ * Visits every loaded object but the vDSO, until a visitor returns true. Nothing may be loaded or unloaded meanwhile.
+ */
+bool heddle_elf_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);
+
+void heddle_elf_object_read_tables(heddle_object *object);
+
+#else
+
+struct heddle_object {
+    const char *path;
+    uintptr_t base;
+};
+
+#endif

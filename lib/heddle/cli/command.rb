@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "heddle/server"
+require "optparse"
+
+module Heddle
+  module CLI
+    # The base of commands with flags of their own. Those that take the options of the server use {Flags}.
+    class Command
+      # Without the flags that OptionParser brings, which Ruby 3.3 fails with where names must be whole.
+      Parser = Class.new(OptionParser) { def add_officious = nil }
+      private_constant :Parser
+
+      # @return [String]
+      def self.help = new([], nil).parser.help
+
+      # @param arguments [Array<String>] what follows the command's name
+      # @param output [IO]
+      def initialize(arguments, output)
+        @arguments = arguments
+        @output = output
+      end
+
+      # @return [Integer] the exit status
+      # @raise [UsageError]
+      def run
+        options = parser
+        flags = @arguments.take_while { |word| word != "--" }
+        rest = options.parse(words(flags, options.top)) + @arguments.drop(flags.size + 1)
+        if @help
+          @output.puts(parser.help)
+          return DONE
+        end
+        accept(rest)
+        act
+      rescue OptionParser::ParseError => e
+        raise UsageError, "#{e.message.lines.first.chomp}#{hint(e)} heddle help #{name} lists the flags"
+      end
+
+      # @return [OptionParser]
+      def parser
+        Parser.new do |options|
+          options.banner = "heddle #{name}: #{COMMANDS.fetch(name).text}"
+          options.separator("")
+          declare(options)
+          options.on("-h", "--help", "print this help") { @help = true }
+          options.require_exact = true
+        end
+      end
+
+      private
+
+      # The command's name.
+      def name = self.class::NAME
+
+      # The OptionParser of Ruby 3.3 knows neither `--name=value` nor `--` where names must be whole.
+      def words(arguments, flags)
+        arguments.flat_map do |word|
+          name, value = word.split("=", 2)
+          flag = flags.search(:long, name.delete_prefix("--")) if value && name.start_with?("--")
+          raise OptionParser::NeedlessArgument, word if flag.is_a?(OptionParser::Switch::NoArgument)
+
+          flag ? [name, value] : word
+        end
+      end
+
+      # Ends the sentence about a flag that does not exist.
+      def hint(error)
+        return ":" unless error.is_a?(OptionParser::InvalidOption)
+
+        near = Nearest.correct(error.args.first[/\A[^=]+/], parser.top.long.keys.map { |one| "--#{one}" })
+        near ? ". Did you mean #{near}?" : ":"
+      end
+
+      # Takes the arguments that are no flags.
+      def accept(rest)
+        return if rest.empty?
+
+        raise UsageError, "heddle #{name} takes no #{rest.first}: heddle help #{name} lists what it takes"
+      end
+
+      # For commands that take at most one file.
+      def accept_file(rest, verb = "takes")
+        raise UsageError, "#{name} #{verb} one file, but got #{rest.join(", ")}" if rest.size > 1
+
+        @file = rest.first
+      end
+    end
+  end
+end

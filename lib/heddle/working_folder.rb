@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+module Heddle
+  # The folder in which the server was started, by the name that the shell gave it (PWD). A symbolic link in that
+  # name, such as the `current` of a deployment, is followed anew at each reload and restart.
+  #
+  # @api private
+  class WorkingFolder
+    class << self
+      # The kernel knows no links in the name of a process's folder, the shell does.
+      # @param environment [Hash{String => String}]
+      # @return [String] the name of the current folder
+      def current(environment = ENV)
+        named = environment["PWD"]
+        return named if named && File.absolute_path?(named) && File.identical?(named, ".")
+
+        Dir.pwd
+      end
+
+      # @return [String] the folder in which the process was started, which paths of code begin with, and a slash
+      def started = @started || note
+
+      # The application may change to another one later.
+      # @return [String] the folder of the process, from now on {started}
+      def note
+        @started = "#{Dir.pwd}/"
+      rescue Errno::ENOENT # a deployment has deleted it
+        @started.to_s
+      end
+    end
+
+    # @return [String]
+    attr_reader :path
+
+    # @param environment [Hash{String => String}]
+    def initialize(environment = ENV)
+      @environment = environment
+      @path = WorkingFolder.current(environment)
+      @first = Dir.pwd
+      @former = nil
+    end
+
+    # Changes to the folder that has this name now.
+    # @return [void]
+    # @raise [SystemCallError] when there is none
+    def enter
+      former = working_folder
+      Dir.chdir(path)
+      @former = former
+    end
+
+    # Changes back: the code that was to come could not be loaded.
+    # @return [void]
+    def roll_back
+      Dir.chdir(@former) if @former
+    rescue SystemCallError
+      nil # The folder of the code that runs is gone.
+    ensure
+      commit
+    end
+
+    # @return [void]
+    def commit = @former = nil
+
+    # Bundler has put the Gemfile's path into the environment, without links: `bundle exec` would choose the gems of
+    # the first release forever.
+    # @return [Hash{String => String}] for a new process in this folder
+    def variables
+      gemfile = @environment["BUNDLE_GEMFILE"]
+      return {} unless gemfile&.start_with?("#{@first}/")
+
+      renewed = File.join(path, gemfile.delete_prefix("#{@first}/"))
+      File.exist?(renewed) ? { "BUNDLE_GEMFILE" => renewed } : {}
+    end
+
+    private
+
+    def working_folder
+      Dir.pwd
+    rescue SystemCallError
+      nil
+    end
+  end
+end
