@@ -84,7 +84,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     if (!reads)
         return -EAGAIN;
     if (transport->tls && transport->tls->paused)
-        heddle_input_turns_continue(connection);
+        heddle_turns_continue(connection);
     if (result == (ssize_t)size) {
         heddle_transport_note(transport, HEDDLE_HAS_INPUT);
     } else if (result == 0) {

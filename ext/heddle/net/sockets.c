@@ -263,7 +263,7 @@ void heddle_connection_handle_busy_event(heddle_connection *connection, uint8_t 
 void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
 {
     if (connection->protocol && (connection->late_events || (ready & HEDDLE_HANG_UP)))
-        heddle_input_turns_hang_up(connection, ready);
+        heddle_turns_hang_up(connection, ready);
     else
         heddle_sockets_deliver_now(sockets, connection, ready);
 }
@@ -299,7 +299,7 @@ static void continue_posted(heddle_loop_message *message)
     if (!sockets->closed)
         heddle_handshake_run_queued(sockets);
     if (!sockets->closed)
-        heddle_input_turns_run(sockets);
+        heddle_turns_run(sockets);
     if (sockets->closed)
         return;
     heddle_handoff_process_noted(sockets);
@@ -376,7 +376,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     heddle_ready_list_init(&sockets->ready);
     heddle_ready_list_init(&sockets->callbacks);
     heddle_rounds_start(&sockets->rounds);
-    heddle_input_turns_init(&sockets->input_turns);
+    heddle_turns_init(&sockets->turns);
     heddle_ready_list_init(&sockets->reserve.deferred);
     heddle_handshake_init(&sockets->handshake_queue);
     heddle_handoff_start(sockets, &heddle_sockets_handoff);

@@ -11,7 +11,7 @@
 #include "net/handoff.h"
 #include "net/listener.h"
 #include "net/handshake.h"
-#include "net/input_turns.h"
+#include "net/turns.h"
 #include "net/reserve.h"
 #include "net/protocol.h"
 #include "net/ready_list.h"
@@ -71,7 +71,7 @@ struct heddle_sockets {
 
     heddle_listener *listeners;
     heddle_handshakes handshake_queue;
-    heddle_input_turns input_turns;
+    heddle_turns turns;
     heddle_tls *private; /* the TLS records of all connections */
     uint8_t paused; /* HEDDLE_PAUSED_… */
     heddle_timer back_off;
@@ -124,7 +124,7 @@ static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets
 }
 
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
-/* Delivers an event of the set, a hang-up in its turn (input_turns.h). May be called in a selector's callback. */
+/* Delivers an event of the set, a hang-up in its turn (turns.h). May be called in a selector's callback. */
 HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection,
                                                   uint8_t ready);
 /* The same without waiting for a turn. */

@@ -100,7 +100,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         if (heddle_transport_has(&connection->transport, HEDDLE_HUNG_UP))
             heddle_h1_close(connection);
         else if (heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
-            heddle_input_turns_send(connection);
+            heddle_turns_take(connection, HEDDLE_TURN_SENDS);
         break;
     case HEDDLE_H1_LINGER:
         heddle_h1_linger(connection);

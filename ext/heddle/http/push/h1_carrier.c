@@ -4,7 +4,7 @@
 #include "http/push/session.h"
 
 enum {
-    READS = 2, /* reads of the scratch buffer's size in a row: then the socket waits for its turn (input_turns.h) */
+    READS = 2, /* reads of the scratch buffer's size in a row: then the socket waits for its turn (turns.h) */
 };
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static void read_input(heddle_push_session *socket)
             continue;
         }
         if (reads++ == READS) {
-            heddle_input_turns_continue(connection);
+            heddle_turns_continue(connection);
             return;
         }
         char *scratch = heddle_sockets_scratch(connection->sockets);

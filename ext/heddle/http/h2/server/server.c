@@ -113,7 +113,7 @@ static void discard_input(heddle_h2_server *server)
     if (bytes == -EAGAIN)
         request_input(connection);
     else if (bytes > 0 && server->lingered < limit)
-        heddle_input_turns_wait(connection);
+        heddle_turns_wait(connection, HEDDLE_TURN_READS);
     else
         heddle_sockets_close_connection(connection);
 }
@@ -288,7 +288,7 @@ static void read_turn(heddle_h2_server *server)
             if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
                 return; /* it continues when there is room for output */
             if (heddle_connection_buffered(connection) && heddle_h2_fed_enough(server->session)) {
-                heddle_input_turns_wait(connection);
+                heddle_turns_wait(connection, HEDDLE_TURN_READS);
                 return;
             }
             continue;
@@ -300,7 +300,7 @@ static void read_turn(heddle_h2_server *server)
         }
         if (reads++ == READS) {
             if (heddle_h2_send(server))
-                heddle_input_turns_wait(connection);
+                heddle_turns_wait(connection, HEDDLE_TURN_READS);
             return;
         }
         char *scratch = heddle_sockets_scratch(connection->sockets);
@@ -332,6 +332,11 @@ static void take_turn(heddle_connection *connection)
         read_turn(server);
 }
 
+static void begin_reading(heddle_connection *connection)
+{
+    heddle_turns_take(connection, HEDDLE_TURN_READS);
+}
+
 static void handle_event(heddle_connection *connection, uint8_t ready)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -340,7 +345,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         return;
     }
     if (server->lingers) {
-        heddle_input_turns_read(connection);
+        heddle_turns_take(connection, HEDDLE_TURN_READS);
         return;
     }
     if ((ready & HEDDLE_HAS_ROOM) && connection->output.size) {
@@ -353,7 +358,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     if (heddle_link_is_listed(&connection->turn_link))
         heddle_last_use(heddle_h2_send(server));
     else
-        heddle_input_turns_read(connection);
+        heddle_turns_take(connection, HEDDLE_TURN_READS);
 }
 
 static void handle_deadline(heddle_connection *connection)
@@ -507,7 +512,7 @@ const heddle_protocol heddle_h2_protocol = {
     .stays = true, /* HPACK's tables can't be handed off */
     .farewell = farewell,
     .farewell_size = sizeof(farewell),
-    .begin = heddle_input_turns_read,
+    .begin = begin_reading,
     .take_turn = take_turn,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,

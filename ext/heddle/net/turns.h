@@ -1,0 +1,53 @@
+#pragma once
+
+/*
+ * The turns of connections: bounds the part of a tick that reading takes, over all connections, and so for sending and
+ * for hang-ups. Connections that come after that part, or have used up their share, wait in a queue for the next ticks.
+ * There are three queues, so that none waits for the others:
+ *
+ * - reading by a protocol whose input can be expensive, such as HTTP/2, of many short records of TLS, or of a WebSocket
+ *   that has read its share;
+ * - sending what is left of responses: the kernel takes some megabytes of each at once, so the tick of sixty clients
+ *   that read large ones took a quarter of a second;
+ * - hang-ups, because closing a connection costs as much as a few requests: ten thousand clients that leave together do
+ *   not block those that stay. A client that ends only its own side with its request waits among them.
+ */
+
+#include "net/fate.h"
+#include "net/link.h"
+
+typedef struct heddle_connection heddle_connection;
+typedef struct heddle_sockets heddle_sockets;
+
+typedef enum {
+    HEDDLE_TURN_READS,
+    HEDDLE_TURN_SENDS,
+    HEDDLE_TURN_ENDS, /* delivers `late_events`, which tell of a hang-up */
+    HEDDLE_TURN_KINDS,
+} heddle_turn;
+
+typedef struct {
+    struct {
+        heddle_link waiting; /* connections, by `turn_link` */
+        int64_t used;        /* of this tick: ns, or for hang-ups their number */
+    } queues[HEDDLE_TURN_KINDS];
+    uint64_t tick; /* the loop's tick that `used` belongs to */
+} heddle_turns;
+
+void heddle_turns_init(heddle_turns *turns);
+/*
+ * Calls `take_turn` of the connection's protocol, in this tick or a later one. Does nothing for a connection that waits
+ * already.
+ */
+HEDDLE_LAST_USE void heddle_turns_take(heddle_connection *connection, heddle_turn turn);
+/* Ends the connection's turn with input left, or with output that the kernel has room for: queues it. */
+void heddle_turns_wait(heddle_connection *connection, heddle_turn turn);
+/*
+ * Delivers events that tell of a hang-up, or queues the connection and keeps them in `late_events`. A connection with
+ * such events gets later ones in the same turn.
+ */
+HEDDLE_LAST_USE void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready);
+/* For a connection that has read its share of what is there: tells it of further input in its turn. */
+void heddle_turns_continue(heddle_connection *connection);
+/* Gives queued connections their turns, as many as this tick has left. */
+void heddle_turns_run(heddle_sockets *sockets);
