@@ -51,8 +51,11 @@ class ServedProcess
   # @return [URI::HTTP] of a path on it
   def at(path) = URI.join(uri, path)
 
+  # @param patience [Numeric] seconds in which each read ends
   # @return [Net::HTTPResponse]
-  def get(path) = Net::HTTP.get_response(at(path))
+  def get(path, patience: PATIENCE)
+    Net::HTTP.start(uri.host, uri.port, read_timeout: patience) { |http| http.request_get(at(path)) }
+  end
 
   # Stops it as Ctrl-C does, and kills it if that is not enough.
   # @return [Process::Status]
