@@ -267,7 +267,7 @@ module Heddle
       job.respond_to?(:unstarted) ? job.unstarted(error) : raise(error)
     end
 
-    # Called from C when a fiber that had been queued was killed before its turn came.
+    # Called from C when a fiber that had been queued was killed before its turn came, or the program ends before that.
     def report_killed(job)
       job.unstarted(Cancelled.new) if job.respond_to?(:unstarted)
     end

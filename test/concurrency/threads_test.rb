@@ -97,7 +97,36 @@ class ThreadsTest < Minitest::Test
     assert_equal [0, 1, 2], log.sort
   end
 
+  def test_a_kill_of_the_thread_while_a_task_computes_cancels_what_that_task_waits_for
+    log = []
+    computing = Thread::Queue.new
+    thread = Thread.new do
+      in_loop do
+        Heddle.async { sleep_and_log(log, :task) }
+        Heddle.scope do |scope|
+          scope.async { sleep_and_log(log, :inner) }
+          turns
+          computing << true
+          loop { Thread.pass }
+        end
+      end
+    end
+    computing.pop
+    thread.kill
+
+    assert thread.join(60)
+    assert_equal %i[inner task], log.sort
+  ensure
+    thread.raise("not needed any more") if thread.alive?
+  end
+
   private
+
+  def sleep_and_log(log, name)
+    sleep
+  ensure
+    log << name
+  end
 
   def fibonacci(count)
     Array.new(count - 2).each_with_object([0, 1]) { |_, all| all << (all[-1] + all[-2]) }

@@ -607,6 +607,38 @@ class PreemptionTest < Minitest::Test
     assert_equal "end\n", output
   end
 
+  def test_a_program_ends_while_a_preempted_fiber_of_another_thread_waits_for_its_turn
+    output, status = ruby(<<~RUBY)
+      require "heddle"
+      Heddle.enable(:preempt, slice: 0.002)
+      at_exit { puts "end" }
+      ready = false
+      Thread.new do
+        Heddle.run do
+          started = false
+          Heddle.async do
+            started = true
+            nil while true
+          end
+          Heddle.async do
+            sleep
+          ensure
+            puts "cleaned"
+          end
+              sleep 0 until started
+          Fiber.scheduler.without_preemption do
+            ready = true
+            Thread.pass while true
+          end
+        end
+      end
+      Thread.pass until ready
+    RUBY
+
+    assert_predicate status, :success?, output
+    assert_equal "end\ncleaned\n", output
+  end
+
   def test_exit_in_a_fiber_ends_those_that_compute_as_soon_as_they_wait
     output, status = ruby(<<~RUBY)
       require "heddle"

@@ -71,18 +71,15 @@ static VALUE create_thread(VALUE data)
     return rb_thread_create(deliver_exception, (void *)data);
 }
 
-bool heddle_exception_deliver(VALUE exception)
+bool heddle_exception_deliver(heddle_loop *loop, VALUE exception)
 {
     delivery *self = calloc(1, sizeof(*self));
-    int state = 0;
     if (!self)
         return false;
     *self = (delivery){.thread = rb_thread_current(), .exception = exception, .holders = 2};
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->changed, NULL);
-    rb_protect(create_thread, (VALUE)self, &state);
-    if (state) {
-        rb_set_errinfo(Qnil);
+    if (heddle_exception_catch(loop, create_thread, (VALUE)self) != Qundef || loop->preempt.killed) {
         self->holders = 1;
         release_delivery(self);
         return false;

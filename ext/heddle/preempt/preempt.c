@@ -40,106 +40,6 @@ static void follow_switches(heddle_loop *loop, bool follow)
         rb_thread_remove_event_hook_with_data(rb_thread_current(), follow_switch, data);
 }
 
-/* -- exceptions for a preempted fiber ---------------------------------------------------------------------------- */
-
-static VALUE make_cancelled(const char *message)
-{
-    VALUE class = rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
-    return rb_exc_new_cstr(class, message);
-}
-
-/* Raises the delivered exception that Thread.handle_interrupt has delayed in the calling fiber. */
-static void raise_delivered_error(heddle_fiber *fiber)
-{
-    VALUE exception = fiber->delivered_error;
-    fiber->delivered_error = 0;
-    rb_funcall(rb_path2class("Heddle::Preemption"), rb_intern("raise_delivered"), 1, exception);
-}
-
-/* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */
-static void raise_kill(heddle_loop *loop)
-{
-    loop->preempt.killed = false;
-    rb_exc_raise(make_cancelled("the thread was killed"));
-}
-
-/* The exception is raised at the fiber's next wait or in its next slice. */
-static void postpone_error(heddle_fiber *fiber, VALUE exception)
-{
-    fiber->must_raise = true;
-    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
-        if (timeout->raised == exception) {
-            timeout->raised = Qundef;
-            return;
-        }
-    }
-    if (fiber->interrupt == Qundef)
-        fiber->interrupt = exception;
-}
-
-/* The exception that the function raises, or Qundef. */
-static VALUE catch_error(heddle_loop *loop, VALUE (*function)(VALUE), VALUE data)
-{
-    int state = 0;
-    rb_protect(function, data, &state);
-    if (!state)
-        return Qundef;
-    VALUE error = heddle_take_errinfo();
-    if (!RB_SPECIAL_CONST_P(error))
-        return error;
-    loop->preempt.killed = true; /* the thread was killed meanwhile */
-    return Qundef;
-}
-
-static VALUE raise_delivered(VALUE fiber)
-{
-    raise_delivered_error((heddle_fiber *)fiber);
-    return Qnil;
-}
-
-/* Takes the exception back from the thread, which all fibers share; Qundef: the thread has raised it already. */
-static VALUE pop_error(heddle_fiber *fiber)
-{
-    return catch_error(fiber->loop, raise_delivered, (VALUE)fiber);
-}
-
-/*
- * Takes a delivered exception back from the thread: it is raised at the fiber's next wait or in its next slice, or
- * dropped with the fiber.
- */
-static void take_back_error(heddle_fiber *fiber)
-{
-    VALUE exception = pop_error(fiber);
-    if (exception != Qundef)
-        postpone_error(fiber, exception);
-}
-
-/* Does Thread.handle_interrupt delay the exception that was delivered to it? */
-static bool is_delivery_masked(heddle_fiber *fiber)
-{
-    if (!fiber->delivered_error)
-        return false;
-    VALUE pending =
-        rb_funcall(rb_thread_current(), rb_intern("pending_interrupt?"), 1, rb_obj_class(fiber->delivered_error));
-    if (!RTEST(pending))
-        fiber->delivered_error = 0;
-    return RTEST(pending);
-}
-
-/*
- * Would Ruby raise here what is raised on the thread? It delays exceptions in finalizers, for example, and newer
- * versions do in the hooks that wake fibers: an exception would stay with the thread while its fiber may switch. Sets
- * the flag that Thread#raise sets, and clears it again: Ruby takes interrupts when a method ends.
- */
-static VALUE try_interrupt(VALUE taken)
-{
-    VALUE thread = rb_thread_current();
-    rb_thread_wakeup_alive(thread);
-    *(bool *)taken = rb_thread_interrupted(thread);
-    rb_funcall(thread, rb_intern("alive?"), 0);
-    return Qnil;
-}
-
 /* -- giving way -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -180,10 +80,9 @@ static void take_error(preemption *self)
     if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
         self->exception = error;
     } else if (error == INT2FIX(2)) { /* Fiber#kill, which Ruby repeats at the fiber's next switch */
-        self->exception = make_cancelled("the fiber was killed");
+        self->exception = heddle_exception_make_cancelled("the fiber was killed");
     } else {
         self->loop->preempt.killed = true;
-        heddle_fiber_transfer(self->loop->fiber);
     }
 }
 
@@ -205,21 +104,22 @@ static void find_timeout(preemption *self)
 static void deliver_error(preemption *self)
 {
     volatile VALUE exception = self->exception;
-    if (heddle_exception_deliver(exception)) {
+    if (!self->loop->preempt.killed && heddle_exception_deliver(self->loop, exception)) {
         self->owner->delivered_error = exception;
         self->owner->must_raise = true;
         return;
     }
     /* another interrupt is pending, or no helper thread could be started: it is raised at the fiber's next wait */
-    postpone_error(self->owner, exception);
+    heddle_exception_postpone(self->owner, exception);
 }
 
-static void preempt_fiber(heddle_loop *loop, VALUE kept)
+/* Returns false when the fiber is no longer the loop's: the loop was closed, or this is a forked child. */
+static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 {
     preemption self = {
         .loop = loop, .owner = loop->current, .fiber = rb_fiber_current(), .exception = Qundef, .kept = kept};
     int state = 0;
-    if (kept == Qundef)
+    if (kept == Qundef && !loop->preempt.killed)
         find_timeout(&self);
     if (self.exception == Qundef) {
         rb_protect(yield_to_others, (VALUE)&self, &state);
@@ -229,16 +129,17 @@ static void preempt_fiber(heddle_loop *loop, VALUE kept)
         if (state)
             take_error(&self);
         if (forgotten)
-            return; /* the loop was closed, or this is a forked child */
+            return false;
         if (self.exception == Qundef)
             self.exception = kept;
         else if (kept != Qundef)
-            postpone_error(self.owner, kept);
-        if (self.exception == Qundef)
+            heddle_exception_postpone(self.owner, kept);
+        if (self.exception == Qundef && !loop->preempt.killed)
             find_timeout(&self);
     }
     if (self.exception != Qundef)
         deliver_error(&self);
+    return true;
 }
 
 /* -- may it? ----------------------------------------------------------------------------------------------------- */
@@ -291,14 +192,13 @@ static int consider_preempting(heddle_loop *loop)
     }
     if (heddle_callbacks_inspect(loop, HEDDLE_CODE_UNSWITCHABLE, NULL) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
-    bool taken = false;
-    VALUE kept = catch_error(loop, try_interrupt, (VALUE)&taken);
-    if (!taken)
+    VALUE kept = Qundef;
+    if (!heddle_exception_would_be_raised(loop, &kept))
         return HEDDLE_LOOK_SOON;
     charge_slice(loop);
-    if (kept == Qundef && is_delivery_masked(loop->current))
-        kept = pop_error(loop->current);
-    preempt_fiber(loop, kept);
+    /* Again after a kill of the thread: the loop is to raise it, and the fiber waits for that. */
+    while (preempt_fiber(loop, kept) && loop->preempt.killed)
+        kept = Qundef;
     return HEDDLE_LOOK_LATER;
 }
 
@@ -379,6 +279,22 @@ static void follow_gvl(int wants)
 
 static bool exit_handler_registered;
 
+/* Has the main thread run the exit handlers? It kills the other threads then. */
+static bool has_program_ended(void)
+{
+    return !RTEST(rb_funcall(rb_thread_main(), rb_intern("alive?"), 0));
+}
+
+/* As Ruby's fibers at this point, they do not run again. Nothing preempts one that computes without an end any more. */
+static void end_preempted(heddle_loop *loop)
+{
+    heddle_park *park;
+    if (!heddle_watch_paused() || !has_program_ended())
+        return;
+    while ((park = heddle_park_abandon_preempted(loop)))
+        rb_funcall(loop->scheduler, rb_intern("report_killed"), 1, park->owner->job);
+}
+
 /* At the program's end: pauses the watch thread before Ruby frees the memory that the thread reads. */
 static void stop_preempting(VALUE unused)
 {
@@ -395,8 +311,8 @@ static void register_end(void)
 {
     if (exit_handler_registered || !(heddle_watch_purposes() || heddle_watch_paused()))
         return;
-    if (!RTEST(rb_funcall(rb_thread_main(), rb_intern("alive?"), 0))) {
-        heddle_watch_pause(true); /* the main thread has ended: an exit handler registered now might not run */
+    if (has_program_ended()) {
+        heddle_watch_pause(true); /* an exit handler registered now might not run */
         return;
     }
     exit_handler_registered = true;
@@ -483,9 +399,10 @@ static void set_hooks(void)
 {
     heddle_hooks.prepare_preemption = register_end;
     heddle_hooks.follow_switches = follow_switches;
-    heddle_hooks.raise_delivered_error = raise_delivered_error;
-    heddle_hooks.take_back_error = take_back_error;
-    heddle_hooks.raise_kill = raise_kill;
+    heddle_hooks.raise_delivered_error = heddle_exception_raise_delivered;
+    heddle_hooks.take_back_error = heddle_exception_take_back;
+    heddle_hooks.raise_kill = heddle_exception_raise_kill;
+    heddle_hooks.end_preempted = end_preempted;
 }
 
 void Init_heddle_preempt(VALUE heddle)

@@ -18,9 +18,27 @@
 #include "scheduler/loop.h"
 #include "scheduler/own_code.h"
 
-
-
 /* Makes the calling thread raise the exception as soon as it takes interrupts again. False: that was not possible. */
-bool heddle_exception_deliver(VALUE exception);
+bool heddle_exception_deliver(heddle_loop *loop, VALUE exception);
+
+/* The exception is raised at the fiber's next wait or in its next slice. */
+void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
+
+/* The exception that the function raises, or Qundef. If the thread is killed meanwhile, `killed` of the loop is set. */
+VALUE heddle_exception_catch(heddle_loop *loop, VALUE (*function)(VALUE), VALUE data);
+
+/*
+ * Would Ruby raise here what is raised on the thread? It delays exceptions in finalizers, for example, and newer
+ * versions do in the hooks that wake fibers: an exception would stay with the thread while its fiber may switch.
+ * `kept` becomes an exception that was delivered to the fiber and is delayed by a mask, or Qundef.
+ */
+bool heddle_exception_would_be_raised(heddle_loop *loop, VALUE *kept);
+
+VALUE heddle_exception_make_cancelled(const char *message);
+
+/* See heddle_hooks. */
+void heddle_exception_raise_delivered(heddle_fiber *fiber);
+void heddle_exception_take_back(heddle_fiber *fiber);
+void heddle_exception_raise_kill(heddle_loop *loop);
 
 void Init_heddle_preempt(VALUE heddle);

@@ -468,6 +468,11 @@ void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
 void heddle_park_wake(heddle_park *park);
 /* Puts the park at the end of the preempted queue: the fiber runs after all ready ones have had a tick. */
 void heddle_park_wake_preempted(heddle_park *park);
+/*
+ * Takes the first fiber out of the preempted queue: it never runs again, and does not keep the loop running. Returns
+ * its park; NULL: there is none.
+ */
+heddle_park *heddle_park_abandon_preempted(heddle_loop *loop);
 /* The park in which this very fiber waits, or NULL. */
 heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber);
 

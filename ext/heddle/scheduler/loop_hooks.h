@@ -36,6 +36,8 @@ typedef struct {
     void (*take_back_error)(heddle_fiber *fiber);
     /* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */
     void (*raise_kill)(heddle_loop *loop);
+    /* Called before a preempted fiber continues: at the program's end none does. */
+    void (*end_preempted)(heddle_loop *loop);
 
     /* -- offload -- */
     /* Returns the number of threads for native calls if all of them are idle; -1: some run a call. */

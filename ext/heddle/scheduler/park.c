@@ -124,6 +124,8 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
 
 static void clear_idle(heddle_park *park)
 {
+    if (park->idle && park->queued)
+        return; /* abandoned */
     if (park->idle)
         park->loop->idle--;
     park->idle = false;
@@ -228,6 +230,20 @@ void heddle_park_wake_preempted(heddle_park *park)
     clear_idle(park);
     if (!park->queued)
         enqueue_park(park, &park->loop->preempted);
+}
+
+heddle_park *heddle_park_abandon_preempted(heddle_loop *loop)
+{
+    while (heddle_token_ring_count(&loop->preempted)) {
+        uint64_t token = heddle_token_ring_shift(&loop->preempted);
+        heddle_slot *slot = &loop->slots.items[(uint32_t)token];
+        if (!slot->park || slot->generation != (uint32_t)(token >> 32))
+            continue;
+        slot->park->idle = true; /* and still `queued`: nothing queues it again */
+        loop->idle++;
+        return slot->park;
+    }
+    return NULL;
 }
 
 heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber)

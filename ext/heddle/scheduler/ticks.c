@@ -189,6 +189,7 @@ static void run_ready(heddle_loop *loop)
     if (!preempted || !heddle_token_ring_count(&loop->preempted))
         return;
     rb_thread_check_ints(); /* raised in the loop's fiber: in the preempted fiber it would have to be forwarded */
+    heddle_hooks.end_preempted(loop);
     if (!heddle_token_ring_count(&loop->preempted))
         return;
     choose_preempted(loop, preempted);

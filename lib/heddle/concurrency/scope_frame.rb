@@ -157,7 +157,9 @@ module Heddle
       end
 
       # Waits for all children. An exception meanwhile cancels them, but the wait continues: they have their own grace.
+      # A kill of the thread, which ended the body, is no exception.
       def join
+        cancel if Thread.current.status == "aborting"
         until @children.empty?
           cancel_children if @foreground.nil? || @foreground.zero?
           begin
