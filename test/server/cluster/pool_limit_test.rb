@@ -131,17 +131,17 @@ class ClusterPoolLimitTest < Minitest::Test
   def test_a_busy_worker_lets_another_one_in
     serve_with_limit(1)
     first, second, busy = workers_connections
-    held = [first, *Array.new(9) { connect_to(busy) }].map { |socket| query(socket, "h") }
+    held = [first, *Array.new(29) { connect_to(busy) }].map { |socket| query(socket, "h") }
     wait_until { @database.held == 1 }
     query(second, "x")
-    wait_until { pool_metric("pool_tasks_waiting").sum == 10 }
+    wait_until { pool_metric("pool_tasks_waiting").sum == 30 }
     answered = answer_held_until_ready(second, held)
 
-    assert_operator answered, :<, 10
+    assert_operator answered, :<, 30
     assert_equal "x", answer_of(second)
-    @database.answer(10 - answered)
+    @database.answer(30 - answered)
 
-    assert_equal ["h"] * 10, held.map { |socket| answer_of(socket) }
+    assert_equal ["h"] * 30, held.map { |socket| answer_of(socket) }
     assert_equal 1, @database.most
   end
 
