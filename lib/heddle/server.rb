@@ -17,11 +17,13 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Loads the files of the server now. Later, at some request, there may be no descriptor left for that, and workers
-    # do not share memory of files that one of them loads.
+    # Loads what requests need now. Later, at some request, there may be no descriptor left for that, a deployment may
+    # have removed the files, and workers do not share memory of files that one of them loads.
     # @return [void]
     def self.load_everything
-      [HTTP, HTTP::H1, Rack, Server].each { |namespace| Autoloads.load_constants(namespace) }
+      [HTTP, HTTP::H1, HTTP::H2, Rack, Server, Control, Log, Metrics, Recorder, ThreadGuard, Net, PubSub,
+       WebSocket].each { |namespace| Autoloads.load_constants(namespace) }
+      [ClientGoneError, EventStream, Handoff].freeze
     end
 
     # @return [Configuration]

@@ -61,6 +61,8 @@ module Heddle
         def run
           open
           yield if block_given?
+          # A deployment may remove the files while this process runs.
+          [Cluster, Control, Log, Metrics].each { |namespace| Autoloads.load_constants(namespace) }
           @mold_supervisor.load_first
           process_events until finished?
           raise BootError, @failure if @failure
