@@ -77,6 +77,16 @@ class FairnessTest < Minitest::Test
     bytes.string
   end
 
+  # All windows are as large as they can be.
+  def request_large_over_http2
+    client = H2Client.new(bytes = StringIO.new(+"".b))
+    client.send_preface
+    client.send_frame("SETTINGS - 0 4:2147483647")
+    client.send_frame("WINDOW_UPDATE - 0 #2147400000")
+    client.send_frame("HEADERS es+eh 1 :method=GET :scheme=http :authority=a :path=/large")
+    bytes.string
+  end
+
   def request(path) = "GET #{path} HTTP/1.1\r\nHost: a\r\n\r\n"
 
   # They ask ahead, so that it is the server alone that says whose turn it is.
@@ -172,57 +182,63 @@ class FairnessTest < Minitest::Test
   LARGE_RESPONSE = ("x" * 20_000_000).freeze
   WRITE_LIMIT = 2
 
-  # All of them have read what the kernel had for them before another client asks, which is served while most of them
-  # still wait for more.
-  def test_clients_that_read_large_responses_do_not_delay_others
-    held = Thread::Queue.new
-    go = false
-    waiting = nil
-    readers = []
-    app = lambda do |env|
-      path = env["PATH_INFO"]
-      held << true if path == "/hold"
-      Thread.pass until go || path != "/hold"
-      waiting = readers.count { |socket| nothing_came?(socket) } if path == "/other"
-      [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
-    end
-    serving(app, lint: false, access_log: false, protect: []) do
-      readers = Array.new(40) { connect.tap { |socket| socket.write(request("/large")) } }
-      (other = connect).write(request("/first"))
-      read_answer(other)
-      readers.each { |socket| socket.wait_readable(PATIENCE) }
-      connect.write(request("/hold"))
-      held.pop(timeout: PATIENCE)
-      readers.each { |socket| read_available(socket) }
-      other.write(request("/other"))
-      go = true
-      read_answer(other)
+  %i[http1 http2].each do |protocol|
+    # All of them have read what the kernel had for them before another client asks, which is served while most of them
+    # still wait for more.
+    define_method(:"test_clients_that_read_large_responses_do_not_delay_others_over_#{protocol}") do
+      held = Thread::Queue.new
+      go = false
+      waiting = nil
+      readers = []
+      app = lambda do |env|
+        path = env["PATH_INFO"]
+        held << true if path == "/hold"
+        Thread.pass until go || path != "/hold"
+        waiting = readers.count { |socket| nothing_came?(socket) } if path == "/other"
+        [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
+      end
+      serving(app, lint: false, access_log: false, protect: []) do
+        readers = Array.new(40) { ask_for_large(protocol) }
+        (other = connect).write(request("/first"))
+        read_answer(other)
+        readers.each { |socket| socket.wait_readable(PATIENCE) }
+        connect.write(request("/hold"))
+        held.pop(timeout: PATIENCE)
+        readers.each { |socket| read_available(socket) }
+        other.write(request("/other"))
+        go = true
+        read_answer(other)
+      end
+
+      assert_operator waiting, :>, 20
     end
 
-    assert_operator waiting, :>, 20
+    # The loop is blocked for longer than the limit, and then the clients' turns are spread over several ticks.
+    define_method(:"test_clients_that_read_are_not_cut_off_while_they_wait_for_their_turn_over_#{protocol}") do
+      held = Thread::Queue.new
+      go = false
+      app = lambda do |env|
+        path = env["PATH_INFO"]
+        held << now if path == "/hold"
+        Thread.pass until go || path != "/hold"
+        [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
+      end
+      serving(app, lint: false, access_log: false, protect: [], write_timeout: WRITE_LIMIT) do
+        readers = Array.new(20) { ask_for_large(protocol) }
+        readers.each { |socket| socket.wait_readable(PATIENCE) }
+        connect.write(request("/hold"))
+        began = held.pop(timeout: PATIENCE)
+        readers.each { |socket| read_available(socket) }
+        Thread.pass until now > began + WRITE_LIMIT
+        go = true
+
+        readers.each { |socket| refute_nil socket.wait_readable(PATIENCE) && socket.readpartial(1) }
+      end
+    end
   end
 
-  # The loop is blocked for longer than the limit, and then the clients' turns are spread over several ticks.
-  def test_clients_that_read_are_not_cut_off_while_they_wait_for_their_turn
-    held = Thread::Queue.new
-    go = false
-    app = lambda do |env|
-      path = env["PATH_INFO"]
-      held << now if path == "/hold"
-      Thread.pass until go || path != "/hold"
-      [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
-    end
-    serving(app, lint: false, access_log: false, protect: [], write_timeout: WRITE_LIMIT) do
-      readers = Array.new(20) { connect.tap { |socket| socket.write(request("/large")) } }
-      readers.each { |socket| socket.wait_readable(PATIENCE) }
-      connect.write(request("/hold"))
-      began = held.pop(timeout: PATIENCE)
-      readers.each { |socket| read_available(socket) }
-      Thread.pass until now > began + WRITE_LIMIT
-      go = true
-
-      readers.each { |socket| refute_nil socket.wait_readable(PATIENCE) && socket.readpartial(1) }
-    end
+  def ask_for_large(protocol)
+    connect.tap { |socket| socket.write(protocol == :http2 ? request_large_over_http2 : request("/large")) }
   end
 
   # Does not let the loop continue, as wait_readable would.

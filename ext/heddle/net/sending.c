@@ -49,18 +49,30 @@ ssize_t heddle_connection_send_now(heddle_connection *connection, const char *by
     return sent == -EAGAIN ? 0 : sent;
 }
 
-int heddle_connection_flush(heddle_connection *connection)
+/* Shortens the pieces to `most` bytes together, and returns how many bytes they have then. */
+static size_t limit_pieces(struct iovec *pieces, int *count, size_t most)
+{
+    size_t size = 0;
+    int i = 0;
+    for (; i < *count && size < most; i++) {
+        if (pieces[i].iov_len > most - size)
+            pieces[i].iov_len = most - size;
+        size += pieces[i].iov_len;
+    }
+    *count = i;
+    return size;
+}
+
+static int flush_at_most(heddle_connection *connection, size_t most)
 {
     heddle_transport *transport = &connection->transport;
     heddle_output *output = &connection->output;
     cancel_scheduled_flush(connection);
     heddle_transport_lock_wire(transport);
-    while (output->size) {
+    while (output->size && most) {
         struct iovec pieces[PIECES];
         int count = heddle_output_gather(output, pieces, PIECES);
-        size_t offered = 0;
-        for (int i = 0; i < count; i++)
-            offered += pieces[i].iov_len;
+        size_t offered = limit_pieces(pieces, &count, most);
         /* before the call, so that events noted during it are kept */
         heddle_transport_forget(transport, HEDDLE_HAS_ROOM);
         ssize_t sent = transport->operations->send(transport, pieces, count);
@@ -74,10 +86,28 @@ int heddle_connection_flush(heddle_connection *connection)
             connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_WRITING);
             return -EAGAIN;
         }
+        most -= offered;
+    }
+    if (output->size) {
+        heddle_transport_note(transport, HEDDLE_HAS_ROOM);
+        return -EAGAIN;
     }
     heddle_transport_unlock_wire(transport);
     heddle_link_remove(&connection->unsent_link);
     return 0;
+}
+
+int heddle_connection_flush(heddle_connection *connection)
+{
+    return flush_at_most(connection, SIZE_MAX);
+}
+
+int heddle_connection_flush_part(heddle_connection *connection)
+{
+    int result = flush_at_most(connection, HEDDLE_OUTPUT_PART);
+    if (result == -EAGAIN && heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
+        heddle_turns_wait(connection, HEDDLE_TURN_SENDS);
+    return result;
 }
 
 void heddle_connection_flush_later(heddle_connection *connection)

@@ -300,6 +300,8 @@ void heddle_connection_handle_deadline(heddle_due *due);
 void heddle_connection_has_output(heddle_connection *connection);
 /* Sends as much as possible now. 0: all of it, -EAGAIN: some is left, other errors: the connection is broken. */
 int heddle_connection_flush(heddle_connection *connection);
+/* The same, but at most HEDDLE_OUTPUT_PART: then it waits for its turn to send the rest, and -EAGAIN. */
+int heddle_connection_flush_part(heddle_connection *connection);
 /* The same, but at the beginning of the loop's next tick. */
 void heddle_connection_flush_later(heddle_connection *connection);
 /*

@@ -53,6 +53,22 @@ void heddle_turns_take(heddle_connection *connection, heddle_turn turn)
         take_turn(connection, turn);
 }
 
+heddle_fate heddle_turns_end_wait(heddle_connection *connection)
+{
+    heddle_sockets *sockets = connection->sockets;
+    if (!heddle_link_is_listed(&connection->turn_link))
+        return HEDDLE_ALIVE;
+    uint64_t identity = heddle_sockets_identity(sockets, connection);
+    heddle_link_remove(&connection->turn_link);
+    take_turn(connection, connection->turn);
+    return heddle_sockets_at(sockets, identity) ? HEDDLE_ALIVE : HEDDLE_GONE;
+}
+
+bool heddle_turns_waits(const heddle_connection *connection, heddle_turn turn)
+{
+    return heddle_link_is_listed(&connection->turn_link) && connection->turn == turn;
+}
+
 void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready)
 {
     bool waits = connection->late_events != 0;

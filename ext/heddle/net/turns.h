@@ -7,8 +7,8 @@
  *
  * - reading by a protocol whose input can be expensive, such as HTTP/2, of many short records of TLS, or of a WebSocket
  *   that has read its share;
- * - sending what is left of responses: the kernel takes some megabytes of each at once, so the tick of sixty clients
- *   that read large ones took a quarter of a second;
+ * - sending what is left of complete responses after a first part, which the request's own turn sends: the kernel takes
+ *   some megabytes of each at once, so the tick of sixty clients that read large ones took a quarter of a second;
  * - hang-ups, because closing a connection costs as much as a few requests: ten thousand clients that leave together do
  *   not block those that stay. A client that ends only its own side with its request waits among them.
  */
@@ -42,6 +42,9 @@ void heddle_turns_init(heddle_turns *turns);
 HEDDLE_LAST_USE void heddle_turns_take(heddle_connection *connection, heddle_turn turn);
 /* Ends the connection's turn with input left, or with output that the kernel has room for: queues it. */
 void heddle_turns_wait(heddle_connection *connection, heddle_turn turn);
+/* If it waits, it takes its turn now: it is to be judged by what it would do then. */
+HEDDLE_FATE heddle_turns_end_wait(heddle_connection *connection);
+bool heddle_turns_waits(const heddle_connection *connection, heddle_turn turn);
 /*
  * Delivers events that tell of a hang-up, or queues the connection and keeps them in `late_events`. A connection with
  * such events gets later ones in the same turn.

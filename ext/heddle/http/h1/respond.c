@@ -37,16 +37,18 @@ static void queue_rest(heddle_connection *connection, const char *head, size_t h
     heddle_connection_has_output(connection);
 }
 
-/* Sends once, as much as the kernel takes. */
+/* Sends once, as much as the kernel takes of the first part. */
 static ssize_t send_now(heddle_connection *connection, const char *head, size_t head_size, VALUE body)
 {
     struct iovec pieces[PIECES] = {{.iov_base = (char *)head, .iov_len = head_size}};
+    size_t left = HEDDLE_OUTPUT_PART;
     int count = 1;
-    for (long i = 0; !NIL_P(body) && i < RARRAY_LEN(body) && count < PIECES; i++) {
+    for (long i = 0; !NIL_P(body) && i < RARRAY_LEN(body) && count < PIECES && left; i++) {
         VALUE string = RARRAY_AREF(body, i);
-        if (RSTRING_LEN(string))
-            pieces[count++] =
-                (struct iovec){.iov_base = RSTRING_PTR(string), .iov_len = (size_t)RSTRING_LEN(string)};
+        size_t size = (size_t)RSTRING_LEN(string) < left ? (size_t)RSTRING_LEN(string) : left;
+        if (size)
+            pieces[count++] = (struct iovec){.iov_base = RSTRING_PTR(string), .iov_len = size};
+        left -= size;
     }
     heddle_transport_forget(&connection->transport, HEDDLE_HAS_ROOM);
     return connection->transport.operations->send(&connection->transport, pieces, count);

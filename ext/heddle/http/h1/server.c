@@ -11,7 +11,7 @@
 static void send_more(heddle_connection *connection)
 {
     size_t before = connection->output.size;
-    int result = heddle_connection_flush(connection);
+    int result = heddle_connection_flush_part(connection);
     if (result == 0)
         heddle_h1_proceed(connection);
     else if (result != -EAGAIN)

@@ -155,7 +155,7 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
         return HEDDLE_ALIVE;
     if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
         return cut_off_writers(server);
-    if (!connection->output.size &&
+    if (!connection->output.size && !heddle_h2_has_output(server->session) &&
         (!heddle_h2_is_open(server->session) ||
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server); /* the windows of a client that has ended its side never open again */
@@ -170,9 +170,19 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
     return HEDDLE_ALIVE;
 }
 
+/* Sends what was pulled. The rest that the session has is sent in the connection's turns: -EAGAIN. */
+static int send_part(heddle_h2_server *server)
+{
+    int result = flush_output(server);
+    if (result != 0 || !heddle_h2_has_output(server->session))
+        return result;
+    heddle_turns_wait(server->connection, HEDDLE_TURN_SENDS);
+    return -EAGAIN;
+}
+
 /*
- * With `now`, sends everything that the kernel takes; otherwise small output is sent later in this tick, together with
- * the output of other streams.
+ * Sends one part, as large as the queue for the kernel; the connection sends the rest in its turns. Without `now` small
+ * output is sent later in this tick, together with the output of other streams.
  */
 static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
 {
@@ -188,24 +198,20 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
         heddle_h2_drain(server->session, heddle_clock_coarse());
     if (!connection->output.size) /* it was sent at the beginning of the tick */
         server->write_deadline = INT64_MAX;
-    for (;;) {
-        bool pulled = pull_frames(server);
-        if (!now && pulled && connection->output.size < HEDDLE_H2_AT_ONCE && heddle_h2_is_open(server->session) &&
-            !server->ended) {
-            if (connection->output.size)
-                heddle_connection_flush_later(connection);
-            return decide_next_step(server);
-        }
-        int result = pulled ? flush_output(server) : -ENOMEM;
-        if (result == -EAGAIN)
-            return decide_next_step(server);
-        if (result != 0) {
-            heddle_sockets_close_connection(connection);
-            return HEDDLE_GONE;
-        }
-        if (!heddle_h2_has_output(server->session))
-            return decide_next_step(server);
+    if (heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
+        return decide_next_step(server);
+    bool pulled = pull_frames(server);
+    if (!now && pulled && connection->output.size < HEDDLE_H2_AT_ONCE && heddle_h2_is_open(server->session) &&
+        !server->ended) {
+        if (connection->output.size)
+            heddle_connection_flush_later(connection);
+        return decide_next_step(server);
     }
+    int result = pulled ? send_part(server) : -ENOMEM;
+    if (result == 0 || result == -EAGAIN)
+        return decide_next_step(server);
+    heddle_sockets_close_connection(connection);
+    return HEDDLE_GONE;
 }
 
 heddle_fate heddle_h2_send(heddle_h2_server *server)
@@ -216,12 +222,9 @@ heddle_fate heddle_h2_send(heddle_h2_server *server)
 int heddle_h2_flush(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
-    int result;
-    if (server->depth > 0)
+    if (server->depth > 0 || heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
         return -EAGAIN;
-    do {
-        result = pull_frames(server) ? flush_output(server) : -ENOMEM;
-    } while (result == 0 && heddle_h2_has_output(server->session));
+    int result = pull_frames(server) ? send_part(server) : -ENOMEM;
     if (result == 0 || result == -EAGAIN)
         heddle_connection_flush_later(connection); /* the next step is decided then */
     return result;
@@ -276,8 +279,11 @@ static HEDDLE_FATE end_input(heddle_h2_server *server)
     return heddle_h2_leave_session(server);
 }
 
-/* Reads until no bytes are here, its turn has ended, or the session takes no more before its output is sent. */
-static void read_turn(heddle_h2_server *server)
+/*
+ * Reads until no bytes are here, its turn has ended, or the session takes no more before its output is sent. Then sends
+ * a part of the output.
+ */
+static void read_and_send(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     for (unsigned reads = 0;;) {
@@ -326,10 +332,18 @@ static void read_turn(heddle_h2_server *server)
 static void take_turn(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
-    if (server->lingers)
+    if (server->lingers) {
         discard_input(server);
-    else
-        read_turn(server);
+        return;
+    }
+    if (connection->output.size && heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM)) {
+        int result = flush_output(server);
+        if (result != 0 && result != -EAGAIN) {
+            heddle_sockets_close_connection(connection);
+            return;
+        }
+    }
+    read_and_send(server);
 }
 
 static void begin_reading(heddle_connection *connection)
@@ -344,24 +358,13 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         heddle_sockets_close_connection(connection);
         return;
     }
-    if (server->lingers) {
-        heddle_turns_take(connection, HEDDLE_TURN_READS);
-        return;
-    }
-    if ((ready & HEDDLE_HAS_ROOM) && connection->output.size) {
-        int result = flush_output(server);
-        if (result != 0 && result != -EAGAIN) {
-            heddle_sockets_close_connection(connection);
-            return;
-        }
-    }
-    if (heddle_link_is_listed(&connection->turn_link))
-        heddle_last_use(heddle_h2_send(server));
-    else
-        heddle_turns_take(connection, HEDDLE_TURN_READS);
+    bool sends = !server->lingers && (ready & HEDDLE_HAS_ROOM) && connection->output.size;
+    if (sends && heddle_turns_waits(connection, HEDDLE_TURN_READS))
+        heddle_link_remove(&connection->turn_link); /* others with much input don't delay its output */
+    heddle_turns_take(connection, sends ? HEDDLE_TURN_SENDS : HEDDLE_TURN_READS);
 }
 
-static void handle_deadline(heddle_connection *connection)
+static void judge_deadline(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
     if (server->lingers) {
@@ -376,6 +379,13 @@ static void handle_deadline(heddle_connection *connection)
     server->depth++;
     heddle_h2_expire(server->session, heddle_clock_coarse());
     heddle_h2_end_call(server);
+}
+
+/* What the client has sent or taken counts, also if the connection has waited for its turn since. */
+static void handle_deadline(heddle_connection *connection)
+{
+    if (heddle_turns_end_wait(connection))
+        judge_deadline(connection);
 }
 
 /* A tick begins. Tunnels may have written output, which is only in the session. */

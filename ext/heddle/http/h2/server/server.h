@@ -112,8 +112,8 @@ extern const heddle_http_protocol heddle_h2_http_protocol;
 /* Sends the session's output. */
 HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
 /*
- * Sends as much as the kernel takes, and never closes. 0: all of it, -EAGAIN: some is left, or the session is in use;
- * other errors: the connection is broken.
+ * Sends a part as large as HEDDLE_H2_AT_ONCE, and never closes. 0: that was all, -EAGAIN: some is left, or the session
+ * is in use; other errors: the connection is broken.
  */
 int heddle_h2_flush(heddle_h2_server *server);
 /* Does the remaining output wait for windows that a client without output can't open? */
