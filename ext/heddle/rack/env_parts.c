@@ -240,14 +240,12 @@ static void each_slot(heddle_env_memory *memory, void (*visit)(VALUE *))
 
 static void mark_slot(VALUE *place)
 {
-    if (*place)
-        rb_gc_mark_movable(*place);
+    rb_gc_mark_movable(*place); /* an empty one is 0, which is Qfalse */
 }
 
 static void update_slot(VALUE *place)
 {
-    if (*place)
-        *place = rb_gc_location(*place);
+    *place = rb_gc_location(*place);
 }
 
 void heddle_env_memory_mark(const heddle_env_memory *memory)

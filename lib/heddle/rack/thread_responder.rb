@@ -6,13 +6,11 @@ module Heddle
     class ThreadResponder < Responder
       private
 
-      def array(chunks, status, headers)
-        @exchange.ask { Responder.new(@exchange.exchange, @input, wait: @wait).respond(status, headers, chunks) }
-      end
-
-      def events(body, status, headers)
+      def array(body, status, headers)
         @exchange.ask { Responder.new(@exchange.exchange, @input, wait: @wait).respond(status, headers, body) }
       end
+
+      alias events array
 
       def open_stream(**) = ThreadStream.new(input, @exchange, **)
     end
