@@ -98,12 +98,7 @@ class SlowReadersTest < Minitest::Test
   def test_client_that_reads_slowly_but_steadily_is_not_cut_off
     cut = 0
     app = ->(_) { [200, { "content-type" => "text/plain" }, ["x" * SIZE]] }
-    scheduled do |scheduler|
-      handler = Heddle::Rack::Handler.new(app, Heddle::Rack::EnvBuilder.new($stderr, nil), nil)
-      listener = TCPServer.new("127.0.0.1", 0)
-      sockets = Heddle::Net::Sockets.new(scheduler, service: Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new),
-                                         &handler.method(:call))
-      sockets.listen(listener)
+    listening(app) do |sockets, listener|
       client = TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
       client.setsockopt(:SOCKET, :RCVBUF, 32_768)
       client.write(GET)
@@ -115,11 +110,42 @@ class SlowReadersTest < Minitest::Test
 
       assert_equal 0, cut
     ensure
-      [client, sockets, listener].each { |one| one&.close }
+      client&.close
+    end
+  end
+
+  # All have taken what the kernel had for them, and most wait for their turn: whatever the rate, they are not too slow.
+  def test_clients_that_wait_for_their_turn_are_not_cut_off
+    app = ->(_) { [200, { "content-type" => "text/plain" }, ["x" * SIZE]] }
+    listening(app) do |sockets, listener|
+      clients = Array.new(40) { TCPSocket.new("127.0.0.1", listener.local_address.ip_port) }
+      clients.each { |client| client.write(GET) }
+      sleep 0.05 until clients.all? { |client| client.wait_readable(0) } && sockets.running == 0
+
+      assert_equal 0, sockets.cut_slow_readers(2**60, 0, 60)
+      clients.each { |client| nil until client.recv_nonblock(1_000_000, exception: false) == :wait_readable }
+      sleep 0
+
+      assert_operator sockets.cut_slow_readers(2**60, 10**15, 0), :<, 20
+    ensure
+      clients&.each(&:close)
     end
   end
 
   private
+
+  def listening(app)
+    scheduled do |scheduler|
+      handler = Heddle::Rack::Handler.new(app, Heddle::Rack::EnvBuilder.new($stderr, nil), nil)
+      listener = TCPServer.new("127.0.0.1", 0)
+      sockets = Heddle::Net::Sockets.new(scheduler, service: Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new),
+                                         &handler.method(:call))
+      sockets.listen(listener)
+      yield sockets, listener
+    ensure
+      [sockets, listener].each { |one| one&.close }
+    end
+  end
 
   def assert_cut_off(connections: COUNT)
     until_statistics { output.string.match?(/busy: \d clients? (was|were) cut off/) }

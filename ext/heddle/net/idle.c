@@ -29,7 +29,8 @@ static int64_t find_heard_at(const heddle_connection *connection)
     const heddle_protocol *protocol = connection->protocol;
     if (!protocol)
         return find_handshake_since(connection);
-    return connection->running || !protocol->heard_at ? INT64_MAX : protocol->heard_at(connection);
+    bool stays = connection->running || !protocol->heard_at || heddle_turns_waits(connection, HEDDLE_TURN_SENDS);
+    return stays ? INT64_MAX : protocol->heard_at(connection);
 }
 
 /* The same of a connection whose request is incomplete, or whose response was not read. */

@@ -81,11 +81,15 @@ static void cut_off(heddle_sockets *sockets, uint64_t identity)
     heddle_sockets_deliver_event(sockets, connection, HEDDLE_BROKEN);
 }
 
-/* Watches a connection, and begins anew after each `span`. True: it took less than `rate` in the last one. */
+/*
+ * Watches a connection, and begins anew after each `span`, and while it waits for its turn: then it has taken all that
+ * it could. True: it took less than `rate` in the last span.
+ */
 static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
 {
     uint32_t look = connection->sockets->look;
-    bool begins = !connection->watched_look || connection->watched_look != look - 1;
+    bool begins = !connection->watched_look || connection->watched_look != look - 1 ||
+                  heddle_turns_waits(connection, HEDDLE_TURN_SENDS);
     bool ends = !begins && now - connection->watched_since >= span;
     bool slow = ends && find_rate(connection, now) < rate;
     connection->watched_look = look;
