@@ -82,7 +82,7 @@ static heddle_body_spool *new_spool(void)
     sem_init(&posted, 0, 0);
     sem_init(&disk_entered, 0, 0);
     sem_init(&disk_leaves, 0, 0);
-    return heddle_body_spool_new(folder, &owner);
+    return heddle_body_spool_new(folder, &owner, 0);
 }
 
 static void fill(heddle_body_spool *spool, size_t size, char with)
@@ -172,7 +172,7 @@ static void a_folder_that_is_gone_is_told(void)
 
 static void the_limit_is_of_all_bodies_together(void)
 {
-    heddle_body_spool *one = new_spool(), *other = heddle_body_spool_new(folder, &owner);
+    heddle_body_spool *one = new_spool(), *other = heddle_body_spool_new(folder, &owner, 0);
     fill(one, 600, 'a');
     CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
     await_message();
@@ -188,7 +188,7 @@ static void the_limit_is_of_all_bodies_together(void)
 
 static void the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still_waits_for_the_writer(void)
 {
-    heddle_body_spool *one = new_spool(), *busy = heddle_body_spool_new(folder, &owner);
+    heddle_body_spool *one = new_spool(), *busy = heddle_body_spool_new(folder, &owner, 0);
     fill(one, 600, 'a');
     CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
     await_message();
@@ -289,7 +289,7 @@ static void no_more_is_counted_ahead_than_the_announced_length_or_the_room(void)
 
 static void one_that_is_released_while_it_is_written_is_closed_without_a_message(void)
 {
-    heddle_body_spool *one = new_spool(), *queued = heddle_body_spool_new(folder, &owner);
+    heddle_body_spool *one = new_spool(), *queued = heddle_body_spool_new(folder, &owner, 0);
     disk_waits = true;
     fill(one, 10, 'a');
     CHECK_EQUAL(0, heddle_body_spool_submit(one, 1000));
@@ -375,7 +375,7 @@ static void a_file_is_overwritten_by_the_next_body_which_ends_where_it_ends(void
     heddle_body_spool_release(spool);
     await_spare();
     CHECK_EQUAL(0, closes);
-    spool = heddle_body_spool_new(folder, &owner);
+    spool = heddle_body_spool_new(folder, &owner, 0);
     CHECK_EQUAL(first, write_body(spool, 10, 'b'));
     CHECK_EQUAL(10, heddle_body_spool_read(spool, 0, memory, sizeof(memory)));
     CHECK(memory[0] == 'b' && memory[9] == 'b');
@@ -394,7 +394,7 @@ static void a_file_of_another_folder_is_not_used(void)
     ino_t first = write_body(spool, 10, 'a');
     heddle_body_spool_release(spool);
     await_spare();
-    spool = heddle_body_spool_new(other_folder, &owner);
+    spool = heddle_body_spool_new(other_folder, &owner, 0);
     CHECK(first != write_body(spool, 10, 'b'));
     MUST(rmdir(other_folder));
     heddle_body_spool_release(spool);
@@ -406,7 +406,7 @@ static void spare_files_have_a_limit(void)
     enum { BODIES = HEDDLE_BODY_FILES_SPARE + 2 };
     heddle_body_spool *spools[BODIES];
     for (int i = 0; i < BODIES; i++) {
-        spools[i] = i ? heddle_body_spool_new(folder, &owner) : new_spool();
+        spools[i] = i ? heddle_body_spool_new(folder, &owner, 0) : new_spool();
         write_body(spools[i], 10, 'a');
     }
     for (int i = 0; i < BODIES; i++)
@@ -427,13 +427,13 @@ static void a_full_disk_costs_the_spare_files_before_a_body(void)
 {
     heddle_body_spool *spools[3];
     for (int i = 0; i < 3; i++) {
-        spools[i] = i ? heddle_body_spool_new(folder, &owner) : new_spool();
+        spools[i] = i ? heddle_body_spool_new(folder, &owner, 0) : new_spool();
         write_body(spools[i], 10, 'a');
     }
     for (int i = 0; i < 3; i++)
         heddle_body_spool_release(spools[i]);
     CHECK_EQUAL(0, closes);
-    heddle_body_spool *spool = heddle_body_spool_new(folder, &owner);
+    heddle_body_spool *spool = heddle_body_spool_new(folder, &owner, 0);
     disk_error = ENOSPC;
     write_body(spool, 10, 'b'); /* takes one of the three, which the writer keeps before it writes */
     CHECK_EQUAL(2, closes);
@@ -510,8 +510,8 @@ static size_t large_buffers(void)
 
 static void a_body_that_is_known_to_be_large_has_a_larger_buffer(void)
 {
-    heddle_body_spool *small = new_spool(), *medium = heddle_body_spool_new(folder, &owner),
-                      *large = heddle_body_spool_new(folder, &owner);
+    heddle_body_spool *small = new_spool(), *medium = heddle_body_spool_new(folder, &owner, 0),
+                      *large = heddle_body_spool_new(folder, &owner, 0);
     CHECK_EQUAL(HEDDLE_SPOOL_BUFFER, room_for(small, 10));
     CHECK_EQUAL(0, large_buffers());
     CHECK_EQUAL(100000, room_for(medium, 100000));
@@ -545,7 +545,7 @@ static void large_buffers_have_a_limit_beyond_which_there_are_small_ones(void)
     enum { ALL = HEDDLE_SPOOL_LARGE_BUFFERS / HEDDLE_SPOOL_LARGE_BUFFER };
     heddle_body_spool *spools[ALL], *late = new_spool();
     for (int i = 0; i < ALL; i++) {
-        spools[i] = heddle_body_spool_new(folder, &owner);
+        spools[i] = heddle_body_spool_new(folder, &owner, 0);
         CHECK_EQUAL(HEDDLE_SPOOL_LARGE_BUFFER, room_for(spools[i], 1 << 30));
     }
     CHECK_EQUAL(HEDDLE_SPOOL_BUFFER, room_for(late, 1 << 30));
@@ -583,7 +583,7 @@ static int look_in_child(heddle_body_spool *kept, heddle_body_spool *other, int 
 
 static void a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_own(void)
 {
-    heddle_body_spool *kept = new_spool(), *other = heddle_body_spool_new(folder, &owner);
+    heddle_body_spool *kept = new_spool(), *other = heddle_body_spool_new(folder, &owner, 0);
     fill(kept, 10, 'k');
     CHECK_EQUAL(0, heddle_body_spool_submit(kept, 1000));
     await_message();

@@ -172,6 +172,26 @@ class BodyDiskTest < Minitest::Test
     end
   end
 
+  # With 256 descriptors the server has 64 files for bodies.
+  def test_one_address_leaves_half_of_the_files_to_others
+    descriptors, most = Process.getrlimit(:NOFILE)
+    serving(answer, body_buffer: 0, max_connections: 1_000, trusted_proxies: []) do
+      Process.setrlimit(:NOFILE, 256, most) # the server has raised it before
+      sockets = Array.new(32) { connect.tap { |socket| socket.write(post(2), "x") } }
+      wait_until { server.engines.sum(&:spooled) == 32 }
+
+      assert_equal 503, upload(connect)
+      assert_equal 200, upload(connect_from("127.0.0.2"))
+      sockets.first.write("x")
+
+      assert_equal 200, status_of(sockets.first)
+      assert_equal 200, upload(connect)
+    ensure
+      sockets&.each(&:close)
+      Process.setrlimit(:NOFILE, descriptors, most)
+    end
+  end
+
   def test_one_body_may_have_the_whole_limit
     serving(answer, body_disk_limit: LIMIT, max_connections: 100, trusted_proxies: []) do
       socket = connect

@@ -65,10 +65,10 @@ int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exch
     int64_t length = exchange->head.content_length;
     if (others && others >= heddle_body_files_most() / HEDDLE_BODY_FILES_CONNECTION_SHARE)
         return -EMFILE;
-    heddle_body_spool *spool = heddle_body_spool_new(engine->body_folder, &ownership);
+    heddle_body_spool *spool = heddle_body_spool_new(engine->body_folder, &ownership,
+                                                     heddle_address_find_number(sockets, &connection->remote));
     if (!spool)
         return -errno;
-    spool->counted.address = heddle_address_find_number(sockets, &connection->remote);
     spool->length = length > 0 ? (uint64_t)length : 0;
     if (length > 0 && !heddle_body_disk_has_room(&spool->counted, spool->length, engine->body_disk_limit)) {
         heddle_body_spool_release(spool);

@@ -11,7 +11,8 @@ static struct {
     uint64_t bytes;
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Atomic unsigned counted; /* files of bodies, without the kept ones */
+static _Atomic unsigned counted; /* files of bodies, without the kept ones … */
+static _Atomic unsigned by_number[HEDDLE_ADDRESS_BUCKETS + 1]; /* … and of each address; 0: of those without a bound */
 
 unsigned heddle_body_files_limit(uint64_t descriptors)
 {
@@ -25,16 +26,18 @@ unsigned heddle_body_files_most(void)
     return heddle_body_files_limit(getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : UINT64_MAX);
 }
 
-bool heddle_body_files_count(void)
+bool heddle_body_files_count(uint16_t address)
 {
-    if (atomic_fetch_add(&counted, 1) < heddle_body_files_most())
+    unsigned most = heddle_body_files_most(), of_address = atomic_fetch_add(&by_number[address], 1);
+    if (atomic_fetch_add(&counted, 1) < most && (!address || !of_address || of_address < most / 2))
         return true;
-    heddle_body_files_uncount();
+    heddle_body_files_uncount(address);
     return false;
 }
 
-void heddle_body_files_uncount(void)
+void heddle_body_files_uncount(uint16_t address)
 {
+    atomic_fetch_sub(&by_number[address], 1);
     atomic_fetch_sub(&counted, 1);
 }
 
@@ -103,12 +106,14 @@ static void close_file(heddle_body_file *file)
 
 void heddle_body_file_close(heddle_body_file *file)
 {
+    uint16_t address = file->address;
     close_file(file);
-    heddle_body_files_uncount();
+    heddle_body_files_uncount(address);
 }
 
 void heddle_body_file_release(heddle_body_file *file)
 {
+    uint16_t address = file->address;
     pthread_mutex_lock(&spare.lock);
     bool kept = !file->shared && !file->failed && spare.count < HEDDLE_BODY_FILES_SPARE &&
                 spare.bytes + file->size <= HEDDLE_BODY_FILES_SPARE_BYTES &&
@@ -121,7 +126,7 @@ void heddle_body_file_release(heddle_body_file *file)
     }
     pthread_mutex_unlock(&spare.lock);
     if (kept)
-        heddle_body_files_uncount();
+        heddle_body_files_uncount(address);
     else
         heddle_body_file_close(file);
 }
@@ -170,5 +175,7 @@ void heddle_body_files_after_fork(bool in_child, unsigned inherited)
     for (heddle_body_file *file = take_all(); file; file = file->next)
         close(file->fd); /* the record is lost: a child frees nothing here */
     atomic_store(&counted, inherited);
+    memset(by_number, 0, sizeof(by_number));
+    atomic_store(&by_number[0], inherited);
     pthread_mutex_init(&spare.lock, NULL);
 }

@@ -7,7 +7,7 @@
  * is full, kept files are closed.
  */
 
-#include "system.h"
+#include "net/address.h"
 
 enum {
     HEDDLE_BODY_FILES_MOST = 1024,              /* files of this process: their buffers have 64 MiB */
@@ -23,6 +23,7 @@ struct heddle_body_file {
     heddle_body_file *next;
     int fd;
     bool shared;   /* a forked child may read it, too: it is never overwritten */
+    uint16_t address; /* its body's client's, as of heddle_address_find_number */
     bool failed;   /* a write to it has failed: it is not kept, for its blocks may be what the disk lacks */
     uint64_t size; /* the file's size in bytes, of its current or an earlier body */
     char folder[];
@@ -34,10 +35,13 @@ struct heddle_body_file {
 unsigned heddle_body_files_limit(uint64_t descriptors);
 /* The same for this process. */
 unsigned heddle_body_files_most(void);
-/* Counts a file that will be opened; false: there would be too many. Ends with its release, close or uncount. */
-bool heddle_body_files_count(void);
+/*
+ * Counts a file that will be opened for a client of this address (heddle_address_find_number); false: there would be too
+ * many, or the address would have more than half of the most. Ends with its release, close or uncount.
+ */
+bool heddle_body_files_count(uint16_t address);
 /* The file will not be opened. */
-void heddle_body_files_uncount(void);
+void heddle_body_files_uncount(uint16_t address);
 
 /* -- on the writer's thread --------------------------------------------------------------------------------------- */
 

@@ -1,15 +1,15 @@
 #include "http/body/spool.h"
 
-heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner)
+heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner, uint16_t address)
 {
     size_t length = strlen(folder) + 1;
-    if (!heddle_body_files_count()) {
+    if (!heddle_body_files_count(address)) {
         errno = EMFILE;
         return NULL;
     }
     heddle_body_spool *spool = calloc(1, sizeof(*spool) + length);
     if (!spool) {
-        heddle_body_files_uncount();
+        heddle_body_files_uncount(address);
         errno = ENOMEM;
         return NULL;
     }
@@ -17,6 +17,7 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
     spool->message.open = heddle_body_writer_deliver;
     spool->job.spool = spool;
     spool->owner = *owner;
+    spool->counted.address = address;
     spool->holders = 1;
     memcpy(spool->folder, folder, length);
     heddle_body_writer_add(spool);
@@ -155,7 +156,7 @@ void heddle_body_spool_free(heddle_body_spool *spool)
     heddle_body_writer_remove(spool);
     close_file(spool);
     if (spool->awaits_file)
-        heddle_body_files_uncount();
+        heddle_body_files_uncount(spool->counted.address);
     free_buffer(spool);
     free(spool);
 }

@@ -81,8 +81,8 @@ struct heddle_body_spool {
 
 /* -- the owner's: on the loop's thread ---------------------------------------------------------------------------- */
 
-/* NULL without memory, or if this process has no file for it: then errno is EMFILE. */
-heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner);
+/* NULL without memory, or if this process has no file for it or its client's address: then errno is EMFILE. */
+heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner, uint16_t address);
 /* The value of `expected` for a body of unknown length. */
 #define HEDDLE_SPOOL_UNKNOWN UINT64_MAX
 /*

@@ -37,6 +37,7 @@ static int write_buffer(heddle_body_spool *spool)
             error = heddle_body_file_open(spool->folder, &spool->file);
         if (error)
             return error;
+        spool->file->address = spool->counted.address;
         spool->awaits_file = false; /* the file is counted now */
     }
     size_t done = 0;
@@ -277,6 +278,8 @@ static void after_fork_in_child(void)
             spool->file = NULL;
         }
         inherited += spool->file != NULL;
+        if (spool->file)
+            spool->file->address = 0;
     }
     for (heddle_body_job *job = writer.first; job; job = job->next) {
         if (!job->spool)
