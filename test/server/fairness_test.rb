@@ -182,58 +182,72 @@ class FairnessTest < Minitest::Test
   LARGE_RESPONSE = ("x" * 20_000_000).freeze
   WRITE_LIMIT = 2
 
-  %i[http1 http2].each do |protocol|
-    # All of them have read what the kernel had for them before another client asks, which is served while most of them
-    # still wait for more.
-    define_method(:"test_clients_that_read_large_responses_do_not_delay_others_over_#{protocol}") do
-      held = Thread::Queue.new
-      go = false
-      waiting = nil
-      readers = []
-      app = lambda do |env|
-        path = env["PATH_INFO"]
-        held << true if path == "/hold"
-        Thread.pass until go || path != "/hold"
-        waiting = readers.count { |socket| nothing_came?(socket) } if path == "/other"
-        [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
-      end
-      serving(app, lint: false, access_log: false, protect: []) do
-        readers = Array.new(40) { ask_for_large(protocol) }
-        (other = connect).write(request("/first"))
-        read_answer(other)
-        readers.each { |socket| socket.wait_readable(PATIENCE) }
-        connect.write(request("/hold"))
-        held.pop(timeout: PATIENCE)
-        readers.each { |socket| read_available(socket) }
-        other.write(request("/other"))
-        go = true
-        read_answer(other)
-      end
+  def test_clients_that_read_large_responses_do_not_delay_others_over_http1
+    assert_others_are_served(:http1)
+  end
 
-      assert_operator waiting, :>, 20
+  def test_clients_that_read_large_responses_do_not_delay_others_over_http2
+    assert_others_are_served(:http2)
+  end
+
+  def test_clients_that_read_are_not_cut_off_while_they_wait_for_their_turn_over_http1
+    assert_readers_are_served(:http1)
+  end
+
+  def test_clients_that_read_are_not_cut_off_while_they_wait_for_their_turn_over_http2
+    assert_readers_are_served(:http2)
+  end
+
+  # All of them have read what the kernel had for them before another client asks, which is served while most of them
+  # still wait for more.
+  def assert_others_are_served(protocol)
+    held = Thread::Queue.new
+    go = false
+    waiting = nil
+    readers = []
+    app = lambda do |env|
+      path = env["PATH_INFO"]
+      held << true if path == "/hold"
+      Thread.pass until go || path != "/hold"
+      waiting = readers.count { |socket| nothing_came?(socket) } if path == "/other"
+      [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
+    end
+    serving(app, lint: false, access_log: false, protect: []) do
+      readers = Array.new(40) { ask_for_large(protocol) }
+      (other = connect).write(request("/first"))
+      read_answer(other)
+      readers.each { |socket| socket.wait_readable(PATIENCE) }
+      connect.write(request("/hold"))
+      held.pop(timeout: PATIENCE)
+      readers.each { |socket| read_available(socket) }
+      other.write(request("/other"))
+      go = true
+      read_answer(other)
     end
 
-    # The loop is blocked for longer than the limit, and then the clients' turns are spread over several ticks.
-    define_method(:"test_clients_that_read_are_not_cut_off_while_they_wait_for_their_turn_over_#{protocol}") do
-      held = Thread::Queue.new
-      go = false
-      app = lambda do |env|
-        path = env["PATH_INFO"]
-        held << now if path == "/hold"
-        Thread.pass until go || path != "/hold"
-        [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
-      end
-      serving(app, lint: false, access_log: false, protect: [], write_timeout: WRITE_LIMIT) do
-        readers = Array.new(20) { ask_for_large(protocol) }
-        readers.each { |socket| socket.wait_readable(PATIENCE) }
-        connect.write(request("/hold"))
-        began = held.pop(timeout: PATIENCE)
-        readers.each { |socket| read_available(socket) }
-        Thread.pass until now > began + WRITE_LIMIT
-        go = true
+    assert_operator waiting, :>, 20
+  end
 
-        readers.each { |socket| refute_nil socket.wait_readable(PATIENCE) && socket.readpartial(1) }
-      end
+  # The loop is blocked for longer than the limit, and then the clients' turns are spread over several ticks.
+  def assert_readers_are_served(protocol)
+    held = Thread::Queue.new
+    go = false
+    app = lambda do |env|
+      path = env["PATH_INFO"]
+      held << now if path == "/hold"
+      Thread.pass until go || path != "/hold"
+      [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
+    end
+    serving(app, lint: false, access_log: false, protect: [], write_timeout: WRITE_LIMIT) do
+      readers = Array.new(20) { ask_for_large(protocol) }
+      readers.each { |socket| socket.wait_readable(PATIENCE) }
+      connect.write(request("/hold"))
+      began = held.pop(timeout: PATIENCE)
+      readers.each { |socket| read_available(socket) }
+      Thread.pass until now > began + WRITE_LIMIT
+      go = true
+
+      readers.each { |socket| refute_nil socket.wait_readable(PATIENCE) && socket.readpartial(1) }
     end
   end
 
