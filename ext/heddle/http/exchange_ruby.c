@@ -12,9 +12,12 @@ static void handle_mark(void *data)
     heddle_exchange_handle *handle = data;
     rb_gc_mark(handle->object); /* pins it */
     rb_gc_mark(handle->engine_object);
-    rb_gc_mark(handle->env); /* 0, which is Qfalse, until it is made, as the next ones */
-    rb_gc_mark(handle->lock);
-    rb_gc_mark(handle->on_disconnect); /* pinned, because it is short-lived */
+    if (handle->env)
+        rb_gc_mark(handle->env);
+    if (handle->lock)
+        rb_gc_mark(handle->lock);
+    if (handle->on_disconnect)
+        rb_gc_mark(handle->on_disconnect); /* pinned, because it is short-lived */
 }
 
 static void handle_free(void *data)

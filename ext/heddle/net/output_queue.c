@@ -149,8 +149,10 @@ void heddle_output_advance(heddle_output *output, size_t sent)
 
 void heddle_output_mark(const heddle_output *output)
 {
-    for (unsigned i = output->first; i < output->count; i++)
-        rb_gc_mark(output->pieces[i].string); /* pinned: the kernel may be using its address; 0 is Qfalse */
+    for (unsigned i = output->first; i < output->count; i++) {
+        if (output->pieces[i].string)
+            rb_gc_mark(output->pieces[i].string); /* pinned: the kernel may be using its address */
+    }
 }
 
 void heddle_output_clear(heddle_output *output)

@@ -98,8 +98,10 @@ void heddle_tls_free(heddle_tls *tls)
 void heddle_tls_mark(const heddle_tls *list)
 {
     for (const heddle_tls *tls = list; tls; tls = tls->next) {
-        rb_gc_mark(tls->acceptor); /* each may be 0, which is Qfalse */
-        rb_gc_mark(tls->socket);   /* keeps the SSL alive, which the socket would free */
+        if (tls->acceptor)
+            rb_gc_mark(tls->acceptor);
+        if (tls->socket)
+            rb_gc_mark(tls->socket); /* keeps the SSL alive, which the socket would free */
     }
 }
 

@@ -240,12 +240,14 @@ static void each_slot(heddle_env_memory *memory, void (*visit)(VALUE *))
 
 static void mark_slot(VALUE *place)
 {
-    rb_gc_mark_movable(*place); /* an empty one is 0, which is Qfalse */
+    if (*place)
+        rb_gc_mark_movable(*place);
 }
 
 static void update_slot(VALUE *place)
 {
-    *place = rb_gc_location(*place);
+    if (*place)
+        *place = rb_gc_location(*place);
 }
 
 void heddle_env_memory_mark(const heddle_env_memory *memory)
