@@ -36,8 +36,8 @@ unsigned heddle_body_files_limit(uint64_t descriptors);
 /* The same for this process. */
 unsigned heddle_body_files_most(void);
 /*
- * Counts a file that will be opened for a client of this address (heddle_address_find_number); false: there would be too
- * many, or the address would have more than half of the most. Ends with its release, close or uncount.
+ * Counts a file that will be opened for a client of this address (heddle_address_find_number); false: there would be
+ * too many, or the address would have more than half of the most. Ends with its release, close or uncount.
  */
 bool heddle_body_files_count(uint16_t address);
 /* The file will not be opened. */
