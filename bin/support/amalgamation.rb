@@ -8,7 +8,7 @@ class Amalgamation
   # Lines of a unit, so that a compiler needs little memory for it and several can run beside each other.
   LINES = 16_000
 
-  # A file with what it names for itself, its macros, and those of the names that macros give.
+  # A file with what it names for itself, its macros, and the names that macros give.
   Source = Data.define(:path, :size, :names, :macros, :given) do
     # @param definitions [Hash{String => Array<String>}] macros of headers: parameters and text
     def self.read(path, text, definitions = {})

@@ -24,11 +24,13 @@ module Heddle
       def load(folder) = all(folder).each { |file| require "#{folder}/#{file}" }
 
       # Loads what has not been used yet.
-      # @param namespace [Module]
+      # @param namespaces [Array<Module>]
       # @param except [Array<Symbol>] constants
       # @return [void]
-      def load_constants(namespace, except: [])
-        (namespace.constants - except).each { |name| namespace.const_get(name) if namespace.autoload?(name) }
+      def load_constants(*namespaces, except: [])
+        namespaces.each do |namespace|
+          (namespace.constants - except).each { |name| namespace.const_get(name) if namespace.autoload?(name) }
+        end
       end
 
       private

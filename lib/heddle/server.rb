@@ -21,9 +21,9 @@ module Heddle
     # have removed the files, and workers do not share memory of files that one of them loads.
     # @return [void]
     def self.load_everything
-      [HTTP, HTTP::H1, HTTP::H2, Rack, Server, Control, Log, Metrics, Recorder, ThreadGuard, Net, PubSub,
-       WebSocket].each { |namespace| Autoloads.load_constants(namespace) }
-      [ClientGoneError, EventStream, Handoff].freeze
+      Autoloads.load_constants(HTTP, HTTP::H1, HTTP::H2, Rack, Server, Control, Log, Metrics, Recorder, ThreadGuard,
+                               Net, PubSub, WebSocket)
+      %i[ClientGoneError EventStream Handoff].each { |name| Heddle.const_get(name) }
     end
 
     # @return [Configuration]

@@ -157,7 +157,7 @@ module Heddle
       end
 
       # Waits for all children. An exception meanwhile cancels them, but the wait continues: they have their own grace.
-      # A kill of the thread, which ended the body, is no exception.
+      # A kill of the thread ends the body without one.
       def join
         cancel if Thread.current.status == "aborting"
         until @children.empty?

@@ -28,9 +28,7 @@ module Heddle
           Warning[:experimental] = false # Ruby says at each start that Ractors are experimental; docs/modes.md does
           require "heddle/concurrency/deadline"
           Heddle.eager_load
-          [Heddle, self, Log, Heddle::Net, Concurrency].each do |namespace|
-            Autoloads.load_constants(namespace, except: NOT_THERE)
-          end
+          Autoloads.load_constants(Heddle, self, Log, Heddle::Net, Concurrency, except: NOT_THERE)
         end
       end
     end

@@ -62,7 +62,7 @@ module Heddle
           open
           yield if block_given?
           # A deployment may remove the files while this process runs.
-          [Cluster, Control, Log, Metrics].each { |namespace| Autoloads.load_constants(namespace) }
+          Autoloads.load_constants(Cluster, Control, Log, Metrics)
           @mold_supervisor.load_first
           process_events until finished?
           raise BootError, @failure if @failure
