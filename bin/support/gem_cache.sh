@@ -34,7 +34,10 @@ restore_gems() {
   local cache=$1 name
   [ -d "$cache" ] || return 0
   mkdir -p "$root/vendor" || return 1
-  cp -a -- "$cache/bundle" "$root/vendor/bundle" || { rm -rf -- "$root/vendor/bundle" && return 0; }
+  # By a rename: of a copy that was cut off, the stamps would tell the next run that all gems are there.
+  rm -rf -- "$root/vendor/bundle.new"
+  cp -a -- "$cache/bundle" "$root/vendor/bundle.new" || { rm -rf -- "$root/vendor/bundle.new" && return 0; }
+  mv -- "$root/vendor/bundle.new" "$root/vendor/bundle" || return 1
   lock_files "$cache/locks" | while IFS= read -r name; do cp -- "$cache/locks/$name" "$root/$name"; done
   touch "$cache"
 }

@@ -12,7 +12,7 @@ class OffloadInPlaceTest < Minitest::Test
     require "timeout"
     LIMIT = 0.2 # the call has begun when it is over
     LONG = 60
-    def report(name) = puts("\#{name}: \#{yield.inspect}")
+    def report(name) = print("\#{name}: \#{yield.inspect}\n")
     def rescued
       yield
     rescue Timeout::Error => e

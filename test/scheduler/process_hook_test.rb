@@ -133,11 +133,11 @@ class ProcessHookTest < Minitest::Test
           Fiber.schedule { seen << 1 }
           Fiber.schedule { sleep 0.001; seen << 2 }
           sleep 0.001 until seen.size == 2
-          puts "child \#{seen}"
+          print "child \#{seen}\n"
         end
         Process.wait(pid)
       end
-      puts "program"
+      print "program\n" # in a fiber, puts writes the line's end by itself
     RUBY
     assert_predicate status, :success?, out
     assert_equal ["child [1, 2]", "program"], out.lines(chomp: true).sort
