@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The request that the calling fiber serves, as it is now.
+  # The request that the calling fiber serves.
   #
-  # @!attribute account [Hash{Symbol => Object}] on what it has spent its time, in seconds: a key for each part that has
-  #   occurred ({file:docs/observability.md}), `other`, and `total`, their sum without `proxy`. `waits` has how often
-  #   each part was begun, `libraries` the time in offloaded native libraries, and `tasks` the parts of the tasks that
-  #   the request has started, which count beside it.
+  # @!attribute account [Hash{Symbol => Object}] the time that it has spent so far, in seconds: a key for each part that
+  #   has occurred ({file:docs/observability.md}), `other`, and `total`, their sum without `proxy`. `waits` counts how
+  #   often each part was begun, `libraries` has the time in offloaded native libraries, and `tasks` the parts of the
+  #   tasks that the request has started, which are not in the total.
   Request = Data.define(:account)
 
   # The time accounts of requests, which the extension keeps (ext/heddle/scheduler/account.h).

@@ -14,11 +14,11 @@ module Heddle
     # A row of the table.
     #
     # @!attribute gem [String]
-    # @!attribute constant [String] by which the gem is known to be loaded
+    # @!attribute constant [String] a constant that the gem defines when it is loaded
     # @!attribute tried [Array<String>] the versions that are changed
-    # @!attribute needed [Array<String>] the versions that need it; others work as they are
+    # @!attribute needed [Array<String>] the versions that need the change; others work without
     # @!attribute fibers [Boolean] whether only mode fiber needs it
-    # @!attribute variable [String, nil] the thread variable in the option `isolate` that does it
+    # @!attribute variable [String, nil] the thread variable that the option `isolate` has to name for it
     # @!attribute changes [String]
     Row = Data.define(:gem, :constant, :tried, :needed, :fibers, :variable, :changes) do
       def initialize(gem:, constant:, changes:, tried: [">= 0"], needed: [">= 0"], fibers: false, variable: nil) = super
@@ -89,7 +89,7 @@ module Heddle
       Row.new(gem: "async", constant: "Async::Task", tried: [">= 2.43", "< 3"], changes: "its tasks run in the loop")
     ].freeze
     BY_NAME = TABLE.to_h { |row| [row.name, row] }.freeze
-    # Not changed once the server runs: requests may have a connection or state that the change would take from them.
+    # Not changed once the server runs: the change would take connections or state away from running requests.
     AT_START = BY_NAME.values_at(:newrelic_rpm, :activesupport, :sequel).freeze
     private_constant :BY_NAME, :AT_START
 
@@ -101,7 +101,7 @@ module Heddle
       # @return [Array<Symbol>] the rows that the operator does not want
       attr_reader :except
 
-      # Makes the changes of which nothing else in Heddle takes care. Does nothing twice.
+      # Makes the changes that no other part of Heddle makes. Idempotent.
       # @param configuration [Server::Configuration]
       # @return [void]
       def start(configuration)
@@ -144,8 +144,8 @@ module Heddle
         Isolation.start(names)
       end
 
-      # Warns when the answer is no because the version was not tried, once. The main Ractor decides for all: RubyGems
-      # works there only.
+      # Whether to change a gem. Warns once when it is not changed because its version was not tried. The main Ractor
+      # decides for all, because RubyGems works only there.
       # @param name [Symbol]
       # @return [Boolean] whether the gem is loaded, and to be changed
       def make?(name)
@@ -160,7 +160,7 @@ module Heddle
         end
       end
 
-      # Beside the main Ractor it does nothing: Ruby 3.3 can't require anything there.
+      # Does nothing in other Ractors than the main one: Ruby 3.3 can't require anything there.
       # @return [void]
       def load_async
         require "heddle/async" if Ractor.current.equal?(Ractor.main) && make?(:async)
@@ -176,7 +176,7 @@ module Heddle
       end
 
       # @param configuration [Server::Configuration]
-      # @return [String] for the line at boot: what is changed, and what is not though it is loaded
+      # @return [String] for the line at boot: the changed gems, and the loaded gems that are not changed
       def summary(configuration)
         found = by_state(configuration)
         [*found[:made]&.join(", "), *found[:untried]&.map { |row| "not #{row}, which was not tried" }].join("; ")

@@ -11,9 +11,9 @@ require "heddle/async/root"
 require "heddle/async/task_calls"
 
 module Heddle
-  # Runs programs that use the async gem on Heddle's loop. The gem's own tasks, tree and primitives stay; only what they
-  # ask of `Fiber.scheduler` is answered by Heddle's scheduler, where the thread has one. Reactors of other threads are
-  # not touched.
+  # Runs programs that use the async gem on Heddle's loop. The gem's own tasks, tree and primitives stay. Only their
+  # calls of `Fiber.scheduler` go to Heddle's scheduler, where the thread has one. Reactors of other threads are not
+  # touched.
   #
   # Loaded by `require "heddle/async"`, and by {Heddle.run} and the server when the program has loaded async.
   #
@@ -21,13 +21,13 @@ module Heddle
   module Async
     # Private methods of Async::Task that {TaskCalls} replaces or calls.
     NEEDED = %i[schedule completed! failed! cancelled! finish!].freeze
-    # Gems written for switches at waits only: a preemption between two of their lines could tear their lists.
+    # Gems whose code expects switches only at waits: a preemption between two of their lines could corrupt their lists.
     COOPERATIVE = %w[async async- protocol- io-endpoint- io-event- io-stream-].freeze
     private_constant :NEEDED, :COOPERATIVE
 
     class << self
       # @api private
-      # Does nothing but say so where the installed async has another core than this was written for.
+      # Only prints a warning where the installed async has another core than this code was written for.
       # @return [void]
       def install
         missing = NEEDED.reject { |name| ::Async::Task.private_method_defined?(name) }
@@ -48,7 +48,7 @@ module Heddle
                                                    "Async::Task##{missing.join(", #")}")
       end
 
-      # The folders that these gems are or will be installed in: some are loaded later.
+      # The folders of these gems, also of those that are not loaded yet.
       def cooperative_folders
         bases = Gem.path.flat_map { |path| [File.join(path, "gems"), File.join(path, "bundler/gems")] }
         found = bases.flat_map { |base| COOPERATIVE.map { |prefix| File.join(base, prefix) } }

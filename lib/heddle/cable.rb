@@ -10,7 +10,7 @@ module Heddle
   module Cable
     Autoloads.add(self, "heddle/cable")
 
-    # The Action Cable of this application has no server that another one can take the place of.
+    # The server of this application's Action Cable can't be replaced.
     class UnsupportedError < StandardError
       include Heddle::Error
     end
@@ -23,14 +23,14 @@ module Heddle
                   "gem \"actioncable-next\" to the Gemfile, before Rails"
     private_constant :UNSUPPORTED
 
-    # `ActionCable.server` is Heddle's from now on.
+    # Makes `ActionCable.server` Heddle's.
     module Installed
       # @return [Server]
       def server = @heddle_server ||= Server.new
     end
     private_constant :Installed
 
-    # Takes the place of Action Cable's own server.
+    # Replaces Action Cable's own server.
     # @return [void]
     # @raise [UnsupportedError]
     def self.install

@@ -6,13 +6,12 @@ require "heddle/own_code"
 require "heddle/stalls"
 
 module Heddle
-  # Reports Ruby code that waits, or starts a task, in a callback of a native library.
-  # `Heddle.enable :callback_report` switches it on. Another fiber of the loop runs meanwhile, and may enter the library
-  # while that call is under way on the same thread.
-  # Each call site is reported once, like a stall. Not reported: libraries in {NativeLibraries.reentrant}, a
-  # library's own waits, and waits that can't be judged.
+  # Reports Ruby code that waits, or starts a task, in a callback of a native library. `Heddle.enable :callback_report`
+  # switches it on. Meanwhile another fiber of the loop runs, and may enter the library while that call is under way on
+  # the same thread. Each call site is reported once, like a stall. Not reported: libraries in
+  # {NativeLibraries.reentrant}, a library's own waits, and waits that can't be judged.
   module CallbackReport
-    # Such a place.
+    # A call site that was reported.
     #
     # @!attribute library [String] path of the library
     # @!attribute function [String, nil] its function, where the library exports it
@@ -59,7 +58,7 @@ module Heddle
       @recent = []
 
       class << self
-        # Where it can't be had, {status} says why.
+        # Where this platform does not support it, {status} says why.
         # @return [void]
         def enable
           @reason = unavailable
@@ -115,7 +114,7 @@ module Heddle
       def recent = Switch.recent
 
       # @return [Hash{Symbol => Object}] `waits`: how many were met; `by_library`: the same by the library's file name;
-      #   `reason`: why none can be
+      #   `reason`: why none can be detected
       def status = Switch.status
     end
   end

@@ -11,11 +11,11 @@ module Heddle
   #     require "heddle/capybara"
   #     Capybara.server = :heddle
   #
-  # Where the gem puma is not there, Heddle is Capybara's default, and also what Rails calls `:puma`.
+  # Without the gem puma, Heddle is Capybara's default, and also the server that Rails calls `:puma`.
   #
   # @api private
   module Capybara
-    # What the application's configuration file says of how requests share a process.
+    # The settings of the application's configuration file that say how requests share a process.
     SHARING = %i[mode isolate adapt max_requests].freeze
     private_constant :SHARING
 
@@ -29,7 +29,7 @@ module Heddle
       def serve(app, port, host)
         host ||= "127.0.0.1"
         host = "[#{host}]" if host.include?(":")
-        # The tests' own thread computes beside the loop: nothing of it is to be measured, moved or interrupted.
+        # The tests' own thread computes beside the loop. Heddle must not measure, offload or interrupt it.
         configuration = Server::Configuration.new(bind: ["#{host}:#{port}"], environment: "test", workers: 0,
                                                   protect: [], access_log: false, **sharing)
         nowhere = File.open(File::NULL, "w")

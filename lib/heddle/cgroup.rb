@@ -10,7 +10,7 @@ module Heddle
       # @param controller [String] such as "memory"
       # @param file [String] of version 2
       # @param old_files [Array<String>] of version 1
-      # @return [Array<String>] what these files say in the group of this process and in those around it
+      # @return [Array<String>] the contents of these files in the group of this process and in the groups around it
       def read(root, controller, file, *old_files)
         File.foreach(File.join(root, "proc/self/cgroup")).flat_map do |line|
           _, controllers, path = line.chomp.split(":", 3)
@@ -25,7 +25,7 @@ module Heddle
 
       private
 
-      # A container may see the path as its host does, and its own group as the root.
+      # In a container the path may be the host's, while the container's own group is the root.
       def texts(root, mount, path, names)
         steps = path.split("/").reject(&:empty?)
         (0..steps.size).map do |depth|

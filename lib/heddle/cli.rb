@@ -14,7 +14,7 @@ module Heddle
   module CLI
     Autoloads.add(self, "heddle/cli")
 
-    # The command line makes no sense; the message names the part, and the correct form.
+    # The command line is wrong; the message names the wrong part, and the correct form.
     class UsageError < StandardError
       include Heddle::Error
     end
@@ -45,7 +45,7 @@ module Heddle
     CONFIG = "config.ru"
     private_constant :CONFIG
 
-    # Exit statuses: all went well; it could not be done; the command line makes no sense; Ctrl-C.
+    # Exit statuses: success; failure; a wrong command line; Ctrl-C.
     DONE = 0
     FAILED = 1
     MISUSED = 2
@@ -112,7 +112,7 @@ module Heddle
         "there is no command #{name}#{Nearest.hint(name, COMMANDS.keys)} `heddle help` lists them."
       end
 
-      # Ruby's message of a failed write ends with the path of its IO.
+      # Ruby's message about a failed write ends with the path of its IO.
       def of_output?(error, output)
         output.respond_to?(:path) && error.message.end_with?(" - #{output.path}")
       end

@@ -14,7 +14,8 @@ module Heddle
     OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle".freeze
 
     class << self
-      # @return [#call, nil] gives what knows the connections of databases (`install`, `driver`); it registers here
+      # @return [#call, nil] returns the module that knows the connections of databases (`install`, `driver`), which
+      #   registers here
       attr_accessor :drivers
 
       # @return [Scheduler] the loop that the calling fiber runs in
@@ -26,8 +27,8 @@ module Heddle
         raise NoLoopError, no_loop(what)
       end
 
-      # Waits while the block says so. A fiber may be woken for an earlier wait of its own (Ruby's queues and mutexes do
-      # that), so being woken alone means nothing.
+      # Waits while the block returns true. A wake-up alone proves nothing: it may be for an earlier wait of this fiber
+      # (Ruby's queues and mutexes do that).
       #
       # @param timeout [Numeric, nil] seconds to wait at most
       def park_while(scheduler, timeout)
@@ -45,14 +46,14 @@ module Heddle
         end
       end
 
-      # @return [Float] seconds of the clock that no one sets
+      # @return [Float] seconds of the monotonic clock
       def now = MonotonicClock.now
 
-      # Runs the block, or +killed+ where Fiber#kill is ending the calling fiber, which then can't wait any more. Code
-      # that is left can see this at a switch only: it does not return.
+      # Runs the block, or +killed+ where Fiber#kill is ending the calling fiber, which then can't wait any more. The
+      # only sign of a kill is a switch that does not return.
       #
       # @param killed [#call]
-      # @raise [FiberError] in a thread that has had no loop, and asks for the first time: there is no stack for that
+      # @raise [FiberError] at the first call in a thread without a loop, when there is no stack for the probe
       def unless_killed(killed)
         probe = kill_probe
         begin
@@ -75,10 +76,10 @@ module Heddle
       def prepare_kill_probe(scheduler)
         scheduler.resume_new(kill_probe) # its first switch takes a stack
       rescue FiberError
-        nil # the first question tries again
+        nil # the first call of unless_killed tries again
       end
 
-      # The message when something needs a loop where none is.
+      # The message when something needs a loop and there is none.
       def no_loop(what)
         found = Fiber.scheduler
         if found.nil?
@@ -91,7 +92,7 @@ module Heddle
         end
       end
 
-      # @return [String] where a block stands, short: `"app.rb:12"`
+      # @return [String] file and line of a block, short: `"app.rb:12"`
       def place(block)
         file, line = block&.source_location
         file ? "#{File.basename(file)}:#{line}" : "task"
@@ -102,9 +103,9 @@ module Heddle
 
       private
 
-      # A fiber to switch to. It is kept: where there are too many fibers for a new one, a healthy fiber would get an
-      # error. It is blocking, so that it is not preempted. It keeps the fiber that it switched back to until another
-      # asks: Ruby 3.4.10 and 4.0.5 read the record of that fiber then, collected or not (Ruby's bug 22196).
+      # A fiber to switch to. It is kept, because a healthy fiber would get an error where there are too many fibers for
+      # a new one. It is blocking, so that it is not preempted. It references the fiber that it last switched back to:
+      # Ruby 3.4.10 and 4.0.5 read the record of that fiber at the next switch, collected or not (Ruby's bug 22196).
       #
       # @return [Fiber] of this thread
       def kill_probe

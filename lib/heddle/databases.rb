@@ -5,7 +5,7 @@ require "heddle/side_table"
 require "timeout"
 
 module Heddle
-  # Settles queries that were abandoned: by a time limit, a cancelled task, a client that left. The server stops
+  # Settles abandoned queries: of a task that was cancelled, met its time limit, or whose client left. The server stops
   # computing, and no fiber gets the connection before that is certain. {install} prepares the drivers and pools that
   # are loaded; Heddle.run, the server and {Pool} call it.
   #
@@ -19,14 +19,14 @@ module Heddle
 
     Autoloads.add(self, "heddle/databases")
 
-    # By the name of the connection's class, which is looked up without loading the driver.
+    # The drivers by the name of the connection's class, which is looked up without loading the driver.
     DRIVERS = { "PG::Connection" => :Postgresql, "Trilogy" => :Trilogy, "Mysql2::Client" => :Mysql2 }.freeze
-    # Those that work only with a change of the driver's own class.
+    # Drivers whose own class has to be changed.
     CHANGED = { Trilogy: :trilogy, Mysql2: :mysql2 }.freeze
     private_constant :DRIVERS, :CHANGED
 
     class << self
-      # Prepares the drivers and the pools of Active Record and Sequel that are loaded. Does nothing twice.
+      # Prepares the drivers and the pools of Active Record and Sequel that are loaded. Idempotent.
       #
       # @return [void]
       def install
@@ -36,7 +36,7 @@ module Heddle
         install_sequel if defined?(::Sequel::Database)
       end
 
-      # {install}, and everything else that a server needs whose requests are fibers.
+      # {install}, and everything else that a server needs with requests in fibers.
       #
       # @param fibers [Boolean]
       # @return [void]
@@ -49,8 +49,8 @@ module Heddle
       #   In a Rails application Rails has ended it.
       attr_reader :leases
 
-      # Ends the permanent leases of the calling fiber, whose request or callback has ended. The connections would stay
-      # with a fiber that only waits for its next work.
+      # Ends the permanent leases of the calling fiber, whose request or callback has ended. Otherwise a fiber that only
+      # waits for its next request would keep the connections.
       #
       # @yieldparam error [StandardError] of the database
       # @return [void]
@@ -61,8 +61,8 @@ module Heddle
       end
 
       # @param connection [Object] a connection of pg, trilogy or mysql2, or anything else
-      # @return [Module, nil] what knows its state: `open?`, `alive?`, `clean` and `recover`, each given the connection;
-      #   nil for anything that is not a connection of these drivers
+      # @return [Module, nil] the driver's module, with `open?`, `alive?`, `clean` and `recover`, which take the
+      #   connection; nil for anything that is not a connection of these drivers
       def driver(connection)
         driver = DRIVERS[connection.class.name] || inherited_driver(connection.class)
         const_get(driver) if driver && (!CHANGED.key?(driver) || Adaptations.make?(CHANGED[driver]))
@@ -78,7 +78,7 @@ module Heddle
       # @return [Boolean] does the application run in development?
       def development? = [nil, "development"].include?(ENV["RAILS_ENV"] || ENV.fetch("RACK_ENV", nil))
 
-      # Runs the block for so many seconds at most, in a loop or in a thread without one.
+      # Runs the block with a time limit, in a loop or in a thread without one.
       #
       # @param seconds [Numeric]
       # @return [Boolean] true: the block has ended; false: the time was over, or the driver raised an error

@@ -15,11 +15,11 @@ module Heddle
 
     # Why a message is refused: an event of the parsers, never raised by them.
     #
-    # @!attribute status [Integer] the status of the answer
+    # @!attribute status [Integer] the status of the response
     # @!attribute reason [String] one sentence for a person: the mistake, and the correct form
     Rejection = Data.define(:status, :reason)
 
-    # The head of an answer as bytes, and how it frames the content that follows.
+    # The head of a response as bytes, and how it frames the content that follows.
     #
     # @!attribute status [Integer] as sent
     # @!attribute bytes [String] lines of HTTP/1.1, or the fields that H2::Exchange#write_head takes
@@ -33,7 +33,7 @@ module Heddle
     # HTTP/1.1 and 1.0 (RFC 9110, RFC 9112).
     #
     # Parsers and writers do no I/O: a parser turns bytes into a head, a body's bytes or a {Rejection};
-    # a writer turns an answer into bytes. {Exchange} carries those bytes over a connection.
+    # a writer turns a response into bytes. {Exchange} carries those bytes over a connection.
     module H1
       autoload :ReceivedResponse, "heddle/http/h1/received_response"
     end

@@ -4,7 +4,7 @@ require "heddle/autoloads"
 require "heddle/http"
 
 module Heddle
-  # A request becomes an env, an answer becomes bytes (the Rack specification, 3.2). The gem `rack` is not needed
+  # A request becomes an env, a response becomes bytes (the Rack specification, 3.2). The gem `rack` is not needed
   # here: the specification is about plain Ruby objects.
   #
   # @api private

@@ -40,7 +40,7 @@ module Heddle
       end
 
       # Makes the loaded application ready: one of Rails, or one that uses Active Support or Active Record without it.
-      # Does nothing twice.
+      # Idempotent.
       #
       # @param fibers [Boolean] whether requests are fibers of one thread
       # @return [void]

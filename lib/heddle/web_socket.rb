@@ -24,7 +24,7 @@ module Heddle
     # @param env [Hash] of the request
     # @param handler [#on_open, #on_message, #on_drained, #on_shutdown, #on_close] has some of these methods, which are
     #   called with a {ServerSocket}; on_message with the message, too
-    # @param headers [Hash{String => String}] fields of the answer, such as `sec-websocket-protocol`
+    # @param headers [Hash{String => String}] fields of the response, such as `sec-websocket-protocol`
     # @return [Array] what the application has to return: 101, or 426 where the client asks for no WebSocket
     def self.upgrade(env, handler, headers = {})
       unless env["rack.upgrade?"] == :websocket
@@ -57,7 +57,7 @@ module Heddle
     # @param url [String] ws:// or wss://
     # @param protocols [Array<String>] subprotocols, of which the server chooses one
     # @param headers [Hash{String => String}] more fields of the request, such as authorization or origin
-    # @param timeout [Numeric, nil] seconds for the connection, the TLS handshake and the answer, each
+    # @param timeout [Numeric, nil] seconds for the connection, the TLS handshake and the response, each
     # @param write_timeout [Numeric, nil] seconds in which the server must take some of a message
     # @param ping [Numeric, nil] seconds without a word from the server until a ping, and from that until it counts as
     #   gone; while another fiber reads

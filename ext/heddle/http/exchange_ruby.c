@@ -143,7 +143,7 @@ heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *h
         heddle_exchange_raise_gone("the connection was closed before the client had the response", 0);
     heddle_connection_check_thread(connection);
     if (connection->error)
-        heddle_exchange_raise_gone("the client left before it had the answer", connection->error);
+        heddle_exchange_raise_gone("the client left before it had the response", connection->error);
     return connection;
 }
 

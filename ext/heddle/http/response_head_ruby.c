@@ -119,7 +119,7 @@ NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALU
         rb_raise(invalid_response, "the content-length must be a number, but is %+" PRIsVALUE, said);
     case HEDDLE_BAD_CODING:
         rb_raise(invalid_response,
-                 "the transfer-encoding is %+" PRIsVALUE ": the server frames answers itself", said);
+                 "the transfer-encoding is %+" PRIsVALUE ": the server frames responses itself", said);
     default:
         rb_raise(invalid_response, "the header name %+" PRIsVALUE " has characters that are not allowed", name);
     }

@@ -20,7 +20,7 @@ module ActionCable
       prepend ChannelPrefix
 
       # @param server [ActionCable::Server::Base]
-      # @raise [ArgumentError] when the url is none of a backend's, or a Heddle server uses another one
+      # @raise [ArgumentError] when the url does not name a backend, or a Heddle server uses another one
       def initialize(server)
         super
         @lock = Thread::Mutex.new
@@ -31,13 +31,13 @@ module ActionCable
       # @param channel [String]
       # @param payload [String]
       # @return [String] the message's position
-      # @raise [Heddle::PubSub::UnreachableError] when there is no server, and no backend, that takes it
+      # @raise [Heddle::PubSub::UnreachableError] when neither a server nor a backend takes it
       def broadcast(channel, payload) = ::Heddle::PubSub.publish(channel, payload)
 
       # Calls back for each message of the channel, in order.
       # @param channel [String]
       # @param callback [#call] must not wait
-      # @param success_callback [#call, nil] when it is subscribed
+      # @param success_callback [#call, nil] called when it is subscribed
       # @return [void]
       # @raise [Heddle::PubSub::UnreachableError] when this process belongs to no Heddle server, and there
       #   is no backend

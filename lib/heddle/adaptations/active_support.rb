@@ -2,10 +2,9 @@
 
 module Heddle
   module Adaptations
-    # Rails keeps state by `Fiber.current`, and an Enumerator's `next` runs its block in a fiber of its own: there a
-    # request would have no state, another database connection and no transaction, and a connection that the block has
-    # leased would stay with that fiber. In a loop the fiber that counts is the one that runs the request or the task,
-    # as a thread is where Rails isolates by threads.
+    # Rails keeps state by `Fiber.current`, and an Enumerator's `next` runs its block in another fiber. There a request
+    # would have no state, another database connection and no transaction, and the fiber would keep a connection that
+    # the block has leased. So in a loop Rails gets the fiber that runs the request or the task.
     module ActiveSupport
       # Does nothing where the state is isolated by thread.
       # @return [void]

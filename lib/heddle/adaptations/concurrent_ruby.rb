@@ -2,12 +2,12 @@
 
 module Heddle
   module Adaptations
-    # concurrent-ruby keeps the values of ThreadLocalVar in a thread variable, the values of FiberLocalVar in a fiber
-    # local, each in an Array that it lists until the thread or the fiber is collected. In a loop the Array of
-    # ThreadLocalVar is the request's, as with the option `isolate`; and as the loop's fibers serve many
-    # requests, both kinds are listed weakly, so they end with their request.
+    # concurrent-ruby keeps the values of ThreadLocalVar in a thread variable, and the values of FiberLocalVar in a
+    # fiber local: each in an Array, which it lists until the thread or the fiber is collected. In a loop each request
+    # has an Array of its own for ThreadLocalVar, as with the option `isolate`. The loop's fibers serve many requests,
+    # so both kinds of Arrays are listed by weak references and end with their request.
     module ConcurrentRuby
-      # The Arrays of requests. A variable that is collected gives its place in them to another one.
+      # The Arrays of requests. When a variable is collected, another one gets its index in them.
       module Listed
         # @see Concurrent::AbstractLocals#free_index
         def free_index(index)
@@ -25,7 +25,7 @@ module Heddle
         end
       end
 
-      # Put before Concurrent::ThreadLocals.
+      # Prepended to Concurrent::ThreadLocals.
       module ThreadLocals
         include Listed
 
@@ -40,7 +40,7 @@ module Heddle
         end
       end
 
-      # Put before Concurrent::FiberLocals.
+      # Prepended to Concurrent::FiberLocals.
       module FiberLocals
         include Listed
 

@@ -2,12 +2,12 @@
 
 module Heddle
   module Adaptations
-    # Gives each request its own copy of chosen thread variables. Gems that keep what belongs to a request by
-    # `Thread#thread_variable_set` count on one request a thread; here many requests run in fibers of one thread. A
-    # request's values are kept in the storage of its fiber. The fibers that it starts see them, other threads do not,
+    # Gives each request its own copy of chosen thread variables. Gems that keep a request's state by
+    # `Thread#thread_variable_set` rely on one request for each thread; here many requests run in fibers of one thread.
+    # A request's values are kept in the storage of its fiber. The fibers that it starts see them, other threads do not,
     # and they end with the request.
     #
-    # Variables that are not chosen, of other threads, and outside of a loop stay what they are.
+    # Other variables, those of other threads, and all variables outside of a loop stay as they are.
     module Isolation
       # Where a request's copies are kept, in the storage of its fiber.
       STORE = :heddle_thread_variables
@@ -34,7 +34,8 @@ module Heddle
         end
 
         # @param thread [Thread]
-        # @return [Hash{Symbol => Object}, nil] what the current request has set; nil where the thread's own count
+        # @return [Hash{Symbol => Object}, nil] the variables that the current request has set; nil where the thread's
+        #   own count
         def values(thread)
           return unless thread.equal?(Thread.current)
 

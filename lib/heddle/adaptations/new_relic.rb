@@ -2,8 +2,8 @@
 
 module Heddle
   module Adaptations
-    # New Relic's agent looks for a server that it knows when it is loaded. Where it finds none, it connects in the
-    # process that forks the workers, too.
+    # New Relic's agent looks for a known server when it is loaded. If it finds none, it also connects in the process
+    # that forks the workers.
     module NewRelic
       VARIABLE = "NEW_RELIC_DISPATCHER"
       private_constant :VARIABLE
@@ -18,7 +18,7 @@ module Heddle
           ENV[VARIABLE] = "falcon"
           yield
         ensure
-          ENV.delete(VARIABLE) # programs that the application starts are no servers
+          ENV.delete(VARIABLE) # programs that the application starts are not servers
         end
       end
 

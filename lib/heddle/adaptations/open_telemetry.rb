@@ -3,7 +3,8 @@
 module Heddle
   module Adaptations
     # Prepended to the class of the SDK's spans: a request's span has the parts of its time account as attributes, in
-    # seconds (`heddle.account.query`). A span processor can't add them: the SDK calls it with the span's lock.
+    # seconds (`heddle.account.query`). A span processor can't add them, because the SDK calls it while it holds the
+    # span's lock.
     module OpenTelemetry
       ATTRIBUTES = [*Account::PARTS, :other, :total].to_h { |part| [part, "heddle.account.#{part}".freeze] }.freeze
       private_constant :ATTRIBUTES
@@ -11,7 +12,7 @@ module Heddle
       # @return [void]
       def self.install = (::OpenTelemetry::SDK::Trace::Span.prepend(self) if Adaptations.make?(:opentelemetry_sdk))
 
-      # Only the span of the request itself is one of a server.
+      # Of a request's spans, only its own has the kind server.
       def finish(...)
         account = Account.current if kind == :server && recording?
         add_attributes(account.slice(*ATTRIBUTES.keys).transform_keys(ATTRIBUTES)) if account

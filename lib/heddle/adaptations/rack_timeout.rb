@@ -3,10 +3,10 @@
 module Heddle
   module Adaptations
     # Rack::Timeout raises in the thread of a request, from a thread of its own. In a loop its limits are timers of the
-    # loop, and its exceptions are raised in the request's fiber: at a wait, and with preemption also amid computing.
+    # loop, and its exceptions are raised in the request's fiber: at a wait, and with preemption also while it computes.
     # States, observers and `term_on_timeout` are the gem's own code.
     module RackTimeout
-      # The exception of a limit, made when its time is over. To the gem it is the thread that it raises in.
+      # The exception of a limit, made when its time is over. The gem takes it for the thread in which it raises.
       module Expiry
         # @param action [#call] of the gem: gets the thread to raise in
         def initialize(action)
@@ -26,7 +26,7 @@ module Heddle
         def raise(error, *message) = @heddle_raised = error.exception(*message)
       end
 
-      # Put before Rack::Timeout::Scheduler::Timeout.
+      # Prepended to Rack::Timeout::Scheduler::Timeout.
       module Limit
         # @see Rack::Timeout::Scheduler::Timeout#timeout
         def timeout(seconds, &block)
@@ -37,7 +37,7 @@ module Heddle
         end
       end
 
-      # Put before the singleton class of Rack::Timeout::Scheduler.
+      # Prepended to the singleton class of Rack::Timeout::Scheduler.
       module Repeated
         # @see Rack::Timeout::Scheduler.run_every
         def run_every(seconds, &block)
@@ -67,7 +67,7 @@ module Heddle
       private_constant :Expiry, :Limit, :Repeated, :Beat
 
       class << self
-        # @return [Class] which Thread.handle_interrupt takes for the gem's own exception
+        # @return [Class] a subclass of the gem's exception, so that Thread.handle_interrupt delays both alike
         attr_reader :expiry
       end
 

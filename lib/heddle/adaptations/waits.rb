@@ -2,9 +2,9 @@
 
 module Heddle
   module Adaptations
-    # Names in the time account of a request what gems wait for.
+    # Attributes the waits of gems to parts of the request's time account.
     module Waits
-      # Put before Net::HTTP.
+      # Prepended to Net::HTTP.
       module Http
         private
 
@@ -13,7 +13,7 @@ module Heddle
         def transport_request(...) = Account.wait_for(Account::HTTP) { super }
       end
 
-      # Put before RedisClient.
+      # Prepended to RedisClient.
       module Redis
         private
 

@@ -10,7 +10,7 @@ module Heddle
       # @return [ImplicitTask]
       def self.of(root, fiber) = fiber.async_task || root.keep(new(root, fiber))
 
-      # To be called when a fiber ends: its implicit task, if it has one, ends as well.
+      # Must be called when a fiber ends: ends the fiber's implicit task, if it has one.
       #
       # @param fiber [Fiber, nil]
       # @return [void]
@@ -28,14 +28,14 @@ module Heddle
         fiber.async_task = self
       end
 
-      # Has its fiber ended, or gone on to serve something else?
+      # Has its fiber ended, or begun to serve something else?
       def over? = @fiber.nil? || !@fiber.alive? || !@fiber.async_task.equal?(self)
 
-      # Leaves the tree; its children stay in it. Does nothing twice.
+      # Leaves the tree; its children stay in it. Idempotent.
       def depart
         return if @fiber.nil?
 
-        @fiber = nil # its task is another one's by now
+        @fiber = nil # it may have another task by now
         completed!(nil)
         finish!
       end

@@ -6,14 +6,14 @@ module Heddle
   module Async
     # The Heddle task in which an async task runs. It belongs to the Heddle scope that was open where the async task, or
     # the outermost async task around it, was started: a request, a Heddle.run, a Heddle.scope. So that scope waits for
-    # it, and cancels it. The tree of async itself is async's: the jobs of one scope are side by side.
+    # it, and cancels it. The jobs of one scope are siblings; the tree of async's tasks stays async's own.
     class Job < Concurrency::TaskFrame
       class << self
         # Runs the work in a new fiber, at once, until it first waits.
         #
         # @param task [Async::Task]
         # @param block [Proc, nil] the task's own, for its name
-        # @param work [Proc] what the fiber does; raises only what is not a StandardError
+        # @param work [Proc] what the fiber does; rescues every StandardError
         # @return [Job]
         def start(task, scheduler, block, work)
           context = Concurrency::Context.of(scheduler)
@@ -24,7 +24,7 @@ module Heddle
 
         private
 
-        # The task of Heddle.run's block cancels what is in the background when everything else has ended.
+        # The task of Heddle.run's block cancels background tasks when everything else has ended.
         def loop_scope(context)
           root = context.root
           root && !root.ended? ? root : context.detached_tasks
@@ -57,7 +57,7 @@ module Heddle
         @fiber = @scheduler.start(self)
         @fiber = nil if ended?
         self
-      rescue Exception # there was no stack for its fiber
+      rescue Exception # its fiber got no stack
         scope.disown(self)
         raise
       end
@@ -68,10 +68,10 @@ module Heddle
         super
       end
 
-      # @return [String] the annotation of the async task, or where its block stands
+      # @return [String] the annotation of the async task, or file and line of its block
       def name = @async_task.annotation || Concurrency.place(@named_by)
 
-      # Called when its scope is cancelled, and again when the grace is over: becomes Async::Cancel in its fiber, unless
+      # Called when its scope is cancelled, and again when the grace is over: raises Async::Cancel in its fiber, unless
       # the task defers that.
       #
       # @api private

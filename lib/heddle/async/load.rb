@@ -3,8 +3,8 @@
 module Heddle
   module Async
     # How busy the loop was lately, for `Async::Idler`: the share of about a second in which it did not sleep. Time in
-    # which the loop waits for a processor counts as busy. Each question measures since the one before; the second
-    # before the first question counts as idle.
+    # which the loop waits for a processor counts as busy. Each call measures the time since the call before; the second
+    # before the first call counts as idle.
     class Load
       # Seconds that count.
       WINDOW = 1.0
@@ -16,7 +16,7 @@ module Heddle
         @clock = @asleep = nil
       end
 
-      # @return [Float] 0.0 to 1.0; 0.0 at the first question
+      # @return [Float] 0.0 to 1.0; 0.0 at the first call
       def value
         clock = MonotonicClock.now
         asleep = @scheduler.statistics.fetch(:asleep) / 1e9

@@ -16,7 +16,7 @@ module Heddle
       attr_writer :async_root
 
       # @api private
-      # A task that was made before this module was loaded takes the scheduler for its parent.
+      # A task that was made before this module was loaded has the scheduler as its parent.
       def add_child(node) = async_root.send(:add_child, node)
 
       # (see Root#async)
@@ -46,10 +46,10 @@ module Heddle
       # @param seconds [Numeric, nil] nil: until it is cancelled
       def sleep(...) = Kernel.sleep(...)
 
-      # Waits until {#resume}. May be woken without: the caller looks whether it has what it waits for.
+      # Waits until {#resume}. It may be woken without that, so the caller checks whether it has what it waits for.
       def transfer = park
 
-      # Makes a fiber ready, or calls `transfer` of another object in a later turn.
+      # Makes a fiber ready, or calls `transfer` of another object in a later tick.
       #
       # @param object [Fiber, #transfer, #alive?]
       def push(object)
@@ -69,9 +69,9 @@ module Heddle
         give_turn
       end
 
-      # Raises in a fiber of this loop, where it waits; then the caller continues. Without a fiber it is Kernel#raise.
+      # Raises in a fiber of this loop, at its wait; then the caller continues. Without a fiber it is Kernel#raise.
       #
-      # @raise [FiberError] when that fiber has ended or is none of this loop's
+      # @raise [FiberError] when that fiber has ended or belongs to another loop
       def raise(fiber = nil, *arguments, **options)
         return Kernel.raise(*[fiber, *arguments].compact, **options) unless fiber.is_a?(Fiber)
 
@@ -81,11 +81,11 @@ module Heddle
         give_turn
       end
 
-      # Two methods of one name: async's, without arguments, asks the loop to look around, which it does anyway.
+      # Two methods of one name: async's, without arguments, asks the loop to check for events, which it does anyway.
       def interrupt(*arguments) = arguments.empty? ? nil : super
 
       # @api private
-      # Tasks that the block cancels continue later, and the caller at once: it may be no fiber, or must not wait.
+      # Tasks that the block cancels continue later, and the caller at once: it may not be in a fiber, or must not wait.
       def without_switch
         before = @stays
         @stays = true
@@ -109,7 +109,7 @@ module Heddle
         cause ? with_cause(error, cause) : error
       end
 
-      # Nothing gives an exception its cause but `raise`. Its backtrace is that of the fiber in which it is raised.
+      # Only `raise` sets an exception's cause. The backtrace is that of the fiber in which it is raised.
       def with_cause(error, cause)
         traced = error.backtrace
         Kernel.raise error, cause:

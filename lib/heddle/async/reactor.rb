@@ -4,8 +4,8 @@ require "heddle/async"
 
 module Heddle
   module Async
-    # A reactor of async's that is a loop of Heddle's. `Async { }`, `Sync { }` and `Async::Reactor.new` use it, in any
-    # thread, once this file has been required. For programs that have no Heddle.run.
+    # A loop of Heddle's with the interface of async's reactor. `Async { }`, `Sync { }` and `Async::Reactor.new` use it,
+    # in any thread, once this file has been required. For programs that have no Heddle.run.
     class Reactor < Root
       # Makes `Async::Reactor.new`, and so `Async { }` in a thread without a loop, use this class.
       module Replacement
@@ -13,8 +13,8 @@ module Heddle
         def new(...) = equal?(::Async::Reactor) ? Reactor.new(...) : super
       end
 
-      # @param parent [nil] as async has it
-      # @param selector [Symbol, nil] see {Scheduler#initialize}; a selector of io-event's is ignored
+      # @param parent [nil] as in async
+      # @param selector [Symbol, nil] see {Scheduler#initialize}; a selector of the gem io-event is ignored
       # @raise [ThreadError] where a loop runs
       def initialize(_parent = nil, selector: nil, **)
         Async.refuse_reactor
@@ -29,7 +29,7 @@ module Heddle
 
       # Runs the loop until every task but the transient ones has ended, and then ends those.
       #
-      # @return [Async::Task, nil] the one of the block
+      # @return [Async::Task, nil] the block's task
       # @raise [Async::Scheduler::ClosedError]
       def run(...)
         raise ::Async::Scheduler::ClosedError if closed?
@@ -42,7 +42,7 @@ module Heddle
         task
       end
 
-      # Runs the loop for one turn, and no longer than until the time is up.
+      # Runs the loop for one tick, at most until the time is up.
       #
       # @param timeout [Numeric, nil] seconds
       # @return [Boolean] is there anything left to do?
@@ -64,7 +64,7 @@ module Heddle
       def close = @scheduler.scheduler_close
       alias scheduler_close close
 
-      # A signal that was raised in a task comes once from the task and once from its scope.
+      # A signal that was raised in a task is raised twice here: by the task and by its scope.
       #
       # @api private
       def raised?(signal) = @signal.equal?(signal)
@@ -92,7 +92,7 @@ module Heddle
         run_until { !children? }
       end
 
-      # Ctrl-C cancels all tasks, and is raised again when they have ended. It does not strike while tasks are started.
+      # Ctrl-C cancels all tasks, and is raised again when they have ended. It is not raised while tasks are started.
       def run_until(start = nil)
         interrupt = nil
         @waiting = Fiber.current
@@ -114,8 +114,8 @@ module Heddle
         @waiting = nil
       end
 
-      # Put before Heddle's tasks: a reactor runs until every task of its tree has ended, those that stand for a Heddle
-      # task included.
+      # Prepended to Heddle's tasks: a reactor runs until every task of its tree has ended, those that stand for a
+      # Heddle task included.
       module TaskEnd
         private
 
@@ -126,7 +126,7 @@ module Heddle
         end
       end
 
-      # For the scheduler of a reactor: its tasks are ended when it is closed, and not waited for.
+      # For the scheduler of a reactor: closing it ends its tasks, and does not wait for them.
       module Closing
         # As {TaskEnd}, for the fibers of `Fiber.schedule`.
         def fiber(*, **, &block)

@@ -4,7 +4,7 @@ module Heddle
   # See heddle/async.rb.
   module Async
     # @api private
-    # In a thread where Heddle's loop runs, a reactor of async's own would take the loop's place and never get a turn.
+    # In a thread where Heddle's loop runs, a reactor of async's own would replace the loop, and never run.
     #
     # @raise [ThreadError] where Heddle's loop runs
     def self.refuse_reactor

@@ -39,24 +39,24 @@ module Heddle
 
       def stop(...) = cancel(...)
 
-      # @return [Float] which part of the last second the loop was not asleep: 0.0 to 1.0
+      # @return [Float] the share of the last second in which the loop did not sleep: 0.0 to 1.0
       def load = @load.value
 
       def closed? = @scheduler.closed?
 
-      # Lets the others have a turn.
+      # Lets the other ready fibers run.
       def run_once(*)
         @scheduler.yield
         true
       end
 
-      # @raise [ThreadError] always: the loop ends with what has started it
+      # @raise [ThreadError] always: the loop ends with the code that has started it
       def close
         Kernel.raise ThreadError, "Heddle's loop can't be closed here: it ends with its Heddle.run or server"
       end
       alias scheduler_close close
 
-      # Has no meaning here: the loop looks around by itself.
+      # Has no effect here: the loop checks for events by itself.
       def interrupt = nil
 
       def to_s
@@ -72,7 +72,7 @@ module Heddle
         end
       end
 
-      # Keeps a implicit_task until its fiber has ended, or serves something else.
+      # Keeps an implicit task until its fiber has ended, or serves something else.
       #
       # @param implicit_task [ImplicitTask]
       # @return [ImplicitTask]

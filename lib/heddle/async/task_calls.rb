@@ -4,7 +4,7 @@ require "heddle/async/job"
 
 module Heddle
   module Async
-    # The differences of `Async::Task` where Heddle's loop runs: its fiber is one of the loop's.
+    # Changes of `Async::Task` where Heddle's loop runs: its fiber is one of the loop's.
     module TaskCalls
       # @api private
       # @return [Job, nil] while it runs in a loop of Heddle's
@@ -52,7 +52,7 @@ module Heddle
       def scheduler_job = Fiber.scheduler.current
     end
 
-    # A fiber of Heddle's loop that async has not started becomes a task when it asks which one it is.
+    # A fiber of Heddle's loop that async has not started becomes a task when it calls `Async::Task.current`.
     module CurrentTask
       def current
         task = Fiber.current.async_task

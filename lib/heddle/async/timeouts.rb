@@ -6,7 +6,7 @@ module Heddle
   module Async
     # `Async::Task#with_timeout` on Heddle's loop.
     module Timeouts
-      # Raises in the block, where it waits, when the time is over.
+      # Raises in the block, at its wait, when the time is over.
       #
       # @param seconds [Numeric]
       # @param exception [Class, Exception]
@@ -31,7 +31,8 @@ module Heddle
         take_back(fiber, error) if error
       end
 
-      # It struck while the fiber computed, and has met no wait: it must not be raised outside of the block.
+      # The limit passed while the fiber computed, and there was no wait at which to raise. It must not be raised
+      # outside of the block.
       def take_back(fiber, error)
         pending = uninterrupt(fiber) or return
         interrupt(fiber, pending) unless pending.equal?(error)

@@ -2,16 +2,16 @@
 
 module Heddle
   module Cable
-    # Stands before ActionCable::Channel::Base: a stream that sends what is broadcast as it is needs no Ruby code for
-    # each message.
+    # Prepended to ActionCable::Channel::Base: a stream that sends broadcasts unchanged needs no Ruby code for each
+    # message.
     module ChannelStreams
-      # Methods that a channel may have of its own to see, or change, its outgoing messages.
+      # Methods that a channel may override to see, or change, its outgoing messages.
       STREAMS = %i[stream_handler default_stream_handler stream_transmitter stream_decoder
                    worker_pool_stream_handler].freeze
       private_constant :STREAMS
 
       # @param channel [Class] of a channel
-      # @return [Boolean] whether it leaves these methods as they are
+      # @return [Boolean] whether it overrides none of these methods
       def self.plain?(channel)
         @plain ||= {}.compare_by_identity
         @plain.fetch(channel) do

@@ -4,15 +4,15 @@ module Heddle
   module Cable
     # What one client may send: how many commands and replays, and in which form.
     class Commands
-      # Commands a second, and at once, as a page sends them that has many streams.
+      # Commands a second, and commands at once: a page with many streams sends many.
       RATE = 50
       BURST = 1_000
-      # The same of commands that ask for a history: an answer may be a thousand times as long.
+      # The same for commands that ask for a history: an answer may be a thousand times as long.
       REPLAY_RATE = 5
       REPLAY_BURST = 100
       # Subscriptions of one connection.
       SUBSCRIPTIONS = 500
-      # Characters of a mistake in the log.
+      # Characters of a client's mistake that are logged.
       SHOWN = 200
       ERRORS = [(::ActionCable::Connection::Subscriptions::Error if
         ::ActionCable::Connection::Subscriptions.const_defined?(:Error))].compact.freeze
@@ -28,9 +28,9 @@ module Heddle
           nil
         end
 
-        # Looked at when something has failed, so that no command is decoded twice without need.
+        # Called only when something has failed, so that commands are not decoded twice.
         # @param command [Hash]
-        # @param error [StandardError] that it has raised
+        # @param error [StandardError] raised by the command
         # @return [String, nil] the client's mistake, for the log; nil: it is the application's
         def mistake(command, error)
           found = error.message if ERRORS.any? { |known| error.is_a?(known) }

@@ -2,7 +2,7 @@
 
 module Heddle
   module Cable
-    # Stands before ActionCable::Connection::Base: a connection of Heddle subscribes its own socket.
+    # Prepended to ActionCable::Connection::Base: a connection of Heddle subscribes its own socket.
     module ConnectionTopics
       def pubsub = heddle_topics || super
 

@@ -2,14 +2,14 @@
 
 module Heddle
   module Cable
-    # The pings of one loop's sockets, in one task. Each socket gets its first one after the interval, and so on. So
-    # pings are spread as the connections came, and none of them waits longer because others have come. A ping is
-    # encoded once for the sockets that get it at the same time.
+    # The pings of one loop's sockets, in one task. Each socket gets a ping one interval after it was opened, and then
+    # every interval. So pings are spread as the connections were, and new connections delay no ping. A ping is encoded
+    # once for the sockets that get it at the same time.
     class Heartbeat
       include MonotonicClock
 
       INTERVAL = ::ActionCable::Server::Connections::BEAT_INTERVAL
-      # Sockets that get a ping in one step, and seconds between two steps.
+      # How many sockets get a ping in one step, and the seconds between two steps.
       BATCH_SIZE = 100
       PAUSE = 0.005
       TEXT = 1

@@ -2,14 +2,14 @@
 
 module Heddle
   module Cable
-    # A client's wish, in AnyCable's protocol, to get what it has missed: of each stream after a position, or since a
-    # time. The answer says whether it has got everything.
+    # A client's request, in AnyCable's protocol, for the messages that it has missed: of each stream after a position,
+    # or since a time. The answer says whether it has got everything.
     class History
       NUMBERS = 0..((2**63) - 1)
       private_constant :NUMBERS
 
       # @param wish [Hash] `streams`: positions by stream; `since`: seconds of the Unix clock, for the other ones
-      # @param refused [Boolean] whether the client gets none, because it has asked too often
+      # @param refused [Boolean] whether the client gets no messages, because it has asked too often
       # @yieldparam type [String] of the answer
       def initialize(wish, refused: false, &answer)
         @refused = refused

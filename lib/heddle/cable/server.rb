@@ -36,11 +36,11 @@ module Heddle
       # @return [Worker] runs the application's code for a connection
       def worker = @worker ||= Worker.new
 
-      # Whether streams go from the fan-out to the sockets.
+      # Do streams go from the fan-out to the sockets?
       def native_streams?
         return @native_streams unless @native_streams.nil?
 
-        adapter = pubsub # loads its class, and no other
+        adapter = pubsub # loads only its class
         @native_streams = ::ActionCable::SubscriptionAdapter.const_defined?(:Heddle, false) &&
                           adapter.is_a?(::ActionCable::SubscriptionAdapter::Heddle)
       end
@@ -78,7 +78,7 @@ module Heddle
       # The sockets that are open now.
       def open_sockets = @heartbeats.values.flat_map(&:sockets)
 
-      # A worker that has served may fork others: its loop and its sockets are not theirs.
+      # A worker that has served may fork others, which must not use its loop and sockets.
       def forget_parent
         @pid = Process.pid
         [@heartbeats, @thread_calls, connections_map].each(&:clear)

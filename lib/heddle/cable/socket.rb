@@ -4,8 +4,8 @@ require "securerandom"
 
 module Heddle
   module Cable
-    # The handler of a WebSocket, with a connection of Action Cable above it. Its callbacks, and with them everything of
-    # the connection, run one at a time.
+    # The handler of a WebSocket, with a connection of Action Cable above it. Its callbacks, and so all code of the
+    # connection, run one at a time.
     class Socket
       # Calls that may wait for a connection.
       INBOX = 1_000
@@ -14,7 +14,7 @@ module Heddle
       FAREWELL = HTTP::WebSocket::Codec.frame(
         1, JSON.generate(type: "disconnect", reason: RESTART, reconnect: true), nil
       ).freeze
-      # Of what {dump} returns: it rises with every change of that.
+      # The version of {dump}'s result, which rises with every change of it.
       STATE_VERSION = 1
       private_constant :INBOX, :WELCOME, :RESTART, :FAREWELL, :STATE_VERSION
 
@@ -29,7 +29,7 @@ module Heddle
       # @return [Topics, nil] nil: the adapter of cable.yml is another one
       attr_reader :topics
 
-      # Goes on with a connection of another process.
+      # Continues a connection of another process.
       # @param state [String] see {dump}
       # @return [Socket]
       def self.load(state)
@@ -77,7 +77,7 @@ module Heddle
       # @return [void]
       def close(...) = @client&.close
 
-      # Calls the method soon, in its turn. From any thread.
+      # Calls the method soon, after the calls before it. From any thread.
       # @return [void]
       def perform_work(receiver, method, *arguments)
         return @thread_calls.push(self, receiver, method, *arguments) if @thread_calls&.needed?
@@ -119,7 +119,7 @@ module Heddle
       # @api private
       def on_wake(_client) = perform_waiting
 
-      # Messages of a stream without positions are lost: the protocol has no word for it.
+      # Messages of a stream without positions are lost, because the protocol can't report a reset.
       # @api private
       def on_reset(_client, topic) = logger.warn("broadcasts of #{topic} are lost: there were too many at once")
 
@@ -145,7 +145,7 @@ module Heddle
       # @return [void]
       def end_for_restart = @connection.close(reason: RESTART)
 
-      # @return [String, nil] what {load} makes a socket of; nil: it stays
+      # @return [String, nil] the state from which {load} makes a socket; nil: it stays
       def dump
         return unless topics && @strings && (@inbox.nil? || @inbox.empty?)
 
@@ -178,7 +178,7 @@ module Heddle
         server.add_connection(@connection)
       end
 
-      # Blocks that have no arguments are called by timers.
+      # Timers call blocks without arguments.
       def tick?(receiver, arguments) = arguments.empty? && receiver.is_a?(Proc)
 
       def perform_waiting
@@ -187,7 +187,7 @@ module Heddle
         end
       end
 
-      # One that fails keeps no other from leaving, and has no stream or timer afterwards.
+      # A channel that fails does not keep the others from ending, and has no stream or timer afterwards.
       def leave(channel)
         run { channel.unsubscribe_from_channel } || run do
           channel.stop_all_streams
@@ -202,7 +202,7 @@ module Heddle
         client.close(code, reason)
       end
 
-      # A client's mistake is one line of the log, and no error.
+      # A client's mistake is logged in one line, not as an error.
       def obey(command)
         handle(command) unless extended? && handle_extension(command)
       rescue StandardError => e
@@ -248,7 +248,7 @@ module Heddle
         end
       end
 
-      # It can be made again, and most connections never need it.
+      # Dropped: it can be made again, and most connections never need it.
       def forget_request = @env = @request = nil
 
       def extended? = @protocol == EXTENDED_PROTOCOL

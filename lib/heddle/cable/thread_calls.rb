@@ -4,7 +4,7 @@ module Heddle
   module Cable
     # Calls of other threads, such as an adapter's, for the sockets of one loop. They run in the loop, in their order.
     class ThreadCalls
-      # Calls that may wait: then the other threads do.
+      # How many calls may wait; beyond that, other threads wait before they add one.
       LIMIT = 1_000
       private_constant :LIMIT
 
@@ -16,7 +16,7 @@ module Heddle
         root.async(name: "cable thread calls", background: true) { run }
       end
 
-      # @return [Boolean] whether this thread is another one than the loop's
+      # @return [Boolean] whether the calling thread is not the loop's
       def needed? = !Thread.current.equal?(@thread)
 
       # Has {Socket#perform_work} called in the loop.

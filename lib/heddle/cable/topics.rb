@@ -11,7 +11,7 @@ module Heddle
       Held = Struct.new(:stream, :position)
       # The argument of callbacks.
       Message = Struct.new(:data) do
-        # Of Action Cable's fast lane.
+        # Of Action Cable's fast path.
         def encoded_for(identifier)
           %({"identifier":#{ActiveSupport::JSON.encode(identifier)},"message":#{data}})
         end
@@ -30,7 +30,7 @@ module Heddle
         @resumes = false
       end
 
-      # The socket has its subscriptions: the block assigns them to their channels.
+      # The socket has its subscriptions already: the block assigns them to their channels.
       # @return [void]
       def resume
         @resumes = true
@@ -78,8 +78,8 @@ module Heddle
         stream
       end
 
-      # Streams that the block asks for begin when it has ended, after what was there when they were asked for: so a
-      # client has the confirmation first.
+      # Streams that the block asks for begin when it has ended, so that the client gets the confirmation first. They
+      # continue after the messages that existed when they were asked for.
       # @param history [History, nil] what the client asks for
       # @return [void]
       def hold(history = nil)
@@ -93,7 +93,7 @@ module Heddle
         end
       end
 
-      # The streams continue where the client says.
+      # Continues the streams at the client's positions.
       # @param streams [Array<Stream>]
       # @param history [History]
       # @return [void]

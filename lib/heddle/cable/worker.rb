@@ -2,8 +2,8 @@
 
 module Heddle
   module Cable
-    # Runs what an application has written for a connection, in the fiber that calls it: inside the Rails executor, with
-    # the tags of the connection's log. It has Action Cable's callbacks and none of its threads.
+    # Runs the application's code for a connection in the calling fiber: inside the Rails executor, with the tags of the
+    # connection's log. It has Action Cable's callbacks and none of its threads.
     class Worker < ::ActionCable::Server::Worker
       SOURCE = "application.action_cable"
       private_constant :SOURCE

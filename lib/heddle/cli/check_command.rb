@@ -66,7 +66,7 @@ module Heddle
         noting { check_application(configuration) }
       end
 
-      # Notes what the block finds wrong.
+      # Records the error that the block raises.
       def noting
         yield
       rescue Server::ConfigurationError, Server::BootError => e

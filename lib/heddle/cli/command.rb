@@ -7,7 +7,7 @@ module Heddle
   module CLI
     # The base of commands with flags of their own. Those that take the options of the server use {Flags}.
     class Command
-      # Without the flags that OptionParser brings, which Ruby 3.3 fails with where names must be whole.
+      # Without OptionParser's own flags, with which Ruby 3.3 fails where names must be whole.
       Parser = Class.new(OptionParser) { def add_officious = nil }
       private_constant :Parser
 
@@ -72,7 +72,7 @@ module Heddle
         near ? ". Did you mean #{near}?" : ":"
       end
 
-      # Takes the arguments that are no flags.
+      # Takes the arguments that are not flags.
       def accept(rest)
         return if rest.empty?
 

@@ -48,9 +48,9 @@ module Heddle
         all.find(&:path) or raise UsageError, "commands need a unix socket: name it with --control unix:path"
       end
 
-      # A file with mistakes is no reason not to ask a server that runs: it has read a former one. But it may be the
-      # reason that the server isn't found.
-      # @return [Array<String>, nil] what the configuration file of this folder says
+      # A file with mistakes does not keep the command from asking a running server, which has read an earlier version.
+      # But it may be the reason that the server isn't found.
+      # @return [Array<String>, nil] the addresses in the configuration file of this folder
       def configured
         Server::Configuration.load.control if own_file?
       rescue Server::ConfigurationError => e
@@ -59,7 +59,7 @@ module Heddle
         nil
       end
 
-      # It is a program. A command that root gives in a user's folder must not run that user's.
+      # The file is a program: a command that root gives in a user's folder must not run it.
       def own_file?
         path = ENV.fetch("HEDDLE_CONFIG", nil) || Server::Configuration::File.find(Dir.pwd)
         stat = File.stat(path) if path && File.file?(path)

@@ -127,7 +127,7 @@ module Heddle
         alone(env) { Crowd.new(*own_address, "/hello", clients, CROWD_SECONDS, stopping: -> { @server&.stopping? }) }
       end
 
-      # Streams a body that keeps this server busy: one at a time, and for no other site.
+      # Streams a body that keeps this server busy: one at a time, and only for this page.
       def alone(env)
         return Answer.text(403, "Only this page may ask for that.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
         return Answer.text(503, "Another visitor has pressed that button. Try again in a moment.\n") if @busy
@@ -173,7 +173,7 @@ module Heddle
         "<fieldset class=\"choice\"><legend>#{legend}</legend><div class=\"segments\">#{buttons.join}</div></fieldset>"
       end
 
-      # HTML of the source of methods, which a visitor may unfold.
+      # HTML with the source of methods, which a visitor can unfold.
       def sources(*methods)
         codes = methods.map do |method|
           "<pre tabindex=\"0\"><code>#{ERB::Util.html_escape(Demo.source_of(method))}</code></pre>"

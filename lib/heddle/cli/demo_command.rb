@@ -14,8 +14,8 @@ module Heddle
 
       def load = Demo.app(server: @server, urls: -> { @master.resources.urls })
 
-      # The crowd that the page sends asks a hundred thousand times: no person reads that, unless they say so.
-      # Its panels show the numbers of the process that serves the page.
+      # Requests are logged only on demand: the page's crowd sends a hundred thousand. The page's panels show the
+      # numbers of one process, the one that serves it.
       def defaults = { access_log: false, workers: 0, slow_request: 0 }
 
       # The folder where a user tries the demo may be an application's.

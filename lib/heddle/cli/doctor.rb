@@ -4,8 +4,8 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # Looks at the machine, and at an application that was loaded, for things that matter once Heddle serves it. Each
-    # finding says what to do.
+    # Checks the machine, and an application that was loaded, for things that matter once Heddle serves it. Each finding
+    # says what to do.
     class Doctor
       Autoloads.add(self, "heddle/cli/doctor")
 
@@ -55,7 +55,7 @@ module Heddle
         end
       end
 
-      # Newer versions of Sentry can keep their hub by fiber themselves.
+      # Newer versions of Sentry can keep a hub for each fiber.
       def shared?(row)
         return false unless row.variable
 

@@ -5,7 +5,8 @@ require "heddle/server"
 module Heddle
   module CLI
     # Reads a server's flags, which are its options: `--port 3000`, `--port=3000`, `-p 3000`, `-p3000`, `--access-log`,
-    # `--no-access-log`. Names must be whole, so that a flag that comes with a later version changes no meaning.
+    # `--no-access-log`. Names can't be abbreviated, so that a flag of a later version changes no command line's
+    # meaning.
     class Flags
       # The option of each flag and, for a switch, its value.
       NAMES = Options::ALL.each_with_object({}) do |option, names|
@@ -44,12 +45,12 @@ module Heddle
       # @return [Boolean] whether the help was asked for
       def help? = @help
 
-      # @return [Array<String>] for {Help.for}: which help
+      # @return [Array<String>] the arguments of {Help.for}
       def help_words = @all ? [ALL] : []
 
       private
 
-      # The locale does not matter, as for a configuration file.
+      # Whatever the locale, as in a configuration file.
       def utf8(word)
         text = word.dup.force_encoding(Encoding::UTF_8)
         text.valid_encoding? ? text : raise(UsageError, "the argument #{text.inspect} is not UTF-8")

@@ -13,7 +13,7 @@ module Heddle
         # @param name [String, nil] of a command or an option
         # @param more [Array<String>] `--all`: the options that few people need, too
         # @return [String]
-        # @raise [UsageError] for a name that there is not
+        # @raise [UsageError] for an unknown name
         def for(name = nil, *more)
           return general if name.nil? || name == "help"
           return "heddle version prints the version." if name == "version"

@@ -22,7 +22,7 @@ module Heddle
       private_constant :DEFAULT, :NOTES, :APPLIED
 
       # @param path [String]
-      # @return [String] the same, as a file of this folder says it
+      # @return [String] the same path, relative to this folder
       def self.relative(path) = path.delete_prefix("#{Dir.pwd}/")
 
       # @see Command#initialize
@@ -108,7 +108,8 @@ module Heddle
         raise UsageError, "#{file} can't be required: #{message}"
       end
 
-      # Conditions of Puma's file stay conditions, and need the same. Ruby reads its magic comment before any code only.
+      # Conditions of Puma's file stay conditions, and need the same libraries. The magic comment stays first, because
+      # Ruby reads it only before any code.
       def add_requires(text)
         lines = @required.map { |file| "require #{required_path(file).dump}\n" }
         lines.empty? ? text : text.sub("\n\n") { "\n\n#{lines.join}\n" }

@@ -9,11 +9,11 @@ module Heddle
       Autoloads.add(self, "heddle/cli/overview")
 
       LATENCY_BOUNDS = HTTP::Engine::LATENCY_BOUNDS
-      # Columns where the terminal does not say how many there are.
+      # Columns of a terminal that does not report its width.
       COLUMNS = 120
-      # Lines of a list where the terminal does not say how many there are in all.
+      # Lines of a list on a terminal that does not report its height.
       LINES = 20
-      # With fewer lines than that none is left empty.
+      # With fewer lines than this, there are no empty lines.
       TIGHT = 36
       private_constant :LATENCY_BOUNDS, :COLUMNS, :LINES, :TIGHT
 
@@ -70,7 +70,7 @@ module Heddle
         parts.join("   ")
       end
 
-      # On what requests have spent their time since the last report, the largest parts first.
+      # How requests have spent their time since the last report, the largest parts first.
       def spent
         before = seconds_by_part(@before ? @before[:workers] : [])
         parts = seconds_by_part(all).except(:proxy).map { |part, seconds| [part, seconds - before.fetch(part, 0)] }
@@ -160,7 +160,7 @@ module Heddle
         workers.sum { |one| worker_rate(one, key) || 0 }
       end
 
-      # A worker that was replaced counts from its own beginning.
+      # A new worker's counters start at 0.
       def worker_rate(one, key = :answers)
         return unless @before && one[key]
 
@@ -187,7 +187,7 @@ module Heddle
         "worker #{one[:index]}: #{one[:limit]} requests run at once (#{one[:limited_by]}), #{one[:waiting]} wait"
       end
 
-      # The workers without protections, by the reason, and whether crashes are the reason for new ones.
+      # The workers without protections, by reason, and whether crashes have switched them off for new workers.
       def unprotected
         lines = all.select { |one| one[:unprotected] }.group_by { |one| one[:unprotected] }.map do |reason, workers|
           "without protection (#{reason}): worker #{workers.map { |one| one[:index] }.join(", ")}"
@@ -201,7 +201,7 @@ module Heddle
           "switches them on"
       end
 
-      # One after the other: each gets what it needs, but at most an equal part of the room that is left.
+      # Gives each list in turn the lines that it needs, but at most an equal share of the lines that are left.
       def lists(room)
         found = Requests.new(all, columns: @columns).lists
         found.each_with_index.flat_map do |list, index|
@@ -214,7 +214,7 @@ module Heddle
         end
       end
 
-      # Lines that a list takes beside its own.
+      # The heading and the blank line of a list.
       def above = gap.size + 1
 
       # The first ones, and how many more there are.

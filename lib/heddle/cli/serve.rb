@@ -42,7 +42,7 @@ module Heddle
 
       private
 
-      # As everything that a server prints: a new master must not wait for a reader that the old one has lost.
+      # Printed through the log's buffer: a new master must not wait for a reader that the old one has lost.
       def warn(text) = @errors.puts(text)
 
       # This command's own defaults, in place of the defaults of {Options}.
@@ -51,7 +51,7 @@ module Heddle
       # Where the configuration file is, when the command names none.
       def configuration_file = :find
 
-      # The sockets first: that a port is taken should not take a minute of loading to find out.
+      # Opens the sockets first, so that a taken port is reported before a minute of loading.
       def serve(configuration)
         @output.sync = true
         @configuration = configuration
@@ -65,7 +65,7 @@ module Heddle
         pidfile&.remove
       end
 
-      # The master needs no change of Ruby. Its workers make their own: they may be there to run without.
+      # The master needs no patches of Ruby. Each worker makes its own, because some workers run without.
       def leave_ruby_alone(configuration)
         reason = configuration.without_protection
         reason ||= "done in the workers" if configuration.workers_of_their_own?
@@ -111,7 +111,7 @@ module Heddle
         inheritance = @inheritance
         load = method(:load)
         @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, details|
-          # Before that the file is another master's, which may continue.
+          # Until then the pidfile is another master's, which may continue.
           pidfile&.write if inheritance.any?
           source = master.control
           source.control ||= control_of(configuration, source, log, succeeding: true)

@@ -12,7 +12,7 @@ module Heddle
       HOME = "\e[H"
       CLEAR_LINE = "\e[K"
       CLEAR_REST = "\e[J"
-      # Rows and columns of a terminal that does not tell its size.
+      # Rows and columns of a terminal that does not report its size.
       SIZE = [24, 80].freeze
       # A key that quits: not the first byte of another key's, such as an arrow's.
       QUIT = /q|\e(?![\[O])/i
@@ -59,7 +59,7 @@ module Heddle
         trap("WINCH", previous || "DEFAULT")
       end
 
-      # Waits for the next look; another size of the terminal ends that.
+      # Waits until the next update; a resized terminal ends the wait.
       def quit?(deadline)
         while (rest = deadline - now) > 0
           return false if yield

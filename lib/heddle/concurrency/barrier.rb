@@ -4,8 +4,8 @@ require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/wait_list"
 
 module Heddle
-  # A point in time at which a fixed number of tasks of one loop meet: all wait there until the last one has come. Then
-  # it can be used for the next round.
+  # A point at which a fixed number of tasks of one loop wait for each other: all continue when the last one has
+  # arrived. Then it can be used again.
   class Barrier
     # @return [Integer] how many have to come
     attr_reader :parties
@@ -22,10 +22,10 @@ module Heddle
     # @return [Integer] how many wait for the others
     def waiting = @waiting.size
 
-    # Waits until all have come. One that is cancelled, or whose time is over, has not come.
+    # Waits until all have arrived. A task that is cancelled, or whose time is over, does not count as arrived.
     #
     # @param timeout [Numeric, nil] seconds to wait at most
-    # @return [Integer] as which it came: 0 is the first, `parties - 1` the last
+    # @return [Integer] the order of arrival: 0 is the first, `parties - 1` the last
     # @raise [TimeoutError]
     def wait(timeout: nil)
       arrival = @waiting.size

@@ -4,15 +4,15 @@ require "heddle/concurrency"
 require "heddle/scheduler"
 
 module Heddle
-  # Hands items from task to task in one loop, in order. It has the methods of Ruby's `Thread::Queue`, which is the
-  # one to use between threads.
+  # Passes items from task to task in one loop, in order. It has the methods of Ruby's `Thread::Queue`, which is the one
+  # to use between threads.
   #
   #     jobs = Heddle::Channel.new(100)
   #     Heddle.async { jobs.each { |job| work(job) } }
   #     jobs << job
   #     jobs.close
   class Channel < Concurrency::ChannelCore
-    # The first item that any of the channels has, in the order in which they are named; waits for one.
+    # Takes an item from the first of the channels that has one; waits if none has.
     #
     # @param timeout [Numeric, nil] seconds to wait at most
     # @return [Array(Channel, Object), nil] the channel and its item; nil when all are closed and empty, or the time is

@@ -2,7 +2,7 @@
 
 module Heddle
   module Concurrency
-    # Tells objects of one loop that their time has come.
+    # Sends messages to objects of one loop at set times.
     #
     # Runs as a fiber of the loop, and only while a time limit is set. The alarms are in a heap in C
     # (ext/heddle/concurrency/alarm_heap.c): to add or remove one costs O(log n).
@@ -41,14 +41,14 @@ module Heddle
           @scheduler.park(rest) if rest.positive?
         end
       rescue Cancelled
-        retry # a loop that is shut down cancels every fiber; the deadlines of the clean-up still count
+        retry # a loop that is shut down cancels every fiber, but the deadlines of the clean-up still count
       ensure
         @fiber = nil
       end
 
       private
 
-      # This is a forked child: neither the fiber nor those that it was to tell exist here.
+      # In a forked child neither the fiber nor the receivers exist.
       def forget_parent
         @alarms.clear
         @fiber = nil

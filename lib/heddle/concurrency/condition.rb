@@ -3,9 +3,9 @@
 require "heddle/concurrency/wait_list"
 
 module Heddle
-  # Something that tasks of one loop wait for until another says that it has happened. There is no lock: without
-  # preemption nothing else runs between looking at a state and waiting. With preemption a signal between the two is
-  # missed: put both into `Heddle.without_preemption { }`, which lets the others run while it waits.
+  # Something that tasks of one loop wait for until another task signals it. There is no lock: without preemption
+  # nothing else runs between checking a state and waiting. With preemption a signal between the two is missed: put both
+  # into `Heddle.without_preemption { }`, which lets the others run while it waits.
   #
   #     changed.wait until queue_is_short
   class Condition

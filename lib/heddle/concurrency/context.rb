@@ -5,9 +5,9 @@ require "heddle/concurrency/clock"
 module Heddle
   module Concurrency
     # The state of this layer for one scheduler: the running deadlines, the root task, and the tasks that stand for
-    # fibers which were not started as tasks. It lives and dies with its scheduler; nothing is kept outside.
+    # fibers which were not started as tasks. It lives as long as its scheduler.
     class Context
-      # @return [Context] the one of that scheduler
+      # @return [Context] the scheduler's
       def self.of(scheduler)
         scheduler.instance_variable_get(:@concurrency) || scheduler.instance_variable_set(:@concurrency, new(scheduler))
       end
@@ -44,7 +44,7 @@ module Heddle
         job.is_a?(TaskFrame) ? job : @implicit_tasks[@scheduler.current_fiber]
       end
 
-      # The same, but a fiber that is no task becomes one for as long as it has a scope open.
+      # The same, but a fiber that is not a task becomes one while it has a scope open.
       def task!
         task || begin
           fiber = @scheduler.current_fiber or raise NoLoopError, Concurrency.no_loop("a scope")
@@ -66,7 +66,7 @@ module Heddle
         @pool_waiting -= 1
       end
 
-      # Where a task belongs that is started here.
+      # The scope of a task that is started here.
       def scope
         current = task
         return current.innermost if current
@@ -75,14 +75,14 @@ module Heddle
         @root && !@root.ended? ? @root : detached_tasks
       end
 
-      # Is there a fiber that serves others, one after the other, and has started a task for the one that it serves now?
-      # Then it calls {leave} when it has served.
+      # Has a fiber that serves one request after another started a task for its current request? Then it must call
+      # {leave} after that request.
       def hosting? = !@hosted.empty?
 
-      # Ends the scope, if there is one, of what the current fiber has served.
+      # Ends the scope, if there is one, of the request that the current fiber has served.
       #
-      # @param error [Exception, nil] what it failed with
-      # @return [Exception, nil] what it has failed with after all
+      # @param error [Exception, nil] the request's error
+      # @return [Exception, nil] its error after the scope has ended
       def leave(error)
         scope = @hosted.delete(@scheduler.current_fiber) or return error
 
@@ -97,8 +97,8 @@ module Heddle
         @detached_tasks ||= DetachedTasks.new(@scheduler)
       end
 
-      # Hands a signal that struck a task to the loop as well, which stops everything, and at the next one at once. Only
-      # once, though it is raised in every scope on its way up.
+      # Passes a signal that was raised in a task to the loop as well, which stops everything; a second signal stops it
+      # at once. Does so only once, though the signal is raised in every scope on its way up.
       def pass_on(signal)
         return if @passed_on.equal?(signal) || @scheduler.forked?
 
@@ -106,12 +106,12 @@ module Heddle
         @scheduler.spawn(-> { raise signal, cause: signal.cause })
       end
 
-      # Scheduled fibers that belong to the users: all but this layer's own.
+      # Scheduled fibers of the program: all but this layer's own.
       def each_fiber
         @scheduler.each_fiber { |fiber, job, state| yield fiber, job, state unless job.equal?(@clock) }
       end
 
-      # Cancels what the root task doesn't answer for.
+      # Cancels the tasks and fibers that the root task doesn't wait for.
       def cancel_strangers
         each_fiber do |fiber, job,|
           @scheduler.interrupt(fiber, Cancelled.new("everything else has ended")) unless job.is_a?(TaskFrame)
@@ -122,7 +122,7 @@ module Heddle
       # The task that stands for this fiber, if it has a scope open.
       def implicit_task(fiber) = @implicit_tasks[fiber]
 
-      # Opens a scope for all that the current fiber serves from now on; {leave} ends it.
+      # Opens a scope for the request that the current fiber serves; {leave} ends it.
       #
       # @param type [Class] of scope
       # @return [Scope]

@@ -5,7 +5,7 @@ require "heddle/concurrency/task_frame"
 module Heddle
   module Concurrency
     # Holds the tasks that were started in a loop from outside every task, as with `Fiber.schedule`. They have no scope
-    # in which their failure could be raised, so it leaves the fiber and meets what any fiber's error meets: the loop.
+    # in which their failure could be raised, so it leaves the fiber and is raised in the loop, as any fiber's error.
     class DetachedTasks < ScopeFrame
       attr_reader :scheduler
 

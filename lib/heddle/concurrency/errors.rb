@@ -13,7 +13,7 @@ module Heddle
     include Heddle::Error
   end
 
-  # The value of a task was asked for that was cancelled.
+  # The value of a cancelled task was asked for.
   class TaskCancelledError < StandardError
     include Heddle::Error
   end

@@ -8,7 +8,7 @@ module Heddle
     # A stretch of one task's code that is cancelled as a whole: the task itself, or a block inside it (a scope, a time
     # limit). The frames of a task form a stack; the task is the outermost one.
     #
-    # Cancelling a frame strikes it and every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
+    # Cancelling a frame also cancels every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
     # wait. The frame's `ensure` and `rescue` may then wait as well: cancelling a frame further out raises nothing until
     # this one has been left. If that takes `cancel_grace` seconds, Cancelled is raised again.
     #
@@ -20,7 +20,7 @@ module Heddle
       # @return [Frame, nil] the frame around this one in the same task
       attr_accessor :outer
 
-      # @return [Frame, nil] the frame whose cancelling struck this one; nil while nothing has
+      # @return [Frame, nil] the frame whose cancelling has cancelled this one; nil: it is not cancelled
       attr_reader :origin
 
       # @return [Boolean] has this been cancelled, itself or with something around it?
@@ -55,12 +55,12 @@ module Heddle
         @sent = clock.add(grace, self, :interrupt)
       end
 
-      # Does it put off what is cancelled around it?
+      # Does it defer a cancellation of frames around it?
       def shields? = false
 
       protected
 
-      # Marks this frame as struck by the cancelling of `origin`.
+      # Marks this frame as cancelled by the cancelling of `origin`.
       def strike(origin)
         @origin = origin
       end
@@ -73,7 +73,7 @@ module Heddle
 
       # Takes this frame off the task's stack.
       #
-      # @param surfaced [Boolean] has the Cancelled that was raised for this frame arrived here?
+      # @param surfaced [Boolean] has the Cancelled that was raised for this frame left its body?
       def leave(surfaced)
         owner = task
         unlink(owner)
@@ -87,7 +87,7 @@ module Heddle
 
       private
 
-      # Frames end in the order of a stack, but for those that an Enumerator has opened and not closed yet.
+      # Frames end in the order of a stack, except those that an Enumerator has opened and not closed yet.
       def unlink(owner)
         frame = owner.innermost
         return owner.innermost = @outer if frame.equal?(self)
@@ -96,8 +96,8 @@ module Heddle
         frame.outer = @outer if frame
       end
 
-      # The outermost frame inside this one that must not be disturbed: it is struck already, and being unwound, or it
-      # is a {Shield}.
+      # The outermost frame inside this one that must not be interrupted: it is cancelled already and being unwound, or
+      # it is a {Shield}.
       def deferring_inside(frame)
         found = nil
         until frame.equal?(self)
@@ -116,7 +116,7 @@ module Heddle
         end
       end
 
-      # The body ended without a wait at which Cancelled could strike: it must not strike later, outside.
+      # The body ended without a wait at which Cancelled could be raised. It must not be raised later, outside.
       def withdraw(owner, surfaced)
         Context.of(owner.scheduler).clock.remove(@sent)
         @sent = nil

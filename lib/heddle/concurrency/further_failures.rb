@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Added to an error that ended a scope in which other tasks failed too, before they could be cancelled or while they
-  # cleaned up: no failure is lost.
+  # Extends the error that ended a scope in which other tasks failed, too: before they could be cancelled, or while they
+  # cleaned up. So no failure is lost.
   module FurtherFailures
-    # @return [Array<Exception>] what the other tasks failed with, the earliest first
+    # @return [Array<Exception>] the errors of the other tasks, the earliest first
     def further_failures = @further_failures || []
 
     # The message as Ruby prints it for an error that no code rescued.

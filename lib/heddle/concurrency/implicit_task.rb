@@ -4,8 +4,8 @@ require "heddle/concurrency/task_frame"
 
 module Heddle
   module Concurrency
-    # Stands for a fiber that was not started as a task (`Fiber.schedule`, a server's runner) while it has a scope or a
-    # time limit open, so that these work there too.
+    # Represents a fiber that was not started as a task (`Fiber.schedule`, a server's runner) while it has a scope or a
+    # time limit open, so that these work there, too.
     class ImplicitTask < TaskFrame
       def initialize(context, scheduler, fiber)
         super(nil, scheduler, nil, nil)

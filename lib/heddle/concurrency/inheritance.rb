@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # What a task gets from the code that starts it, by `inherit:` of {Heddle.async}: copies, taken at the start, so
-    # that neither changes the other's. Fiber storage is inherited by every task.
+    # The state that a task gets from the code that starts it, by `inherit:` of {Heddle.async}: copies, made at the
+    # start, so that neither changes the other's. Fiber storage is inherited by every task.
     module Inheritance
       # What can be inherited.
       KINDS = %i[tags current trace].freeze

@@ -4,7 +4,7 @@ require "heddle/concurrency/semaphore"
 
 module Heddle
   module Concurrency
-    # The work of {Heddle.map}: a task an item, at most `limit` at a time, results in the order of the items.
+    # The work of {Heddle.map}: a task for each item, at most `limit` at a time, results in the order of the items.
     class Map
       def initialize(scope, limit)
         @scope = scope

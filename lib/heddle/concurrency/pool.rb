@@ -5,29 +5,29 @@ require "heddle/concurrency/timeout_error"
 
 module Heddle
   # Expensive resources that serve one task at a time, such as connections. The pool is as large as the work needs: it
-  # grows while tasks wait and the resource answers, and shrinks when some are idle. For the tasks of one loop, first
-  # come first served.
+  # grows while tasks wait and the resource is fast enough, and shrinks when resources are idle. For the tasks of one
+  # loop, first come first served.
   #
   #     database = Heddle::Pool.new { PG.connect(url) }
   #     database.with { |pg| pg.exec("SELECT 1") }
   class Pool
-    # How many a pool makes at most whose limit finds itself.
+    # Maximum number of resources of a pool with `max: :auto`.
     DEFAULT_MAX_AUTO = 100
-    # Seconds after which one that no fiber needed is closed.
+    # Seconds after which an idle resource is closed.
     DEFAULT_IDLE_TIMEOUT = 60
-    # Seconds that a task waits for one.
+    # Seconds that a task waits for a resource.
     DEFAULT_TIMEOUT = 5
-    # Seconds that one may be idle and still be handed out without a check.
+    # Seconds that a resource may be idle and still be lent without a check.
     DEFAULT_CHECK_AFTER = 1
-    # Seconds without a new attempt when one more could not be made, but others are in use.
+    # Seconds until the next attempt when another resource could not be made.
     DEFAULT_RETRY_AFTER = 1
     # The part of its age by which a resource may be replaced earlier, so that not all are replaced at once.
     JITTER = 0.1
-    # Spreads any number of resources evenly over the jitter: the fractional parts of its multiples.
+    # The fractional parts of its multiples spread any number of resources evenly over the jitter.
     GOLDEN = 0.6180339887498949
     private_constant :JITTER, :GOLDEN
 
-    # One more task waits than can ever be served: it runs inside tasks that hold all the pool has.
+    # A task waits that can never be served: the tasks around it hold all resources of the pool.
     class NestedCheckoutError < StandardError
       include Heddle::Error
     end
@@ -41,23 +41,24 @@ module Heddle
       attr_accessor :report_held_connections
     end
 
-    # @param min [Integer] how many are kept, idle or not, once one was needed
-    # @param max [Integer, :auto] how many it makes at most; `:auto`: as many as make the tasks faster
-    # @param max_auto [Integer] how many it makes at most with `max: :auto`
-    # @param max_total [Integer, nil] how many all workers of a server make together at most, for their pools of this
-    #   name; a process without others may make as many. nil: each worker has its limit for itself
-    # @param timeout [Numeric, nil] seconds that a task waits for one; nil: forever
-    # @param idle_timeout [Numeric, nil] seconds after which one that no fiber needed is closed; nil: never
-    # @param max_age [Numeric, nil] seconds after which one is replaced, when it is not in use; up to a tenth earlier,
-    #   so that not all are replaced at once. nil: never
-    # @param check [#call, nil] given one that was idle for long, or whose block raised an error; false or a
-    #   StandardError: it is closed, and another is taken or made. May wait.
-    # @param check_after [Numeric] seconds that one may be idle and still be handed out without a check
-    # @param reset [#call, nil] given one that comes back; false or a StandardError: it is closed. May wait.
-    # @param close [#call, nil] ends one; nil: its method `close`, if it has one
-    # @param retry_after [Numeric] seconds without a new attempt when one more could not be made
-    # @param name [String, nil] what errors and metrics call it, in any encoding; nil: where the block stands
-    # @yieldreturn one more; may wait, several are made at once
+    # @param min [Integer] how many are kept, idle or not, once the pool was used
+    # @param max [Integer, :auto] maximum number of resources; `:auto`: as many as make the tasks faster
+    # @param max_auto [Integer] maximum number of resources with `max: :auto`
+    # @param max_total [Integer, nil] maximum number of resources in the pools of this name, over all workers of a
+    #   server; a process without other workers may make as many. nil: each worker has only its own limit
+    # @param timeout [Numeric, nil] seconds that a task waits for a resource; nil: forever
+    # @param idle_timeout [Numeric, nil] seconds after which an idle resource is closed; nil: never
+    # @param max_age [Numeric, nil] seconds after which a resource is replaced, when it is not in use; up to a tenth
+    #   earlier, so that not all are replaced at once. nil: never
+    # @param check [#call, nil] called with a resource that was idle for long, or whose block raised an error; if it
+    #   returns false or raises a StandardError, the resource is closed, and another is taken or made. May wait.
+    # @param check_after [Numeric] seconds that a resource may be idle and still be lent without a check
+    # @param reset [#call, nil] called with a resource that is released; if it returns false or raises a StandardError,
+    #   the resource is closed. May wait.
+    # @param close [#call, nil] closes a resource; nil: its method `close`, if it has one
+    # @param retry_after [Numeric] seconds until the next attempt when another resource could not be made
+    # @param name [String, nil] the pool's name in errors and metrics, in any encoding; nil: file and line of the block
+    # @yieldreturn another resource; the block may wait, and several may be made at once
     # @raise [ArgumentError]
     def initialize(min: 0, max: :auto, max_auto: DEFAULT_MAX_AUTO, max_total: nil, timeout: DEFAULT_TIMEOUT,
                    idle_timeout: DEFAULT_IDLE_TIMEOUT, max_age: nil, check: nil, check_after: DEFAULT_CHECK_AFTER,
@@ -82,34 +83,34 @@ module Heddle
     # @return [String]
     attr_reader :name
 
-    # @return [Integer] how many it makes at most; with `max: :auto`, now
+    # @return [Integer] maximum number of resources; with `max: :auto`, the current one
     def limit = @limit.value
 
-    # @return [Integer] how many there are
+    # @return [Integer] number of resources
     def size = @idle.size + @busy.size
 
-    # @return [Integer] how many are in use
+    # @return [Integer] number of resources in use
     def busy = @busy.size
 
-    # @return [Integer] how many are not
+    # @return [Integer] number of idle resources
     def idle = @idle.size
 
-    # @return [Integer] how many tasks wait for one
+    # @return [Integer] number of tasks that wait for a resource
     def waiting = @waiters.size
 
-    # @return [Hash{Symbol => Object}] its name, sizes, and counts; seconds. With `max_total`: that and
-    #   `size_total`, how many all workers have.
+    # @return [Hash{Symbol => Object}] its name, sizes, and counts; seconds. With `max_total`: that and `size_total`,
+    #   the number of resources of all workers.
     def statistics
       total = { max_total: @total, size_total: @share ? @share.taken : size } if @total
       { name:, limit:, size:, busy:, idle:, waiting:, **total.to_h, **@statistics.to_h }
     end
 
-    # Lends one to the block. If the block is cancelled, or its fiber killed, or it ends by what is no StandardError, it
-    # is closed afterwards, because its state is unknown; after a StandardError it is checked. A connection of the gem
-    # pg is kept when the server confirms that it has cancelled the query that was abandoned; see {Databases}.
+    # Lends a resource to the block. If the block is cancelled, its fiber killed, or it raises an exception that is not
+    # a StandardError, the resource is closed afterwards, because its state is unknown. After a StandardError it is
+    # checked. A connection of the gem pg is kept when the server confirms that it has cancelled the abandoned query;
+    # see {Databases}.
     #
-    # @param timeout [Numeric, nil] seconds to wait for one at most; nil: forever
-    # @return what the block returns
+    # @param timeout [Numeric, nil] seconds to wait for a resource; nil: forever @return what the block returns
     # @raise (see #acquire)
     def with(timeout: @timeout)
       slot = take(timeout, caller_locations(1, 1).first)
@@ -136,16 +137,17 @@ module Heddle
       end
     end
 
-    # Waits for one; it has to be given back with {#release} or {#discard}. Better use {#with}.
+    # Waits for a resource, which must be returned with {#release} or {#discard}. Prefer {#with}.
     #
     # @param timeout [Numeric, nil] seconds to wait for one at most; nil: forever
     # @raise [TimeoutError]
-    # @raise [NestedCheckoutError] when none can ever come back, because the tasks that have them wait for this one
+    # @raise [NestedCheckoutError] when no resource can ever be released, because the tasks that hold them wait for this
+    #   one
     # @raise [ClosedQueueError] when the pool is closed
-    # @raise the error with which none could be made, when there is none at all
+    # @raise the error of the block that makes resources, when the pool has none
     def acquire(timeout: @timeout) = take(timeout, caller_locations(1, 1).first).resource
 
-    # Gives one back, in good order.
+    # Returns a resource in working order.
     def release(resource)
       slot = slot_of(resource)
       return discard(resource) unless settled?(resource)
@@ -165,7 +167,7 @@ module Heddle
       serve_waiters
     end
 
-    # Gives one back that is broken: it is closed, and another can be made.
+    # Returns a broken resource: it is closed, and another can be made.
     def discard(resource)
       slot = slot_of(resource)
       @busy.delete(resource)
@@ -174,7 +176,7 @@ module Heddle
       dispose(slot, :broken)
     end
 
-    # Closes those that are idle, and each of the others when it comes back. Tasks that wait get a ClosedQueueError.
+    # Closes the idle resources, and each of the others when it is released. Waiting tasks get a ClosedQueueError.
     #
     # @return [nil]
     def close
@@ -194,9 +196,9 @@ module Heddle
 
     private
 
-    # Closes what is idle or old, makes what is missing, reports what is held for nothing.
+    # Closes idle and old resources, makes missing ones, and reports those that are held without being used.
     #
-    # @return [Float, nil] seconds until something idle is to be closed; nil: nothing will be
+    # @return [Float, nil] seconds until the next idle resource has to be closed; nil: there is none
     def tend
       shrink
       refill
@@ -246,7 +248,7 @@ module Heddle
     def begin_empty
       @process = Process.pid
       @share = Registry.sharing&.open(@name, @total) if @total
-      @idle = [] # the one used last is the last, and taken first: so the others get old, and the pool shrinks
+      @idle = [] # a stack: the one used last is taken first, so that the others stay idle, and the pool shrinks
       @busy = {}.compare_by_identity
       @holders = Holders.new
       @waiters = []
@@ -259,7 +261,7 @@ module Heddle
     def take(timeout, place)
       raise ClosedQueueError, "#{name} is closed" if @closed
 
-      begin_empty if @process != Process.pid # resources stay the parent's, connections above all
+      begin_empty if @process != Process.pid # in a fork the resources, such as connections, stay the parent's
       deadline = now + timeout if timeout
       slot = (take_idle if @busy.size < limit) || (create(deadline, place) if allot?) if @waiters.empty?
       slot ||= await(deadline, place)

@@ -27,7 +27,7 @@ module Heddle
       settle { @value = value }
     end
 
-    # @param error [Exception, Class, String] as for `raise`; it is raised in those who ask for the value
+    # @param error [Exception, Class, String] as for `raise`; it is raised in every caller of {#value}
     # @return [self]
     # @raise [AlreadySettledError]
     def reject(error)

@@ -5,7 +5,8 @@ require "heddle/concurrency"
 
 module Heddle
   module Concurrency
-    # The work of {Heddle.race}: a task a contender; the first that ends decides, and the others are cancelled.
+    # The work of {Heddle.race}: a task for each contender. The first one that ends decides, and the others are
+    # cancelled.
     class Race
       def initialize(scope, ignore)
         @scope = scope
@@ -43,7 +44,7 @@ module Heddle
         drop_out
       end
 
-      # One that failed in a way that is ignored; the last one's error stands for all.
+      # A contender failed with an ignored error. If it was the last one, its error ends the race.
       def drop_out
         @running -= 1
         return if @decided || @running.positive?

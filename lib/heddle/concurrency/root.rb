@@ -5,9 +5,9 @@ require "heddle/concurrency/task_tree"
 
 module Heddle
   module Concurrency
-    # The task of {Heddle.run}'s block, and with it the loop: it starts the one and runs the other.
+    # The task of {Heddle.run}'s block. It also runs the loop.
     class Root < TaskFrame
-      # Makes a loop for this thread, runs the block in it until every fiber has ended, and leaves nothing behind.
+      # Makes a loop for this thread, runs the block in it until every fiber has ended, and closes the loop.
       #
       # @return what the block returns
       def self.run(scheduler, name, grace, block)
@@ -38,7 +38,7 @@ module Heddle
         Context.of(scheduler).root = self
         start
         begin
-          scheduler.__send__(:run_fibers) # exceptions of detached fibers are printed only
+          scheduler.__send__(:run_fibers) # exceptions of detached fibers are only printed
         rescue Exception => e
           Concurrency.attach_failures(e, [failure]) if failed? && !failure.equal?(e)
           raise
@@ -47,7 +47,7 @@ module Heddle
         @value
       end
 
-      # Code that follows Heddle.run continues in both processes, and meets its failure in {run_loop}.
+      # After a fork, the code that follows Heddle.run continues in both processes; {run_loop} raises its failure.
       #
       # @api private
       def end_in_child = true

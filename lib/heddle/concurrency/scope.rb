@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Heddle
-  # A stretch of code that doesn't end before the tasks that were started in it. The first one that fails cancels the
+  # A block of code that doesn't end before the tasks that were started in it. The first one that fails cancels the
   # others and the block, and its error is raised where the scope ends.
   #
-  # Made by {Heddle.scope}; every {Task} has one, too, for the tasks that it starts.
+  # {Heddle.scope} makes one; every {Task} also has one, for the tasks that it starts.
   class Scope
     # @api private
     # @param frame [Concurrency::ScopeFrame]
@@ -17,11 +17,11 @@ module Heddle
 
     # Starts a task that ends before this scope does. It begins in a later tick of the loop, not at once.
     #
-    # @param name [String, nil] what the task tree calls it; default: where its block stands
+    # @param name [String, nil] its name in the task tree; default: file and line of its block
     # @param background [Boolean] true: the scope doesn't wait for it, and cancels it when all others have ended
-    # @param inherit [Boolean, Symbol, Array<Symbol>, nil] what it gets of the calling code, as copies: `:tags` of
-    #   Rails' loggers, `:current` (ActiveSupport::CurrentAttributes), `:trace` (OpenTelemetry's context); true:
-    #   all of them
+    # @param inherit [Boolean, Symbol, Array<Symbol>, nil] the state that it gets from the calling code, as copies:
+    #   `:tags` of Rails' loggers, `:current` (ActiveSupport::CurrentAttributes), `:trace` (OpenTelemetry's context);
+    #   true: all of them
     # @return [Task]
     # @raise [ScopeEndedError] when the scope has ended
     def async(name: nil, background: false, inherit: nil, &block)

@@ -21,7 +21,7 @@ module Heddle
         @grace = grace
       end
 
-      # @return [Scope] for the users
+      # @return [Scope] the public object
       def scope = @scope ||= Scope.new(self)
 
       # (see Scope#async)
@@ -36,18 +36,18 @@ module Heddle
         begin_task(TaskFrame.new(self, task.scheduler, name, block), background)
       end
 
-      # @param child [TaskFrame] one that was made for this scope, and is started here
+      # @param child [TaskFrame] made for this scope; it is started here
       # @return [TaskFrame]
       def begin_task(child, background)
         raise ScopeEndedError, "#{self} has ended: no task can be started in it any more" if ended?
 
         child.strike(child) if @origin
-        child.start # may raise: only then it is one of ours
+        child.start # may raise; the scope has the child only afterwards
         adopt(child, background)
         child
       end
 
-      # @param child [TaskFrame] from here on this scope waits for it, unless it is in the background
+      # @param child [TaskFrame] this scope waits for it, unless it is in the background
       def adopt(child, background)
         (@children ||= {}.compare_by_identity)[child] = background
         @foreground = (@foreground || 0) + 1 unless background
@@ -72,7 +72,7 @@ module Heddle
         open
         begin
           yield scope
-        rescue Exception => e # every exit is looked at, and raised again in finish
+        rescue Exception => e # every exception; finish raises it again
           @over = true
           absorb(e)
           nil
@@ -81,7 +81,7 @@ module Heddle
         end
       end
 
-      # From here on what the task starts belongs to this scope, until {close}.
+      # Until {close}, the tasks that the task starts belong to this scope.
       #
       # @return [self]
       def open
@@ -89,9 +89,9 @@ module Heddle
         self
       end
 
-      # Ends what {open} began: waits for the tasks, and raises what there is to raise.
+      # Ends what {open} began: waits for the tasks, and raises the first failure.
       #
-      # @param error [Exception, nil] what has left the code in between
+      # @param error [Exception, nil] the exception that has left the code in between
       def close(error)
         if error
           @over = true
@@ -142,7 +142,7 @@ module Heddle
         cancel
       end
 
-      # A supervisor forgives its children's failures.
+      # Overridden: a supervisor ignores its children's failures.
       def forgiven?(_child) = false
 
       def cancel_children
@@ -157,7 +157,7 @@ module Heddle
       end
 
       # Waits for all children. An exception meanwhile cancels them, but the wait continues: they have their own grace.
-      # A kill of the thread ends the body without one.
+      # A kill of the thread ends the body without an exception.
       def join
         cancel if Thread.current.status == "aborting"
         until @children.empty?
@@ -183,7 +183,7 @@ module Heddle
         raise error, cause: error.cause
       end
 
-      # The first failure; those that came after it are attached.
+      # The first failure, with the later ones attached.
       def failure
         Concurrency.attach_failures(@failures.first, @failures.drop(1)) if @failures.size > 1
         @failures.first

@@ -4,7 +4,7 @@ require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/wait_list"
 
 module Heddle
-  # Lets at most so many tasks of one loop do something at the same time, first come first served.
+  # Limits how many tasks of one loop do something at the same time, first come first served.
   #
   #     limit = Heddle::Semaphore.new(10)
   #     limit.acquire { Net::HTTP.get(uri) }
@@ -34,7 +34,7 @@ module Heddle
     # @return [true, Object] without a block true; with a block its value
     # @raise [TimeoutError]
     def acquire(timeout: nil)
-      if @free.positive? # then no fiber waits: release gives to them first
+      if @free.positive? # then no fiber waits: release serves waiting fibers first
         @free -= 1
       elsif !@waiting.wait(timeout) { release }
         raise TimeoutError, "none of the semaphore's #{@limit} places became free within #{timeout} s"
@@ -48,7 +48,7 @@ module Heddle
       end
     end
 
-    # @return [Boolean] did we get it, without waiting?
+    # @return [Boolean] was it acquired, without waiting?
     def try_acquire
       return false unless @free.positive?
 

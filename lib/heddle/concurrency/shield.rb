@@ -6,7 +6,7 @@ module Heddle
   module Concurrency
     # The scope of {Heddle.shield}: a cancellation around it waits until it has ended.
     class Shield < ScopeFrame
-      # An exception that is pending is raised before the block begins.
+      # A pending exception is raised before the block begins.
       def run
         pending = task.scheduler.uninterrupt(task.fiber)
         raise pending if pending

@@ -4,7 +4,7 @@ module Heddle
   # A piece of work that runs concurrently with others in one loop, in a fiber of its own. Started by {Heddle.async} or
   # {Scope#async}; it ends before the scope that it was started in.
   class Task
-    # @return [Task, nil] the task that is running now; nil in a fiber that is none
+    # @return [Task, nil] the running task; nil in a fiber that is not a task
     def self.current = Concurrency::TaskFrame.current&.handle
 
     # @api private
@@ -13,15 +13,15 @@ module Heddle
       @frame = frame
     end
 
-    # @return [Scope] its own, of the tasks that it starts
+    # @return [Scope] the scope of the tasks that it starts
     def scope = @frame.scope
 
-    # @return [Scope, nil] what it was started in; nil for the block of {Heddle.run}
+    # @return [Scope, nil] the scope that it was started in; nil for the block of {Heddle.run}
     def parent = @frame.parent&.scope
 
     # Waits until the task has ended.
     #
-    # @param timeout [Numeric, nil] seconds to wait at most; nil: as long as it takes
+    # @param timeout [Numeric, nil] seconds to wait at most; nil: forever
     # @return [self, nil] nil when the time is over and the task has not ended
     # @raise the error that the task failed with. A caller in the scope that this failure ends is cancelled there
     #   instead, and the scope raises the error.
@@ -45,13 +45,13 @@ module Heddle
     # @return [Boolean] has it ended with an error?
     def failed? = @frame.failed?
 
-    # @return [Exception, nil] what it failed with
+    # @return [Exception, nil] the error that it failed with
     def failure = @frame.failure
 
-    # @return [Boolean] true for one that its scope doesn't wait for
+    # @return [Boolean] true: its scope doesn't wait for it
     def background? = @frame.background?
 
-    # @return [String] the name that it was given, or where its block stands: `"app.rb:12"`
+    # @return [String] the name that it was given, or file and line of its block: `"app.rb:12"`
     def name = @frame.name
 
     # @return [Symbol] `:ready` (not begun), `:running`, `:waiting`; at its end `:finished`, `:failed` or `:cancelled`

@@ -14,7 +14,7 @@ module Heddle
       # @!attribute fiber [Fiber, nil] nil: it has not begun, or has ended
       attr_reader :parent, :scheduler, :fiber
 
-      # @return [Frame] the one whose code runs
+      # @return [Frame] the frame whose code runs
       attr_accessor :innermost
 
       # @return [TaskFrame, nil] of the task that is running now
@@ -37,7 +37,7 @@ module Heddle
 
       def task = self
 
-      # @return [Task] for the users
+      # @return [Task] the public object
       def handle = @handle ||= Task.new(self)
 
       def start
@@ -45,7 +45,7 @@ module Heddle
         self
       end
 
-      # The scheduler calls this in the new fiber. Lets no exception out: it belongs to the parent.
+      # Called by the scheduler in the new fiber. Raises nothing: an exception belongs to the parent.
       def call
         unless @origin
           @state = :running
@@ -60,8 +60,8 @@ module Heddle
         settle
       end
 
-      # Its fiber got no stack, and the task fails with that error; or the fiber was killed, and the task is cancelled.
-      # Called by the scheduler.
+      # Called by the scheduler when its fiber got no stack: the task fails with that error. Or when the fiber was
+      # killed: the task is cancelled.
       def unstarted(error)
         if error.is_a?(Cancelled) then absorb(error)
         else (@failures ||= []) << error
@@ -69,8 +69,8 @@ module Heddle
         settle
       end
 
-      # The task forked, and has ended in the child process, where the tasks around it do not exist. Called by the
-      # scheduler.
+      # Called by the scheduler when the task has forked and ends in the child process, where the tasks around it do not
+      # exist.
       # @return [Boolean] does the program continue after Heddle.run?
       # @raise the error that it failed with
       def end_in_child
@@ -151,7 +151,7 @@ module Heddle
 
       private
 
-      # The end: nothing after this may wait.
+      # Ends the task: nothing after this may wait.
       def settle
         @over = :ended
         @state = if @failures then :failed

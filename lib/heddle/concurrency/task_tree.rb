@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/concurrency"
-require "heddle/visible" # not when it is first used: that may be in a signal handler, where nothing can be loaded
+require "heddle/visible" # not at the first use, which may be in a signal handler, where nothing can be loaded
 
 module Heddle
   # The tasks of one loop as text: names, states, and where each of them waits. See {Heddle.task_tree}.
@@ -33,7 +33,7 @@ module Heddle
       add_children(out, task, depth)
     end
 
-    # One that is shown below another task is a child of both: of this one, which waits for it, and of its starter.
+    # A task that is shown below another one is a child of both: of this one, which waits for it, and of its starter.
     def add_children(out, task, depth)
       task.children.each do |child|
         above = child.shown_below

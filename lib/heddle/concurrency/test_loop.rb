@@ -4,13 +4,13 @@ require "heddle/runtime"
 
 module Heddle
   module Concurrency
-    # Runs one test in a loop, for {Heddle::Minitest} and {Heddle::RSpec}: with a time limit, and with an eye on what is
-    # still there when the test is over.
+    # Runs one test in a loop, for {Heddle::Minitest} and {Heddle::RSpec}: with a time limit, and with a check for tasks
+    # and fibers that are left at the end.
     class TestLoop
-      # Seconds that a test may take when it doesn't say.
+      # Seconds that a test may take by default.
       TIME_LIMIT = 10
 
-      # The test is over, but not all that it started.
+      # A test is over, and left tasks or fibers.
       class LeakError < StandardError
         include Heddle::Error
       end
@@ -26,7 +26,7 @@ module Heddle
 
       # Runs the block, which is expected to rescue what the test raises.
       #
-      # @return [Exception, nil] what is to be reported besides: a failed task, a leak, or that the time is over
+      # @return [Exception, nil] a failure beside the test's own: a failed task, a leak, or the time limit
       def run(&)
         Heddle.run(name: @name) { watch(&) }
         raise TimeoutError, "the test was not done within #{@time_limit} s" if @expired

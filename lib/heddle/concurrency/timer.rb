@@ -10,7 +10,7 @@ module Heddle
       # @return [Proc, nil]
       attr_reader :block
 
-      # @return [Numeric, nil] seconds; nil: it comes once
+      # @return [Numeric, nil] seconds; nil: it rings once
       attr_reader :interval
 
       # @return [Alarm] the next one, set by {Timers}
@@ -40,7 +40,7 @@ module Heddle
         @timers.renew(self) if @interval && @receiver
       end
 
-      # It keeps nothing of its receiver from here on.
+      # From here on it holds no reference to its receiver.
       # @return [void]
       def stop
         @receiver = @block = nil

@@ -4,8 +4,8 @@ require "heddle/concurrency/timer"
 
 module Heddle
   module Concurrency
-    # The times at which objects of one loop are given blocks to call. A task keeps them, and only while there are any.
-    # In place of {Clock}, whose alarms count as work of the loop: these end with it.
+    # Timers of one loop, which give objects blocks to call. A task keeps them, and runs only while there are timers.
+    # Unlike the alarms of {Clock}, they don't keep the loop running.
     class Timers
       include MonotonicClock
 
@@ -16,7 +16,7 @@ module Heddle
         @task = nil
       end
 
-      # Posts the timer to the receiver every so many seconds; ticks that come while one is pending are left out.
+      # Posts the timer to the receiver at an interval; ticks that come while one is pending are skipped.
       # @param interval [Numeric]
       # @param receiver [#post] calls the timer, now or later; must not wait
       # @return [Timer]
@@ -43,7 +43,7 @@ module Heddle
 
       private
 
-      # In one step, as far as the loop's other fibers can see.
+      # In one step: other fibers see the old or the new state.
       def add(timer, time)
         @scheduler.without_preemption do
           timer.alarm = @alarms.add(time, timer, :ring)

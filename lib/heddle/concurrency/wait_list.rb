@@ -4,9 +4,9 @@ require "heddle/concurrency"
 
 module Heddle
   module Concurrency
-    # Fibers of one loop that wait to be woken, first come first served. The list of waiting tasks in semaphores,
-    # channels and the others. The order of events that makes it safe: the caller that wakes takes the fiber off the
-    # list, so a fiber that stops waiting for any other reason can tell by the list whether it had been woken.
+    # Fibers of one loop that wait to be woken, first come first served: the waiting tasks of semaphores, promises and
+    # so on. The caller that wakes a fiber removes it from the list. So a fiber that stops waiting for another reason
+    # knows by the list whether it was woken.
     class WaitList
       def initialize
         @scheduler = nil
@@ -25,7 +25,7 @@ module Heddle
       #
       # @param timeout [Numeric, nil] seconds
       # @return [Boolean] false: the time is over and no other fiber woke us
-      # @yield when an exception or Fiber#kill strikes after we were woken: hand on what the waking stood for
+      # @yield when an exception or Fiber#kill interrupts this fiber after it was woken: passes the wake-up on
       def wait(timeout = nil)
         scheduler = enter
         fiber = Fiber.current
@@ -39,7 +39,7 @@ module Heddle
         yield if fiber && !ended && !@waiting.delete(fiber) && block_given?
       end
 
-      # Wakes the one that has waited longest.
+      # Wakes the fiber that has waited longest.
       #
       # @return [Boolean] false when no fiber waits
       def wake

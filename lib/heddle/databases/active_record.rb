@@ -2,15 +2,15 @@
 
 module Heddle
   module Databases
-    # Active Record's connections. Those of MySQL and MariaDB end themselves; Active Record finds them closed and
-    # connects again.
+    # Active Record's connections. Connections to MySQL and MariaDB are closed by their driver; Active Record finds them
+    # closed and connects again.
     module ActiveRecord
       autoload :ConnectionQueue, "heddle/databases/active_record/connection_queue"
 
-      # Put before the adapter for PostgreSQL: an abandoned query is settled before anything else is sent, a ROLLBACK
+      # Prepended to the adapter for PostgreSQL: an abandoned query is settled before anything else is sent, a ROLLBACK
       # above all.
       module PostgresqlAdapter
-        # One that had to be closed connects again at its next use.
+        # A connection that had to be closed is opened again at its next use.
         #
         # @api private
         def heddle_settle
@@ -21,8 +21,8 @@ module Heddle
           disconnect! unless settled && Postgresql.leave_pipeline(raw)
         end
 
-        # Gives the driver's connection to another fiber, which ends what is under way there and closes it. This one
-        # connects again at its next use.
+        # Gives the driver's connection to another fiber, which ends the query that is under way and closes it. Active
+        # Record connects again at the next use.
         #
         # @api private
         def heddle_part(raw = @raw_connection)
@@ -55,11 +55,11 @@ module Heddle
           end
         end
 
-        # Asked after an error, when the connection may have been closed.
+        # Called after an error, when the connection may have been closed.
         def retryable_query_error?(...) = !@raw_connection&.finished? && super
       end
 
-      # Put before the adapter above all others: what the driver waits for counts as a query.
+      # Prepended to the adapter above all others: what the driver waits for counts as a query.
       module Adapter
         private
 
@@ -68,10 +68,10 @@ module Heddle
         end
       end
 
-      # Put before the adapters for MySQL and MariaDB.
+      # Prepended to the adapters for MySQL and MariaDB.
       module MysqlAdapter
-        # The driver has closed the connection of an abandoned query: this one connects again at its next use. So it
-        # does after a streamed result of mysql2 that was left before its end.
+        # The driver has closed the connection of an abandoned query, so Active Record connects again at the next use.
+        # The same holds after a streamed result of mysql2 that was not read to its end.
         #
         # @api private
         def heddle_settle
@@ -81,7 +81,7 @@ module Heddle
           heddle_part if defined?(::Mysql2::Client) && raw.is_a?(::Mysql2::Client) && Mysql2.streaming?(raw)
         end
 
-        # The driver's connection ends last: in a killed fiber that does not return.
+        # Closes the driver's connection last, because that call does not return in a killed fiber.
         #
         # @api private
         def heddle_part(raw = @raw_connection)
@@ -91,7 +91,7 @@ module Heddle
         end
       end
 
-      # Put before Active Record's transactions. At the end of a block they see no error when Fiber#kill ends it, and
+      # Prepended to Active Record's transactions. At the end of a block they see no error when Fiber#kill ends it, and
       # would commit half of what the block was to do.
       module TransactionManager
         def commit_transaction
@@ -102,7 +102,7 @@ module Heddle
         end
       end
 
-      # Put before Active Record's class of transactions that are not savepoints. When a BEGIN is interrupted, the
+      # Prepended to Active Record's class of transactions that are not savepoints. When a BEGIN is interrupted, the
       # server may have carried it out. Active Record counts the transaction as not begun, and so never rolls it back.
       module RealTransaction
         def materialize!
@@ -112,8 +112,9 @@ module Heddle
         end
       end
 
-      # Put before Active Record's pool. It settles statements that were sent by the driver's own methods before another
-      # fiber gets the connection. Tasks that take one while a task around them has one get their own ({Checkouts}).
+      # Prepended to Active Record's pool. It settles statements that were sent by the driver's own methods before
+      # another fiber gets the connection. A task that takes a connection while a task around it has one gets its own
+      # ({Checkouts}).
       module ConnectionPool
         def checkout(...)
           connection = super
@@ -155,7 +156,7 @@ module Heddle
 
       # @return [void]
       def self.install
-        # Not by autoload: that would wait for files with the lock of Active Record's pool.
+        # Not by autoload, which would load files while the lock of Active Record's pool is held.
         require "heddle/databases/active_record/checkouts"
         require "heddle/databases/held_connections"
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
@@ -172,7 +173,7 @@ module Heddle
         ::ActiveSupport.on_load(:active_record_mysql2adapter) { Databases::ActiveRecord.prepare_mysql(self) }
       end
 
-      # Idle connections that were opened before are closed: their numbers are unknown.
+      # Closes idle connections that were opened before, because their numbers are unknown.
       #
       # @param adapter [Class]
       # @return [void]

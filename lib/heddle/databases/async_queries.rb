@@ -5,15 +5,15 @@ module Heddle
     # Runs Active Record's asynchronous queries (`load_async`, `async_count` …) in tasks of the loop, unless the
     # application has chosen an executor of threads (`config.active_record.async_query_executor`).
     module AsyncQueries
-      # Put before Active Record's connections.
+      # Prepended to Active Record's connections.
       module Connection
         def async_enabled? = super || (supports_concurrent_connections? && AsyncQueries.possible?)
       end
 
-      # Put before Active Record's pool.
+      # Prepended to Active Record's pool.
       module ConnectionPool
-        # A query that gets no connection in time is run by the fiber that asks for its result, as one is that has not
-        # begun.
+        # A query that gets no connection in time is run by the fiber that asks for its result, like a query that has
+        # not begun.
         def schedule_query(future)
           return super unless AsyncQueries.possible?
 
@@ -25,8 +25,8 @@ module Heddle
         end
       end
 
-      # Put before Active Record's results that are still to come: a query whose task was cancelled or killed has no
-      # result. The fiber that asks for it runs the query again. Active Record would give it nil.
+      # Prepended to Active Record's future results. A query whose task was cancelled or killed has no result: the fiber
+      # that asks for it runs the query again, where Active Record would return nil.
       module FutureResult
         private
 

@@ -5,7 +5,7 @@ require "heddle/databases/places"
 require "weakref"
 
 module Heddle
-  const_get(:Pool) # loads it: later that would wait for files with the lock of a pool
+  const_get(:Pool) # loads it now: later, files would be loaded while the lock of a pool is held
 
   module Databases
     # The check-outs of one pool of Active Record or Sequel, and the tasks that wait for one. As in {Pool}, a wait ends
@@ -13,22 +13,22 @@ module Heddle
     #
     # A subclass knows its library: `name`, `pairs`, `holds?`, `quiet?`, `checked_out`, `transaction?`.
     class Checkouts
-      # Looks from time to time, in one loop, whether a task waits in vain.
+      # Checks from time to time, in one loop, whether a task can never be served.
       Look = Struct.new(:checkouts, :context) do
         # Called by the clock.
         def look = checkouts.look(context)
       end
       # Seconds between two checks.
       POLL_INTERVAL = 0.1
-      # What is recorded about a pool. Its connections refer to the pool, so it refers to neither.
+      # The record of a pool. Connections refer to their pool, so the record refers to neither.
       State = Struct.new(:waiters, :looking, :waiting, :warned)
-      # Of the last user of a connection.
+      # The record of a connection's last user.
       class Slot < Pool::Slot
         def initialize(connection)
           super(WeakRef.new(connection), nil)
         end
 
-        # @return [Object, nil] the connection; nil: the garbage collector has it
+        # @return [Object, nil] the connection; nil: it was collected
         def resource
           @resource.__getobj__
         rescue WeakRef::RefError
@@ -40,12 +40,12 @@ module Heddle
       private_constant :Look, :POLL_INTERVAL, :State, :Slot, :STATES, :SLOTS
 
       class << self
-        # @param connection [Object] one that its pool takes back, or closes
+        # @param connection [Object] one that was returned to its pool, or closed
         # @return [void]
         def forget(connection) = SLOTS[connection]&.vacate(nil)
 
-        # Warns in development, once in a process, of a task that has a connection beside the transaction of a task
-        # around it.
+        # Warns in development, once in a process, about a task that has a connection of its own while a task around it
+        # is in a transaction.
         #
         # @param task [Task, ImplicitTask] the calling one
         # @yield [fibers] of the tasks around it: is one of them in a transaction?
@@ -68,8 +68,8 @@ module Heddle
         @state = STATES.fetch(pool) { State.new(*Array.new(3) { {}.compare_by_identity }) }
       end
 
-      # To be called by the fiber that has checked a connection out. The library knows the fiber; more is recorded
-      # only for a task, or for the report. Most requests start no task, and pay nothing here.
+      # Must be called by the fiber that has checked a connection out. The library knows the fiber; more is recorded
+      # only for a task, or for the report. So requests that start no task, as most, pay nothing here.
       #
       # @param connection [Object]
       # @param scheduler [Scheduler]
@@ -88,8 +88,8 @@ module Heddle
         Checkouts.warn_of_transaction(task) { |fibers| transaction?(fibers) } if task
       end
 
-      # Runs the block, in which the calling fiber waits for a connection. A fiber that has none, and for which no task
-      # around it waits, keeps no connection from coming back: nothing is recorded of it.
+      # Runs the block, in which the calling fiber waits for a connection. A fiber that has no connection, and for which
+      # no task around it waits, keeps no connection from being returned: it is not recorded.
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] of a pool that has several

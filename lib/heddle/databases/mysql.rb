@@ -66,7 +66,7 @@ module Heddle
         def recover(_connection) = false
       end
 
-      # Put before the driver's connection class.
+      # Prepended to the driver's connection class.
       module Guard
         # The connection of a killer is not killed itself.
         # @api private

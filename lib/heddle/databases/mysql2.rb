@@ -17,7 +17,7 @@ module Heddle
       INTERRUPTIBLE = { ::Mysql2::Util::TIMEOUT_ERROR_CLASS => :immediate }.freeze
       private_constant :EXPECTED, :TIMES, :INTERRUPTIBLE
 
-      # Put before Mysql2::Client.
+      # Prepended to Mysql2::Client.
       module Guard
         include Mysql::Guard
 
@@ -61,7 +61,7 @@ module Heddle
         def heddle_disconnect = close
       end
 
-      # Put before Mysql2::Result, which does not tell whether a streamed result was read to its end.
+      # Prepended to Mysql2::Result, which does not tell whether a streamed result was read to its end.
       module Result
         # So many rows of a few columns are read in about a millisecond.
         SMALL = 1_000

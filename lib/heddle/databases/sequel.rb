@@ -12,7 +12,7 @@ module Heddle
       SPOILED = SideTable.new(:heddle_spoiled)
       private_constant :SPOILED
 
-      # Put before Sequel's databases: an abandoned query is settled before anything else is sent.
+      # Prepended to Sequel's databases: an abandoned query is settled before anything else is sent.
       module Database
         def initialize(...)
           super
@@ -60,8 +60,8 @@ module Heddle
         end
       end
 
-      # Put before the classes of pools: a connection that was closed, when its query was abandoned or by the server, is
-      # replaced and not checked out.
+      # Prepended to the classes of pools: a connection that was closed, when its query was abandoned or by the server,
+      # is replaced and not checked out.
       module ConnectionPool
         private
 
@@ -183,14 +183,14 @@ module Heddle
         end
       end
 
-      # Put before Sequel's own method: its one mutex guards the list of open transactions, among others. The fiber does
-      # not switch meanwhile. Were it interrupted there, its connection would go back to the pool with the transaction
-      # still in the list, and the next transaction with that connection would send no BEGIN.
+      # Prepended to Sequel's own method: its one mutex guards the list of open transactions, among others. The fiber
+      # does not switch meanwhile. Were it interrupted there, its connection would go back to the pool with the
+      # transaction still in the list, and the next transaction with that connection would send no BEGIN.
       module DataMutex
         def synchronize(&) = Fiber.blocking { super }
       end
 
-      # Put before the classes of pools whose mutex is held for moments only, and never during a wait.
+      # Prepended to the classes of pools whose mutex is held for moments only, and never during a wait.
       module QueueMutex
         # A thread that fills the queue may have the mutex. The fiber does not switch meanwhile: were it interrupted or
         # killed there, it would keep a connection that it does not use, and get it again, closed or not, at its next
@@ -206,7 +206,7 @@ module Heddle
       end
 
       class << self
-        # Connections belong to requests and tasks from now on. Does nothing twice.
+        # Connections belong to requests and tasks from now on. Idempotent.
         # @return [void]
         def isolate
           ::Sequel.extension(:fiber_concurrency)

@@ -16,7 +16,7 @@ module Heddle
       NEAR = 16
       private_constant :EXPECTED, :METHODS, :NEAR
 
-      # Put before Trilogy.
+      # Prepended to Trilogy.
       module Guard
         include Mysql::Guard
 

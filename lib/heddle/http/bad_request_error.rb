@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     # A request's body broke a rule or passed a limit after the application had begun to read it.
-    # Where the application does not rescue it, the client gets the rejection as its answer.
+    # Where the application does not rescue it, the client gets the rejection as its response.
     class BadRequestError < IOError
       include Heddle::Error
 

@@ -36,7 +36,7 @@ module Heddle
       # are `waiting` for one, and counts of `requests`, connections `opened`, `waits`, and idle connections that the
       # server had closed (`stale`); and the seconds that requests have waited for a connection (`wait_seconds`), that
       # opening connections has taken (`connect_seconds`), and that servers have taken from a request to the head of
-      # their answer (`answer_seconds`). Clients with different settings are summed up. From any thread.
+      # their response (`answer_seconds`). Clients with different settings are summed up. From any thread.
       # @return [Hash{String => Hash{Symbol => Numeric}}] in the order in which the origins were first used
       def self.statistics
         Connections.origins.each_with_object({}) do |origin, all|
@@ -52,7 +52,7 @@ module Heddle
       #   the limit of everything together
       # @param max_connections [Integer] to one origin; further requests wait in their order
       # @param idle_timeout [Numeric] seconds after which an idle connection is closed
-      # @param redirects [Integer] that are followed; 0: answers 3xx are returned
+      # @param redirects [Integer] that are followed; 0: responses 3xx are returned
       # @param retries [Integer] how often a request that may be repeated is sent again after 429, 502, 503 and 504, and
       #   when no connection came about, see {Retries}
       # @param proxy [:environment, String, nil] an http:// URL; `:environment`: as `http_proxy`, `https_proxy` and
@@ -174,7 +174,7 @@ module Heddle
         { body:, json:, form:, multipart: }.compact unless body.nil? && json.nil? && form.nil? && multipart.nil?
       end
 
-      # @yield [Exchange, H1::ReceivedResponse, Request] the final answer's; the block returns the body
+      # @yield [Exchange, H1::ReceivedResponse, Request] the final response's; the block returns the body
       # @return [Response]
       def perform(request, limits, deadline, &)
         redirects = @redirects

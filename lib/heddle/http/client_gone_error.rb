@@ -2,7 +2,7 @@
 
 module Heddle
   # The client left before the exchange was over: its body ended too early, it reset the connection,
-  # or it did not take the answer in time. Raised by the application's next read or write, so that a
+  # or it did not take the response in time. Raised by the application's next read or write, so that a
   # body cut short never looks like a shorter body.
   class ClientGoneError < IOError
     include Heddle::Error

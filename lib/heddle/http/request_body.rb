@@ -42,7 +42,7 @@ module Heddle
         end
       end
 
-      # The answer has begun: `100 Continue` would be part of it, and from here the client may take its time, as
+      # The response has begun: `100 Continue` would be part of it, and from here the client may take its time, as
       # both sides may be talking.
       # @return [void]
       def answered

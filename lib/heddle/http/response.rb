@@ -135,7 +135,7 @@ module Heddle
         @exchange.send_content(data)
       end
 
-      # Sends a file as the content. The answer was started with its length.
+      # Sends a file as the content. The response was started with its length.
       # @param file [File]
       # @param length [Integer] bytes
       def write_file(file, length)
@@ -150,7 +150,7 @@ module Heddle
         end
       end
 
-      # Ends the content, and with it the exchange: the rest of the answer goes out by itself, and the connection
+      # Ends the content, and with it the exchange: the rest of the response goes out by itself, and the connection
       # may serve another request.
       # @return [void]
       def finish

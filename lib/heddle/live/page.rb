@@ -60,7 +60,7 @@ module Heddle
       attr_reader :user
 
       # @api private
-      # @param session [Session, nil] nil: the page is rendered once, for the answer to a GET
+      # @param session [Session, nil] nil: the page is rendered once, for the response to a GET
       def initialize(session, user)
         @live_session = session
         @user = user

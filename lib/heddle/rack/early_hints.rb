@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # `rack.early_hints`: tells the client what it may load while the answer is being made (RFC 8297).
+    # `rack.early_hints`: tells the client what it may load while the response is being made (RFC 8297).
     class EarlyHints
       class << self
         # @param exchange [HTTP::Exchange]

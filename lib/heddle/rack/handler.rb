@@ -83,7 +83,7 @@ module Heddle
         env["rack.input"] = StreamedInput.new(reader.body)
       end
 
-      # Not after a plain answer: it has no body to close, and C has sent it as it is.
+      # Not after a plain response: it has no body to close, and C has sent it as it is.
       def end_response(exchange, answer)
         close_body(exchange, answer) if answer
         report_violation(exchange) if exchange.response?

@@ -20,7 +20,7 @@ module Heddle
 
       class << self
         # @param field [String, nil] `sec-websocket-extensions` of the request
-        # @return [String, nil] that field of the answer: to the first offer that can be taken; nil: to none
+        # @return [String, nil] that field of the response: to the first offer that can be taken; nil: to none
         def answer_to(field)
           field.to_s.split(",", MOST + 1).first(MOST).each do |offer|
             name, *parameters = offer.split(";", -1).map(&:strip)

@@ -34,7 +34,7 @@ module Heddle
 
       # @param exchange [HTTP::Exchange]
       # @param input [Input, NoInput] the request's body, our own: the env may have one of the application's
-      # @param wait [Boolean] whether the caller wants to know how the sending of the answer ends
+      # @param wait [Boolean] whether the caller wants to know how the sending of the response ends
       def initialize(exchange, input, wait: false)
         @exchange = exchange
         @response = exchange.response

@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # The answer to a request that a thread serves.
+    # The response to a request that a thread serves.
     class ResponseProxy
       # @param proxy [ExchangeProxy]
       # @param response [HTTP::Response]

@@ -66,7 +66,7 @@ module Heddle
         closed if @response.finished?
       end
 
-      # Ends the answer.
+      # Ends the response.
       # @return [nil]
       def close_write
         return if @response.finished?

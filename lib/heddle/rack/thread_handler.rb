@@ -95,7 +95,7 @@ module Heddle
         file_last(proxy.exchange, status, headers, file) if file
       end
 
-      # The application may continue with what it has returned: another request's answer, say, in the same strings.
+      # The application may continue with what it has returned: another request's response, say, in the same strings.
       def array_last(exchange, status, headers, chunks)
         answer = [status, headers.dup, chunks.map { |chunk| chunk.frozen? ? chunk : chunk.dup }]
         -> { Rack.respond(exchange, answer, false) || respond(exchange, NoInput::INSTANCE, answer, NONE, {}) }

@@ -9,13 +9,13 @@ module Heddle
       LEAST = 0.001
       private_constant :PARTS, :LEAST
 
-      # Put before the singleton class of ActionController::Base and ::API.
+      # Prepended to the singleton class of ActionController::Base and ::API.
       module Messages
         # @see ActionController::Instrumentation::ClassMethods#log_process_action
         def log_process_action(payload) = [*super, *CompletedLine.message(payload[:heddle_account])]
       end
 
-      # Put before the controllers. The line is written when the action has ended, but by a subscriber.
+      # Prepended to the controllers. The line is written when the action has ended, but by a subscriber.
       module Payload
         private
 

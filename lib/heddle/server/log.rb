@@ -39,7 +39,7 @@ module Heddle
           file: !configuration.log_file.nil? }
       end
 
-      # @return [Integer] clients that left before they had their answer
+      # @return [Integer] clients that left before they had their response
       attr_reader :gone
       # @return [ErrorStream] `rack.errors` of every request
       attr_reader :errors
@@ -91,7 +91,7 @@ module Heddle
       # A client sent what is not a request, or one that the server has no room for. The latter is said once a minute
       # where requests have no lines.
       # @param address [String] the client's
-      # @param status [Integer] of the answer
+      # @param status [Integer] of the response
       # @param reason [String]
       # @param by_admission [Boolean] whether {Admission} reports it, together with others
       def rejected(address, status, reason, by_admission)
@@ -111,7 +111,7 @@ module Heddle
                                                        cause:)
       end
 
-      # The application promised something about its answer and did not keep it.
+      # The application promised something about its response and did not keep it.
       # @param exchange [HTTP::Exchange]
       # @param text [String]
       def violation(exchange, text) = event(:response_violation, **request_of(exchange), violation: text)

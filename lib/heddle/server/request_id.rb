@@ -4,7 +4,7 @@ require "securerandom"
 
 module Heddle
   class Server
-    # Gives every request a name, which is in the logs, in the answer (`x-request-id`) and where Rails and other
+    # Gives every request a name, which is in the logs, in the response (`x-request-id`) and where Rails and other
     # applications look for it (`HTTP_X_REQUEST_ID`). A name that the request brings counts only when it comes from a
     # trusted proxy, which has set it: a client that names its own requests could make its traces look like others'.
     class RequestId

@@ -4,7 +4,7 @@ require "heddle/concurrency/deadline"
 
 module Heddle
   class Server
-    # Gives the application so many seconds to begin its answer. Then what it waits for ends with {Cancelled}, its
+    # Gives the application so many seconds to begin its response. Then what it waits for ends with {Cancelled}, its
     # `ensure` may clean up, the client gets 503, and the log says where it was; the worker and its other requests
     # notice nothing. As {Heddle.timeout} it strikes at waits: code that computes continues until it waits or returns.
     class RequestTimeout
@@ -22,7 +22,7 @@ module Heddle
       # @raise [TimeoutError] of a limit that the application itself has set
       def call(env)
         answer = cancelled = nil
-        # Of the request and of the tasks that it starts: the answer is ready when they have ended.
+        # Of the request and of the tasks that it starts: the response is ready when they have ended.
         limit = Concurrency::Deadline.new(Concurrency::Context.of(Fiber.current_scheduler).task!, @seconds)
         limit.run do
           answer = @app.call(env)

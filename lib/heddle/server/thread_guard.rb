@@ -12,7 +12,7 @@ module Heddle
     class ThreadGuard
       autoload :Aborts, "heddle/server/thread_guard/aborts"
 
-      # Put before Thread's own methods with the first guard: these would not call the thread's.
+      # Prepended to Thread's own methods with the first guard: these would not call the thread's.
       module Ending
         # @see Thread.kill
         def kill(thread) = thread.is_a?(Thread) ? thread.kill : super

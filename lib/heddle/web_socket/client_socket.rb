@@ -13,7 +13,7 @@ module Heddle
 
     # The server has answered, and not with a WebSocket.
     class HandshakeError < Error
-      # @return [Integer, nil] the status of its answer
+      # @return [Integer, nil] the status of its response
       attr_reader :status
 
       def initialize(message, status = nil)

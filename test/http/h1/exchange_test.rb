@@ -212,7 +212,7 @@ class H1ExchangeTest < Minitest::Test
         conversation.await { !conversation.open? }
       end
 
-      assert_match(/the client left before it had the answer/, error.message)
+      assert_match(/the client left before it had the response/, error.message)
     end
   end
 

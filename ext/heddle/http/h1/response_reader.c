@@ -156,7 +156,7 @@ static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method
 NORETURN(static void raise_failure(reader *self, heddle_outbound *connection, ssize_t error))
 {
     change_state(self, FAILED);
-    heddle_outbound_fail(connection, error, "reading the answer");
+    heddle_outbound_fail(connection, error, "reading the response");
 }
 
 /*
@@ -173,7 +173,7 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
     heddle_method method = heddle_method_find(name, (size_t)RSTRING_LEN(method_name));
     int64_t first = heddle_parse_duration(first_byte), next = heddle_parse_duration(between);
     if (self->state != AT_HEAD && self->state != COMPLETE)
-        rb_raise(rb_eIOError, "the answer before this one was not read to its end");
+        rb_raise(rb_eIOError, "the response before this one was not read to its end");
     if (self->state == COMPLETE)
         change_state(self, AT_HEAD);
     self->upgraded = false;
@@ -191,7 +191,7 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
         if (result == 0) {
             change_state(self, FAILED);
             if (begun)
-                rb_raise(rb_eEOFError, "the connection ended in the middle of the answer's head");
+                rb_raise(rb_eEOFError, "the connection ended in the middle of the response's head");
             return Qnil;
         }
         if (result != -EAGAIN)

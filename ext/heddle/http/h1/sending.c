@@ -11,7 +11,7 @@ void heddle_h1_flush(heddle_connection *connection)
 {
     int result = heddle_connection_flush(connection);
     if (result != 0 && result != -EAGAIN)
-        heddle_exchange_raise_gone("the client left before it had the answer", -result);
+        heddle_exchange_raise_gone("the client left before it had the response", -result);
 }
 
 /* False: the client took nothing within the write limit. */
@@ -43,7 +43,7 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
         connection = heddle_exchange_writable_connection(handle);
         heddle_transport_will_reset(&connection->transport);
         heddle_sockets_close_connection(connection);
-        VALUE message = rb_sprintf("the client took nothing of the answer for %g s", (double)timeout / 1e9);
+        VALUE message = rb_sprintf("the client took nothing of the response for %g s", (double)timeout / 1e9);
         rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGoneError"), message));
     }
 }
@@ -69,7 +69,7 @@ static heddle_connection *check_single_writer(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
     if (connection->waits[HEDDLE_WRITING])
-        rb_raise(rb_eIOError, "another fiber is writing this answer already: one after the other");
+        rb_raise(rb_eIOError, "another fiber is writing this response already: one after the other");
     return connection;
 }
 

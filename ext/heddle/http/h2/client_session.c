@@ -154,15 +154,15 @@ static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block
 static const char *judge_head(heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {
     if (status < 0)
-        return "the answer's head has no valid :status";
+        return "the response's head has no valid :status";
     if (status < FIRST_FINAL_STATUS) {
         if (ended)
-            return "an interim answer ends the stream";
-        return ++stream->interims >= INTERIM_LIMIT ? "too many interim answers" : NULL;
+            return "an interim response ends the stream";
+        return ++stream->interims >= INTERIM_LIMIT ? "too many interim responses" : NULL;
     }
     int64_t length = read_length(stream, block, status, ended);
     if (length < -1)
-        return "the answer's content-length contradicts itself, or its end";
+        return "the response's content-length contradicts itself, or its end";
     stream->answered = true;
     stream->body_left = length;
     return NULL;
@@ -176,11 +176,11 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
     bool ended = session->block_ends_stream, trailers = stream->answered;
     if (block->too_large) {
         heddle_h2_fail_stream_because(session, id, HEDDLE_H2_ENHANCE_YOUR_CALM,
-                                      "the answer's head is larger than its limit");
+                                      "the response's head is larger than its limit");
         return;
     }
     if (block->malformed || (trailers && !ended)) {
-        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "the answer's fields are malformed");
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "the response's fields are malformed");
         return;
     }
     int status = trailers ? 0 : read_status(block);

@@ -167,7 +167,7 @@ static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool la
         return;
     if (session->is_client && !stream->answered) {
         skip_data(session, piece.size);
-        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "DATA before the answer's head");
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "DATA before the response's head");
         return;
     }
     uint32_t size = piece.size < session->data_left ? piece.size : session->data_left;

@@ -3,8 +3,8 @@
 module ActionCable
   module SubscriptionAdapter
     class Heddle
-      # The subscribers of a process. Their messages come in a loop of its own, in a thread of its own: so they do under
-      # any server.
+      # The subscribers of a process. One thread with its own loop receives their messages, so this works under any
+      # server.
       class Listener < SubscriberMap
         # @return [Integer] of the process that it belongs to
         attr_reader :pid
@@ -33,7 +33,7 @@ module ActionCable
         # @api private
         def remove_channel(channel) = @commands << [:leave, channel]
 
-        # One that fails keeps no other from its message.
+        # A subscriber that fails does not keep the others from getting the message.
         # @api private
         def invoke_callback(callback, message)
           super
@@ -52,7 +52,7 @@ module ActionCable
           tasks.each_value(&:cancel)
         end
 
-        # A channel whose name is too long, as a client may choose it, ends no other.
+        # A client may choose a channel's name. One that is too long must not end the other channels.
         def act(tasks, what, channel, on_success = nil)
           what == :listen ? tasks[channel] = listen(channel) : tasks.delete(channel)&.cancel
           @event_loop.post(&on_success) if on_success

@@ -10,7 +10,7 @@ module Heddle
         WIDEST = 40
         private_constant :HEADINGS, :WIDEST
 
-        # @param configuration [Server::Configuration, nil] nil when there is none, for what is wrong
+        # @param configuration [Server::Configuration, nil] nil when it has mistakes
         # @param application [String, nil]
         # @param problems [Array<String>]
         # @param changed [Boolean] whether defaults are left out

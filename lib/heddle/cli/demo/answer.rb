@@ -19,7 +19,7 @@ module Heddle
                 "cache-control" => "no-cache", "content-security-policy" => POLICY, "referrer-policy" => "no-referrer")
         end
 
-        # A body of unknown length, each piece of which is sent when it is there.
+        # A body of unknown length, whose pieces are sent as they come.
         def stream(type, body)
           [200, { "content-type" => type, "cache-control" => "no-store", "x-content-type-options" => "nosniff" }, body]
         end

@@ -12,7 +12,7 @@ module Heddle
       # two: each keeps a connection and sends one request after the other, for a few seconds. The process reports in
       # lines of JSON.
       class Crowd
-        # Seconds between two lines, and those after which a client without a response gives up.
+        # Seconds between two lines, and seconds after which a client without a response gives up.
         INTERVAL = 0.5
         TIMEOUT = 10
         # The program of the process, which loads the same code as this one.
@@ -55,7 +55,7 @@ module Heddle
 
         # What the process does.
         #
-        # @param input [IO] at whose end it ends at once
+        # @param input [IO] it ends at once when this ends
         # @yieldparam sample [Hash]
         def run(input)
           Heddle.run do

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class Doctor
-      # What an application is to configure, or to mind, for gems that were tried with Heddle; other tried gems need
+      # What an application has to configure or consider for gems that were tried with Heddle; other tried gems need
       # nothing. `test/trials/matrix/run --write` puts it into the table of docs/gems.md, beside its own results.
       module GemSettings
         # Gems that are written for the gem async.

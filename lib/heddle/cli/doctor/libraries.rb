@@ -3,13 +3,13 @@
 module Heddle
   module CLI
     class Doctor
-      # Gems of the application that keep by its thread what is a request's. In mode fiber many requests share one.
+      # Gems of the application that keep a request's state by thread. In mode fiber many requests share a thread.
       class Libraries
         # A known problem of a gem: its versions, the problem and the advice.
         Known = Data.define(:name, :versions, :level, :text, :advice) do
           def concerns?(spec) = name == spec.name && Gem::Requirement.new(*versions).satisfied_by?(spec.version)
 
-          # State that only fibers of one thread share is no fault in another mode.
+          # State that only fibers of one thread share is harmless in other modes.
           def finding(spec, mode)
             later = level == :problem && mode != :fiber
             Finding.new(level: later ? :note : level, subject: "#{spec.name} #{spec.version}",
@@ -44,11 +44,11 @@ module Heddle
                             "config/puma.rb translates its configuration (docs/from_puma.md)")
         ].freeze
 
-        # Pools of threads that an application brings: they run beside the loop, and are bounded by themselves.
-        # GemSettings has the others.
+        # Thread pools of an application: they run beside the loop, with limits of their own. GemSettings has the
+        # others.
         POOLS = %w[good_job sucker_punch que delayed_job].freeze
 
-        # Files whose thread variables belong to no request.
+        # Files whose thread variables don't belong to a request.
         HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activerecord activesupport railties
                       timeout itsi itsi-scheduler heddle].freeze
         WORDS = /thread_variable_set\(|ThreadLocalVar\.new/
@@ -96,7 +96,7 @@ module Heddle
           end
         end
 
-        # Found in their source: it may be harmless, but the user should know.
+        # Found in the gems' source: it may be harmless, but the user should know.
         def unknown
           @specs.reject { |spec| HARMLESS.include?(spec.name) || KNOWN.any? { |one| one.name == spec.name } }
                 .filter_map do |spec|

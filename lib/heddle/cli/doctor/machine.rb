@@ -71,7 +71,7 @@ module Heddle
                   "raise the hard limit: LimitNOFILE= in a systemd unit, ulimits in a container, limits.conf")
         end
 
-        # Where the kernel has guard pages that are no mapping, fibers are bounded by memory alone.
+        # Where guard pages need no mapping of their own, only memory limits the number of fibers.
         def mappings
           without = Scheduler.guard_pages
           return ok("fibers", "as many at once as there is memory for") if without == :on
@@ -93,7 +93,7 @@ module Heddle
           warning("memory", "#{limit / 1_048_576} MiB for all processes of the server", larger)
         end
 
-        # Those that the configuration wants are tried: the same table as at boot.
+        # Tries the protections that the configuration names, and prints the same table as at boot.
         def protections
           why = @configuration.left_out
           usable = @configuration.protections.select { |name| usable?(name, why) }
@@ -103,7 +103,7 @@ module Heddle
             off.group_by(&:text).map { |text, same| switched_off(same.map(&:name).join(", "), text) }
         end
 
-        # The line that does it is in the text.
+        # The text has the line that does it.
         def switched_off(names, text)
           note("protection", "off: #{names}#{" (#{text})" if text}", (NEXT_STEP if text&.end_with?(mode_source)))
         end

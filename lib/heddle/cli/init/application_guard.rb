@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class InitCommand
-      # Keeps a file of Puma's from loading the application while it is run, directly or by what it requires: an
+      # Keeps Puma's file from loading the application while it is run, directly or through a file that it requires: an
       # application connects to databases, and its initializers may do anything.
       module ApplicationGuard
         # Raised instead of running the application's code. Puma's file may rescue a StandardError or LoadError.

@@ -5,7 +5,7 @@ module Heddle
     class InitCommand
       # Changes the files of an application that start its server, and restores them.
       class Installation
-        # Files with lines that start a server => what such a line begins with.
+        # Files with lines that start a server => the beginning of such a line.
         STARTS = {
           "{Dockerfile,Dockerfile.*}" => /\A\s*(?:CMD|ENTRYPOINT)\s/i,
           "{Procfile,Procfile.*}" => /\A[\w-]+:/,
@@ -15,7 +15,7 @@ module Heddle
         TESTS = "{test,spec,features}/**/*.rb"
         CAPYBARA = /\A(\s*Capybara\.server\s*=\s*):puma\b.*/n
         ENTRYPOINT = %r{\A(\s*)if .*bin/rails".*"s(?:erver)?".*; then\z}n
-        # What `heddle doctor` knows it by.
+        # The mark by which `heddle doctor` recognizes it.
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
         PUMA = "config/puma.rb"
         KEPT = "Puma serves development and tests, on every machine of the team, and Heddle production"
@@ -117,7 +117,7 @@ module Heddle
           end
         end
 
-        # Such as `bundle add heddle` wrote. Where it can't be compiled, loading it would end every command.
+        # A line as `bundle add heddle` writes it. Where the gem can't be compiled, loading it would end every command.
         def keep_for_production(lines, path, calls)
           call = calls.find { |one| name_of(one) == "heddle" && !grouped?(one) } or return
           replace_call(lines, path, call, with_group(call, ":production"), @why_kept)
@@ -138,7 +138,7 @@ module Heddle
           here
         end
 
-        # With the comment above that names Puma.
+        # Includes the comment above it that names Puma.
         def replace_call(lines, path, call, text, why)
           location = call.location
           numbers = (location.start_line - 1)..(location.end_line - 1)

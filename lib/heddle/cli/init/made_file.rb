@@ -5,8 +5,8 @@ require "digest"
 module Heddle
   module CLI
     class InitCommand
-      # A configuration file that `heddle init --apply` has written. It has the digest of its text, and as a string of
-      # Ruby the bytes of the file whose place it took.
+      # A configuration file that `heddle init --apply` has written. It contains the digest of its text and, as a Ruby
+      # string, the bytes of the file that it replaced.
       class MadeFile
         MARK = /^# heddle:install made this: (\h{64})\n(?:# heddle:install replaced: (".*")\n)?/n
         private_constant :MARK
@@ -30,7 +30,7 @@ module Heddle
         # @return [Boolean] whether it has a mark
         def made? = !@digest.nil?
 
-        # @return [Boolean] whether nobody has changed it since
+        # @return [Boolean] whether it is unchanged since
         def unchanged? = made? && Digest::SHA256.hexdigest(@text.sub(MARK, "")) == @digest
 
         # @return [String, nil] the bytes of the file that it replaced; nil: there was none

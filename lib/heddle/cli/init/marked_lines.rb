@@ -3,14 +3,14 @@
 module Heddle
   module CLI
     class InitCommand
-      # The lines of a file, some of them changed. What was there stays above as a comment, so that each byte can be
+      # The lines of a file, some of them changed. The former lines stay above as comments, so that each byte can be
       # restored, also after other edits of the file.
       #
       #     # heddle:install replaced: gem "puma", ">= 5.0"
       #     gem "heddle"
       class MarkedLines
         MARK = /\A([ \t]*)# heddle:install (replaced|added):(?: (.*?))?(\r?\n)?\z/mn
-        # What a line has that takes another's place.
+        # The mark of a line that replaces another.
         OWN = /\bgem[ (]*["'](?:heddle|puma)["']|\bheddle(?:", ")?\s*serve\b|:heddle\b/n
         private_constant :MARK, :OWN
 
@@ -35,7 +35,7 @@ module Heddle
           marks = old.map { |line| line.sub(/\A[ \t]*/n) { |indent| "#{indent}# heddle:install replaced: " } }
           ending = old.last[/\r?\n\z/n].to_s
           marks[-1] += @newline if ending.empty?
-          # As many entries as before, so that the numbers of other lines stay.
+          # The number of entries stays, and so do the numbers of other lines.
           @lines[numbers] = [marks.join + text.b + ending, *[""] * (old.size - 1)]
           @text = @lines.join
         end
@@ -48,7 +48,7 @@ module Heddle
           @lines = @text.lines
         end
 
-        # @return [String] the bytes that the file had, with what else was changed since
+        # @return [String] the bytes that the file had, with all other changes since
         def restore
           lines = @lines.dup
           found = []
@@ -59,7 +59,7 @@ module Heddle
             found << "#{indent}#{old}#{ending}" if kind == "replaced"
             next if MARK.match?(lines.first.to_s) && kind == "replaced" && lines.first[MARK, 2] == "replaced"
 
-            # The line in its place is Heddle's, unless somebody has removed or replaced it.
+            # The line that replaced it, unless a user has removed or changed that.
             next unless lines.first&.match?(OWN)
 
             its_ending = lines.shift[/\r?\n\z/n].to_s

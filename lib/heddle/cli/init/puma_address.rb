@@ -7,19 +7,19 @@ module Heddle
     class InitCommand
       # An address on which Puma listens, in the words of Heddle's `bind`.
       class PumaAddress
-        # Puma passes an empty host to the system's resolver, for which it stands for every IPv4 address.
+        # Puma passes an empty host to the system's resolver, which takes it for every IPv4 address.
         EVERY_HOST = "0.0.0.0"
         private_constant :EVERY_HOST
 
         # @param host [String]
-        # @return [String] in brackets when it is of IPv6
+        # @return [String] an IPv6 address in brackets
         def self.host(host)
           return EVERY_HOST if host.empty?
 
           host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
         end
 
-        # @param remarks [Array<String>] gets what is not quite the same
+        # @param remarks [Array<String>] gets the differences
         def initialize(remarks)
           @remarks = remarks
         end
@@ -64,7 +64,7 @@ module Heddle
           mode, umask = %w[mode umask].map { |name| parameters.delete(name) }
           drop(parameters, "backlog" => "net.core.somaxconn limits it")
           umask = Integer(umask || 0, exception: false) or left("its umask is not a number")
-          # Every user may connect to Puma's, unless it says otherwise.
+          # Every user may connect to Puma's socket by default.
           mode = mode ? mode.to_i(8) : 0o777 & ~umask
           "unix:#{InitCommand.relative(path)}?mode=#{format("%03o", mode)}"
         end

@@ -3,7 +3,8 @@
 module Heddle
   module CLI
     class InitCommand
-      # A condition of Puma's file in words of Heddle's, which is read before Rails and the application are there.
+      # A condition of Puma's file, translated for Heddle's file, which is read before Rails and the application are
+      # loaded.
       module PumaCondition
         ENVIRONMENTS = %w[development test production].freeze
         LOCAL = "%w[development test].include?(environment)"
@@ -23,7 +24,7 @@ module Heddle
 
           private
 
-          # Tried, as a line that fails would end every command.
+          # Evaluates it, because a line that fails would end every command.
           def computable?(text, environment)
             file = Server::Configuration::File.new("condition", folder: Dir.pwd, environment:)
             scope = Server::Configuration::Context.new(file).__binding__

@@ -18,15 +18,15 @@ module Heddle
         # @!attribute machine [Boolean] whether its first argument depends on the number of processors
         # @!attribute reached [Boolean] whether it ran
         # @!attribute block [String, nil] the text of its block
-        # @!attribute needs [Array<String>] names that its block uses and that Heddle's file does not have
+        # @!attribute needs [Array<String>] names that its block uses and Heddle's file does not define
         Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :machine, :conditions, :reached,
                            :block, :needs)
 
         # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
                               \.fetch\(?\s*["']\w+["'](?:,\s*[\w"'./]+)?\)?(?:\s*\{\s*[\w"'./]+\s*\})?)\s*\)?\z}x
-        # Those that say where the application runs stay: conditions depend on them. RAILS_MAX_THREADS is Heddle's own
-        # only in mode thread.
+        # Variables that say where the application runs stay set, because conditions depend on them. RAILS_MAX_THREADS
+        # is Heddle's own only in mode thread.
         OWN_VARIABLES = (Options.variables - Options::BY_NAME.fetch(:environment).variables -
                          ["RAILS_MAX_THREADS"]).freeze
         PROCESSORS = /nproc|processor|cpu/i
@@ -36,7 +36,7 @@ module Heddle
         attr_reader :name
 
         # @param path [String]
-        # @raise [UsageError] when there is no such file, or it is no Ruby
+        # @raise [UsageError] when there is no such file, or it is not Ruby
         def initialize(path)
           @name = path
           raise UsageError, "there is no file #{path}: name Puma's configuration file" unless File.file?(path)
@@ -46,7 +46,7 @@ module Heddle
           run
         end
 
-        # @return [Array<PumaRun::Failure>] statements that could not be run, and whose settings are missing therefore
+        # @return [Array<PumaRun::Failure>] statements that could not be run, so that their settings are missing
         attr_reader :failures
 
         # @return [Array<PumaStatements::Statement>] the file's statements beside settings
@@ -135,7 +135,7 @@ module Heddle
           found.select { |record| record.values == values }
         end
 
-        # @return [Array<Symbol>] the file's variables that this reads
+        # @return [Array<Symbol>] the file's variables that this node reads
         def reads(node) = SyntaxTree.nodes(node).grep(Prism::LocalVariableReadNode).map(&:name)
 
         # @return [String] of an expression, and of those that its variables were set to

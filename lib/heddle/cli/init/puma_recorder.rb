@@ -11,7 +11,7 @@ class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndMod
 
   # Stands for `Rails` where the application is not loaded: files ask for its environment and its folder.
   module Rails
-    # @return [String] that answers `production?` and the like
+    # @return [String] with methods such as `production?`
     def self.env
       name = ENV["RAILS_ENV"] || ENV["APP_ENV"] || ENV["RACK_ENV"] || "development"
       name.dup.tap do |text|

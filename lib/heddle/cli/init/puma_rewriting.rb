@@ -8,7 +8,7 @@ module Heddle
         # @param file [PumaFile]
         # @param failures [Array<String>] what could not be run
         # @param outcomes [Array<PumaTranslation::Outcome>] in the order of the file
-        # @param said [Array<Symbol>] options that the new file says something of
+        # @param said [Array<Symbol>] options that the new file mentions
         def initialize(file, failures, outcomes, said)
           @file = file
           @failures = failures

@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     class InitCommand
-      # One run of a configuration file of Puma's, statement by statement, so that one that fails does not hide those
-      # after it. Neither Puma nor the application is loaded; the environment is put back afterwards.
+      # One run of Puma's configuration file, statement by statement, so that a failing statement does not hide those
+      # after it. Neither Puma nor the application is loaded; the environment is restored afterwards.
       class PumaRun
         # A statement that failed.
         #
@@ -29,7 +29,7 @@ module Heddle
           def constant? = error.instance_of?(NameError) && error.name.to_s.match?(/\A\p{Upper}/)
         end
 
-        # Calls that change this process or start something, and can't be a setting.
+        # Calls that change this process or start something: they can't be settings.
         NEVER_RUN = /\A(?:::)?(?:Signal\.trap|trap|at_exit|fork|exec|system|spawn|(?:Thread|Process|Kernel)\.\w+)\b/
         private_constant :NEVER_RUN
 

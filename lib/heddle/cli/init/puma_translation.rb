@@ -9,11 +9,11 @@ module Heddle
         #
         # @!attribute call [PumaFile::Call, PumaStatements::Statement]
         # @!attribute lines [Array<String>] of the new file
-        # @!attribute remarks [Array<String>] what is not quite the same
+        # @!attribute remarks [Array<String>] the differences
         # @!attribute kind [Symbol] :carried, :needless or :left
         Outcome = Data.define(:call, :kind, :lines, :remarks)
 
-        # Raised by what can't be carried over; the message says why.
+        # Raised for a setting that can't be carried over; the message says why.
         class LeftError < StandardError
           include Heddle::Error
         end
@@ -26,7 +26,7 @@ module Heddle
         ONLY_PUMAS = { on_restart: /\A(?:\{|do)\s*\|/ }.freeze
         private_constant :COLLECTIONS_OFF, :ENDLESS, :TWO, :ONLY_PUMAS
 
-        # Raised by what need not be; the message says why.
+        # Raised for a setting that need not be carried over; the message says why.
         class NeedlessError < StandardError
           include Heddle::Error
         end
@@ -50,7 +50,7 @@ module Heddle
         # @return [Array<String>] lines for a terminal
         def report = rewriting.report
 
-        # @return [Array<String>] what of the file could not be run, with its place
+        # @return [Array<String>] the statements of the file that could not be run, with their places
         def failures = @file.failures.map { |failure| "#{@file.name}:#{failure.line}: #{failure.message}" }
 
         private
@@ -111,7 +111,7 @@ module Heddle
           end
         end
 
-        # `environment ENV.fetch("RAILS_ENV", "development")` says nothing that Heddle would not do.
+        # `environment ENV.fetch("RAILS_ENV", "development")` is what Heddle does anyway.
         def same(call, name)
           option = Options::BY_NAME[name] or raise LeftError, "there is no option for it yet"
           variable = option.variables.find { |one| call.arguments.match?(/\b#{one}\b/) }
@@ -122,7 +122,7 @@ module Heddle
           option(name, option.unit == :path && value.is_a?(String) ? InitCommand.relative(value) : value)
         end
 
-        # `pidfile ENV["PIDFILE"]` says nothing that the variable does not say.
+        # `pidfile ENV["PIDFILE"]` is what Heddle does anyway: it reads the variable.
         def own_variable(call)
           name = call.arguments[/\A\(?ENV(?:\[|\.fetch\(?\s*)["'](\w+)["']\s*[\])]*\z/, 1]
           name if name && Options.variables.include?(name)
@@ -233,7 +233,7 @@ module Heddle
           option(:stop_timeout, value == :immediately ? 0 : value)
         end
 
-        # The condition that Rails writes is the variable of the option.
+        # The variable in the condition that Rails writes is the option's own.
         def translate_plugin(call, name)
           name = Visible.line(name)
           raise NeedlessError, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)

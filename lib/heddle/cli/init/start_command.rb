@@ -5,10 +5,10 @@ require "json"
 module Heddle
   module CLI
     class InitCommand
-      # A line that starts an application's server, such as `CMD ["./bin/rails", "server"]` or `web: bundle exec puma`,
-      # and the same for Heddle.
+      # Translates a line that starts an application's server, such as `CMD ["./bin/rails", "server"]` or `web: bundle
+      # exec puma`, for Heddle.
       module StartCommand
-        # Heddle has no equal of a word of the command.
+        # Heddle has no counterpart of a word of the command.
         class UnknownWordError < StandardError
           include Heddle::Error
         end
@@ -27,7 +27,7 @@ module Heddle
                    (?:puma|rackup|rails\ s(?:erver)?)(?=[\s"']|\z)
                    (?:[^&|;"'\#]|(?<=[\s=])(?:'[^'"\s]*'|"[^'"\s]*"))*(?<!\s))(?=\s*(?:[&|;"'\#]|\z))}x
         EXEC_FORM = /\[[^\[\]]*\]\s*\z/
-        # Addresses that Heddle does not read as Puma does.
+        # Addresses that mean something else to Heddle than to Puma.
         PUMAS_URL = %r{\A(?:unix://|(?:tcp|ssl)://[^?]*\?)}
         private_constant :PROGRAM, :SHELL, :EXEC_FORM, :PUMAS_URL
 

@@ -10,7 +10,7 @@ module Heddle
         def self.nodes(node) = [node, *node.compact_child_nodes.flat_map { |child| nodes(child) }]
 
         # @param node [Prism::IfNode, Prism::UnlessNode]
-        # @return [Prism::Node, nil] what runs if the condition's branch does not; its name differs between versions
+        # @return [Prism::Node, nil] the else branch, whose name differs between versions of Prism
         def self.otherwise(node)
           node.public_send(%i[subsequent else_clause consequent].find { |name| node.respond_to?(name) })
         end

@@ -27,7 +27,7 @@ module Heddle
             number < 100 ? number.round(1).to_s : number.round.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
           end
 
-          # A client chooses what stands here, and a terminal obeys some of it.
+          # A client chooses this text, which may contain control sequences that a terminal obeys.
           # @param text [String, nil]
           # @return [String]
           def visible(text) = text.to_s.gsub(/[^[:print:]]/, "?")

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class Overview
-      # Single requests: those that run, those that were slowest, and those that blocked a loop. Lists with headings.
+      # Lists with headings: the running requests, the slowest ones, and those that blocked a loop.
       class Requests
         # A heading, and the lines below it.
         List = Data.define(:heading, :lines)
@@ -12,7 +12,7 @@ module Heddle
         # @param columns [Integer]
         def initialize(workers, columns:)
           @workers = workers
-          # Method and target; the columns before them take about thirty, and a place should fit, too.
+          # Characters of method and target; the columns before them take about thirty, and a place should fit, too.
           @room = (columns - 50).clamp(20, 60)
         end
 

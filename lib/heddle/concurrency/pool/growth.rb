@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Heddle
-  # How a pool gets and loses what it lends.
+  # How a pool gets and loses its resources.
   class Pool
     include MonotonicClock
 
-    # Given to a waiting task instead of a resource: permission to make one.
+    # Given to a waiting task instead of a resource: the permission to make one.
     LEAVE = Object.new.freeze
     private_constant :LEAVE
 
@@ -26,7 +26,7 @@ module Heddle
         context.pool_waiting -= 1
         @statistics.wait_seconds += now - began
         say_whether_waiting if !waiter.given? && @waiters.delete(waiter)
-        pass_on(waiter.item) if !waited && waiter.given? # an exception or Fiber#kill; last, for this may raise, too
+        pass_on(waiter.item) if !waited && waiter.given? # an exception or Fiber#kill; last, because this may raise, too
       end
       received(waiter, deadline)
     end
@@ -39,7 +39,8 @@ module Heddle
       Account.wait_for(Account::CHECKOUT) { waiter.wait(timeout) }
     end
 
-    # While tasks wait, the pool looks from time to time whether it should grow, and whether any of them waits in vain.
+    # While tasks wait, the pool checks from time to time whether it should grow, and whether a task can never be
+    # served.
     def look_soon(context = Concurrency::Context.of(Fiber.scheduler))
       @looking ||= context.clock.add(FoundLimit::POLL_INTERVAL, @upkeep, :look)
     end
@@ -59,7 +60,7 @@ module Heddle
                           "#{limit}), and #{waiting} more tasks wait (#{name})"
     end
 
-    # Given to a task that was cancelled in the meantime.
+    # Passes on an item that was given to a task which was cancelled meanwhile.
     def pass_on(item)
       if item.equal?(LEAVE)
         @creating -= 1
@@ -70,8 +71,8 @@ module Heddle
       end
     end
 
-    # Thousands of tasks may wait: they are looked at only where nothing has come back since the last look, and one by
-    # one only where nothing can.
+    # Thousands of tasks may wait. They are checked only if no resource was released since the last check, and one by
+    # one only if none can be.
     def fail_nested
       came_back, @came_back = @came_back, false
       return if came_back || !Nesting.possible?(@waiters, @busy.values)
@@ -103,16 +104,16 @@ module Heddle
       nil
     end
 
-    # At most as many are made at once as there are: a pool doubles, it doesn't explode, and those who wait get what
-    # comes back meanwhile.
+    # At most as many are made at once as there are: so the pool at most doubles, and waiting tasks get the resources
+    # that are released meanwhile.
     def grow?
       return false if size + @creating >= limit
 
       size.zero? ? @creating.zero? : @creating < size && (@not_before.nil? || now >= @not_before)
     end
 
-    # Gives waiting tasks what is idle, and leave to make more. Something is idle while tasks wait only where the limit
-    # was lower a moment ago.
+    # Gives waiting tasks the idle resources, and permissions to make more. There are idle resources while tasks wait
+    # only if the limit has just risen.
     def serve_waiters
       @waiters.shift.give(busy_again(@idle.pop)) while !@waiters.empty? && !@idle.empty? && @busy.size < limit
       while !@waiters.empty? && allot?
@@ -127,7 +128,7 @@ module Heddle
     rescue StandardError
       raise if size.zero?
 
-      # It answers no more for now; those that exist serve on.
+      # No more resources can be made for now; the existing ones continue to serve.
       @not_before = now + @retry_after
       @limit.refused(size)
       await(deadline, place, first: true)
@@ -137,7 +138,7 @@ module Heddle
       serve_waiters
       slot
     ensure
-      serve_waiters if size.zero? # each one who waits gets the error of an attempt of its own
+      serve_waiters if size.zero? # each waiting task gets the error of an attempt of its own
     end
 
     def make
@@ -194,7 +195,7 @@ module Heddle
       @limit.returned(held) unless @waiters.empty? # else no waiter looks, and forgets it again
     end
 
-    # Has the server of a database not closed it?
+    # Is the connection still open on the database's side?
     def alive?(resource) = @driver.nil? || @driver.alive?(resource)
 
     # Connections of databases may come back in a transaction, or with a query under way.
@@ -206,7 +207,7 @@ module Heddle
       false
     end
 
-    # An exception that interrupts the wait for its answer leaves no place in the pool taken.
+    # An exception that interrupts the wait for the answer must not leave the resource's slot taken.
     def settled?(resource)
       settled = ready?(resource) && reset?(resource)
       known = true
@@ -253,7 +254,7 @@ module Heddle
       old.each { |slot| dispose(slot, :age) }
     end
 
-    # Makes what is missing to the minimum. A resource that can't be made now is tried again at the next look.
+    # Makes the resources that are missing to the minimum. Tries again at the next check if one can't be made now.
     def refill
       release(busy_again(make).resource) until @closed || size + @creating >= @min || @share&.take == false
     rescue StandardError

@@ -2,11 +2,11 @@
 
 module Heddle
   class Pool
-    # Finds connections whose fibers wait for something else, such as a call of another service in a transaction.
+    # Finds connections whose fibers wait for something else, such as for another service during a transaction.
     #
     # @api private
     module Held
-      # The end of a report, where nothing better is known.
+      # The end of a report, where there is no better advice.
       ADVICE = "Give it back before such a wait: no other fiber can use it"
       # Methods of pg that wait on a quiet connection, for a notification.
       LISTENING = /[`'#. ](?:wait_for_notify|notifies_wait)'\z/
@@ -17,9 +17,9 @@ module Heddle
       class << self
         # @param slots [Array<Slot>]
         # @param now [Float]
-        # @yield [slot] does its fiber wait for no answer of the server?
-        # @return [Array<Slot>] those that have been held for long, unused at this look and the one before, and were not
-        #   reported yet
+        # @yield [slot] is the connection quiet: does its fiber wait for no answer of the server?
+        # @return [Array<Slot>] those that have been held for long, unused at this check and the one before, and were
+        #   not reported yet
         def find(slots, now)
           slots.select do |slot|
             before = slot.unused
@@ -40,7 +40,7 @@ module Heddle
           slots.select { |slot| states[slot.task_fiber || slot.fiber] == :waiting && !listening?(slot.fiber) }
         end
 
-        # Says so, once for each pair of places.
+        # Reports it, once for each pair of places.
         #
         # @param name [String] of the pool
         # @param seconds [Float]

@@ -2,8 +2,8 @@
 
 module Heddle
   class Pool
-    # How many resources of a pool each fiber has. Thousands of tasks may wait for a hundred connections: whether one of
-    # them is nested in a task that has some must not cost a look at each connection.
+    # How many resources of a pool each fiber has. Thousands of tasks may wait for a hundred connections: to find out
+    # whether one is nested in a task that has some, not every connection must be visited.
     #
     # @api private
     class Holders
@@ -14,13 +14,13 @@ module Heddle
       # @param fiber [Fiber]
       def include?(fiber) = @counts.key?(fiber)
 
-      # @param slot [Slot] one that was given out
+      # @param slot [Slot] one that was lent
       def add(slot)
         @counts[slot.fiber] += 1
         @counts[slot.task_fiber] += 1 if slot.task_fiber
       end
 
-      # @param slot [Slot] one that has come back
+      # @param slot [Slot] one that was returned
       def remove(slot)
         decrement(slot.fiber)
         decrement(slot.task_fiber) if slot.task_fiber

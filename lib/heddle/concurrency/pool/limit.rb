@@ -38,7 +38,7 @@ module Heddle
       POLL_INTERVAL = 0.1
       # How much longer than at its best the resource may take.
       TOLERANCE = 1.5
-      # A slower rate is not measured: it would show other work on the machine.
+      # Releases a second below which nothing is measured: other work on the machine would distort the result.
       NOISE = 0.001
       private_constant :TOLERANCE, :NOISE
 
@@ -73,14 +73,14 @@ module Heddle
         @value > before
       end
 
-      # One more could not be made.
+      # Another resource could not be made.
       # @param size [Integer] how many there are
       def refused(size) = @value = size.clamp(1, @max)
 
       private
 
       def slower?
-        return false if @times.empty? # nothing came back: it takes its time
+        return false if @times.empty? # nothing was released: the resource is slow
 
         median = @times.sort[@times.size / 2]
         @times.clear

@@ -9,8 +9,9 @@ module Heddle
       class << self
         # @param waiter [Waiter]
         # @param waiters [Array<Waiter>] all that wait, this one too
-        # @param slots [Array<Slot>] all that are given out
-        # @return [Array<Slot>, nil] those that the waiter itself keeps from coming back; nil when another may come back
+        # @param slots [Array<Slot>] all that are lent
+        # @return [Array<Slot>, nil] all slots, if the waiter itself keeps each of them from being released; nil: one
+        #   may be released
         def stuck(waiter, waiters, slots)
           own = slots.select { |slot| waiter.blocks?(slot) }
           return if own.empty?

@@ -25,7 +25,7 @@ module Heddle
           Ractor.current[:heddle_pool_sharing] = place
         end
 
-        # Another worker waits for a share, or has returned one. In the loop whose pools these are.
+        # Called in the pools' loop when another worker waits for a share, or has returned one.
         def shares_changed
           loop = Fiber.current_scheduler
           Pool.all.each { |pool| pool.__send__(:shares_changed, loop) }
@@ -35,7 +35,7 @@ module Heddle
 
     private
 
-    # Takes what has become free, or returns what no fiber needs here.
+    # Takes shares that have become free, or returns those that no fiber needs here.
     def shares_changed(loop)
       return unless @share && @upkeep.scheduler.equal?(loop)
       return serve_waiters unless @waiters.empty?
@@ -53,7 +53,7 @@ module Heddle
       [max, total].min
     end
 
-    # A resource more, if the pool's own limit and that over all workers allow it.
+    # May another resource be made, by the pool's own limit and by the limit over all workers?
     def allot?
       return false unless grow?
       return true unless @share
@@ -63,10 +63,10 @@ module Heddle
       true
     end
 
-    # To be called whenever tasks begin or cease to wait.
+    # Must be called whenever tasks begin or cease to wait.
     def say_whether_waiting = @share&.wait(!@waiters.empty? && grow?)
 
-    # Is a resource that comes back to be closed for the sake of another worker?
+    # Must a released resource be closed because another worker waits for a share?
     def yields?
       least = @share&.least_waiting or return false
       return true if size + @creating > least + 1

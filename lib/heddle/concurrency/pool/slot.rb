@@ -9,16 +9,16 @@ module Heddle
       # @return what the pool's block made
       attr_reader :resource
 
-      # @return [Float] when it is replaced, for its age; infinite where there is no such time
+      # @return [Float] when it is replaced because of its age; infinite: never
       attr_reader :retire_at
 
-      # @return [Float] when it was given out, or came back
+      # @return [Float] when it was last lent or returned
       attr_accessor :since
 
       # @return [Fiber, nil] the fiber that has it
       attr_reader :fiber
 
-      # @return [Concurrency::Frame, nil] what ran in that fiber when it got it
+      # @return [Concurrency::Frame, nil] the frame that ran in that fiber when it got the resource
       attr_reader :frame
 
       # @return [Fiber, nil] the fiber of the task that took it, if another fiber took it: the block of an
@@ -28,7 +28,7 @@ module Heddle
       # @return [Thread::Backtrace::Location, nil] the line that asked for it
       attr_accessor :place
 
-      # @return [Boolean] is it given back at the end of a block?
+      # @return [Boolean] is it returned at the end of a block?
       attr_accessor :block
 
       # @return [Boolean] was it reported already that its fiber waits for something else?
@@ -43,7 +43,7 @@ module Heddle
         vacate(nil)
       end
 
-      # The calling fiber has it.
+      # Records that the calling fiber has it.
       def occupy(now, scheduler)
         @since = now
         @fiber = Fiber.current
@@ -55,7 +55,7 @@ module Heddle
         self
       end
 
-      # A fiber of which nothing else is known has it.
+      # Records that a fiber has it of which nothing else is known.
       #
       # @param fiber [Fiber]
       # @return [self]
@@ -64,10 +64,10 @@ module Heddle
         self
       end
 
-      # Without the tree of tasks.
+      # Outside of the task tree.
       def inspect = "#<#{self.class} #{@resource.class}>"
 
-      # No fiber has it.
+      # Records that no fiber has it.
       def vacate(now)
         @since = now
         @fiber = @task_fiber = @frame = @place = nil

@@ -2,8 +2,8 @@
 
 module Heddle
   class Pool
-    # The upkeep of a pool: a task of the loop that runs while the pool has something. It closes what is idle
-    # or old, keeps the minimum, and reports what is held by fibers that wait for something else.
+    # The upkeep of a pool: a task of the loop that runs while the pool has resources. It closes idle and old ones,
+    # keeps the minimum, and reports those that are held by fibers that wait for something else.
     #
     # @api private
     class Upkeep
@@ -26,8 +26,7 @@ module Heddle
         @asleep = @used = false
       end
 
-      # Called when a resource is acquired. Starts the task, or wakes it for its first look at a pool that is used
-      # again.
+      # Called when a resource is acquired. Starts the task, or wakes it when the pool is used again.
       def used(scheduler)
         @used = true
         @scheduler = scheduler
@@ -41,7 +40,7 @@ module Heddle
       # Called by the clock.
       def look = @look.call
 
-      # It does not exist in a forked child.
+      # The task does not exist in a forked child.
       def forget = @task = nil
 
       private
@@ -53,7 +52,7 @@ module Heddle
 
         @asleep = false
         @task = root.async(name: "upkeep of #{@pool.name}", background: true) { tend(scheduler) }
-      rescue FiberError # no stack for its fiber: the next check-out tries again
+      rescue FiberError # its fiber got no stack: the next check-out tries again
         @task = nil
       end
 
@@ -65,7 +64,7 @@ module Heddle
         end
       end
 
-      # @return [Float, nil] seconds until the next look; nil: there is nothing left to look after
+      # @return [Float, nil] seconds until the next check; nil: the pool has no resources left
       def turn
         rest = @tend.call
         used = @used

@@ -31,7 +31,7 @@ module Heddle
         @place = place
       end
 
-      # Waits until it is given something, is refused, or the time is over. The pool takes it off its list.
+      # Waits until it is served, refused, or the time is over. The pool removes it from its list.
       #
       # @param timeout [Numeric, nil] seconds
       def wait(timeout = nil)
@@ -67,18 +67,18 @@ module Heddle
       end
 
       # @param task [Task, nil]
-      # @return [Boolean] does a task around it wait for it?
+      # @return [Boolean] does a task around this one wait for it?
       def self.nested?(task)
         scope = task&.parent
         !scope.nil? && !scope.background_child?(task) && scope.task.is_a?(Concurrency::TaskFrame)
       end
 
-      # @return [Boolean] does a task around its own wait for it?
+      # @return [Boolean] does a task around the waiter's own wait for it?
       def nested? = Waiter.nested?(@task)
 
-      # Does its own fiber, or a task that can't continue before this one has ended, have any?
+      # Does its own fiber, or a task that can't continue before this one has ended, hold a resource?
       #
-      # @param holders [#include?] fibers that have any
+      # @param holders [#include?] fibers that hold resources
       def inside_holder?(holders)
         return true if holders.include?(@fiber)
 
@@ -114,7 +114,7 @@ module Heddle
         end
       end
 
-      # A scope that was opened after the slot was taken ends before the slot is given back.
+      # A scope that was opened after the slot was taken ends before the slot is returned.
       def inside?(scope, frame)
         until (scope = scope.outer).nil?
           return true if scope.equal?(frame)

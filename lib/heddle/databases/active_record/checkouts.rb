@@ -7,7 +7,8 @@ module Heddle
     module ActiveRecord
       # The check-outs of one of Active Record's pools.
       class Checkouts < Databases::Checkouts
-        # One more task waits than can ever be served. Active Record promises its own error where it has no connection.
+        # A task waits that can never be served. A subclass of the error that Active Record documents for a missing
+        # connection.
         class NestedCheckoutError < ::ActiveRecord::ConnectionTimeoutError
           include Heddle::Error
         end
@@ -20,18 +21,18 @@ module Heddle
         # @return [String]
         def name = "#{@pool.db_config.name} #{@pool.role}"
 
-        # Without the pool's lock, as the clock asks, which must not wait.
+        # Without the pool's lock, because the clock calls this, which must not wait.
         #
-        # @return [Array<Array(Fiber, Object)>, nil] fibers, each with its connection; nil: another can be opened
+        # @return [Array<Array(Fiber, Object)>, nil] fibers, each with its connection; nil: another one can be opened
         def pairs(_server = nil) = all_connections&.map { |one| [one.owner, one] }
 
-        # The same without the connections: each task that waits is asked about it.
+        # The same without the connections: it is called for each task that waits.
         #
         # @return [Array<Fiber>, nil]
         def holders(_server = nil) = all_connections&.map(&:owner)
 
         # @param slot [Pool::Slot]
-        # @return [Boolean] has its fiber still the connection?
+        # @return [Boolean] does its fiber still have the connection?
         def holds?(slot)
           owner = slot.resource&.owner
           !owner.nil? && (owner.equal?(slot.fiber) || owner.equal?(slot.task_fiber))
@@ -60,7 +61,7 @@ module Heddle
         # @return [String, nil] what to do
         def advice(slot) = permanent?(slot) ? WITH_CONNECTION : super
 
-        # To be called by the fiber that has got a connection until its request ends.
+        # Must be called by a fiber that has leased a connection until its request ends.
         #
         # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
         def leased(connection)
@@ -72,7 +73,7 @@ module Heddle
 
         def error_class = NestedCheckoutError
 
-        # (see Databases::Checkouts#may_hold?) Without a copy: most requests that wait are asked.
+        # (see Databases::Checkouts#may_hold?) Without a copy, because it is called for most requests that wait.
         def may_hold?(fiber, _server)
           connections = @pool.instance_variable_get(:@connections)
           @pool.size.nil? || connections.nil? || connections.size < @pool.size ||

@@ -3,9 +3,9 @@
 module Heddle
   module Databases
     module ActiveRecord
-      # Put before Active Record's queue of fibers that wait for a connection. A task that waits counts as load, so that
-      # the server lets no more requests in than the pool can serve. A task that is cancelled or killed in the moment
-      # in which it is given a connection passes its turn on.
+      # Prepended to Active Record's queue of fibers that wait for a connection. A task that waits counts as load, so
+      # that the server lets no more requests in than the pool can serve. A task that is cancelled or killed just when
+      # it is given a connection passes it on.
       module ConnectionQueue
         # The statistics of a queue.
         Statistics = Struct.new(:waits, :wait_seconds, :timeouts)

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # The body of an answer that is read as it comes.
+      # The body of a response that is read as it comes.
       #
       # @api private
       class Body

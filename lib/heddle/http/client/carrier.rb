@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # One request on one connection, from its first byte to the last of its answer. Decides what may be sent again.
+      # One request on one connection, from its first byte to the last of its response. Decides what may be sent again.
       #
       # @api private
       class Carrier

@@ -40,7 +40,7 @@ module Heddle
         def self.known?(codings) = codings.size == 1 && KNOWN.include?(codings.first)
 
         # @param head [H1::ReceivedResponse]
-        # @param request [Request] that has it as its answer
+        # @param request [Request] that has it as its response
         # @param limit [Integer, nil] bytes that may come out
         # @return [Decoder, nil] nil: nothing is to be undone
         # @raise [DecodingError] for another encoding than gzip or deflate, and for several at once, unless the caller
@@ -50,7 +50,7 @@ module Heddle
           return new(limit, whole: !head.until_close?) if known?(names)
           return if names.empty? || request.own_encodings?
 
-          raise DecodingError, "the answer's Content-Encoding is " \
+          raise DecodingError, "the response's Content-Encoding is " \
                                "#{Fields.value(head.fields, "content-encoding").inspect}; only one can be undone: " \
                                "gzip or deflate"
         end

@@ -32,7 +32,7 @@ module Heddle
         # Bytes and number of a response's header lines; ext/heddle/http/h2/client_session.c has them, too.
         HEADER_LIMIT = 65_536
         HEADER_COUNT = 256
-        # Interim answers (1xx) before the final one.
+        # Interim responses (1xx) before the final one.
         INTERIM_LIMIT = 32
 
         # Bytes of one event of a stream.

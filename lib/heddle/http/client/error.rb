@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # Of everything that goes wrong between a client and a server; an answer with status 500 is none.
+      # Of everything that goes wrong between a client and a server; a response with status 500 is none.
       class Error < StandardError
         include Heddle::Error
       end
@@ -17,12 +17,13 @@ module Heddle
       # The server's address is one that `deny_private` refuses.
       class PrivateAddressError < ConnectError; end
 
-      # The connection was lost before the answer, and the request changed nothing or may be repeated (RFC 9110, 9.2.2).
+      # The connection was lost before the response, and the request changed nothing or may be repeated (RFC 9110,
+      # 9.2.2).
       class ConnectionLostError < Error; end
-      # The connection was lost after the request was sent, and before the answer. The server may have carried the
+      # The connection was lost after the request was sent, and before the response. The server may have carried the
       # request out, or not; it is not sent again.
       class OutcomeUnknownError < ConnectionLostError; end
-      # The answer was cut off.
+      # The response was cut off.
       class IncompleteBodyError < Error; end
 
       # The bytes are no response of HTTP/1.1.
@@ -44,9 +45,9 @@ module Heddle
       class TLSTimeoutError < TimeoutError; end
       # The server read no more of the request for so long (`write`).
       class WriteTimeoutError < TimeoutError; end
-      # … from the request to the first byte of the answer (`first_byte`).
+      # … from the request to the first byte of the response (`first_byte`).
       class FirstByteTimeoutError < TimeoutError; end
-      # … from one byte of the answer to the next (`read`).
+      # … from one byte of the response to the next (`read`).
       class ReadTimeoutError < TimeoutError; end
       # … for everything together (`total`).
       class TotalTimeoutError < TimeoutError; end

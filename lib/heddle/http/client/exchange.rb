@@ -3,7 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # Sends a request over a connection of its origin, and reads the answer. A {Carrier} knows the protocol's version.
+      # Sends a request over a connection of its origin, and reads the response. A {Carrier} knows the protocol's
+      # version.
       #
       # @api private
       class Exchange

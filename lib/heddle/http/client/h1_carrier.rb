@@ -42,7 +42,7 @@ module Heddle
         def trailers = nil
 
         # The connection may carry another request, or is closed where it may not: a request that was not written whole,
-        # or whose answer has not begun, would mix with the next one.
+        # or whose response has not begun, would mix with the next one.
         # @return [void]
         def finish
           @connection.close if @unwritten || !@answer
@@ -78,7 +78,7 @@ module Heddle
           false
         end
 
-        # Of what has come while the request is written: is it the final answer? An interim one wants the rest.
+        # Of what has come while the request is written: is it the final response? An interim one wants the rest.
         def answered?
           loop do
             head = next_head
@@ -107,9 +107,9 @@ module Heddle
           raise ProtocolError, "#{@origin} switched protocols, which no request asks for" if head.status == 101
           return head unless head.interim? && (@interims += 1) >= Defaults::INTERIM_LIMIT
 
-          raise ProtocolError, "#{@origin} sent #{Defaults::INTERIM_LIMIT} interim answers and no final one"
+          raise ProtocolError, "#{@origin} sent #{Defaults::INTERIM_LIMIT} interim responses and no final one"
         rescue IO::TimeoutError
-          raise timed_out(reader.begun? ? ReadTimeoutError : FirstByteTimeoutError, "sent no answer")
+          raise timed_out(reader.begun? ? ReadTimeoutError : FirstByteTimeoutError, "sent no response")
         rescue SystemCallError, IOError => e
           raise lost(e)
         end
@@ -130,7 +130,7 @@ module Heddle
         def lost(cause)
           return RepeatError.new if @connection.reused? && !@connection.reader.begun? && may_repeat?
 
-          loss(nothing_taken?, cause.is_a?(Exception) ? cause.message : "the server closed it without an answer")
+          loss(nothing_taken?, cause.is_a?(Exception) ? cause.message : "the server closed it without a response")
         end
 
         # A server that closes an idle connection takes nothing of what comes at the same time (RFC 9112, 9.3.1), but

@@ -25,7 +25,7 @@ module Heddle
           @first = @connection.uses.zero?
           @stream = open_stream
           write_body
-          await(FirstByteTimeoutError, @limits.first_byte, "sent no answer") { @stream.status || @stream.failed? }
+          await(FirstByteTimeoutError, @limits.first_byte, "sent no response") { @stream.status || @stream.failed? }
           raise failure unless @stream.status
 
           H2::ReceivedResponse.new(@stream.status, @stream.take_head, @stream.head_only?)
@@ -140,7 +140,7 @@ module Heddle
           @deadline ? [own, @deadline].min : own
         end
 
-        # Why there is no answer, or no more of it.
+        # Why there is no response, or no more of it.
         # @return [Exception]
         def failure
           kind, code, reason = @stream.failure
@@ -176,7 +176,7 @@ module Heddle
           when :refused then "the server has refused the request"
           when :reset then "the server has reset the stream (#{CODES.fetch(code, code)})"
           when :lost then "the server closed the connection"
-          else "the answer breaks HTTP/2: #{reason}"
+          else "the response breaks HTTP/2: #{reason}"
           end
         end
       end

@@ -196,7 +196,7 @@ module Heddle
         end
 
         # A connection that another request has passed on is like an idle one: its server may have closed it, or have
-        # sent more than the answer.
+        # sent more than the response.
         # @return [Connection, Symbol] :room where the connection is closed
         def room_of(connection)
           return connection unless connection.stale?

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # The request that an answer with status 3xx asks for (RFC 9110, 15.4).
+      # The request that a response with status 3xx asks for (RFC 9110, 15.4).
       #
       # @api private
       module Redirect

@@ -5,7 +5,7 @@ require "securerandom"
 module Heddle
   module HTTP
     class Client
-      # An answer. Its body is there as a String, or, inside the block of {Client#stream}, read as it comes.
+      # A response. Its body is there as a String, or, inside the block of {Client#stream}, read as it comes.
       class Response
         # @return [Integer]
         attr_reader :status
@@ -24,7 +24,7 @@ module Heddle
           @target = target
         end
 
-        # Of the request that this is the answer to, after redirects.
+        # Of the request that this is the response to, after redirects.
         # @return [String]
         def url = "#{@origin}#{@target}"
 

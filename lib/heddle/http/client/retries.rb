@@ -5,8 +5,8 @@ require "time"
 module Heddle
   module HTTP
     class Client
-      # Sends a request again where the user has asked for it (`retries:`): after an answer that asks for another time,
-      # and after a connection that did not come about or was lost before the answer. A request that is not idempotent
+      # Sends a request again where the user has asked for it (`retries:`): after a response that asks for another time,
+      # and after a connection that did not come about or was lost before the response. A request that is not idempotent
       # is repeated only where no connection came about, and so nothing of it was sent.
       #
       # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. An

@@ -5,7 +5,7 @@ module Heddle
     class Client
       # An HTTP/2 connection of an {Origin}: many requests at a time, from all loops and threads of the process.
       #
-      # No fiber or thread is its own. Of those that wait for an answer one reads for all, and wakes those for whom
+      # No fiber or thread is its own. Of those that wait for a response one reads for all, and wakes those for whom
       # something has come; when it has its own, the next one reads. While no request waits, {Connections} looks after
       # it.
       #

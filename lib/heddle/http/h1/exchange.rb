@@ -156,9 +156,9 @@ module Heddle
         def send_failed(error)
           case error
           when IO::TimeoutError
-            message = "the client took nothing of the answer for #{engine.configuration.write_timeout} s"
+            message = "the client took nothing of the response for #{engine.configuration.write_timeout} s"
           when SystemCallError
-            message = "the client left before it had the answer (#{error.class})"
+            message = "the client left before it had the response (#{error.class})"
           else
             # Two fibers at once, say: a mistake of the application, of which the connection knows nothing.
             raise error unless closed?

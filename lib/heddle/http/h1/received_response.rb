@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     module H1
-      # The head of an answer as a client receives it, as {ResponseReader} makes it. All strings are binary.
+      # The head of a response as a client receives it, as {ResponseReader} makes it. All strings are binary.
       class ReceivedResponse
         # @return [Integer]
         attr_reader :status
@@ -24,7 +24,7 @@ module Heddle
         # @return [Boolean] whether the connection may serve another request after the content
         def keep_alive? = @keep_alive
 
-        # @return [Boolean] whether what follows is no HTTP/1: the answer is 101, or CONNECT has succeeded
+        # @return [Boolean] whether what follows is no HTTP/1: the response is 101, or CONNECT has succeeded
         def upgrade? = @upgrade
 
         # @return [Boolean] whether the content is chunked

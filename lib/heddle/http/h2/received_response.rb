@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     module H2
-      # The head of an answer as a client receives it over HTTP/2. All strings are binary.
+      # The head of a response as a client receives it over HTTP/2. All strings are binary.
       class ReceivedResponse
         # @return [Integer]
         attr_reader :status

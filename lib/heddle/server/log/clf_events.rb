@@ -18,7 +18,7 @@ module Heddle
 
         def only_requests? = true
 
-        # @param exchange [HTTP::Exchange] whose answer is complete, or given up
+        # @param exchange [HTTP::Exchange] whose response is complete, or given up
         # @return [String]
         def request(exchange)
           HTTP::AccessLog.of_plain(@kind, stamp, exchange, nil) ||

@@ -12,7 +12,7 @@ module Heddle
         def only_requests? = false
 
         # The fields of this line are in ext/heddle/http/log/json.c.
-        # @param exchange [HTTP::Exchange] whose answer is complete, or given up
+        # @param exchange [HTTP::Exchange] whose response is complete, or given up
         # @return [String]
         def request(exchange)
           id = exchange.request_id

@@ -12,7 +12,7 @@ module Heddle
         private_constant :NESTED
 
         # @param exchange [HTTP::Exchange]
-        # @return [String, nil] what keeps the answer from being complete
+        # @return [String, nil] what keeps the response from being complete
         def self.remark(exchange)
           return "taken over" if exchange.detached?
 
@@ -27,7 +27,7 @@ module Heddle
         # @return [Boolean] whether the output of requests may have no lines of other events
         def only_requests? = false
 
-        # @param exchange [HTTP::Exchange] whose answer is complete, or given up
+        # @param exchange [HTTP::Exchange] whose response is complete, or given up
         # @return [String]
         def request(exchange)
           id = exchange.request_id

@@ -137,7 +137,7 @@ module Heddle
              ->(one) { rejections(one) }],
             ["bodies_in_files_total", "Request bodies that did not fit into memory.", :spooled],
             ["body_disk_bytes", "Bytes of request bodies in files.", :body_disk_used],
-            ["request_duration_seconds", "From the complete head of a request to its answer.", lambda { |one|
+            ["request_duration_seconds", "From the complete head of a request to its response.", lambda { |one|
               bounds = HTTP::Engine::LATENCY_BOUNDS
               one[:latencies] && histogram(one[:latencies], bounds, one[:latency_sum], buckets: BUCKETS)
             }],
@@ -147,7 +147,7 @@ module Heddle
              "The same of requests that took a millisecond or more beside queued, by what was served: method and path.",
              ->(one) { endpoint_parts(one) }],
             ["requests_started_total", "Requests whose head was complete.", :started_requests],
-            ["clients_gone_total", "Clients that left before they had their answer.", :clients_gone],
+            ["clients_gone_total", "Clients that left before they had their response.", :clients_gone],
             ["connections_accepted_total", "Connections accepted.", :accepted],
             ["connections_refused_total", "Connections refused: their address had its share already.", :refused],
             ["connections_handed_off_total",

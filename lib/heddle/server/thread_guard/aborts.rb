@@ -6,7 +6,7 @@ module Heddle
       # Takes the place of `abort_on_exception` while the main thread serves. Ruby would raise the error of the thread
       # that has failed in the main thread, amid any request. The error is logged instead.
       class Aborts
-        # Put before Thread's own methods when a main thread first serves.
+        # Prepended to Thread's own methods when a main thread first serves.
         module Switch
           # @see Thread.abort_on_exception
           def abort_on_exception = (watch = Aborts.current) ? watch.all : super

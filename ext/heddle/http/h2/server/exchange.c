@@ -23,7 +23,7 @@ static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
     heddle_exchange_writable_connection(handle);
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     if (carrier->gone)
-        heddle_exchange_raise_gone("the client has reset the stream before it had the answer", 0);
+        heddle_exchange_raise_gone("the client has reset the stream before it had the response", 0);
     carrier->server->session->now = heddle_clock_coarse();
     return carrier;
 }
@@ -45,7 +45,7 @@ static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int
                         .note = reads ? NULL : note_lender, .data = sockets};
     return heddle_wait_in_slot(sockets->loop, wait,
                                reads ? "another fiber is reading this request's body already"
-                                     : "another fiber is writing this answer already") != HEDDLE_WAIT_TIMED_OUT;
+                                     : "another fiber is writing this response already") != HEDDLE_WAIT_TIMED_OUT;
 }
 
 /* -- the body ------------------------------------------------------------------------------------------------------ */
@@ -97,12 +97,12 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
     }
 }
 
-/* -- the answer ---------------------------------------------------------------------------------------------------- */
+/* -- the response -------------------------------------------------------------------------------------------------- */
 
 static void check_written(heddle_h2_write_result result)
 {
     if (result == HEDDLE_H2_GONE)
-        heddle_exchange_raise_gone("the client has reset the stream before it had the answer", 0);
+        heddle_exchange_raise_gone("the client has reset the stream before it had the response", 0);
     if (result != HEDDLE_H2_WRITTEN)
         rb_raise(rb_path2class("Heddle::HTTP::InvalidResponseError"), "these headers can't be sent over HTTP/2");
 }
