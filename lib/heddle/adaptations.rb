@@ -61,31 +61,31 @@ module Heddle
       Row.new(gem: "rack-timeout", constant: "Rack::Timeout::RequestTimeoutException", tried: [">= 0.6", "< 0.8"],
               fibers: true, changes: "its time limits are timers of the loop, and raise in the request's fiber"),
       Row.new(gem: "concurrent-ruby", constant: "Concurrent::ThreadLocalVar", tried: [">= 1.2", "< 1.4"], fibers: true,
-              changes: "a ThreadLocalVar has a value for each request, a FiberLocalVar keeps none after it"),
+              changes: "a ThreadLocalVar has a value for each request; a FiberLocalVar loses its value after it"),
       Row.new(gem: "newrelic_rpm", constant: "NewRelic::Agent", tried: [">= 10", "< 11"],
-              changes: "its dispatcher is set to falcon, the only one it knows with requests in fibers and forked " \
-                       "workers"),
+              changes: "its dispatcher is set to falcon, the only server that the agent knows with requests in " \
+                       "fibers and forked workers"),
       Row.new(gem: "i18n", constant: "I18n", needed: ["< 1.15"], variable: "i18n_config", fibers: true,
-              changes: "the locale is each request's own (option isolate)"),
+              changes: "each request has its own locale (option isolate)"),
       Row.new(gem: "sentry-ruby", constant: "Sentry", needed: [">= 4.3.2"], variable: "sentry_hub", fibers: true,
-              changes: "the hub is each request's own (option isolate, hub_isolation_level)"),
+              changes: "each request has its own hub (option isolate, hub_isolation_level)"),
       Row.new(gem: "activesupport", constant: "ActiveSupport::IsolatedExecutionState", tried: [">= 7.1", "< 8.3"],
-              fibers: true, changes: "an Enumerator has the state of its request; before 8.2 the lock of reloads " \
-                                     "knows fibers"),
+              fibers: true, changes: "an Enumerator has the state of its request; before 8.2, fibers own the " \
+                                     "reload lock"),
       Row.new(gem: "activerecord", constant: "ActiveRecord::Base", tried: [">= 7.1", "< 8.3"],
-              changes: "abandoned queries are cancelled, the pool is fair and counts as load"),
+              changes: "abandoned queries are cancelled; the pool serves in order, and waiting tasks count as load"),
       Row.new(gem: "sequel", constant: "Sequel::Database", tried: [">= 5.32", "< 6"],
-              changes: "abandoned queries are cancelled, the pool isolates by fiber"),
+              changes: "abandoned queries are cancelled, and the pool isolates by fiber"),
       Row.new(gem: "trilogy", constant: "Trilogy", tried: [">= 2.7", "< 3"],
               changes: "abandoned queries are cancelled"),
       Row.new(gem: "mysql2", constant: "Mysql2::Client", tried: [">= 0.5", "< 0.6"],
               changes: "abandoned queries are cancelled"),
       Row.new(gem: "net-http", constant: "Net::HTTP", tried: [">= 0.3", "< 1"],
-              changes: "what it waits for counts as http in the time account of a request"),
+              changes: "its waits count as http in a request's time account"),
       Row.new(gem: "redis-client", constant: "RedisClient", tried: [">= 0.17", "< 1"],
-              changes: "what it waits for counts as redis in the time account of a request"),
+              changes: "its waits count as redis in a request's time account"),
       Row.new(gem: "opentelemetry-sdk", constant: "OpenTelemetry::SDK::Trace::Span", tried: [">= 1.4", "< 2"],
-              changes: "the span of a request has the parts of its time account as attributes"),
+              changes: "a request's span has the parts of the time account as attributes"),
       Row.new(gem: "async", constant: "Async::Task", tried: [">= 2.43", "< 3"], changes: "its tasks run in the loop")
     ].freeze
     BY_NAME = TABLE.to_h { |row| [row.name, row] }.freeze

@@ -39,9 +39,9 @@ module Heddle
       private
 
       def called
-        return "which it" unless method_name || function
+        return "an unknown function" unless method_name || function
 
-        "which #{[method_name || "its function", function && "(#{function})"].compact.join(" ")}"
+        [method_name || "its function", function && "(#{function})"].compact.join(" ")
       end
 
       def own_name = File.basename(library, ".*")

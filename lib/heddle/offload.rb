@@ -81,7 +81,7 @@ module Heddle
         # @see Offload.thread_limit=
         def thread_limit=(threads)
           unless threads.is_a?(Integer) && threads.between?(1, 100_000)
-            raise ArgumentError, "#{threads.inspect} offload threads: it takes a whole number from 1 to 100000"
+            raise ArgumentError, "the number of offload threads is #{threads.inspect}, but must be from 1 to 100000"
           end
 
           limit_threads(@thread_limit = threads)
@@ -163,7 +163,7 @@ module Heddle
           bad = libraries.find { |name| name.empty? || NEVER_LIBC.any? { |never| name.start_with?(never) } }
           return unless bad
 
-          raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks of the thread meanwhile"
+          raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks while it waits"
         end
 
         def environment(name) = ENV.fetch(name, "").split(",").map(&:strip).reject(&:empty?)

@@ -70,7 +70,7 @@ module Heddle
 
     # @return [String] what to do about it
     def advice
-      return "read what it needs first, and hand that over: docs/stalls.md#waits-in-native-callbacks" if library
+      return "read the data first, and pass it on: docs/stalls.md#waits-in-native-callbacks" if library
 
       case cause
       when :native
@@ -78,14 +78,14 @@ module Heddle
 
         "it could not be offloaded: docs/offload.md says which calls can't, Heddle.offload { } does it by hand"
       when :native_with_gvl
-        "nothing in Ruby can interrupt it: give it smaller pieces, or do it in a job"
+        "nothing in Ruby can interrupt it: split the work, or do it in a job"
       when :ruby
         return "Heddle.enable :preempt lets the others run meanwhile" unless on?(:preempt)
 
         "it was not to be interrupted: an extension in C waited for it (docs/stalls.md#native-callbacks), or it is " \
           "in without_preemption or Fiber.blocking"
       when :garbage_collection
-        "it looks at every object that lives: keep fewer, or see Ruby's RUBY_GC_* variables"
+        "it visits every living object: keep fewer, or see Ruby's RUBY_GC_* variables"
       else
         "a thread beside the loop computes: move its work elsewhere, or set RUBY_THREAD_TIMESLICE=10 (Ruby 3.4)"
       end

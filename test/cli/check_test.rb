@@ -155,7 +155,7 @@ class CheckTest < Minitest::Test
 
   def test_an_unused_port_option_is_reported
     write("config/heddle.rb", "bind '127.0.0.1:3000', 'localhost:3001'")
-    told = "port 4000 (PORT) counts for no address: each of bind (config/heddle.rb:1) names its own"
+    told = "port 4000 (PORT) has no effect: each address of bind (config/heddle.rb:1) names its own port"
 
     assert_includes check(PORT: "4000").last, "heddle: #{told}\n"
     refute_includes check.last, "counts for no"

@@ -166,7 +166,7 @@ class DoctorTest < Minitest::Test
     output, status = doctor_without_isolation("gem 'i18n', '1.14.8'\nrequire 'i18n'")
 
     assert_equal 1, status, output
-    assert_match(/^!! i18n 1\.14\.8: not adapted, as the options say \(the locale is each request's own/, output)
+    assert_match(/^!! i18n 1\.14\.8: not adapted, as the options say\. The change: each request has its/, output)
     assert_match(/leave i18n_config among the names of the option isolate/, output)
   end
 
@@ -298,7 +298,7 @@ class DoctorTest < Minitest::Test
 
     assert_equal ["off", "a request has a thread, mode thread: heddle.rb:2"], found["stall_report"]
     assert_equal 1, @output.scan("mode thread: heddle.rb:2").size
-    assert_match(/^ +without that line each request has a fiber.*HEDDLE_MODE=fiber heddle doctor/, @output)
+    assert_match(/^ +without that line, each request has a fiber.*HEDDLE_MODE=fiber heddle doctor/, @output)
     File.write(File.join(@folder, "heddle.rb"), "protect :preempt\n")
 
     assert_equal ["off", "option protect, heddle.rb:1"], protections["stall_report"]

@@ -92,7 +92,7 @@ class OverviewTest < Minitest::Test
     recent = [stall("native_with_gvl", ago: 2.9, seconds: 1.5), stall("ruby", ago: 0.4, seconds: 0.3)]
     text = draw(worker(stalls: { count: 2, seconds: 1.8, recent: }), columns: 80)
 
-    assert_match(%r{the last minute, the latest first\n +0 +300\.0 ms +GET /x +ruby, app\.rb:1, 400\.0 ms ago\n}, text)
+    assert_match(%r{the last minute, newest first\n +0 +300\.0 ms +GET /x +ruby, app\.rb:1, 400\.0 ms ago\n}, text)
     assert_match(%r{ +0 +1\.5 s +GET /x +native with gvl, app\.rb:1, 2\.9 s ago}, text)
   end
 
@@ -100,7 +100,7 @@ class OverviewTest < Minitest::Test
     text = draw(worker(requests: [request(1), request(2)]), worker(1, slowest: [slow(1), slow(9)]))
 
     assert_match(%r{oldest first\n +0 +3\.0 s  GET /path/2 +app\.rb:2\n +0 +2\.0 s  GET /path/1}, text)
-    assert_match(%r{slowest answers.*\n +1 +900\.0 ms  GET /slow/9 +200, 3\.0 s ago\n +1 +100\.0 ms  GET /slow/1}, text)
+    assert_match(%r{slowest responses.*\n +1 +900\.0 ms  GET /slow/9 +200, 3\.0 s ago\n +1 +100\.0 ms  GET /}, text)
   end
 
   def test_text_from_a_client_is_escaped_for_the_terminal

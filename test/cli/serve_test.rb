@@ -165,7 +165,7 @@ class ServeTest < Minitest::Test
 
     assert_equal 1, @served.stop.exitstatus
     assert_match(%r{stopping with 1 request unanswered after 0\.1 s: GET /for/ever for \d+\.\d s$}, @served.output)
-    assert_match(/killing the server: it has not ended \d+(\.\d+)? s after it should have stopped$/, @served.output)
+    assert_match(/killing the server: it still runs \d+(\.\d+)? s after it should have stopped$/, @served.output)
     @served = nil
   end
 
@@ -180,7 +180,7 @@ class ServeTest < Minitest::Test
 
     assert_equal 1, @served.stop.exitstatus
     assert_equal 1, @served.output.scan("stopping when running requests are answered").size
-    assert_match(/it has not ended 6 s after/, @served.output)
+    assert_match(/it still runs 6 s after/, @served.output)
     @served = nil
   end
 

@@ -13,8 +13,8 @@ module ActionCable
     class Heddle < Base
       autoload :Listener, "action_cable/subscription_adapter/heddle/listener"
 
-      NO_SERVER = "config/cable.yml: the adapter heddle needs a url under another server than Heddle, as broadcasts " \
-                  "of other processes would be lost: url: redis://… or postgres://…, or set HEDDLE_PUBSUB"
+      NO_SERVER = "config/cable.yml: under a server other than Heddle the adapter heddle needs a url, or broadcasts " \
+                  "of other processes are lost. Write url: redis://… or postgres://…, or set HEDDLE_PUBSUB"
       private_constant :NO_SERVER
 
       prepend ChannelPrefix

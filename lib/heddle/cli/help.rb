@@ -64,7 +64,8 @@ module Heddle
         def row(option)
           flag = "#{option.flag} #{option.argument}"
           flag = "--[no-]#{option.flag.delete_prefix("--")}" if option.unit == :switch
-          notes = [option.default_text, ("one of #{option.choices.join(", ")}" if option.choices)].compact
+          words = "any of #{option.choices.join(", ")}" if option.unit == :list && option.choices
+          notes = [option.default_text, words].compact
           notes = notes.reject(&:empty?).join("; ")
           row_of("  #{option.short ? "#{option.short}, " : "    "}#{flag}",
                  notes.empty? ? option.text : "#{option.text} (#{notes})", COLUMN)

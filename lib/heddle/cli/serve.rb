@@ -74,8 +74,8 @@ module Heddle
 
       def serve_alone(configuration, log, pidfile)
         if @inheritance.any?
-          raise Server::BootError, "by its new configuration the server is one process, which can't replace a master " \
-                                   "and workers: stop it, and start it again"
+          raise Server::BootError, "with the new configuration the server is one process, which can't replace a " \
+                                   "master with workers: stop the server, and start it again"
         end
         @server = server = Server.new(configuration, log:)
         server.open

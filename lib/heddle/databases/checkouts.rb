@@ -171,7 +171,7 @@ module Heddle
       def message(waiter, count, slot)
         lines = Places.backtrace(slot.fiber)
         "all #{count} connections of the pool #{name} are held by tasks that wait for the task that asks for one at " \
-          "#{Places.innermost(Places.backtrace(waiter.fiber))}, so none will ever come back. The first was checked " \
+          "#{Places.innermost(Places.backtrace(waiter.fiber))}, so none will ever be released. The first was checked " \
           "out at #{checked_out(slot, lines)}, and its task waits at #{Places.innermost(lines)}. " \
           "Ask outside the transaction, or make the pool larger"
       end

@@ -28,7 +28,7 @@ module Heddle
         restart_failed: "restart failed: {reason}; keeping this master",
         solid_queue_ended: "Solid Queue (pid {pid}) has ended; stopping the server",
         solid_queue_failed: "Solid Queue failed: {error}",
-        stop_timed_out: "killing the server: it has not ended {timeout:seconds} after it should have stopped",
+        stop_timed_out: "killing the server: it still runs {timeout:seconds} after it should have stopped",
         task_failed: "{task} failed, and no fiber waits for it:\n{error}",
         thread_failed: "{thread} ended with {error}< ({place})>. Its abort_on_exception is ignored, because it would " \
                        "raise the error in a request",
@@ -46,8 +46,9 @@ module Heddle
                          "address may have at most a quarter of max_connections; name proxies in trusted_proxies",
         adaptation_untried: "{reason}",
         blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
-        callback_switch: "another fiber runs during a callback of {library}, {caller} has called, at {place}. If it " \
-                         "calls {library}, too, the calls mix up the state that {library} keeps by thread<; {advice}>",
+        callback_switch: "another fiber runs during a callback of {library}, made by {caller}, at {place}. If that " \
+                         "fiber calls {library}, too, the calls mix up the state that {library} keeps by thread" \
+                         "<; {advice}>",
         certificate_expiring: "the certificate {certificate} expires at {expires}",
         certificate_self_signed: "no certificate is configured: development uses a self-signed one, and " \
                                  "browsers warn about it",
@@ -115,7 +116,7 @@ module Heddle
                                   "into memory get 503. Name a folder with TMPDIR",
         thread_kill_refused: "{place} killed the thread of a loop that serves: stopping when running requests are " \
                              "answered",
-        threads_not_forked: "workers don't have {threads:thread} that the application started while it loaded: " \
+        threads_not_forked: "workers run without {threads:thread} that the application started while it loaded: " \
                             "{places}. Start such threads in worker_boot (docs/threads.md)",
         trace_not_written: "can't write {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed in this server: {error}",
@@ -136,7 +137,7 @@ module Heddle
         database_connections: "{budget}<, of the server's {limit}; each further machine needs as many>",
         protections_switched: "protections switched {state} (heddle protect {state})",
         pubsub_recovered: "pub/sub reads {backend} again",
-        reforked: "reforked: {workers:worker serves|workers serve}, sharing the memory of a warm one",
+        reforked: "reforked: {workers:worker serves|workers serve}, sharing the memory of a warm worker",
         reload_requested: "replacing the workers one by one ({source})",
         reloaded: "reloaded: {workers:worker serves|workers serve} the new code",
         request_rejected: "{status} rejected: {reason}< for {remote}>",

@@ -215,7 +215,7 @@ module Heddle
       def fall_short
         @broken_off = true
         @violation = if @precoded
-                       "the content is said to be chunked and has no last chunk"
+                       "transfer-encoding is chunked, but the content has no last chunk"
                      else
                        "the content is #{@sent} bytes long, its content-length says #{@promised}"
                      end

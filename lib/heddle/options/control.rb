@@ -19,7 +19,7 @@ module Heddle
                  example: 'health_paths "/up", "/healthz"',
                  text: "paths of health checks, which are never queued or logged, and get 503 when the server stops",
                  reason: "Set it when the balancer asks another path of the application",
-                 details: "No limit of admission holds for their requests, such as max_requests, so the application " \
+                 details: "Admission limits such as max_requests don't apply to these requests, so the application " \
                           "should answer them without other services. See " \
                           "[Behind a balancer](processes.md#behind-a-balancer).")
     ].freeze

@@ -26,10 +26,10 @@ module Heddle
                    text: "maximum memory of each loop for pending data of HTTP/2 connections; beyond it requests get " \
                          "REFUSED_STREAM",
                    reason: "Raise it when busy clients get REFUSED_STREAM; lower it in a small container",
-                   details: "Requests and WebSocket frames that wait count, beyond the 176 KiB that a connection " \
-                            "over HTTP/1.1 could have. At three quarters of it bodies go to files, and frames wait " \
-                            "at the client. While complete responses of more than this size wait for slow clients, a " \
-                            "connection with one of them has no further request begun. See [Limits](http2.md#limits).")
+                   details: "Waiting requests and WebSocket frames count, as far as a connection has more than 176 " \
+                            "KiB of them. Above three quarters of this limit, bodies go to files, and frames wait at " \
+                            "the client. While complete responses of more than this size wait for slow clients, no " \
+                            "further request of those clients begins. See [Limits](http2.md#limits).")
     ].freeze
   end
 end

@@ -60,7 +60,7 @@ module Heddle
                           "[User](processes.md#user-and-rights)."),
       Option.new(name: :drain_delay, unit: :seconds, default: 0, range: 0..86_400,
                  default_words: "0; in Kubernetes 5 s",
-                 text: "accept connections for this long after an order to stop, while health checks get 503",
+                 text: "keep accepting connections for this long before a stop, while health checks get 503",
                  reason: "Raise it when a balancer takes longer to notice that a server stops",
                  details: "In Kubernetes means that KUBERNETES_SERVICE_HOST is set. The option health_paths " \
                           "names the checks. Responses over HTTP/1.1 say `connection: close`; after the delay the " \
@@ -79,7 +79,7 @@ module Heddle
                  details: "The worker's loop sends the heartbeat, unless a call blocks all requests."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "replace a worker that uses more memory than this; 0 replaces the largest one when all " \
+                 text: "replace a worker that uses more memory than this; with 0, only the largest one, when all " \
                        "processes together exceed memory_limit",
                  reason: "Set it when workers should be replaced earlier",
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
@@ -97,11 +97,11 @@ module Heddle
                  example: "worker_max_age 86_400",
                  text: "replace a worker when it has served for this long; 0 for never",
                  reason: "Set it to replace workers once a day, whatever they have served",
-                 details: "As worker_max_requests does."),
+                 details: "Workers are replaced as with worker_max_requests."),
       Option.new(name: :refork_after, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "refork_after 1000",
-                 text: "fork all workers again from the busiest one when it has served this many requests; 0 for " \
-                       "never",
+                 text: "replace all workers by forks of the busiest one when it has served this many requests; 0 " \
+                       "for never",
                  reason: "Set it when many workers share too little memory",
                  details: "Once after each load of the code, and only with several processes. See " \
                           "[Reforking](processes.md#reforking)."),
@@ -109,8 +109,9 @@ module Heddle
                  variables: %w[HEDDLE_SOLID_QUEUE SOLID_QUEUE_IN_PUMA],
                  text: "run Solid Queue's supervisor in a process beside the server",
                  reason: "Set it when jobs have no machine of their own",
-                 details: "As Puma's plugin: the process is forked when all workers serve, ends with the server, and " \
-                          "the server ends when it ends. A reload replaces it. See [Rails](rails.md#solid-queue)."),
+                 details: "Like the gem's plugin for Puma. The process is forked when all workers serve. It ends " \
+                          "with the server, and the server ends when it ends. A reload replaces it. See " \
+                          "[Rails](rails.md#solid-queue)."),
       Option.new(name: :selector, unit: :word, argument: "NAME", example: "selector :epoll",
                  default_words: "the best one that the machine allows",
                  text: "system interface with which the loop waits for events: io_uring, epoll, kqueue or select",

@@ -8,8 +8,8 @@ module Heddle
     PUBSUB = [
       Option.new(name: :pubsub, unit: :url, default: "memory",
                  example: 'pubsub "redis://localhost:6379/1"',
-                 text: "service that orders the messages of Heddle::PubSub: memory (this server alone), or the URL " \
-                       "of a Redis or PostgreSQL",
+                 text: "where the messages of Heddle::PubSub are kept: memory (of this server alone), or the URL of " \
+                       "a Redis or PostgreSQL that several servers share",
                  reason: "Set it when several servers share topics",
                  details: "`redis://`, `rediss://`, `postgres://` or `postgresql://`: all servers with this URL " \
                           "share their topics. Where several applications share one Redis or PostgreSQL, " \

@@ -152,7 +152,7 @@ module Heddle
       def open_history
         PubSub::History.open(pubsub_memory, pubsub_history, HISTORY_AGE)
       rescue SystemCallError => e
-        limit = "; the limit on the size of files (ulimit -f) holds for it, too" if e.is_a?(Errno::EFBIG)
+        limit = "; the limit on the size of files (ulimit -f) applies to it, too" if e.is_a?(Errno::EFBIG)
         raise ConfigurationError, "pubsub_memory (#{source(:pubsub_memory)}): the system provides no shared memory " \
                                   "of #{pubsub_memory} bytes: #{e.message}#{limit}"
       end

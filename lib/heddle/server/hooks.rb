@@ -11,7 +11,7 @@ module Heddle
         before_worker_fork: "in the mold, each time before a worker is forked; gets the worker's number",
         worker_boot: "in a worker, before it serves; gets the worker's number, counted from 0",
         worker_stop: "in a worker, when it has answered its last request; gets the worker's number",
-        on_booted: "in the master, when all workers serve: once in its life, so not at a reload",
+        on_booted: "in the master, when all workers serve for the first time, so not after a reload",
         on_restart: "in the master, before it starts a new master to take over (`heddle restart`)"
       }.freeze
 

@@ -7,8 +7,8 @@ module Heddle
     # to a pipe that a task reads.
     class Signals
       # Commands by signal of which only a master is capable.
-      MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start a worker more",
-                  "TTOU" => "end a worker" }.freeze
+      MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
+                  "TTOU" => "stop a worker" }.freeze
       STOPPING = %w[INT TERM QUIT].freeze
       # Signals whose existing handler stays: the application's own, and those that nohup(1) ignores.
       YIELDING = ["HUP", *MASTERS.keys].freeze

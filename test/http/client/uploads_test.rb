@@ -23,7 +23,7 @@ class UploadsTest < ClientCase
     client = Client.new(echo.url, proxy: nil)
     assert_next_is_answered(client) do
       error = assert_raises(IOError) { client.post("/short", body: Short.new("x" * 150)) }
-      assert_match(/ended 50 bytes before its size/, error.message)
+      assert_match(/ended 50 bytes short of its size/, error.message)
     end
   end
 

@@ -114,8 +114,8 @@ module Heddle
         ADVICE = {
           "preempt" => "another request may run between any two lines: code must be as thread-safe as under Puma"
         }.freeze
-        NEXT_STEP = "without that line each request has a fiber, and all protections; HEDDLE_MODE=fiber heddle " \
-                    "doctor names what of the application does not work in fibers"
+        NEXT_STEP = "without that line, each request has a fiber and all protections; HEDDLE_MODE=fiber heddle " \
+                    "doctor lists what in the application does not work in fibers"
         private_constant :ADVICE, :NEXT_STEP
 
         # The handoff is off in this process, which has no workers, and on in each of several workers.

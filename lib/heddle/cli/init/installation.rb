@@ -18,14 +18,14 @@ module Heddle
         # The mark by which `heddle doctor` recognizes it.
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
         PUMA = "config/puma.rb"
-        KEPT = "Puma serves development and tests, on every machine of the team, and Heddle production"
+        KEPT = "Puma serves development and tests, on every machine of the team; Heddle serves production"
         private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :KEPT
 
         # @param keep_puma [Boolean, nil] for development and tests; nil: where Heddle has not been run
         # @param platform [String] as RbConfig names the operating system
         def initialize(keep_puma: nil, platform: RbConfig::CONFIG["host_os"])
           @keep_puma = keep_puma.nil? ? !platform.include?("linux") : keep_puma
-          reason = keep_puma ? "as --keep-puma says" : "as Heddle was never run on #{platform} (else: --no-keep-puma)"
+          reason = keep_puma ? "as --keep-puma says" : "as Heddle was never run on #{platform} (or: --no-keep-puma)"
           @why_kept = "#{KEPT}, #{reason}."
           @changed = {}
           @report = []

@@ -107,7 +107,7 @@ module Heddle
             @remarks << "Computed from the processors of the machine where `heddle init` ran; `workers :auto` " \
                         "follows the one that serves."
           elsif call.computed
-            @remarks << "Computed: this is what it came to when the file was read."
+            @remarks << "Computed: this was its value when the file was read."
           end
         end
 

@@ -70,7 +70,7 @@ module Heddle
 
             name, value = word.split("=", 2)
             value ||= rest.shift if FLAGS.key?(name)
-            raise UnknownWordError, "Heddle has no equal of #{word}" unless value && FLAGS.key?(name)
+            raise UnknownWordError, "Heddle has no counterpart of #{word}" unless value && FLAGS.key?(name)
 
             flag(name, value)
           end

@@ -31,7 +31,7 @@ module Heddle
             request = request("#{one[:method]} #{one[:target]}")
             "#{index.to_s.rjust(6)}  #{Format.duration(one[:age]).rjust(9)}  #{request}  #{place(one[:at])}"
           end
-          List.new(lines.empty? ? "no request runs" : "requests that run, the oldest first", lines)
+          List.new(lines.empty? ? "no request runs" : "running requests, oldest first", lines)
         end
 
         def pools
@@ -51,7 +51,7 @@ module Heddle
             "#{index.to_s.rjust(6)}  #{Format.duration(one[:seconds]).rjust(9)}  #{request(one[:request])}  " \
               "#{one[:status]}, #{Format.duration(one[:ago])} ago"
           end
-          List.new("slowest answers of the last 5 minutes", lines)
+          List.new("slowest responses of the last 5 minutes", lines)
         end
 
         def stalls
@@ -61,7 +61,7 @@ module Heddle
               "#{request(one[:request] || "(no request)")}  " \
               "#{one[:cause].tr("_", " ")}, #{Format.place(one[:place])}, #{Format.duration(one[:ago])} ago"
           end
-          List.new("stalls of the last minute, the latest first", lines)
+          List.new("stalls of the last minute, newest first", lines)
         end
 
         def stall_history

@@ -32,8 +32,8 @@ module Heddle
           if untouched || @request.idempotent?
             ConnectionLostError.new("#{subject}: the connection was lost: #{why}")
           else
-            OutcomeUnknownError.new("#{subject}: the connection was lost; the server may have carried it out or not: " \
-                                    "#{why}")
+            OutcomeUnknownError.new("#{subject}: the connection was lost; the server may or may not have processed " \
+                                    "it: #{why}")
           end
         end
 

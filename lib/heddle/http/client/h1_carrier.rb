@@ -104,7 +104,7 @@ module Heddle
           head = reader.read_head(@request.method, @limits.first_byte, @limits.read)
           raise lost(@broken) unless head
           raise ProtocolError, "#{@origin}: #{head.reason}" if head.is_a?(Rejection)
-          raise ProtocolError, "#{@origin} switched protocols, which no request asks for" if head.status == 101
+          raise ProtocolError, "#{@origin} switched protocols, which the request did not ask for" if head.status == 101
           return head unless head.interim? && (@interims += 1) >= Defaults::INTERIM_LIMIT
 
           raise ProtocolError, "#{@origin} sent #{Defaults::INTERIM_LIMIT} interim responses and no final one"

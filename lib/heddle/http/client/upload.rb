@@ -58,7 +58,7 @@ module Heddle
           left = @size
           while left.positive?
             piece = @source.read([left, PIECE].min)
-            raise IOError, "the body ended #{left} bytes before its size (#{@size})" if piece.nil? || piece.empty?
+            raise IOError, "the body ended #{left} bytes short of its size (#{@size})" if piece.nil? || piece.empty?
             raise IOError, "the body's read returned more bytes than requested" if piece.bytesize > left
 
             left -= piece.bytesize

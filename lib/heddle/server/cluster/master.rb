@@ -145,7 +145,7 @@ module Heddle
           FileSizeLimit.make_writes_fail
           DescriptorLimit.lift(ConnectionLimit.descriptors(configuration), programs: configuration.protect.any?)
           adopting = Native::Processes.adopt_orphans
-          raise BootError, "workers as processes of their own need Linux for now: run with --workers 0" unless adopting
+          raise BootError, "worker processes need Linux for now: run with --workers 0" unless adopting
 
           @resources = SharedResources.new(configuration, @inheritance, @log)
           @fleet = Fleet.new(configuration.worker_count, resources.scoreboard, @log, method(:now), protection:)

@@ -36,7 +36,7 @@ module Heddle
 
         # @return [String] the warning
         def idle_port
-          "port #{port} (#{source(:port)}) counts for no address: each of bind (#{source(:bind)}) names its own"
+          "port #{port} (#{source(:port)}) has no effect: each address of bind (#{source(:bind)}) names its own port"
         end
 
         private

@@ -46,7 +46,7 @@ module Heddle
         end
 
         def order(env, name)
-          return text(403, "commands are taken over the control socket only") unless @commands
+          return text(403, "commands are accepted only over the control socket") unless @commands
           return text(405, "a command is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
           wait = env["QUERY_STRING"] == "wait"
@@ -56,7 +56,7 @@ module Heddle
         end
 
         def record(env)
-          return text(403, "recordings are made over the control socket only") unless @commands
+          return text(403, "recordings are accepted only over the control socket") unless @commands
           return text(405, "a recording is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
           seconds = Float(env["QUERY_STRING"][/\Aseconds=(.+)/, 1], exception: false)
@@ -69,7 +69,7 @@ module Heddle
 
         # The message is the request's body; the response is its position.
         def publish(env)
-          return text(403, "messages are taken over the control socket only") unless @commands
+          return text(403, "messages are accepted only over the control socket") unless @commands
           return text(405, "publishing is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
           require "uri" # not in a master to which nobody publishes

@@ -59,7 +59,7 @@ module Heddle
         def dead
           serving = handles.select(&:serving?)
           held = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
-          "no worker's loop has turned for #{held.min.round(1)} s" if held.any? && held.min > DEAD
+          "no worker's loop has run for #{held.min.round(1)} s" if held.any? && held.min > DEAD
         end
 
         # @return [String] every task of every worker, and where it waits
@@ -162,7 +162,7 @@ module Heddle
           running = known[:in_flight] && [known[:in_flight] - known[:waiting], 0].max # in_flight: those that wait, too
           { index: one.index, pid: one.pid, state: "stuck", running:, waiting: known[:waiting],
             connections: known[:connections], lag: known[:lag], heartbeat_age: known[:busy_for],
-            problem: "does not answer within #{TIMEOUT} s; the master last heard of it #{heard} s ago" }.compact
+            problem: "does not answer within #{TIMEOUT} s; its last message to the master is #{heard} s old" }.compact
         end
 
         def scoreboard(one) = @master.resources.scoreboard.read(one.slot) || {}
