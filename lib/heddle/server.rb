@@ -17,12 +17,17 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
+    # Constants that no request needs: what starts a server, a mode of its own, or is the application's to load.
+    NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
+                     UnixBind].freeze
+    private_constant :NOT_SERVING
+
     # Loads what requests need now. Later, at some request, there may be no descriptor left for that, a deployment may
     # have removed the files, and workers do not share memory of files that one of them loads.
     # @return [void]
     def self.load_everything
       Autoloads.load_constants(HTTP, HTTP::H1, HTTP::H2, Rack, Server, Control, Log, Metrics, Recorder, ThreadGuard,
-                               Net, PubSub, WebSocket)
+                               Net, PubSub, WebSocket, except: NOT_SERVING)
       %i[ClientGoneError EventStream Handoff].each { |name| Heddle.const_get(name) }
     end
 

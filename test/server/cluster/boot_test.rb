@@ -184,6 +184,16 @@ class ClusterBootTest < Minitest::Test
     assert_equal "", served.get("/").body, "each worker has loaded these"
   end
 
+  # What the master has loaded, the workers have, too.
+  def test_processes_of_an_application_of_one_line_have_not_loaded_the_http_client
+    write("config.ru", <<~'RUBY')
+      run ->(_env) { [200, {}, [$LOADED_FEATURES.grep(%r{/(uri|time|fileutils|http/client)\.rb\z}).join("\n")]] }
+    RUBY
+    serve
+
+    assert_equal "", served.get("/").body
+  end
+
   def test_a_single_worker_is_forked_in_production_only
     { "development" => true, "production" => false }.each do |environment, same|
       serve(workers: 1, environment: { "RACK_ENV" => environment })

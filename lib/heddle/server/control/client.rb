@@ -2,7 +2,6 @@
 
 require "json"
 require "socket"
-require "uri"
 
 module Heddle
   class Server
@@ -95,6 +94,7 @@ module Heddle
         # @raise [TooLargeError]
         # @raise [DeclinedError]
         def publish(topic, data)
+          require "uri" # here, so that masters do without
           ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
         end
 
