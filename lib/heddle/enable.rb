@@ -6,8 +6,8 @@ require "heddle/events"
 module Heddle
   # The protections that keep one fiber from blocking the others: switched on and off by name, for the whole process.
   #
-  # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash: its state, and
-  # the reason where something is missing). It lives in a file of its own, which is loaded when it is first asked for.
+  # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash: its state, and the
+  # reason where something is missing). It lives in a file of its own, which is loaded when it is first asked for.
   #
   # @api private
   module Protection
@@ -55,7 +55,7 @@ module Heddle
       # @return what the block returns
       def during(names, &) = Wanted.new(names).during(&)
 
-      # Switches a protection on for one user more.
+      # Switches a protection on for one more user.
       # @param name [Symbol]
       def take(name)
         protection = fetch(name)
@@ -66,7 +66,7 @@ module Heddle
         protection.enable unless protection.enabled?
       end
 
-      # One user less: without any it is switched off, unless the program has switched it on itself.
+      # Removes one user: without users the protection is switched off, unless the program has switched it on itself.
       # @param name [Symbol]
       def release(name)
         last = @lock.synchronize do
@@ -76,7 +76,7 @@ module Heddle
         fetch(name).disable if last
       end
 
-      # Passes on what an operator should know.
+      # Passes a report on to the operator.
       # @param report [#event, #fields, #advice] such as a {Stall}: an event, and what to do about it
       def report(report) = @reporter.call(report)
 
@@ -104,7 +104,7 @@ module Heddle
 
   class << self
     # Switches protections on, for every loop of Heddle in this process, now and later. Other schedulers and threads
-    # without a scheduler notice nothing. On already: only the options are taken over.
+    # without a scheduler notice nothing. If it is on already, only the options change.
     #
     #     Heddle.enable :offload
     #

@@ -46,7 +46,7 @@ module Heddle
 
       private
 
-      # A method of the error's may raise what is not a StandardError: NotImplementedError, SystemStackError.
+      # A method of the error may raise an exception that is not a StandardError: NotImplementedError, SystemStackError.
       def contain(work)
         work.call
       rescue ApplicationFailure => e

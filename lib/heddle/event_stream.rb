@@ -5,7 +5,7 @@ require "heddle/pubsub"
 
 module Heddle
   # Server-sent events (HTML standard, section 9.2): the body of a response that sends the messages of a topic for as
-  # long as its client listens. A client that was away continues where it was.
+  # long as its client listens. A client that reconnects continues at its last position.
   #
   #     get "/prices" do
   #       Heddle::EventStream.response("prices", since: env["HTTP_LAST_EVENT_ID"])
@@ -24,14 +24,14 @@ module Heddle
     FIELDS = {
       "content-type" => "text/event-stream", "cache-control" => "no-store, no-transform", "x-accel-buffering" => "no"
     }.freeze
-    # Seconds between two comments, for proxies that close what is silent.
+    # Seconds between two comments, for proxies that close silent connections.
     COMMENT = 15
     # The policies for a client that reads more slowly than messages come.
     POLICIES = %i[close coalesce drop].freeze
-    # Seconds after which a fiber that serves a stream looks whether its client is there and the server continues.
+    # Seconds after which a fiber that serves a stream checks whether its client is connected and the server continues.
     # @api private
     POLL_INTERVAL = 1
-    # Seconds after which clients come back when the server stops, at most.
+    # Maximum of seconds after which clients reconnect when the server stops.
     RETURN = 3.0
     # The largest size of a topic, and of an event's type: checked early, while the response can still be an error.
     TOPIC_LIMIT = 1_024

@@ -4,26 +4,26 @@ require "heddle/enable"
 require "heddle/watch"
 
 module Heddle
-  # When a server's loop is blocked by something that nothing can interrupt (native code that keeps Ruby's lock), its
-  # other clients go to another worker: a native thread gives that one the connections on which a request arrives, with
-  # what was read of them. Requests that are being served stay where they are.
+  # When native code that keeps Ruby's lock blocks a server's loop, nothing can interrupt it. Then a native thread hands
+  # connections on which a request arrives off to another worker, with the bytes that were read of them. Requests that
+  # are being served stay where they are.
   #
-  # Only the workers of a {Server} have others to give to; elsewhere it does nothing.
+  # Only the workers of a {Server} can hand connections off; elsewhere it does nothing.
   #
   # @api private
   module Handoff
-    # Seconds that a loop may be blocked before; another 5 to 10 ms go by until it is noticed and done.
+    # Seconds that a loop may be blocked before its connections are handed off; noticing it takes another 5 to 10 ms.
     AFTER = 0.015
 
     @workers = 1
 
     class << self
-      # How many workers there are to be, this one too. The server says so.
+      # The wanted number of workers, this one included. Set by the server.
       # @return [Integer]
       attr_accessor :workers
 
       # @param after [Float] seconds
-      # @raise [SystemCallError] when there is no thread to be had
+      # @raise [SystemCallError] when no thread can be started
       # @return [void]
       def enable(after: AFTER)
         Watch.handoff = after

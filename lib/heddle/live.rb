@@ -8,8 +8,8 @@ require "rack/utils"
 require "securerandom"
 
 module Heddle
-  # Pages that the server draws: a Rack application with one {Page}. The browser sends what its user does, and gets what
-  # has changed.
+  # Pages that the server renders: a Rack application with one {Page}. The browser sends its user's events, and gets the
+  # changes of the page.
   #
   #     run Heddle::Live.new(Board)
   #
@@ -29,7 +29,7 @@ module Heddle
     # Seconds for which a page waits for its client to come back, and how many pages do.
     RECONNECT_TIMEOUT = 30
     KEPT = 1_000
-    # Fields of the page. Others may not frame it, and no script may stand in it.
+    # Header fields of the page: other sites must not frame it, and inline scripts are forbidden.
     FIELDS = {
       "content-type" => "text/html; charset=utf-8", "cache-control" => "no-store",
       "x-content-type-options" => "nosniff",
@@ -42,9 +42,9 @@ module Heddle
 
     # @param page [Class] a subclass of {Page}
     # @param secret [String, nil] signs the parameters of pages; 32 bytes at least. nil: a random one, so that open
-    #   pages load themselves anew after a reload of the server. Several machines need a common one.
+    #   pages reload after a reload of the server. Several machines need a common one.
     # @yieldparam env [Hash] of a request
-    # @yieldreturn [Object, nil] whose page it is, such as the user's id: no other user can connect to it
+    # @yieldreturn [Object, nil] the page's owner, such as the user's id: no other user can connect to it
     def initialize(page, secret: nil, &user)
       raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs 32: take SecureRandom.hex(32)" if
         secret && secret.bytesize < 32
@@ -77,7 +77,7 @@ module Heddle
     # @param token [Object] from a client
     # @param id [Object] of its earlier session, if any
     # @param user [String, nil]
-    # @return [Session, nil] nil: the token is not good
+    # @return [Session, nil] nil: the token is not valid
     def session(token, id, user)
       params = @token.read(token, user) or return
       session = @sessions[id]
@@ -92,9 +92,9 @@ module Heddle
 
     # @api private
     # @param session [Session]
-    # @param client [WebSocket::ServerSocket] has gone
+    # @param client [WebSocket::ServerSocket] the disconnected client
     # @param owner [String] its user or address
-    # @param for_good [Boolean] whether it said so
+    # @param for_good [Boolean] whether it has left on purpose
     # @return [void]
     def leave(session, client, owner, for_good)
       return unless session.detach(client, RECONNECT_TIMEOUT)
@@ -103,7 +103,7 @@ module Heddle
       @kept[session] = owner
       return if @kept.size <= KEPT
 
-      # The owner of the most pages loses the oldest one: nobody takes the places of others.
+      # The owner with the most kept pages loses its oldest one, so that no user displaces others.
       oldest = @kept.key(@kept.values.tally.max_by(&:last).first)
       @kept.delete(oldest)
       oldest.finish

@@ -7,10 +7,9 @@ require "rbconfig"
 module Heddle
   # Finds and loads the C extension.
   #
-  # In a checkout, several Rubies share one tree, so `bin/compile` puts each build into a folder
-  # of its own: `lib/heddle/native/<ABI>-<architecture>[+<variant>]/heddle.so`. A precompiled gem
-  # has `heddle/<version>/heddle.so` for each version of Ruby, such as 3.4. For any other installed
-  # gem, RubyGems has built `heddle/heddle.so`.
+  # In a checkout, several Rubies share one tree, so `bin/compile` puts each build into its own folder:
+  # `lib/heddle/native/<ABI>-<architecture>[+<variant>]/heddle.so`. A precompiled gem has `heddle/<version>/heddle.so`
+  # for each version of Ruby, such as 3.4. For any other installed gem, RubyGems has built `heddle/heddle.so`.
   #
   # The environment variable HEDDLE_NATIVE names a variant that `bin/compile` built: `debug` or
   # `sanitize`.
@@ -22,7 +21,7 @@ module Heddle
       include Heddle::Error
     end
 
-    # Written by extconf.rb, which does not fail on a Mac.
+    # The file that extconf.rb writes on a Mac instead of failing.
     NOT_COMPILED = "Heddle can't run on this machine: when the gem was installed, its C extension could not be " \
                    "compiled (%s). Mend that and run `gem pristine heddle`, or serve with Puma here and with Heddle " \
                    "on Linux, as docs/platforms.md shows for Macs"

@@ -19,7 +19,7 @@ module Heddle
     # Opens a connection to a server. It belongs to no loop and no thread: in a loop only the calling fiber waits, in a
     # plain thread the thread does; one fiber or thread at a time may use it. A forked child has no part in it.
     #
-    # All addresses of the name are tried, an attempt every 250 ms, IPv6 and IPv4 by turns; the first that answers wins
+    # Tries all addresses of the name, one every 250 ms, IPv6 and IPv4 alternately; the first that accepts is used
     # (Happy Eyeballs, RFC 8305).
     #
     #     connection = Heddle::Net.connect("example.com:443", tls: true)

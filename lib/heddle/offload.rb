@@ -10,12 +10,12 @@ module Heddle
   # Native calls that release Ruby's lock block their own fiber only: the protection `:offload`.
   #
   # A native call blocks its thread, and with it every fiber of the loop. Here another thread runs it while the loop
-  # continues: the calls to Ruby's +rb_nogvl+ and its like are led to Heddle by the import tables of the libraries that
-  # are loaded (Linux; see docs/offload.md). Only fibers of Heddle's loops are concerned, and only libraries that are
-  # known good, that the extension judges to be safe, or that the user allows.
+  # continues: Heddle intercepts the calls to Ruby's +rb_nogvl+ and similar functions, by the import tables of the
+  # loaded libraries (Linux; see docs/offload.md). That applies only to fibers of Heddle's loops, and to libraries that
+  # are known good, judged safe by the extension, or allowed by the user.
   module Offload
-    # Libraries (the beginnings of their files' names) that no option can allow: their functions must stay on the thread
-    # that called them first, or run loops of their own; ffi keeps a list of its calls by thread.
+    # The beginnings of the file names of libraries that no option can allow. Their functions must stay on the thread
+    # that called them first, or they run loops of their own; ffi keeps a list of its calls by thread.
     DENIED = %w[
       cuda libcuda pycall rjbcore rugged IO_Event nio4r_ext glib2 gtk3 gtk4 opengl glfw sdl2 ruby-sdl qt qml ffi_c.
       lmdb_ext
@@ -27,11 +27,11 @@ module Heddle
     # Libraries whose waits in libc are offloaded, too, though they hold Ruby's lock.
     LIBC = %w[libpq].freeze
 
-    # Never: it holds locks of its threads while it waits.
+    # Libraries that no option can add to the former: they hold locks of their threads while they wait.
     NEVER_LIBC = %w[sqlite3 libsqlite3].freeze
 
-    # Ruby's own methods that hold a lock of the whole thread: another fiber that loads the same file meanwhile would
-    # take it for a circle.
+    # Ruby's own methods that hold a lock of the whole thread: if another fiber loaded the same file meanwhile, Ruby
+    # would report a circular require.
     LOADING = %w[require require_relative load autoload].freeze
 
     # The entry of {status} for Ruby's own calls before it was switched on for the first time.
@@ -87,7 +87,7 @@ module Heddle
           limit_threads(@thread_limit = threads)
         end
 
-        # @param workers [Integer] processes that share the container's limit of tasks; a limit that was set stays
+        # @param workers [Integer] processes that share the container's limit of tasks; a limit that was set is kept
         def share_threads(workers)
           @share = ThreadLimit.default(workers:)
           limit_threads(@thread_limit || @share)
@@ -119,7 +119,7 @@ module Heddle
         # @return [Array<InPlace>] the functions that have blocked a loop in place since this was last asked, each once
         def take_in_place = take_blocking.map { |function, seconds| InPlace.new(function:, seconds:) }
 
-        # Calls of the block stay on the thread of the loop.
+        # Native calls inside the block stay on the loop's thread.
         def inline
           scheduler = Fiber.current_scheduler
           return yield unless scheduler.is_a?(Scheduler)
@@ -143,7 +143,8 @@ module Heddle
         # Called from C, once, to see where Fiddle keeps the function that it calls. This call is not offloaded.
         def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
 
-        # Every Ruby might pass calls on descriptors in another way. A pipe needs no file.
+        # Checks this Ruby's way of passing calls on descriptors, which versions may change. Uses a pipe, which needs no
+        # file.
         def check_descriptors
           @checked = true
           IO.pipe do |pipe, _|

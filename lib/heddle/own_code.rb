@@ -5,13 +5,13 @@ require "rbconfig"
 
 module Heddle
   # @api private
-  # Heddle's own code in Ruby is written for switches where it waits, and nowhere else: an interruption that may
-  # strike anywhere (a preemption, Ctrl-C) asks first whose code runs. Ruby's library acts for its caller, and a
-  # signal's handler for the code that it has interrupted.
+  # Heddle's own Ruby code expects switches only where it waits. So before an interruption that may come anywhere (a
+  # preemption, Ctrl-C), Heddle checks whose code runs. Ruby's library counts as its caller's code, and a signal's
+  # handler as the code that it has interrupted.
   module OwnCode
     @added = []
     class << self
-      # Other code that is written for switches where it waits only.
+      # Adds other code that expects switches only where it waits.
       #
       # @param folders [Array<String>] what its paths begin with
       def add(folders)
@@ -19,7 +19,7 @@ module Heddle
         tell
       end
 
-      # Tells the extension what to look for in the frames of who runs.
+      # Passes the paths to the extension, which compares them with the frames of the running code.
       def tell
         own = [__dir__, File.realpath(__dir__)].uniq.flat_map { |folder| paths(folder) }
         handlers = %w[scheduler/signal_guard.rb preemption/signal_handlers.rb].map { |name| File.join(__dir__, name) }

@@ -24,7 +24,7 @@ module Heddle
       end
 
       # @param version [String] of Ruby
-      # @return [String, nil] the line for a Ruby that is newer than any in {TESTED}
+      # @return [String, nil] a notice, if this Ruby is newer than any in {TESTED}
       def newer_ruby(version = RUBY_VERSION)
         newest = TESTED.values.flatten.max_by { |tested| numbers(tested) }
         return unless (numbers(version) <=> numbers(newest)).positive?

@@ -37,8 +37,8 @@ module Heddle
       def prepare = SignalHandlers.install
 
       # @api private
-      # Called from C, in a fiber that waits: it was given an exception that Thread.handle_interrupt has kept back. It
-      # must not strike another fiber of the thread.
+      # Called from C, in a fiber that waits and has a pending exception, which Thread.handle_interrupt delays: raises
+      # it here, so that it is not raised in another fiber of the thread.
       def raise_delivered(exception)
         return unless Thread.pending_interrupt?(exception.class)
 

@@ -5,8 +5,8 @@ require "heddle/scheduler"
 require "heddle/pubsub/route"
 
 module Heddle
-  # Messages by topic, from any process of a server to all of them, with a position each: a subscriber that was away
-  # continues where it was, or gets a reset when the messages in between are gone.
+  # Messages by topic, from any process of a server to all of them, each with a position. A subscriber that reconnects
+  # continues at its last position, or gets a reset when messages after it are lost.
   #
   #     position = Heddle::PubSub.publish("room:7", "hello")
   #     Heddle::PubSub.subscribe("room:7", since: position) { |message| puts message.data }
@@ -57,7 +57,7 @@ module Heddle
       # @return [String] the message's position, "epoch:offset"
       # @raise [ArgumentError] when the topic or the message is too large
       # @raise [UnreachableError] when no server answers; or when the backend has not confirmed the message in 5 s: then
-      #   perhaps it is published
+      #   it may have been published
       def publish(topic, data)
         Route.publish(topic.to_s, data.is_a?(String) ? data : encode(data))
       end

@@ -88,7 +88,7 @@ module Heddle
         false
       end
 
-      # Before Sentry.init, which may say otherwise.
+      # Before Sentry.init, which may override it.
       # @return [void]
       def isolate_sentry
         return unless defined?(::Sentry::Configuration)
@@ -106,11 +106,11 @@ module Heddle
           raise Server::BootError, REFUSED
         end
 
-        # There is no Rails, or Heddle was there before, so that the railtie had no chance.
+        # The railtie has not run: there is no Rails, or Heddle was loaded before Rails.
         state.isolation_level = :fiber
       end
 
-      # Until 8.2 the lock that keeps a reload from running requests takes all fibers of a thread for one.
+      # Before 8.2, Rails' reload lock belongs to threads, and so can't tell fibers apart.
       def replace_reload_lock
         return unless ::Rails.application.config.reloading_enabled?
         return if ActiveSupport.version >= Gem::Version.new("8.2.a") || !Adaptations.make?(:activesupport)
@@ -121,7 +121,7 @@ module Heddle
         interlock.instance_variable_set(:@lock, ReloadLock.new)
       end
 
-      # The pool stayed empty for so long that the request gives up: the server is busy, not broken.
+      # The request got no connection from the pool in time: the server is busy, not broken.
       def answer_503_without_connection
         return unless defined?(::ActionDispatch::ExceptionWrapper)
 
@@ -129,7 +129,7 @@ module Heddle
         name = "ActiveRecord::ConnectionTimeoutError"
         return if wrapper.rescue_responses.key?(name)
 
-        # Frozen since Rails 8.2.
+        # A frozen list since Rails 8.2.
         wrapper.rescue_responses = wrapper.rescue_responses.merge(name => :service_unavailable)
       end
     end

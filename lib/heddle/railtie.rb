@@ -5,9 +5,9 @@ require "active_support/railtie"
 require "heddle/rails"
 
 module Heddle
-  # Says to Rails that requests are fibers, where this process is to serve: in a console, in Rake, Sidekiq and bin/jobs
-  # Rails is as it is without the gem. Loaded by `require "heddle"` where Rails is; {Rails.start} sees to the rest when
-  # a server starts.
+  # Tells Rails that requests are fibers, if this process is going to serve. In a console, in Rake, Sidekiq and bin/jobs
+  # it changes nothing. Loaded by `require "heddle"` in a Rails application; {Rails.start} does the rest when a server
+  # starts.
   class Railtie < ::Rails::Railtie
     # Rails' state of a request is kept by fiber; under a server that gives each request a thread it is the same. Before
     # the application is loaded: a connection that an initializer leases would else stay with its thread.
@@ -15,11 +15,11 @@ module Heddle
 
     config.heddle = ActiveSupport::OrderedOptions.new
 
-    # When the application has said what it wants, and before its routes mount the server.
+    # After the application's configuration, and before its routes mount the server.
     initializer "heddle.cable", after: :load_config_initializers do |app|
       Cable.install if app.config.heddle.cable
     rescue Cable::UnsupportedError => e
-      Rails.refusal = e.message # a console and a migration need no cable
+      Rails.refusal = e.message # raised only when serving: a console and a migration need no cable
     end
 
     # For system tests, which take Puma unless another server is registered.
@@ -33,7 +33,8 @@ module Heddle
     # `rails server` has loaded this class, and loads the application's gems next.
     ::Rails::Server.prepend(Rails::WorkerStart) if defined?(::Rails::Server)
 
-    # `rails server` takes the first server that Rackup knows. Where none of those is in the Gemfile, it is this one.
+    # `rails server` starts the first installed server of Rackup's list. If there is none in the Gemfile, it starts this
+    # one.
     ENV["RACKUP_HANDLER"] ||= "heddle" if %w[puma falcon].none? { |name| Gem.loaded_specs.key?(name) }
   end
 end

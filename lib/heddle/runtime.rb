@@ -12,8 +12,8 @@ require "heddle/net/scheduler_resolver"
 require "heddle/pubsub"
 require "heddle/net"
 
-# A fiber runtime for Ruby, and a Rack server on it. Here are the few words that programs are written with. Heddle loads
-# only the files of words that are used.
+# A fiber runtime for Ruby, and a Rack server on it. This module has the few methods that programs use. Heddle loads
+# only the files of methods that are called.
 #
 #     Heddle.run do
 #       page = Heddle.async { Net::HTTP.get(URI("http://localhost:9292/")) }
@@ -37,7 +37,7 @@ module Heddle
     ])
   end
 
-  # What layers get from those above them. Ractors may call both.
+  # Objects that layers get from those above them. Ractors may call both methods.
   Concurrency.drivers = Ractor.make_shareable(-> { Databases })
   PubSub::Route.publisher = Ractor.make_shareable(
     ->(socket, topic, data) { Server::Control::Publisher.publish(socket, topic, data) }
@@ -52,7 +52,7 @@ module Heddle
     # @param selector [Symbol, nil] `:io_uring`, `:epoll`, `:kqueue` or `:select`; nil: the one named by the
     #   environment variable HEDDLE_SELECTOR, or the best one that the machine allows; in other threads than the main
     #   one epoll, which costs less where a loop lives for a request. Inside a loop it changes nothing.
-    # @param name [String, nil] what the task tree calls it
+    # @param name [String, nil] its name in the task tree
     # @param cancel_grace [Numeric] seconds that a cancelled task may take to clean up; 5
     # @return what the block returns
     # @raise what the block, or the first task that failed, has raised
@@ -119,11 +119,11 @@ module Heddle
       Concurrency::Supervisor.new(current_task("Heddle.supervise"), on_failure, cancel_grace).run(&block)
     end
 
-    # Gives the block, and the tasks that are started in it, so many seconds. It strikes only at waits; code that
-    # computes is not interrupted. Inside the block it is a cancelling: {Cancelled} is raised, which no `rescue =>`
-    # catches, and the clean-up may wait. TimeoutError comes out of the call whose time is over; limits nest.
+    # Limits the time of the block, and of the tasks that are started in it. The limit takes effect at waits; code that
+    # computes is not interrupted. It cancels the block: {Cancelled} is raised inside, which no `rescue =>` catches, and
+    # the clean-up may wait. The call whose time is over raises TimeoutError; limits nest.
     #
-    # @param seconds [Numeric, nil] nil: no limit. 0 or less: the first wait is one too many.
+    # @param seconds [Numeric, nil] nil: no limit. 0 or less: the first wait raises.
     # @yield [Scope]
     # @return what the block returns
     # @raise [TimeoutError]
@@ -138,12 +138,12 @@ module Heddle
     end
 
     # Runs work to its end that must not be left half done. A cancellation of a task, a scope or a request around the
-    # block, or the end of a time limit, waits until the block has returned, and strikes at the next wait after it. The
-    # same holds for tasks that are started in the block. Outside of a loop the block is just run.
+    # block, or the end of a time limit, is deferred to the next wait after the block. The same holds for tasks that are
+    # started in the block. Outside of a loop the block is just run.
     #
     # A cancellation from inside the block is not deferred, above all a time limit there. `Timeout.timeout` around it,
-    # the end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, strike inside it,
-    # too.
+    # the end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, interrupt the
+    # block, too.
     #
     #     Heddle.shield { charge(card) && record(charge) }
     #
@@ -168,8 +168,8 @@ module Heddle
       scope { |scope| Concurrency::Map.new(scope, limit).each_of(enum, &block) }
     end
 
-    # Lets several compete: the first one that ends decides. Its value is returned, or its error raised, and the others
-    # are cancelled. Returns when all of them have ended.
+    # Runs several contenders: the first one that ends decides. Its value is returned, or its error raised, and the
+    # others are cancelled. Returns when all of them have ended.
     #
     #     Heddle.race(mirrors, ignore: [SocketError]) { |mirror| fetch(mirror) }
     #
@@ -186,9 +186,9 @@ module Heddle
       race.winner
     end
 
-    # Starts a task that calls the block every so many seconds from now on, until it is cancelled. As with {async} the
-    # innermost open scope waits for it; `background: true` ends it with the scope. It doesn't drift; a tick that comes
-    # while the block still runs is skipped.
+    # Starts a task that calls the block at an interval, until it is cancelled. As with {async} the innermost open scope
+    # waits for it; `background: true` ends it with the scope. It doesn't drift; a tick that comes while the block still
+    # runs is skipped.
     #
     #     report = Heddle.every(0.5, background: true) { puts queue.size }
     #     report.cancel
@@ -242,8 +242,8 @@ module Heddle
       TaskTree.new(Concurrency::Context.of(scheduler), lines: lines)
     end
 
-    # The load of the server in which this code runs, from any of its workers, as Puma.stats. Outside of a worker there
-    # are no workers. In mode ractor it can be called in the main Ractor only.
+    # The load of the server in which this code runs, from any of its workers, like Puma.stats. Outside of a worker
+    # there are no workers. In mode ractor it can be called in the main Ractor only.
     #
     #     Heddle.stats # => {mode: :fiber, workers: 2, running: 3, queued: 0, connections: 9, requests: 120,
     #                  #     capacity: nil, per_worker: [{worker: 0, pid: 4709, running: 2, …}, …]}
@@ -260,7 +260,7 @@ module Heddle
       scheduler.is_a?(Scheduler) ? scheduler.without_preemption(&block) : yield
     end
 
-    # Loads all of this at once. A Ractor of Ruby 3.3 can load nothing itself: call this before the first one.
+    # Loads all files of the runtime. A Ractor of Ruby 3.3 can't load files: call this before the first Ractor.
     #
     # @return [nil]
     def eager_load
@@ -288,11 +288,12 @@ module Heddle
     end
   end
 
-  # The part of it that needs no server. Last, as RDoc takes what follows an endless method of a module for its own.
+  # The part that needs no server. At the end of the file, because RDoc attributes what follows an endless method to
+  # this module.
   module HTTP
     autoload :Client, "heddle/http/client"
 
-    # A GET request of the process's own {Client}, which has its defaults.
+    # A GET request with the process's own {Client}, which has the default options.
     #
     # @param (see Client#get)
     # @return [Client::Response]

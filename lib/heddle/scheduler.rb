@@ -13,8 +13,8 @@ require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 require "heddle/offload/starting" if RUBY_VERSION >= "4.0"
 
 module Heddle
-  # Raised in a cancelled fiber: an Exception and no StandardError, so that a +rescue+ without a class
-  # does not swallow it.
+  # Raised in a cancelled fiber: an Exception, not a StandardError, so that a +rescue+ without a class does not swallow
+  # it.
   class Cancelled < Exception
     def initialize(message = "cancelled")
       super
@@ -22,7 +22,8 @@ module Heddle
   end
 
   # For +rescue+ and +when+: any exception that an application raises, also one that is not a StandardError, such as an
-  # expectation of RSpec's doubles. Not those that end more than the request, message or page in which they are raised.
+  # expectation of RSpec's doubles. Excludes exceptions that end more than the request, message or page in which they
+  # are raised.
   #
   # @api private
   module ApplicationFailure
@@ -46,7 +47,7 @@ module Heddle
 
   # A fiber scheduler: it makes Ruby's blocking calls wait without blocking their thread.
   #
-  # It works by Ruby's interface alone (see Fiber::Scheduler in Ruby's documentation):
+  # It needs only Ruby's interface (see Fiber::Scheduler in Ruby's documentation):
   #
   #   Fiber.set_scheduler(Heddle::Scheduler.new)
   #   Fiber.schedule { sleep 1 }
@@ -89,11 +90,11 @@ module Heddle
       raise_failure
     end
 
-    # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs what is left, then gives
-    # everything back. Idempotent.
+    # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs the remaining fibers, then
+    # releases all resources. Idempotent.
     #
-    # Ruby calls it on an ended fiber in a child that such a fiber has forked: one that the program resumes itself.
-    # No fiber can run the loop then, so the fibers that are left do not run.
+    # Ruby calls it on an ended fiber in a child that such a fiber has forked: one that the program resumes itself. Then
+    # no fiber can run the loop, so the remaining fibers do not run.
     def scheduler_close
       return if closed?
       return release unless Fiber.current.alive?
@@ -102,7 +103,7 @@ module Heddle
       begin
         return if @given_up
 
-        # The program is on its way out: its fibers are cancelled rather than waited for.
+        # The program is exiting: its fibers are cancelled, not waited for.
         cancel_all if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
         run_fibers
       ensure
@@ -111,7 +112,7 @@ module Heddle
       end
     end
 
-    # The same, called by the program: raises what {#run} would.
+    # The same, called by the program: raises the same exceptions as {#run}.
     def close
       scheduler_close
       raise_failure
@@ -133,7 +134,7 @@ module Heddle
     # The hook +address_resolve(host) -> Array<String>+: a name's addresses, empty where it does not exist.
     #
     # Ruby reads an address that the hook returns with inet_pton, which knows neither a +%zone+ nor +127.1+; only
-    # where the hook is missing does it ask libc, which reads a numeric one without a look-up. So it is missing then.
+    # without the hook it asks libc, which reads numeric addresses without a look-up. So for those the hook is missing.
     #
     # There is no respond_to_missing? beside it: Ruby would then take a missing method for an error of the hook.
     def method_missing(name, *arguments) # rubocop:disable Style/MissingRespondToMissing
@@ -157,8 +158,8 @@ module Heddle
 
     class << self
       # With Socket.tcp_fast_fallback (Ruby >= 3.4) TCPSocket.new resolves names past the scheduler and so stalls the
-      # loop. Its default looks the same as the user's choice, so it is switched off once, by the first scheduler; a
-      # program that wants it sets it after that.
+      # loop. A user's choice can't be told from the default, so the first scheduler switches it off; a program that
+      # wants it sets it after that.
       def quiet_fast_fallback
         return if RUBY_VERSION < "3.4" || @fast_fallback_done || Ractor.current != Ractor.main
 
@@ -170,7 +171,7 @@ module Heddle
 
     private
 
-    # Tells every fiber to end, but the one that asks for it: a forked child's program, on its way out.
+    # Cancels every fiber but the calling one: a forked child's program that is exiting.
     def cancel_all
       own = current_fiber
       each_fiber { |fiber, job, _state| cancel_job(fiber, job) unless fiber.equal?(own) }
@@ -181,7 +182,7 @@ module Heddle
       offload_threads.run { Process::Status.wait(pid, flags) }
     end
 
-    # The async gem calls this first, in a program that has loaded it after its loop was started.
+    # The async gem calls this first, if the program has loaded it after the loop was started.
     ASYNC_CALLS = %i[add_child transfer push with_timeout].freeze
     private_constant :ASYNC_CALLS
 
@@ -209,7 +210,7 @@ module Heddle
 
     # As {#run}, without raising the exceptions of fibers: these were printed.
     def run_fibers
-      claim # outside of what follows: to be refused ends nothing
+      claim # before the ensure clause: a failed claim ends nothing
       SignalGuard.during(self) { run_to_the_end }
     end
 
@@ -227,7 +228,7 @@ module Heddle
       stop(e)
       raise
     ensure
-      stop(nil) unless ended # the thread was killed: no exception tells of that
+      stop(nil) unless ended # the thread was killed, without an exception
     end
 
     # Ends every fiber, in order, for this reason. An exception meanwhile (a second Ctrl-C) ends the wait for them.
@@ -235,7 +236,7 @@ module Heddle
       cancel_all
       run_ticks
     rescue DeadlockError
-      raise unless reason # the exception that began the stop says more
+      raise unless reason # the exception that began the stop is more informative
     rescue Exception
       @given_up = true
       raise
@@ -250,11 +251,11 @@ module Heddle
 
     # Called from C in a forked child when the fiber that has forked ends.
     # @return [Boolean] whether what follows the loop continues
-    # @raise what the process is to end with
+    # @raise the exception that ends the process
     def child_ends(job) = job.respond_to?(:end_in_child) && job.end_in_child
 
-    # Called from C when a fiber ended with an exception that was not caught: as a thread does, it says so. (Not for
-    # SystemExit, signals and NoMemoryError: those go to the caller that runs the loop.)
+    # Called from C when a fiber ended with an uncaught exception: reports it, as a thread does. (Not for SystemExit,
+    # signals and NoMemoryError: those go to the caller that runs the loop.)
     def report_failure(fiber, error)
       return if error.is_a?(Cancelled)
 
@@ -272,7 +273,7 @@ module Heddle
       job.unstarted(Cancelled.new) if job.respond_to?(:unstarted)
     end
 
-    # Called from C when the loop would wait forever. A fiber in +sleep+ without a limit means to.
+    # Called from C when the loop would wait forever. A fiber in +sleep+ without a limit does so on purpose.
     def on_deadlock
       each_fiber { |fiber, _job, _state| return nil if sleeps_for_ever?(fiber) }
       raise deadlock_report ? deadlock_report.call(self) : DeadlockError.new(deadlock_message)

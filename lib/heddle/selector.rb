@@ -56,7 +56,7 @@ module Heddle
 
       private
 
-      # One line a process where the best selector was built in and may not be used.
+      # Logs once for each process that the best built-in selector can't be used.
       def tell_of_fallback(chosen)
         return if chosen == built.first || @reported_fallback || Ractor.current != Ractor.main
 

@@ -17,13 +17,13 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Constants that no request needs: what starts a server, a mode of its own, or is the application's to load.
+    # Constants that no request needs: those for starting a server, of a single mode, or for the application to load.
     NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
                      UnixBind].freeze
     private_constant :NOT_SERVING
 
-    # Loads what requests need now. Later, at some request, there may be no descriptor left for that, a deployment may
-    # have removed the files, and workers do not share memory of files that one of them loads.
+    # Loads what requests need now. Later there may be no descriptor left, a deployment may have removed the files, and
+    # workers would not share the memory.
     # @return [void]
     def self.load_everything
       Autoloads.load_constants(HTTP, HTTP::H1, HTTP::H2, Rack, Server, Control, Log, Metrics, Recorder, ThreadGuard,
@@ -39,8 +39,8 @@ module Heddle
     # @param listeners [Listeners] {#open} opens them if there are none
     # @param scoreboard_slot [Array(Net::Scoreboard, Integer), nil] the slot of one worker among others
     # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is none
-    # @param protect [Boolean, String, nil] true: it has every protection that it can have; a String: it has none, for
-    #   this reason; nil: as the option `protect` says
+    # @param protect [Boolean, String, nil] true: every protection that is available here; a String: none, for this
+    #   reason; nil: as the option `protect` says
     # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
     #   where it receives theirs
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
@@ -58,7 +58,7 @@ module Heddle
       @mode = nil
     end
 
-    # Opens the sockets, so that a port that is taken is known before the application is loaded.
+    # Opens the sockets, so that a taken port is reported before the application is loaded.
     # @return [Array<String>] where the server is reached
     # @raise [BootError]
     def open
@@ -82,11 +82,11 @@ module Heddle
     # @return [Array<Net::TLS::Certificates>] of its addresses
     def certificates = @listeners.filter_map { |listener| listener.tls&.certificates }.uniq
 
-    # @return [String, nil] why it has no protection; nil: it has those that it can have
+    # @return [String, nil] why it has no protection; nil: it has those that are available here
     attr_reader :unprotected
 
-    # Switches the protections: calls that come from now on. From any thread.
-    # @param reason [String, nil] why it has none from now on; nil: it has all that it can have
+    # Switches the protections for calls that come from now on. From any thread.
+    # @param reason [String, nil] why it has none from now on; nil: it has all that are available here
     # @return [void]
     def protect(reason = nil)
       @unprotected = reason
@@ -130,8 +130,9 @@ module Heddle
 
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
-    # @param handoff_sender [BasicSocket, false, nil] where idle connections are handed off to other workers; false:
-    #   those can receive none; nil: there are none. Without one, clients in the kernel's queue are served first
+    # @param handoff_sender [BasicSocket, false, nil] where idle connections are handed off to other workers; false: the
+    #   other workers can't receive any; nil: there are no other workers. Without one, clients in the kernel's queue are
+    #   served first
     # @return [void]
     def stop(now: false, handoff_sender: nil)
       @stopping = now || @stopping == :now ? :now : :drain
@@ -153,7 +154,7 @@ module Heddle
     # @return [Boolean]
     def draining? = stopping? && engines.all?(&:draining?)
 
-    # @return [Array<HTTP::Engine>] what counts requests and how long they took, one for each loop that serves now
+    # @return [Array<HTTP::Engine>] the engines, which count requests and their durations, one for each serving loop
     def engines = @mode ? @mode.servings.filter_map(&:engine) : []
 
     # @return [HTTP::Engine, nil] the first of them
@@ -185,7 +186,7 @@ module Heddle
     #   another than the fiber's. From any thread.
     def running_requests = @mode ? @mode.servings.flat_map(&:running_requests) : []
 
-    # @return [Symbol, nil] how the loop hears of events, while the server runs
+    # @return [Symbol, nil] how the loop receives events, while the server runs
     def selector = @mode && @mode.servings.first.selector
 
     # @return [String] every task of each loop and where it waits, for a person. From any thread.
@@ -243,11 +244,11 @@ module Heddle
         processes = @scoreboard_slot ? [@configuration.worker_count, @configuration.reserve_count] : [1, 0]
         Rails.tell_connections(@log, *processes, reloads: !@scoreboard_slot.nil?)
       end
-      @listeners.report_trust(@configuration, @log) unless @scoreboard_slot # the master's, which says it once
+      @listeners.report_trust(@configuration, @log) unless @scoreboard_slot # the master reports it, once
       tell_garbage
     end
 
-    # Objects that have grown old are freed by full collections only.
+    # Only full collections free old objects.
     def tell_garbage
       return unless GC.respond_to?(:config) && GC.config[:rgengc_allow_full_mark] == false
 

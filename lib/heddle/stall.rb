@@ -3,9 +3,9 @@
 require "rbconfig"
 
 module Heddle
-  # Something that kept a loop from everything else for longer than it may.
+  # A call or computation that blocked a loop for too long.
   class Stall
-    # The reason why a loop stood still, and its text in reports.
+    # The reasons why a loop was blocked, and their texts in reports.
     CAUSES = {
       native: "a native call that released Ruby's lock",
       native_with_gvl: "a native call that held Ruby's lock",
@@ -23,7 +23,7 @@ module Heddle
     # @return [String, nil] method and path of the request that was served, such as "GET /users/1"
     attr_reader :request
     # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first; where the fiber was during the
-    #   stall or, when it held Ruby's lock in native code, just after. Empty where it was not seen.
+    #   stall or, when it held Ruby's lock in native code, just after. Empty if it was not sampled.
     attr_reader :backtrace
     # @return [String, nil] the file of the library that has called back the code which waited in place, as no other
     #   fiber may enter the library meanwhile ({NativeLibraries})
@@ -41,8 +41,8 @@ module Heddle
       @backtrace = place.scrub.lines(chomp: true).freeze
     end
 
-    # @return [String, nil] "path:line in label", of the application where it was on the way, else of a gem; nil: it was
-    #   Heddle's own work
+    # @return [String, nil] "path:line in label", the innermost line of the application, else of a gem; nil: it was
+    #   Heddle's own code
     def place
       frame = backtrace.find { |line| !helps?(line) && !line.start_with?(*GEMS) } ||
               backtrace.find { |line| !helps?(line) } or return

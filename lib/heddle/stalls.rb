@@ -20,10 +20,10 @@ module Heddle
     OTHERS = "(others)"
     # Endpoints and places whose lines are counted.
     PLACES = 500
-    # Frames of a person's session: a line would be printed into the prompt.
+    # Frames of an interactive console, where a line would be printed into the prompt.
     DEBUGGERS = %r{/(?:irb|reline)(?:-\d[^/]*/lib/\w+)?[./]|/gems/(?:debug|pry|byebug)-\d}
 
-    # How many, how many seconds together, and the longest.
+    # A number of stalls, their total seconds, and the longest one.
     Count = Struct.new(:count, :seconds, :longest) do
       def add(seconds)
         self.count += 1

@@ -5,7 +5,7 @@ require "heddle/own_code"
 
 module Heddle
   # @api private
-  # The thread that looks at the heartbeats of the loops, for {Preemption}, {Stalls} and {Handoff}; native, in C.
+  # The native thread that samples the heartbeats of the loops, for {Preemption}, {Stalls} and {Handoff}.
   module Watch
     # The system has refused the thread.
     class NoThreadError < Errno::EAGAIN
@@ -14,7 +14,7 @@ module Heddle
       def initialize = super("starting the watch thread")
     end
 
-    # What it looks for, each with the word for its seconds in an error.
+    # Its purposes, each with the word for its seconds in an error.
     NAMES = { slice: "slice", threshold: "threshold", handoff: "time" }.freeze
     private_constant :NAMES
 

@@ -7,7 +7,7 @@ module Heddle
   # @api private
   class WorkingFolder
     class << self
-      # The kernel knows no links in the name of a process's folder, the shell does.
+      # The kernel's name of a process's folder has no links, the shell's has.
       # @param environment [Hash{String => String}]
       # @return [String] the name of the current folder
       def current(environment = ENV)
@@ -49,12 +49,12 @@ module Heddle
       @former = former
     end
 
-    # Changes back: the code that was to come could not be loaded.
+    # Changes back, because the new code could not be loaded.
     # @return [void]
     def roll_back
       Dir.chdir(@former) if @former
     rescue SystemCallError
-      nil # The folder of the code that runs is gone.
+      nil # The folder of the running code has been deleted.
     ensure
       commit
     end

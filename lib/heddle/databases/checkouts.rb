@@ -88,16 +88,16 @@ module Heddle
         Checkouts.warn_of_transaction(task) { |fibers| transaction?(fibers) } if task
       end
 
-      # Runs the block, in which the calling fiber waits for a connection. A fiber that has no connection, and for which
-      # no task around it waits, keeps no connection from being returned: it is not recorded.
+      # Runs the block, in which the calling fiber waits for a connection. A fiber without a connection, for which no
+      # task with one waits, is not recorded: it keeps no connection from being returned.
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] of a pool that has several
-      # @raise [Exception] what the library promises for a check-out without a connection, when none can ever come back
+      # @raise [Exception] the library's error for a check-out without a connection, when none can ever be returned
       def wait(scheduler, server = nil, &)
         return Account.wait_for(Account::CHECKOUT, &) unless keeps_connections?(scheduler, server)
 
-        waiter = Pool::Waiter.new(nil) # a backtrace is expensive, and said only in the error
+        waiter = Pool::Waiter.new(nil) # without a backtrace, which is expensive and only needed for the error
         @state.waiters[waiter] = server
         error = nesting_error(waiter, server)
         raise error if error
@@ -149,7 +149,7 @@ module Heddle
         @state.looking[context] ||= context.clock.add(POLL_INTERVAL, Look.new(self, context), :look)
       end
 
-      # @return [Exception, nil] what the library promises for a check-out without a connection
+      # @return [Exception, nil] the library's error for a check-out without a connection
       def nesting_error(waiter, server)
         holders = holders(server)
         return unless holders && waiter.inside_holder?(holders) && (pairs = pairs(server))
@@ -162,7 +162,8 @@ module Heddle
         error_class.new(message(waiter, slots.size, stuck.first))
       end
 
-      # The slot as the fiber has taken it. If none was recorded, a new one says only that the fiber has the connection.
+      # The slot that was recorded when the fiber took the connection; if there is none, a new one, which records only
+      # the fiber.
       def slot_of(owner, connection)
         slot = SLOTS[connection]
         slot&.fiber.equal?(owner) ? slot : Pool::Slot.new(connection, nil).occupied_by(owner)

@@ -2,11 +2,11 @@
 
 module Heddle
   module Databases
-    # The part that the drivers of MySQL and MariaDB share. The protocol can't cancel a query, and a server continues
-    # computing for a client that has closed its connection: a second connection has to kill the first one.
+    # Shared by the drivers of MySQL and MariaDB. The protocol can't cancel a query, and the server continues to compute
+    # for a client that has closed its connection. So a second connection kills the first one.
     module Mysql
-      # The connection's number, and the server's identity: behind a balancer the second connection may
-      # reach another server, where the number is a stranger's.
+      # The connection's number, and the server's identity: behind a balancer the second connection may reach another
+      # server, where the number is another client's.
       QUESTION = "SELECT CONNECTION_ID(), CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)"
 
       # Kept with each connection from its beginning.
@@ -31,7 +31,7 @@ module Heddle
         # @return [Boolean] whether the server has confirmed
         def kill = Databases.within(CONFIRM_TIMEOUT) { kill_from(@second.call) }
 
-        # A password has no place in a log.
+        # A log must not contain the password.
         def inspect = "#<#{self.class} #{number}>"
 
         private
@@ -44,7 +44,7 @@ module Heddle
         end
       end
 
-      # What {Databases.driver} asks of either driver.
+      # The methods that {Databases.driver} needs of each driver.
       module Driver
         # @param connection [::Mysql2::Client, ::Trilogy]
         # @return [Boolean]
@@ -54,7 +54,7 @@ module Heddle
         # @return [Boolean] whether no fiber waits for an answer
         def quiet?(connection) = !connection.heddle_asking?
 
-        # Ends the connection, here and on the server, without a wait: another fiber kills it.
+        # Ends the connection, here and on the server, without waiting: another fiber kills it.
         #
         # @param connection [::Mysql2::Client, ::Trilogy]
         # @return [void]
@@ -68,7 +68,7 @@ module Heddle
 
       # Prepended to the driver's connection class.
       module Guard
-        # The connection of a killer is not killed itself.
+        # The second connection, which kills, is not killed itself.
         # @api private
         def heddle_unlink
           link = @heddle_link
@@ -82,8 +82,8 @@ module Heddle
 
         private
 
-        # Runs what talks to the server. An exception that the driver does not raise itself has interrupted it. Then it
-        # is unknown which results are still to come, so the connection ends, here and on the server.
+        # Runs a call of the driver. An exception that is not the driver's own has interrupted the call. Then it is
+        # unknown which results are still to come, so the connection is closed, here and on the server.
         def heddle_guard(expected, &)
           ended = false
           @heddle_asking = true

@@ -8,12 +8,12 @@ module Heddle
     module Mysql2
       extend Mysql::Driver
 
-      # Exceptions of the driver itself: it knows the state of its connection then.
+      # Exceptions of the driver itself, after which it knows the state of its connection.
       EXPECTED = [::Mysql2::Error, TypeError, EncodingError].freeze
       # Whole seconds; the driver takes no fractions.
       TIMES = { connect_timeout: 1, read_timeout: 1, write_timeout: 1 }.freeze
-      # The driver keeps Timeout.timeout out of a query, as a connection whose answer was not read is of no use. Here
-      # that connection ends, so a fiber's time limit may strike.
+      # The driver protects a query from Timeout.timeout, because a connection with an unread answer can't be used.
+      # Heddle closes such a connection, so a fiber's time limit may be raised.
       INTERRUPTIBLE = { ::Mysql2::Util::TIMEOUT_ERROR_CLASS => :immediate }.freeze
       private_constant :EXPECTED, :TIMES, :INTERRUPTIBLE
 
@@ -29,7 +29,7 @@ module Heddle
           row = query(Mysql::QUESTION, as: :array, stream: false).first
           @heddle_link = Mysql::Link.new(row, -> { Heddle.offload { self.class.new(again) } })
         rescue ::Mysql2::Error
-          raise if closed? # else it is a proxy that does not know the question
+          raise if closed? # else it is a proxy that does not support the statement
         end
 
         def query(*, **) = heddle_guard(EXPECTED) { super }
@@ -57,13 +57,13 @@ module Heddle
           Thread.handle_interrupt(INTERRUPTIBLE, &)
         end
 
-        # The driver has done so already when the wait for an answer was interrupted.
+        # The driver has closed it already when the wait for an answer was interrupted.
         def heddle_disconnect = close
       end
 
       # Prepended to Mysql2::Result, which does not tell whether a streamed result was read to its end.
       module Result
-        # So many rows of a few columns are read in about a millisecond.
+        # Reading this many rows of a few columns takes about a millisecond.
         SMALL = 1_000
         private_constant :SMALL
 
@@ -76,8 +76,8 @@ module Heddle
         # @return [Boolean]
         def heddle_read? = @heddle_read || false
 
-        # The driver reads each row with a native call of its own. That takes less time than the way to an offload
-        # thread and back, so a small result is read in place, before the block gets the first row.
+        # The driver reads each row with a native call, which takes less time than offloading it. So a small result is
+        # read in place, before the block gets the first row.
         def each(*arguments, **options, &block)
           rows = heddle_read_in_place { super(*arguments, **options, &nil) } if heddle_small?(options)
           value = rows && !block ? rows : super
@@ -114,7 +114,7 @@ module Heddle
           ::Mysql2::Result.prepend(Result)
         end
 
-        # Asks the socket, not the server, and lets no other fiber run meanwhile.
+        # Checks the socket without asking the server, and lets no other fiber run meanwhile.
         #
         # @param connection [::Mysql2::Client] an idle one
         # @return [Boolean] false where the server has closed it, or is about to; or has more to send

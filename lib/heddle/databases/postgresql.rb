@@ -12,7 +12,7 @@ module Heddle
       QUIET = [::PG::PQTRANS_IDLE, ::PG::PQTRANS_INTRANS, ::PG::PQTRANS_INERROR].freeze
       # Has libpq pipeline mode? Since 14.
       PIPELINE = ::PG::Connection.method_defined?(:pipeline_status)
-      # By connection: a queue that is closed when the fiber that settles it has ended.
+      # By connection: a queue that is closed when the fiber that settles the connection has ended.
       SETTLEMENTS = SideTable.new(:heddle_settlements)
       private_constant :PAUSES, :QUIET, :PIPELINE
 
@@ -40,12 +40,12 @@ module Heddle
         # @return [Boolean] whether it is connected and no query is under way
         def quiet?(connection) = QUIET.include?(connection.transaction_status)
 
-        # Asks the socket, not the server.
+        # Checks the socket without asking the server.
         #
         # @param connection [PG::Connection] an idle one
         # @return [Boolean] false where the server has closed it
         def alive?(connection)
-          2.times { connection.consume_input } # the server may have said why: only then comes the end
+          2.times { connection.consume_input } # the server may have sent the reason before the end of the stream
           true
         rescue ::PG::Error
           false
@@ -59,7 +59,7 @@ module Heddle
         #   method does not return. Without a block another fiber does all of it.
         # @return [Boolean] whether the connection can be used; it may be in a transaction
         def settle(connection)
-          SETTLEMENTS[connection]&.pop # another fiber is at it
+          SETTLEMENTS[connection]&.pop # another fiber settles it already
           return !connection.finished? if settled?(connection)
           return stop(connection) unless Fiber.current_scheduler
 
@@ -67,8 +67,8 @@ module Heddle
           Concurrency.unless_killed(killed) { stop(connection) }
         end
 
-        # Starts a fiber that ends what this one has left: a query that is under way, an open transaction. Until it has
-        # ended, {settle} waits for it in any other fiber. Where it can't be started, the connection is closed.
+        # Starts a fiber that ends what this one has left: a running query or an open transaction. Until it has ended,
+        # {settle} waits for it in any other fiber. Where it can't be started, the connection is closed.
         #
         # @param connection [PG::Connection]
         # @yield in that fiber, when the connection is settled, or closed
@@ -107,7 +107,7 @@ module Heddle
           false
         end
 
-        # Ends what the last user left: a query that is under way, pipeline mode, an open transaction.
+        # Ends what the last user left: a running query, pipeline mode, an open transaction.
         #
         # @param connection [PG::Connection]
         # @return [Boolean] whether the connection can be given to another fiber; if not, it is closed
@@ -155,8 +155,8 @@ module Heddle
         end
 
         # The query may have ended before the cancel request arrived. The server has sent its signal when `cancel`
-        # returns, but the backend may not have seen it: it must strike this empty query, not the next user's. Several
-        # signals that wait are one.
+        # returns, but the backend may not have seen it: it must cancel this empty query, not the next user's. Several
+        # pending signals are one.
         def await_late_cancel(connection)
           connection.async_exec("")
         rescue ::PG::QueryCanceled

@@ -51,9 +51,9 @@ module Heddle
 
         private
 
-        # With MySQL and MariaDB the first transactions ask the server for its version, to know about savepoints. They
-        # do so before anything is noted. Else an interrupted one would ask again, with a closed connection, or look for
-        # what was not noted (NoMethodError).
+        # With MySQL and MariaDB the first transactions ask the server for its version, to know about savepoints. Here
+        # they do so before anything is recorded. Otherwise an interrupted transaction would ask again over a closed
+        # connection, or look for a missing record (NoMethodError).
         def _transaction(...)
           supports_savepoints?
           super
@@ -65,7 +65,7 @@ module Heddle
       module ConnectionPool
         private
 
-        # Interrupted or killed before it has a connection, this fiber leaves a place for one: one that waits gets it.
+        # If this fiber is interrupted or killed before it has a connection, a waiting fiber gets its place in the pool.
         def acquire(owner, *server)
           interrupted = true
           connection = heddle_acquire_fit(owner, server) { super }
@@ -90,7 +90,7 @@ module Heddle
           end
         end
 
-        # Sequel counts the place as free after an exception only. A fiber that Fiber#kill ends runs no rescue.
+        # Sequel frees the place only after an exception, and a fiber that Fiber#kill ends runs no rescue.
         def preallocated_make_new(*server)
           ended = false
           connection = super
@@ -143,15 +143,15 @@ module Heddle
           end
         end
 
-        # In a thread where no loop runs, or where it has no stack for a fiber.
+        # In a thread without a loop, or without a stack for a fiber.
         def heddle_run_apart(&work)
           Fiber.current_scheduler ? Fiber.schedule(&work) : Thread.new(&work)
         rescue FiberError
           Thread.new(&work)
         end
 
-        # Wakes a fiber that waits. This one may have been woken for a connection that it did not take.
-        # A pool of the kind `threaded` has a condition: the fiber that is woken takes a connection, or connects itself.
+        # Wakes a waiting fiber, because this one may have been woken for a connection that it did not take. A pool of
+        # the kind `threaded` has a condition: the fiber that is woken takes a connection, or connects itself.
         def heddle_refill(*server)
           unless respond_to?(:fill_queue, true)
             waiter = @waiter || @waiters[server.first]
@@ -172,7 +172,8 @@ module Heddle
           super
         end
 
-        # Sequel makes an error of its own of whatever ends the attempt to connect. An interruption is not an error.
+        # Sequel wraps every exception of an attempt to connect in an error of its own, but an interruption is not an
+        # error.
         def make_new(server)
           super
         rescue ::Sequel::DatabaseConnectionError => e
@@ -232,8 +233,8 @@ module Heddle
           database.pool.all_connections { |connection| wait_in_ruby(connection, database.opts) }
         end
 
-        # Sequel has SQLite itself wait for the file's lock. It keeps Ruby's lock meanwhile, so the fiber that has the
-        # file's lock can't go on, and both wait until `timeout`, which then fails. An application that prepares its
+        # Sequel lets SQLite itself wait for the file's lock, and SQLite keeps Ruby's lock meanwhile. So the fiber that
+        # has the file's lock can't continue, and the wait fails after `timeout`. An application that prepares its
         # connections itself (`after_connect`) may have decided otherwise.
         #
         # @param connection [Object]
@@ -245,7 +246,7 @@ module Heddle
           connection.busy_handler_timeout = options.fetch(:timeout, 5_000).to_i
         end
 
-        # Its class, as the pool itself may be frozen.
+        # Changes its class, because the pool itself may be frozen.
         #
         # @param pool [::Sequel::ConnectionPool]
         # @return [void]
@@ -256,8 +257,8 @@ module Heddle
           pool.class.prepend(QueueMutex) if pool.respond_to?(:fill_queue, true)
         end
 
-        # A statement was left without its result. After an interrupted PREPARE or DEALLOCATE it is unknown whether the
-        # server knows the name. Sequel would repeat it, and fail each time: no other fiber gets the connection.
+        # A statement was interrupted before its result. After a PREPARE or DEALLOCATE it is unknown whether the server
+        # knows the name, and Sequel would repeat it and fail each time. So no other fiber gets the connection.
         #
         # @param sql [String]
         # @param connection [Object]

@@ -8,7 +8,7 @@ module Heddle
     module Trilogy
       extend Mysql::Driver
 
-      # Exceptions of the driver itself: it knows the state of its connection then.
+      # Exceptions of the driver itself, after which it knows the state of its connection.
       EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
       # Methods that wait for the server's answer.
       METHODS = %i[query ping next_result abandon_results! change_db set_server_option].freeze
@@ -41,8 +41,8 @@ module Heddle
 
         private
 
-        # Called by trilogy's own code in Ruby: trilogy duplicates the socket, and tells no one the number. It is the
-        # lowest that is free, or a little higher where other threads open files at the same time.
+        # Called by trilogy's own Ruby code. Trilogy duplicates the socket, and does not reveal the new descriptor: it
+        # is the lowest free number, or a little higher where other threads open files at the same time.
         def _connect(socket, *)
           free = socket.dup
           number = free.fileno
@@ -64,7 +64,7 @@ module Heddle
           row = query(Mysql::QUESTION).rows.first
           @heddle_link = Mysql::Link.new(row, -> { self.class.new(heddle_second_options) })
         rescue ::Trilogy::ProtocolError
-          @heddle_link = nil # a proxy that does not know the question
+          @heddle_link = nil # a proxy that does not support the statement
         end
 
         def heddle_second_options
@@ -72,7 +72,7 @@ module Heddle
                                    write_timeout: CONFIRM_TIMEOUT)
         end
 
-        # Without the farewell, whose answer would come after the query's.
+        # Without COM_QUIT, which the server would read only after the query.
         def heddle_disconnect = discard!
       end
 
@@ -80,7 +80,7 @@ module Heddle
         # @return [void]
         def install = ::Trilogy.prepend(Guard)
 
-        # Asks the socket, not the server, and lets no other fiber run meanwhile.
+        # Checks the socket without asking the server, and lets no other fiber run meanwhile.
         #
         # @param connection [::Trilogy] an idle one
         # @return [Boolean] false where the server has closed it, or is about to

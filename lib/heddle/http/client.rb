@@ -157,7 +157,7 @@ module Heddle
       #   can't be reached, and after 429, 502, 503 and 504, they grow to a minute; Retry-After is obeyed
       # @param options [Hash] of {#stream}
       # @yieldparam event [Event]
-      # @raise [Error] what no new connection mends, such as another status
+      # @raise [Error] that a new connection does not solve, such as another status
       def events(url, last_id: "", pause: Defaults::EVENTS_PAUSE, **options, &block)
         raise ArgumentError, "events needs a block that takes each event" unless block
 
@@ -174,7 +174,7 @@ module Heddle
         { body:, json:, form:, multipart: }.compact unless body.nil? && json.nil? && form.nil? && multipart.nil?
       end
 
-      # @yield [Exchange, H1::ReceivedResponse, Request] the final response's; the block returns the body
+      # @yield [Exchange, H1::ReceivedResponse, Request] of the final response; the block returns the body
       # @return [Response]
       def perform(request, limits, deadline, &)
         redirects = @redirects
@@ -208,7 +208,7 @@ module Heddle
         exchange&.finish
       end
 
-      # So that the connection serves the next request, where the rest is short.
+      # Reads a short rest, so that the connection can serve the next request.
       # @return [true]
       def drain(exchange)
         exchange.read_all(65_536)

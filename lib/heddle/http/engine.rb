@@ -4,8 +4,8 @@ require "heddle/net/sockets"
 
 module Heddle
   module HTTP
-    # The HTTP service of a loop, which a {Net::Sockets} is given: connections choose their version and read heads and
-    # bodies by themselves, and the block is called with an {Exchange}. Its counters are of all versions together.
+    # The HTTP service of a loop, for a {Net::Sockets}: connections choose their version, and read heads and bodies by
+    # themselves. The block is called with an {Exchange}. Its counters cover all versions together.
     class Engine
       # Bytes of a request's target in an event.
       TARGET = 200
@@ -22,7 +22,7 @@ module Heddle
       # @param on_rejection [#to_proc, nil] called with the client's address, a status, a reason, and whether the
       #   sockets had no room for the request (they count those), for input that was answered with an error and never
       #   became a request. It runs in the loop and must not wait.
-      # @param proxies [Net::Networks, nil] whose word of a client's address the log takes
+      # @param proxies [Net::Networks, nil] whose statement of a client's address the log trusts
       # @param body_folder [String] where bodies are that are larger than `body_buffer`, in files without a name
       # @param stream_bodies [Boolean, Array<String>] the requests whose block is called before the body is complete
       #   when that is larger, of unknown length and slow, or waits for `100 Continue`: all, none, or those whose
@@ -41,12 +41,13 @@ module Heddle
                http2)
       end
 
-      # An application has taken this connection over. One that it forgets ends with the collector's next run.
+      # An application has taken this connection over. If it loses the reference, the next garbage collection closes the
+      # connection.
       # @param socket [BasicSocket]
       # @return [void]
       def detach(socket) = @detached[socket] = true
 
-      # An application wants to take over the connection of a request that has none of its own. Logged once.
+      # Called when an application calls rack.hijack for a request without a connection of its own. Logged once.
       # @param exchange [Exchange]
       # @return [void]
       def report_hijack(exchange)

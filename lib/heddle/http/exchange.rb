@@ -5,12 +5,12 @@ module Heddle
     # A request and its response, as the code that responds sees them, whatever version of HTTP carries them. The
     # {Engine} makes one for each request; each version has a class below this one.
     #
-    # A class below has what the version decides: `make_head`, `send_head`, `hold_head`, `release_head`,
+    # Its subclasses have the methods that depend on the version: `make_head`, `send_head`, `hold_head`, `release_head`,
     # `withdraw_head`, `send_whole`, `send_content`, `send_end`, `send_early_hints` and `send_continue`; `refuse`,
-    # `close`, `drain` and `send_file`; `received?`, `expects?`, `end_expectation`, `buffered?`, `decode` and `fill`
-    # for the request's body; `interim?` and `hijack?`.
+    # `close`, `drain` and `send_file`; `received?`, `expects?`, `end_expectation`, `buffered?`, `decode` and `fill` for
+    # the request's body; `interim?` and `hijack?`.
     class Exchange
-      # @return [String, nil] the server's name for this request, where it has one
+      # @return [String, nil] the request ID that the server has assigned, if any
       attr_accessor :request_id
 
       # @return [RequestBody, nil] the request's body, if it has one

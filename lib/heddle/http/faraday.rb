@@ -6,7 +6,7 @@ require "heddle/http/client"
 module Heddle
   # Requests and responses on the wire.
   module HTTP
-    # Faraday's requests over {Client}, whose connections the process keeps. Loaded by those who want it:
+    # Faraday's requests over {Client}, whose connections the process keeps. Loaded on demand:
     #
     #     require "heddle/http/faraday"
     #
@@ -25,9 +25,9 @@ module Heddle
                  timeout: %i[connect tls write first_byte read] }.freeze
       # Faraday's middleware for multipart bodies sets a length; the client sets them from the body.
       FRAMING = %w[content-length transfer-encoding].freeze
-      # They describe a body that the client has decompressed.
+      # Fields about a body that the client has decompressed already.
       CODING = %w[content-encoding content-length].freeze
-      # Ways to write TLS 1.3 as the least version. The client takes none below TLS 1.2 anyway.
+      # Spellings of TLS 1.3 as the minimum version. The client uses TLS 1.2 or newer anyway.
       NEWEST_TLS = %w[TLS1_3 TLSv1_3 772].freeze
       private_constant :ERRORS, :PHASES, :FRAMING, :CODING, :NEWEST_TLS
 
@@ -53,7 +53,7 @@ module Heddle
         save_response(env, response.status, response.body, headers(env, response), nil)
       end
 
-      # Its pieces are the caller's as they come.
+      # Passes the pieces to the caller as they come.
       def stream(env)
         client(env).stream(env.method, env.url.to_s, **details(env)) do |response|
           save_response(env, response.status, "", headers(env, response), nil, finished: false)
@@ -62,7 +62,7 @@ module Heddle
         env.response&.finish(env) unless env.parallel?
       end
 
-      # Middleware that has asked for compressed bodies decompresses those that say that they are.
+      # Removes Content-Encoding, or middleware would decompress the body again.
       def headers(env, response)
         asked = env.request_headers.any? { |name, _| name.casecmp?("accept-encoding") }
         asked && response.decoded? ? response.headers.except(*CODING) : response.headers

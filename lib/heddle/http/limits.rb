@@ -31,7 +31,7 @@ module Heddle
         # Seconds that a chunked body may pause, with `stream_bodies`, before the application is called with what has
         # arrived: longer than a round trip.
         body_pause: 0.25,
-        # Bytes of all chunk extensions of a body; common clients send none.
+        # Bytes of all chunk extensions of a body; common clients send no extensions.
         chunk_extension_limit: 4_096,
         # Bytes by which the framing of a chunked body may exceed its data: 2,700 chunks of a byte.
         chunk_overhead_limit: 16_384,

@@ -22,7 +22,8 @@ module Heddle
         @ahead = raw ? nil : exchange.take_body
         @position = 0
         @answered = false
-        # Seconds that the client may still make us wait, as heddle_body_next_deadline (body_rules.c) counts them.
+        # Seconds for which the server still waits for the client, as heddle_body_next_deadline (body_rules.c) counts
+        # them.
         @allowance = @limits.body_grace
       end
 
@@ -50,7 +51,7 @@ module Heddle
         @exchange.end_expectation
       end
 
-      # @return [String, nil] what has come ahead and was not read
+      # @return [String, nil] bytes that were received and not read
       def unread = (take_ahead if @ahead.is_a?(String))
 
       private
@@ -85,7 +86,7 @@ module Heddle
         too_slow
       end
 
-      # Seconds that the next bytes may take.
+      # Seconds until the next bytes must come.
       def time_left
         return @limits.idle_timeout if @answered
         return @limits.body_timeout if @limits.body_rate == 0

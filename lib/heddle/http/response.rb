@@ -2,12 +2,12 @@
 
 module Heddle
   module HTTP
-    # Sends one response: as much content as its head has promised, and says at the end whether the promise was kept.
-    # How that is framed is the {Exchange}'s.
+    # Sends one response: as much content as its head has announced, and reports at the end whether that was kept. The
+    # {Exchange} frames it.
     class Response
       # Each step has its own time limit.
       FILE_STEP = 1_048_576
-      # The application may chunk as it likes.
+      # The application may chunk the content itself.
       UNLIMITED = Limits.new(body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
       private_constant :FILE_STEP, :UNLIMITED
 
@@ -37,7 +37,7 @@ module Heddle
       # @return [Boolean] whether the head has gone out, or is about to: then the status can't change
       def started? = !@status.nil?
 
-      # @return [Boolean] whether nothing more is sent
+      # @return [Boolean] whether nothing more will be sent
       def finished? = @finished
 
       # @return [Boolean] whether everything was sent that was promised
@@ -164,7 +164,7 @@ module Heddle
         @exchange.send_end(@head)
       end
 
-      # Leaves the rest to the connection, which sends events for as long as its client listens. The head was sent.
+      # Leaves the rest to the connection, which sends events as long as its client is connected. The head was sent.
       # @param wish [Array] see {EventStream#wish}
       # @return [Boolean] false: it can't, and nothing has changed
       def stream_events(wish) = @finished = @exchange.stream_events(@status, *wish)
@@ -179,7 +179,7 @@ module Heddle
         @finished = true
       end
 
-      # Gives up: the client must see that the content is not complete.
+      # Aborts the response in a way that shows the client that the content is incomplete.
       # @return [void]
       def abort
         @finished = @broken_off = true
@@ -191,7 +191,7 @@ module Heddle
 
       def each_chunk(chunks) = chunks.each { |chunk| write(chunk) }
 
-      # Takes the application's own chunking off, so that its mistakes don't become ours.
+      # Removes the application's own chunking, so that its mistakes don't break the server's framing.
       def decode(data)
         output = String.new(encoding: Encoding::BINARY)
         buffer = @rest ? @rest << data.b : data.b

@@ -5,8 +5,8 @@ require "heddle/live/template"
 module Heddle
   class Live
     # One client's view: its state is in instance variables, its HTML in a template that reads them. After each event,
-    # message and tick the template is rendered, and the changed parts go to the client. One thing at a time runs in a
-    # page.
+    # message and tick the template is rendered, and the changed parts go to the client. A page runs one callback at a
+    # time.
     class Page
       # The allowed types of an event's parameter, and how it is read.
       TYPES = { String => ->(text) { text }, Integer => ->(text) { Integer(text, 10) },
@@ -56,7 +56,7 @@ module Heddle
         end
       end
 
-      # @return [String, nil] what the block of {Live#initialize} has said of the request
+      # @return [String, nil] the owner that the block of {Live#initialize} has returned for the request
       attr_reader :user
 
       # @api private

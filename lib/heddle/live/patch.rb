@@ -2,8 +2,8 @@
 
 module Heddle
   class Live
-    # How a client makes the new list of pieces of the one that it has. The client reads the old list with a cursor, and
-    # obeys one instruction after another:
+    # Instructions with which a client makes the new list of pieces from the old one. The client reads the old list with
+    # a cursor, and obeys one instruction after another:
     #
     #     3                 copies three pieces
     #     {"0": "on"}       copies one piece, with other values at these places

@@ -17,7 +17,7 @@ module Heddle
       # @param page_class [Class]
       # @param params [Hash{String => Object}]
       # @param user [String, nil]
-      # @yield when it has ended
+      # @yield when the session has ended
       def initialize(page_class, params, user, &ended)
         @id = SecureRandom.urlsafe_base64
         @params = params
@@ -40,10 +40,10 @@ module Heddle
 
       # @param params [Hash{String => Object}]
       # @param user [String, nil]
-      # @return [Boolean] whether a client with these may continue with it, in this loop
+      # @return [Boolean] whether a client with this user and token may continue the session in this loop
       def fits?(params, user) = @params == params && @user == user && @scheduler.equal?(Fiber.current_scheduler)
 
-      # The client is there, or is back: it gets everything.
+      # The client has connected, for the first time or again: it gets the whole page.
       # @param client [WebSocket::ServerSocket]
       # @return [void]
       def attach(client)
@@ -58,9 +58,9 @@ module Heddle
         end
       end
 
-      # @param client [WebSocket::ServerSocket] has gone
+      # @param client [WebSocket::ServerSocket] the disconnected client
       # @param patience [Numeric] seconds in which it may come back
-      # @return [Boolean] whether it was this one's
+      # @return [Boolean] whether it was this session's client
       def detach(client, patience)
         return false unless @page && @client.equal?(client)
 
@@ -97,7 +97,7 @@ module Heddle
       def post(block, *arguments)
         return unless @page
 
-        if @inbox.size >= INBOX # the page is too slow: it must read its state anew
+        if @inbox.size >= INBOX # the page is too slow: it must read its state again
           @inbox.clear
           @lost = true
         end
@@ -126,7 +126,7 @@ module Heddle
       def take_turn(&)
         @turn.synchronize(&)
       rescue Exception
-        end_page # its state is in question
+        end_page # its state is unknown
         raise
       end
 

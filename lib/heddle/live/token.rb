@@ -15,7 +15,7 @@ module Heddle
       private_constant :AGE
 
       # @param secret [String]
-      # @param name [String] of what the tokens are for
+      # @param name [String] the purpose of the tokens
       def initialize(secret, name)
         @key = OpenSSL::HMAC.digest("SHA256", secret, "Heddle::Live #{name}")
       end

@@ -18,7 +18,7 @@ module Heddle
       include Heddle::Error
     end
 
-    # Every address of the host is one that the caller refuses.
+    # The caller refuses every address of the host.
     class PrivateAddressError < IOError
       include Heddle::Error
     end
@@ -26,7 +26,7 @@ module Heddle
     # Makes outbound connections to one endpoint. Frozen, and may be used by several threads.
     class Connector
       PLACE = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%\w+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
-      # An address and no name.
+      # Matches an address, not a name.
       LITERAL = /\A(?:[\d.]+|.*:.*)\z/
       # Seconds between two attempts at a unix socket whose queue is full.
       PAUSE = 0.005
@@ -112,7 +112,8 @@ module Heddle
         socket
       end
 
-      # A unix socket whose queue of connections is full reports no end of a connect, so the caller asks again.
+      # A unix socket whose queue of connections is full does not report when a connect can succeed, so the caller tries
+      # again.
       def open_unix(deadline)
         until connected?(socket = UNIXSocket.new(@host))
           socket.close
@@ -123,7 +124,7 @@ module Heddle
         socket
       end
 
-      # Ruby returns a socket that is not connected where the queue is full.
+      # When the queue is full, Ruby returns a socket that is not connected.
       def connected?(socket)
         socket.getpeername
         true

@@ -15,8 +15,8 @@ module Heddle
     module DNS
       Autoloads.add(self, "heddle/net/dns")
 
-      # A message, name or record that breaks the rules of DNS. {Server} answers one with FORMERR; {Message.parse} and
-      # the constructors of records raise it.
+      # A message, name or record violates the rules of DNS. {Message.parse} and the constructors of records raise it;
+      # {Server} answers such a message with FORMERR.
       class MalformedError < StandardError
         include Heddle::Error
       end
@@ -34,8 +34,8 @@ module Heddle
           nil
         end
 
-        # Records of a name, from the name servers of resolv.conf. The search list and the hosts file are not looked at;
-        # {Resolver#records} does the former.
+        # Records of a name, from the name servers of resolv.conf. Uses neither the search list nor the hosts file;
+        # {Resolver#records} uses the search list.
         #
         # @param (see Client#records)
         # @return (see Client#records)

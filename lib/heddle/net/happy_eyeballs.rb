@@ -4,8 +4,8 @@ require "socket"
 
 module Heddle
   module Net
-    # Connects to the first of several addresses that answers (Happy Eyeballs, RFC 8305): IPv6 and IPv4 by turns, each
-    # next attempt begun when one that was pending fails, or the newest one is 250 ms old.
+    # Connects to the first of several addresses that accepts (Happy Eyeballs, RFC 8305). It tries IPv6 and IPv4
+    # alternately, and begins the next attempt when a pending one fails, or when the last one is 250 ms old.
     class HappyEyeballs
       # Seconds between attempts (RFC 8305, section 5).
       DELAY = 0.25
@@ -46,7 +46,7 @@ module Heddle
         first.zip(second).flatten.compact + (second[first.size..] || [])
       end
 
-      # Begins attempts until one does not fail at once.
+      # Begins attempts until one is pending or succeeds.
       #
       # @return [Socket, nil] that has connected at once
       def start_next
@@ -59,7 +59,7 @@ module Heddle
         result == :wait_writable ? nil : socket
       rescue SystemCallError => e
         fail_attempt(socket, e)
-        retry # a failure ends the wait for the next attempt, also where others are pending
+        retry # a failure starts the next attempt at once, even if others are pending
       end
 
       # @return [Socket, nil] nil: another attempt is due

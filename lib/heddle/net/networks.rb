@@ -23,7 +23,7 @@ module Heddle
       private_constant :WORDS
 
       # @param names [Array<String>] addresses, networks as address/bits, and {WORDS}
-      # @raise [ArgumentError] names the one that is nothing of these
+      # @raise [ArgumentError] names the first invalid one
       def initialize(names)
         set_up(names.flat_map { |name| parse(name) }, names.intersect?(%w[unix all]))
       end

@@ -31,7 +31,7 @@ module Heddle
         # @return [void]
         def return_one = @scoreboard.return_share(@pool, @slot)
 
-        # Says whether this worker waits for a share; others return one then. To be repeated every {Pool} tick.
+        # Reports whether this worker waits for a share; others return one then. Must be repeated at every {Pool} tick.
         # @return [void]
         def wait(waits)
           @scoreboard.wait_for_share(@pool, @slot, waits) if waits || @waits

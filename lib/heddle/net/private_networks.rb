@@ -5,7 +5,7 @@ require "heddle/net/networks"
 module Heddle
   module Net
     # The addresses without an owner on the public internet (RFC 6890 and its successors): this machine, private and
-    # link-local networks, documentation, multicast. Networks that a server must not be directed to by its clients.
+    # link-local networks, documentation, multicast. Clients must not be able to direct a server to them.
     module PrivateNetworks
       ALL = Networks.new(%w[
         loopback private 0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24

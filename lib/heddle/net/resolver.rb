@@ -17,8 +17,8 @@ module Heddle
     # for at once; answers are kept for as long as their TTL says (RFC 1035), absent names for as long as the zone's
     # SOA says (RFC 2308). Fibers that ask for one name at the same time share one query.
     #
-    # Names that only another source of nsswitch.conf can know (mdns, resolve, ldap …) are looked up by libc in a
-    # thread, and so is every name on macOS, whose resolv.conf tells only part of what its own resolver knows.
+    # In a thread, libc looks up the names that only another source of nsswitch.conf can know (mdns, resolve, ldap …),
+    # and all names on macOS, whose resolv.conf is incomplete.
     #
     # A resolver belongs to one scheduler. It has no global state and can be made in any Ractor.
     #
@@ -31,7 +31,7 @@ module Heddle
       RESOLV_CONF = "/etc/resolv.conf"
       NSSWITCH = "/etc/nsswitch.conf"
 
-      # Names kept in the cache; the one that was not asked for the longest goes first.
+      # Names kept in the cache; the least recently used one is dropped first.
       CACHE_SIZE = 1_000
 
       LOOPBACK = ["127.0.0.1", "::1"].freeze
@@ -83,7 +83,7 @@ module Heddle
       # @param type [Symbol] `:MX`, `:TXT`, `:SRV` … or `:TYPE1000`
       # @return [Array<DNS::Record>] those at the end of the name's aliases, with what is left of their TTL; empty when
       #   there are none
-      # @raise [ArgumentError] for a type that there can't be
+      # @raise [ArgumentError] for an invalid type
       # @raise [ResolutionError] when no name server gave an answer
       def records(name, type)
         DNS::Codes.type_number(type)
@@ -137,8 +137,8 @@ module Heddle
         end
       end
 
-      # Walks the search list. A server's failure for one candidate does not hide a later one; silence ends the walk,
-      # because each candidate would have to wait for it anew.
+      # Walks the search list. A server's failure for one candidate does not hide a later one; but if no server
+      # responds, the walk ends, because each candidate would wait for the time limit again.
       def look_up(name)
         configuration = current_configuration
         failure = nil
@@ -164,7 +164,7 @@ module Heddle
         end
       end
 
-      # Facts about other name servers do not apply to these.
+      # Forgets what is known about other name servers.
       def current_configuration
         current = @configuration.value
         @cache.clear unless current.equal?(@known)
@@ -184,7 +184,7 @@ module Heddle
         WatchedFile.new(path) { |text| NameSources.parse(text) }
       end
 
-      # Stands where a WatchedFile would when the value was given.
+      # Used instead of a WatchedFile when the value was given.
       # @api private
       Fixed = Struct.new(:value)
     end

@@ -17,8 +17,8 @@ module Heddle
     # It ends with `idle!` (the connection waits for more), `detach` (the application has it) or a closed connection;
     # one that is left as it is gets closed. A StandardError that leaves the block is reported as any fiber's.
     #
-    # Sockets don't keep the loop running: some fiber does, say one that waits for a signal to stop. Everything but
-    # the counters belongs to the loop's thread. A forked child has no part in them: its copies are closed.
+    # Sockets don't keep the loop running: a fiber must do that, such as one that waits for a signal to stop. Everything
+    # but the counters belongs to the loop's thread. In a forked child, the copies of the sockets are closed.
     class Sockets
       # @param scheduler [Scheduler]
       # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, up to 64 ms late;
@@ -27,15 +27,16 @@ module Heddle
       #   those are closed that have been idle longest. One address may have a quarter of them, and 16 at least
       # @param fiber_pool [Boolean] whether a fiber serves many connections, one after the other: its storage, locals
       #   and instance variables are removed in between. false: a fresh fiber each time the block is called
-      # @param set [Symbol, nil] how events are heard of: `:epoll` (an epoll set of its own), `:selector` (the loop's
+      # @param set [Symbol, nil] how events are received: `:epoll` (an epoll set of its own), `:selector` (the loop's
       #   selector); nil: the first one that the system has
-      # @param service [Object, nil] what the connections are for, such as an HTTP::Engine: it chooses the protocol of
-      #   each connection, decides when one is worth a fiber, and what the block gets; nil: bytes as they come
+      # @param service [Object, nil] the service of the connections, such as an HTTP::Engine. It chooses the protocol of
+      #   each connection, and decides when a connection needs a fiber and what the block gets. nil: the block gets the
+      #   bytes as they come
       # @param handshake_timeout [Numeric, nil] seconds that a connection may take until its protocol begins: for the
       #   header of the PROXY protocol and the TLS handshake together
       # @param proxies [Networks, nil] addresses that may have any number of connections
-      # @param at_once [Boolean] whether the block is called with a new connection before anything comes from it: it
-      #   takes a fiber then. Without a service only
+      # @param at_once [Boolean] whether the block is called with a new connection before the client sends anything,
+      #   which takes a fiber. Without a service only
       # @yieldparam connection [Connection]
       def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, service: nil,
                      handshake_timeout: 10.0, proxies: nil, at_once: false, &block)

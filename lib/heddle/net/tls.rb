@@ -6,8 +6,8 @@ require "socket"
 
 module Heddle
   module Net
-    # Makes the connections of a listener private (TLS 1.2 and 1.3, RFC 8446): Ruby's openssl shakes hands, without a
-    # wait and without a fiber; after that the extension reads and writes what openssl has made.
+    # TLS 1.2 and 1.3 (RFC 8446) for the connections of a listener. Ruby's openssl makes the handshake, without waiting
+    # and without a fiber; then the extension reads and writes the openssl connection.
     #
     #     certificates = Heddle::Net::TLS::Certificates.new([Heddle::Net::TLS::KeyFiles.new("site.pem", "site.key")])
     #     sockets.listen(server, tls: Heddle::Net::TLS.new(certificates))
@@ -19,7 +19,7 @@ module Heddle
         include Heddle::Error
       end
 
-      # openssl.so is linked with one library of perhaps several, and its functions are the ones that must be used.
+      # Several OpenSSL libraries may be installed: the functions must come from the one that openssl.so is linked with.
       OBJECT = $LOADED_FEATURES.grep(%r{/openssl\.(?:so|bundle)\z}).last
       private_constant :OBJECT
 
@@ -50,7 +50,7 @@ module Heddle
         raise
       end
 
-      # Called by the extension, in the loop: as much of the handshake as can be done now.
+      # Called by the extension, in the loop: continues the handshake as far as it can without waiting.
       # @param socket [OpenSSL::SSL::SSLSocket]
       # @return [Symbol, OpenSSL::SSL::SSLSocket, nil] `:wait_readable` or `:wait_writable`; the socket: it is done;
       #   nil: it has failed
@@ -63,7 +63,7 @@ module Heddle
         nil
       end
 
-      # Called by the extension: this socket is the application's from now on.
+      # Called by the extension when the application takes this socket over.
       # @param socket [OpenSSL::SSL::SSLSocket]
       # @param unread [String, nil] what it reads first
       # @return [OpenSSL::SSL::SSLSocket]
@@ -71,7 +71,7 @@ module Heddle
         socket.io.autoclose = true
         socket.sync_close = true
         socket.sync = true
-        # From its end: each goes before those that are there.
+        # From the end, because each byte is put before the others.
         unread&.bytes&.reverse_each { |byte| socket.ungetc(byte) }
         socket
       end
@@ -79,7 +79,7 @@ module Heddle
   end
 end
 
-# At once: certificates may be read anew when there is no descriptor left to load code with.
+# Loaded now: certificates may be read again when there is no descriptor left to load code with.
 require "heddle/net/tls/key_pair"
 require "heddle/net/tls/key_files"
 require "heddle/net/tls/self_signed"

@@ -2,7 +2,7 @@
 
 module Heddle
   module Offload
-    # A native function that blocked a loop, since nothing says that another thread may call it.
+    # A native function that blocked a loop, because nothing shows that another thread may call it.
     #
     # @!attribute function [Hash] what {Offload.functions} says of it
     # @!attribute seconds [Float] the longest time for which it blocked the loop
@@ -34,7 +34,7 @@ module Heddle
         "#{function[:library]} #{function[:function]}#{" (called by the method #{method})" if method}"
       end
 
-      # No option can allow what is denied, nor all of libc.
+      # Denied libraries, and libc as a whole, can't be allowed by an option.
       def allowable? = function[:trust] == :in_place && !function[:library].match?(/\A(lib(c|m|pthread)[.-]|ld-)|\A\z/)
 
       def beginning = "#{function[:library][/\A[^.]+/]}."

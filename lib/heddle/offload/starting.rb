@@ -2,7 +2,7 @@
 
 module Heddle
   module Offload
-    # What its threads need that run Ruby's own blocking operations while the protection is off.
+    # The part that Ruby's own blocking operations need while the protection is off.
     module Switch
       class << self
         private

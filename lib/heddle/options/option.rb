@@ -6,8 +6,8 @@ require "heddle/options/units"
 
 module Heddle
   module Options
-    # An option has a value that it can't have. The message is for the person who wrote it.
-    # {Server::ConfigurationError} is another name of it.
+    # An option has an invalid value. The message is for the person who wrote it. {Server::ConfigurationError} is
+    # another name of it.
     class ConfigurationError < ArgumentError
       include Heddle::Error
     end
@@ -21,11 +21,12 @@ module Heddle
     #
     # @!attribute name [Symbol]
     # @!attribute unit [Symbol] one of {Units::WANTED}
-    # @!attribute default [Object, nil] a value, or a Proc that gets the values of the options that depend on no other
+    # @!attribute default [Object, nil] a value, or a Proc that gets the values of the options whose defaults depend on
+    #   no other
     # @!attribute default_words [String, nil] what the help says of the default, where the value does not say it
     # @!attribute range [Range, nil] of allowed numbers
     # @!attribute choices [Array<Symbol>, nil] allowed words; the value is then a Symbol, or an Array of them
-    # @!attribute none [String, nil] of a list: the word for none of all
+    # @!attribute none [String, nil] of a list: the word for an empty list
     # @!attribute short [String, nil] the short flag, such as `-p`
     # @!attribute argument [String, nil] what the help calls the value
     # @!attribute variables [Array<String>] environment variables, the first one that is set counts

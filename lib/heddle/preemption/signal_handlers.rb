@@ -5,9 +5,9 @@ require "heddle/scheduler"
 module Heddle
   module Preemption
     # @api private
-    # The handler of a signal is done before anything else of its thread continues: its author relies on that. Ruby
-    # does not say whether one runs, so those that are set from now on are called by an object that does. `trap` returns
-    # the block that was set.
+    # A signal's handler ends before anything else in its thread continues, and its author relies on that. Ruby does not
+    # tell whether a handler runs. So handlers that are set from now on are called by an object that records it. `trap`
+    # returns the block that was set.
     module SignalHandlers
       # The block that Ruby calls instead of it.
       class Handler
@@ -23,7 +23,7 @@ module Heddle
       end
       private_constant :Handler
 
-      # Goes before the methods that set handlers, as Ruby documents it in Signal.trap.
+      # Prepended to the methods that set handlers (Signal.trap).
       module Setting
         def trap(*arguments, &block)
           arguments << block if arguments.size == 1 && block
@@ -39,7 +39,7 @@ module Heddle
       private_constant :PrivateSetting
 
       class << self
-        # Once for the process, and for good: while preemption is off a handler that was set meanwhile is just called.
+        # Once for each process, and never undone: while preemption is off, it only calls the handler.
         # @return [void]
         def install
           return if @installed

@@ -26,8 +26,8 @@ module Heddle
         end
       end
 
-      # Calls that are under way end as they began. Without names everything is switched off, also what the program has
-      # switched on.
+      # Calls that are under way end as they began. Without names all protections are switched off, also those that the
+      # program has switched on.
       # @param names [Array<Symbol>] from now on
       # @return [void]
       def change(names)

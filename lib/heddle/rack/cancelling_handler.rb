@@ -4,8 +4,8 @@ require "heddle/concurrency/scope_frame"
 
 module Heddle
   module Rack
-    # Answers requests, and cancels one whose client has left: the wait that it is in ends with {Cancelled}, and tasks
-    # that it has started end, too. {Heddle.shield} holds that back.
+    # Responds to requests, and cancels a request whose client has left: its current wait raises {Cancelled}, and its
+    # tasks end, too. {Heddle.shield} defers that.
     class CancellingHandler < Handler
       # The scope of a request and its tasks; it is cancelled when the client leaves.
       class ClientScope < Concurrency::ScopeFrame

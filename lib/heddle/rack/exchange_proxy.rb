@@ -4,8 +4,8 @@ require "forwardable"
 
 module Heddle
   module Rack
-    # An exchange as a thread sees it. The exchange itself stays with a fiber of the loop that owns its connection:
-    # that fiber does what the thread asks for, until the thread gives it back.
+    # An exchange as a thread sees it. The exchange itself stays with a fiber of the loop that owns its connection. That
+    # fiber makes the calls for the thread, until the thread releases the exchange.
     class ExchangeProxy
       extend Forwardable
       include MonotonicClock
@@ -19,9 +19,9 @@ module Heddle
         end
       end
 
-      # Bytes of content by which a thread may be ahead of the loop.
+      # Bytes of content that a thread may write before the loop sends them.
       AHEAD = 65_536
-      # Seconds until a head is sent without content from the thread.
+      # Seconds after which the loop sends a head although the thread has written no content.
       HEAD_DELAY = 0.02
       # Work to be done in the loop, and the queue on which a thread waits for its result; nil: none waits.
       Call = Data.define(:work, :answers)
@@ -51,7 +51,7 @@ module Heddle
 
       # -- in the loop's fiber --
 
-      # Does what the thread asks for until it gives the exchange back.
+      # Makes the thread's calls until it releases the exchange.
       # @return what {#release}'s block returns
       # @raise what that raises
       def follow
@@ -65,7 +65,7 @@ module Heddle
         end_calls
       end
 
-      # The thread is not to continue with this request.
+      # Keeps the thread from continuing with this request.
       # @param reason [Cancelled]
       # @return [void]
       def cancel(reason)
@@ -83,7 +83,7 @@ module Heddle
         @thread = Thread.current
         Thread.handle_interrupt(Cancelled => :immediate) { Account.use(@account) { @service.call(self) } }
       rescue Cancelled, EndedError
-        # The request has ended already.
+        # The request has ended.
       ensure
         @thread = nil
         release
@@ -122,7 +122,7 @@ module Heddle
       # @return [void]
       def flush_head_later = tell { @head_due = now + HEAD_DELAY }
 
-      # The thread is done with it. Idempotent.
+      # Called when the thread no longer needs the exchange. Idempotent.
       # @yield in the loop's fiber, once everything else is done
       # @return [void]
       def release(&last)
@@ -209,7 +209,7 @@ module Heddle
 
       def perform(call)
         if @failure
-          # After a failed write the following ones make no sense.
+          # After a failed write, the following ones are dropped.
           return unless call.answers
 
           failure = @failure

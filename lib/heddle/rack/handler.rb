@@ -4,8 +4,7 @@ require "heddle/runtime"
 
 module Heddle
   module Rack
-    # Answers requests with what an application returns, and contains what it does wrong. Made in the loop that it
-    # serves.
+    # Responds to requests with what an application returns, and handles its errors. Made in the loop that it serves.
     class Handler
       # @param app [#call]
       # @param env_builder [EnvBuilder]
@@ -44,7 +43,7 @@ module Heddle
         rescue Exception => e
           Native::Processes.end_child(e) unless Process.pid == @process
           failure = e
-          exchange.response?&.withdraw # at once: the tasks' end and the log may wait, and then the head would leave
+          exchange.response?&.withdraw # now: ending the tasks and logging may wait, and then the head would be sent
         end
         # A task that the application has started belongs to its request: it ends before the exchange does, and when
         # it fails, it is the request that fails and not the server.
@@ -133,7 +132,7 @@ module Heddle
         case error
         when ClientGoneError
           @log.client_gone(exchange, error)
-          # One that has only closed its own side still reads.
+          # A client that has only closed its own side still reads.
           reject(exchange, 400, error.message)
         when HTTP::BadRequestError then reject(exchange, error.rejection.status, error.rejection.reason)
         when ApplicationFailure
@@ -143,7 +142,7 @@ module Heddle
           reject(exchange, 503, "the request was cancelled")
           raise error
         else
-          # Not the request's own failure, but the client is owed an end.
+          # The request itself has not failed, but the client needs an end of the response.
           exchange.close unless exchange.hijacked?
           raise error
         end
@@ -151,7 +150,7 @@ module Heddle
 
       def reject(exchange, status, reason)
         return if exchange.hijacked?
-        # A status that has left can't be taken back, but the promise that the content is complete can.
+        # A status that was sent can't be changed, but the response can end as incomplete.
         return exchange.response.abort if exchange.started? && !exchange.response.withdraw
 
         exchange.reject(status, reason)

@@ -21,7 +21,7 @@ module Heddle
         @closed = false
       end
 
-      # @return [String] what there is, up to a number of bytes
+      # @return [String] available bytes, up to a maximum
       # @raise [EOFError] at the end
       def readpartial(length, buffer = nil) = read(length, buffer) || end_of_input
 
@@ -39,7 +39,7 @@ module Heddle
         buffer ? buffer.replace(bytes) : bytes
       end
 
-      # @param given [Integer, String, nil] the bytes that were read last: others can't be put in their place
+      # @param given [Integer, String, nil] the bytes that were read last; others can't be pushed back
       # @return [nil]
       def ungetbyte(given)
         check_open

@@ -2,8 +2,9 @@
 
 module Heddle
   module Rack
-    # `rack.input` of requests without a body: the specification allows none at all, but applications from before
-    # Rack 3.1 expect one. One serves all requests, so it has no state: it can't be closed, and stays at its beginning.
+    # `rack.input` of requests without a body: the specification allows none at all, but applications from before Rack
+    # 3.1 expect one. One object serves all requests, so it has no state: it can't be closed, and stays at its
+    # beginning.
     class NoInput < Input
       def initialize = super("".b.freeze)
 
@@ -26,7 +27,7 @@ module Heddle
       def take(_length) = "".b
       private :take
 
-      # The only one that is needed.
+      # The only instance.
       INSTANCE = new.freeze
     end
   end

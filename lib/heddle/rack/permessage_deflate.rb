@@ -2,8 +2,8 @@
 
 module Heddle
   module Rack
-    # Judges offers of permessage-deflate in a WebSocket's handshake (RFC 7692, section 7.1). Each message is compressed
-    # by itself, in both directions, with a window of 32 KiB.
+    # Negotiates permessage-deflate in a WebSocket's handshake (RFC 7692, section 7.1). Each message is compressed by
+    # itself, in both directions, with a window of 32 KiB.
     module PermessageDeflate
       # A server may ask for both, whether they were offered or not.
       ANSWER = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
@@ -41,7 +41,7 @@ module Heddle
           found.assoc("server_max_window_bits") ? "#{ANSWER}; server_max_window_bits=#{WIDEST}" : ANSWER
         end
 
-        # A client that wants the server's window smaller wants what is not done here; its own may be.
+        # The server can't use a smaller window, so such an offer is declined; the client's own window may be smaller.
         def allowed?(name, value)
           case name
           when *FLAGS then value.nil?

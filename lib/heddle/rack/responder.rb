@@ -17,13 +17,13 @@ module Heddle
 
           file.close
         rescue Errno::ENOENT, Errno::EACCES
-          # Then the body itself knows what it wants to say.
+          # Otherwise the body itself decides what is sent.
           nil
         end
 
         private
 
-        # A body may be a part of its file only in its own words.
+        # A body that is a part of a file has to send itself.
         def fits?(headers, size)
           headers.none? do |name, value|
             name = name.downcase
@@ -33,7 +33,7 @@ module Heddle
       end
 
       # @param exchange [HTTP::Exchange]
-      # @param input [Input, NoInput] the request's body, our own: the env may have one of the application's
+      # @param input [Input, NoInput] the request's body; not from the env, where the application may have replaced it
       # @param wait [Boolean] whether the caller wants to know how the sending of the response ends
       def initialize(exchange, input, wait: false)
         @exchange = exchange
@@ -105,8 +105,8 @@ module Heddle
         finish
       end
 
-      # The head leaves before the content does, but a body that fails at once is answered with 500. An EventSource
-      # waits for the head.
+      # Sends the head before the content, because an EventSource waits for it. But if the body fails at once, the
+      # response is a 500.
       def begin_content(headers)
         type = headers["content-type"] || headers["Content-Type"]
         type.to_s.start_with?("text/event-stream") ? @response.flush : @response.hold
@@ -152,7 +152,7 @@ module Heddle
         stream.close
       end
 
-      # The callback owns the stream: it may continue in another thread after it has returned.
+      # The callback owns the stream, and may use it in another thread after it has returned.
       def partial_hijack(hijack, status, headers)
         unless @exchange.received? && @exchange.hijack?
           @response.start(status, headers)

@@ -30,7 +30,7 @@ module Heddle
 
       def abort = @proxy.ask { @response.abort }
 
-      # Not asked for: the loop sends together what the thread says until the loop runs.
+      # Not needed: the loop sends together what the thread writes before the loop runs.
       def early_hints(headers)
         headers = headers.to_h { |name, value| [name, value.dup] }
         @proxy.tell { @response.early_hints(headers) }

@@ -2,9 +2,10 @@
 
 module Heddle
   module Rack
-    # Calls the handlers of WebSockets, and contains what they do wrong. In a runner of the loop.
+    # Calls the handlers of WebSockets, and handles their errors. In a runner of the loop.
     class SocketCallbacks
-      # The state of a socket, once it has ended. `remote` is the client, `proxy` the one that spoke for it, or nil.
+      # The state of a socket, once it has ended. `remote` is the client, `proxy` the trusted proxy in front of it, or
+      # nil.
       Account = Data.define(:target, :remote, :proxy, :request_id, :seconds, :code, :received, :received_bytes, :sent,
                             :sent_bytes)
 

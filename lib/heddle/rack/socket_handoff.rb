@@ -2,17 +2,18 @@
 
 module Heddle
   module Rack
-    # WebSockets of a worker that is replaced go to another one, where their handler allows it: `dump` returns its state
-    # as a String, and `load`, a method of its class, makes a handler of that. Topics go with the socket, each with its
-    # position.
+    # Hands WebSockets of a worker that is replaced off to another one, if their handler allows it: `dump` returns its
+    # state as a String, and `load`, a method of its class, makes a handler of that. Topics go with the socket, each
+    # with its position.
     class SocketHandoff
       include MonotonicClock
 
-      # Seconds in which `dump` must return: nothing else is handed off meanwhile.
+      # Seconds in which `dump` must return, because nothing else is handed off meanwhile.
       DUMP_LIMIT = 1
       # The same for `load`, which may be the first in its process to ask a database.
       LOAD_LIMIT = 5
-      # Seconds for which a class's `load` is not called after one that took longer: thousands of sockets may follow.
+      # Seconds for which a class's `load` is not called after a call that took too long: thousands of sockets may
+      # follow.
       PAUSE = 10
       # A handler has some of these methods.
       CALLBACKS = %i[on_open on_message on_drained on_shutdown on_close on_reset on_publication on_wake].freeze

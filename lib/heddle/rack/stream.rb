@@ -15,7 +15,7 @@ module Heddle
         @thread = Thread.current
         @lock = exchange.make_lock
         @read_closed = false
-        @exchange = exchange # the last one: C finds it soonest
+        @exchange = exchange # the last variable: C finds it fastest
       end
 
       # @see Input#read
@@ -51,7 +51,7 @@ module Heddle
         self
       end
 
-      # Nothing is held back but, until the first write, the head.
+      # Sends the head, which otherwise waits for the first write. Nothing else is buffered.
       # @return [self]
       def flush
         @response.flush unless @response.finished?

@@ -4,7 +4,7 @@ require "heddle/rack/reading"
 
 module Heddle
   module Rack
-    # `rack.input` where the option stream_bodies counts, and of a connection after an upgrade: it reads from the
+    # `rack.input` where the option stream_bodies applies, and of a connection after an upgrade: it reads from the
     # connection when the application asks for bytes. Reading may wait, and other fibers run meanwhile. Not rewindable;
     # where an application needs that, Rack::RewindableInput::Middleware keeps the bytes.
     class StreamedInput
@@ -18,7 +18,7 @@ module Heddle
         @closed = false
       end
 
-      # @return [String] what there is, up to a number of bytes; waits only if there is nothing
+      # @return [String] available bytes, up to a maximum; waits only if there are none
       # @raise [EOFError] at the end
       def readpartial(length, buffer = nil)
         check_open

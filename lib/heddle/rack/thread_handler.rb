@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # Answers requests with what an application returns that runs in a thread: the thread sees a {ExchangeProxy}.
+    # Responds to requests with what an application returns that runs in a thread. The thread uses an {ExchangeProxy}.
     class ThreadHandler < Handler
       NONE = [].freeze
       private_constant :NONE
@@ -53,7 +53,7 @@ module Heddle
         end
         fail_with(proxy, failure) if failure
       rescue Exception => e
-        # It is not the request's own.
+        # The exception was not raised by the request itself.
         last = -> { raise e }
       ensure
         close_body(proxy, answer) if answer
@@ -61,7 +61,7 @@ module Heddle
         proxy.release(&last)
       end
 
-      # At once: the log may wait, and then the head would leave.
+      # Now: logging may wait, and then the head would be sent.
       def withdraw_head(proxy)
         proxy.response.withdraw if proxy.started?
       rescue ExchangeProxy::EndedError
@@ -95,7 +95,7 @@ module Heddle
         file_last(proxy.exchange, status, headers, file) if file
       end
 
-      # The application may continue with what it has returned: another request's response, say, in the same strings.
+      # The application may reuse the strings that it has returned, for another response.
       def array_last(exchange, status, headers, chunks)
         answer = [status, headers.dup, chunks.map { |chunk| chunk.frozen? ? chunk : chunk.dup }]
         -> { Rack.respond(exchange, answer, false) || respond(exchange, NoInput::INSTANCE, answer, NONE, {}) }

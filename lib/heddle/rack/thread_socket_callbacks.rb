@@ -2,7 +2,8 @@
 
 module Heddle
   module Rack
-    # The same where the application runs in threads: each callback has one, and a fiber of the loop waits for it.
+    # {SocketCallbacks} for an application in threads: each callback runs in a thread, and a fiber of the loop waits for
+    # it.
     class ThreadSocketCallbacks < SocketCallbacks
       # A callback, as {Server::RunnerThreads} runs it.
       class Call
@@ -25,7 +26,7 @@ module Heddle
           @thread = Thread.current
           Thread.handle_interrupt(Cancelled => :immediate) { @failure = @work.call }
         rescue Cancelled
-          # No thread waits for it any more.
+          # The thread no longer waits for the fiber.
         ensure
           @thread = nil
           @done.close
@@ -41,7 +42,7 @@ module Heddle
           raise
         end
 
-        # The thread is not to continue with it.
+        # Keeps the thread from continuing with it.
         # @param reason [Cancelled]
         # @return [void]
         def cancel(reason)

@@ -65,7 +65,7 @@ module Heddle
       HANDSHAKE = %w[transfer-encoding sec-websocket-accept sec-websocket-extensions upgrade].freeze
       private_constant :HANDSHAKE
 
-      # Fields of content, which there is none of, and those that are the handshake's own.
+      # Fields about content, which a handshake does not have, and the handshake's own fields.
       def own_fields(headers)
         headers.reject do |name, _|
           name = name.downcase
@@ -89,7 +89,7 @@ module Heddle
         [403, {}, "pages of the origin #{origin[0, 200].inspect} may not open a WebSocket here (allowed_origins)"]
       end
 
-      # Programs that are no browser send none; browsers let no page forge it.
+      # Other programs than browsers send no Origin, and browsers don't let pages forge it.
       def allowed?(origin, env)
         return @allowed_origins.include?(origin) || @allowed_origins.include?("*") if @allowed_origins
 

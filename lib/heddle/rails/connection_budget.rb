@@ -2,7 +2,7 @@
 
 module Heddle
   module Rails
-    # How to ask a database how many connections it has, by the adapter's name. SQLite has no server.
+    # By the adapter's name: the query for the maximum number of a database's connections. SQLite has no server.
     QUESTIONS = { "postgresql" => "SHOW max_connections", "postgis" => "SHOW max_connections",
                   "trilogy" => "SELECT @@max_connections", "mysql2" => "SELECT @@max_connections" }.freeze
     private_constant :QUESTIONS
@@ -57,7 +57,7 @@ module Heddle
                   budget:, database: name, pool_size: pool, workers:, reserves:, limit: most)
       end
 
-      # An unreachable server is the application's to report.
+      # The application reports an unreachable server.
       def self.ask(pool, question)
         pool.with_connection { |connection| Integer(connection.select_value(question)) }
       rescue StandardError

@@ -6,10 +6,10 @@ module Heddle
     # ActiveSupport::Concurrency::ShareLock, for Rails before 8.2, whose owners are threads. Here the owners are fibers,
     # as Rails isolates by fibers.
     #
-    # A request holds its share when it finds out that it has to reload. While it waits for the others to finish, its
-    # share doesn't count, or two of them would wait for each other. Before it continues, the other requests that wait
-    # to reload have their turn. A share is granted unless a reload runs. A reload that waits doesn't count: a thread of
-    # ActionController::Live has to get its share while its request holds one.
+    # A request already holds its share when it finds that it has to reload. While it waits for the others to finish,
+    # its share doesn't count, or two such requests would wait for each other. Before it continues, the other requests
+    # that wait to reload have their turn. A share is granted unless a reload runs. A reload that waits doesn't count: a
+    # thread of ActionController::Live has to get its share while its request holds one.
     class ReloadLock
       def initialize
         @mutex = Thread::Mutex.new
@@ -89,7 +89,7 @@ module Heddle
         end
       end
 
-      # There is nothing to yield: no fiber that loads code waits for a share.
+      # Does nothing: no fiber that loads code waits for a share.
       def yield_shares(**) = yield
 
       # For /rails/locks, which knows only threads.

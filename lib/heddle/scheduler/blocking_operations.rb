@@ -20,13 +20,13 @@ module Heddle
         close_read close_write
       ].to_h { |name| [name, true] }.freeze
 
-      # Classes whose methods of those names are meant.
+      # The classes of those methods.
       OWNERS = /\A(?:File|File::Stat|Dir|IO|FileTest|#<Class:(?:File|Dir|IO)>)[#.]/
 
       # Opening a folder never waits for another program, unlike opening a file (a FIFO).
       OPENING_A_FOLDER = /\ADir(?:\.open|#initialize)\z/
 
-      # It asks the scheduler of the thread that called it where it has to wait: not from a native thread.
+      # It waits by the scheduler of the thread that called it, so it can't run on a native thread.
       COPY_STREAM = "IO.copy_stream"
 
       private_constant :COPY_STREAM
@@ -71,7 +71,7 @@ module Heddle
           Fiber.blocking { work.call } unless Offload::Switch.operation?(work)
         end
 
-        # On a thread that does not need Ruby's lock to begin.
+        # On an offload thread, which starts without Ruby's lock.
         def run_operation(scheduler, operation, label)
           return unless Offload::Switch.run_operation(operation, OWNERS.match?(label)).nil?
 

@@ -5,11 +5,11 @@ module Heddle
     class OffloadThreads
       # One piece of work, between the fiber that asks and the thread that runs it.
       class Job
-        # Raised in the thread when the fiber wants the work to end. Never seen outside.
+        # Raised in the thread when the fiber wants the work to end. Internal.
         class Stop < Exception; end
 
-        # Seconds until the second attempt to end the work, and between two at most; and for how long each keeps this
-        # thread.
+        # Seconds until the second attempt to end the work; the longest pause between two attempts; and how long an
+        # attempt blocks this thread.
         AGAIN = 0.02
         SELDOM = 1
         LINGER = 0.0003
@@ -33,7 +33,7 @@ module Heddle
           end
         end
 
-        # Waits for the work. An exception that is raised meanwhile comes afterwards.
+        # Waits for the work, and then raises an exception that came meanwhile.
         def value
           raised = nil
           begin
@@ -42,7 +42,7 @@ module Heddle
             raised = e
             retry
           ensure
-            # A fiber that is killed can't rescue.
+            # A killed fiber runs no rescue.
             end_work unless outcome
           end
           raise raised if raised
@@ -93,7 +93,7 @@ module Heddle
           end
         end
 
-        # A Stop that came when the work had ended must not strike the next one.
+        # A Stop that came after the end of the work must not be raised in the next one.
         def drain
           Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
         rescue Stop

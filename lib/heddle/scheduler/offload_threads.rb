@@ -85,7 +85,7 @@ module Heddle
         run_rest
       end
 
-      # Work that was queued for this thread when it was ended with the process: no other thread is started for it then.
+      # Runs work that is queued while the process ends, when no other thread is started for it.
       def run_rest
         @queue.pop(true).run until @queue.empty?
       rescue ThreadError # another thread has taken it

@@ -2,7 +2,7 @@
 
 module Heddle
   class Scheduler
-    # IO#reopen puts another file behind a descriptor that fibers of any loop may wait for. Ruby interrupts threads that
+    # IO#reopen replaces the file of a descriptor that fibers of any loop may wait for. Ruby interrupts threads that
     # wait for it, but has no hook for schedulers. {Patches} prepends it to IO.
     #
     # @api private

@@ -4,12 +4,12 @@ require "heddle/own_code"
 
 module Heddle
   class Scheduler
-    # Keeps Ctrl-C, and the other signals that Ruby makes an exception of, from striking in the middle of Heddle's own
-    # code: half of what ends a task, say, would be left undone, and its scope would wait for it forever.
+    # Keeps Ctrl-C, and other signals that Ruby raises as exceptions, from interrupting Heddle's own code. If it
+    # interrupted the end of a task, for example, the task's scope would wait forever.
     #
-    # While a loop runs on the main thread such a signal is raised where it arrives, as Ruby does it, if that is
-    # other code; if it is ours, the loop raises it between two switches. A second signal before the loop comes
-    # to that acts at once. A signal that the program handles itself is left alone.
+    # While a loop runs on the main thread, such a signal is raised where it arrives, as in plain Ruby, unless that is
+    # Heddle's code: then the loop raises it between two switches. A second signal before that is raised at once. A
+    # signal that the program handles itself is left alone.
     #
     # @api private
     class SignalGuard
@@ -26,7 +26,7 @@ module Heddle
       end
 
       # @param handler [Object] what `trap` has returned
-      # @return [Boolean] whether it stands for the default of a signal while a loop runs, and is no one else's handler
+      # @return [Boolean] whether it is the default handler, or the guard of another loop in its place
       def self.stands_in?(handler) = handler.is_a?(Proc) && handler.source_location&.first == __FILE__
 
       def initialize(scheduler)
@@ -41,7 +41,7 @@ module Heddle
         handlers&.each { |name, handler| restore(name, handler) }
       end
 
-      # The fiber that the loop comes to: the loop ends with the exception that it raises.
+      # The fiber that the loop resumes next; its exception ends the loop.
       #
       # @api private
       def call
@@ -67,7 +67,7 @@ module Heddle
         end
       end
 
-      # Unless the program has put its own handler there meanwhile.
+      # Restores the handler, unless the program has set its own meanwhile.
       def restore(name, handler)
         now = trap(name, "DEFAULT")
         trap(name, now) unless now.equal?(handler)

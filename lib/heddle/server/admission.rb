@@ -7,15 +7,15 @@ module Heddle
     class Admission
       include MonotonicClock
 
-      # Seconds between two looks while requests run or wait.
+      # Seconds between two checks while requests run or wait.
       BUSY = 0.1
-      # Seconds between two looks otherwise.
+      # Seconds between two checks otherwise.
       QUIET = 1.0
-      # Seconds between two looks at the memory.
+      # Seconds between two checks of the memory.
       MEMORY = 1.0
-      # Complete responses that wait for slow clients may have this part of a process's memory.
+      # The share of a process's memory for complete responses that wait for slow clients.
       RESPONSES = 0.25
-      # … and so many bytes where the memory is not known.
+      # … and the bytes for them where the memory is not known.
       RESPONSES_UNKNOWN = 268_435_456
       # Minimum rate at which a client reads a response, in bytes a second over `write_timeout`; as in http/h2/limits.c.
       LEAST_RATE = 1_000
@@ -30,7 +30,7 @@ module Heddle
       # @param sockets [Net::Sockets]
       # @param configuration [Configuration]
       # @param log [#event]
-      # @param limit [Integer, nil] how many requests run at once, whatever memory and pools bear
+      # @param limit [Integer, nil] how many requests run at once, regardless of memory and pools
       # @param reason [Symbol] where that limit is from: :max_requests or :threads
       # @param connections [Integer, nil] how many connections the sockets take, for a line in the log
       # @param memory [#call] gives the bytes that the server uses, or nil
@@ -55,7 +55,7 @@ module Heddle
         sockets.limit = @fixed
       end
 
-      # Looks again and again until {#stop}. In a loop.
+      # Checks periodically until {#stop}. In a loop.
       # @return [void]
       def start
         @heartbeat = now
@@ -105,7 +105,7 @@ module Heddle
         end
       end
 
-      # Seconds until the next look.
+      # Seconds until the next check.
       def rest = @sockets.busy > 0 || @sockets.waiting > 0 || @sockets.limit != @fixed ? BUSY : QUIET
 
       def look(elapsed, memory)
@@ -115,7 +115,7 @@ module Heddle
         @sockets.limit = limit unless @fixed || limit == @sockets.limit
       end
 
-      # A hundred requests can begin to wait between two looks, and a pool may not let them wait for long.
+      # A hundred requests can begin to wait between two checks, and a pool's time limit may be short.
       def crowd
         limit = @policy.crowd(@sockets.busy, @context.pool_waiting)
         @sockets.limit = limit unless limit == @sockets.limit
@@ -165,7 +165,7 @@ module Heddle
         budget ? (budget * RESPONSES / workers / loops).to_i : RESPONSES_UNKNOWN
       end
 
-      # @return [Boolean] whether it was said
+      # @return [Boolean] whether it was logged
       def say(what, time, **fields)
         return false if @said[what] && time - @said[what] < SILENCE
 

@@ -3,17 +3,17 @@
 module Heddle
   class Server
     # Limits the number of requests that run, by samples of memory and pools. At first there is no limit: the gate
-    # (ext/heddle/net/gate.h) decides when the next one begins. When memory is short, the limit comes down to a share of
-    # what runs, again and again; when all is well again and requests wait, it grows; when no request has waited for a
-    # while, it is lifted. Where most requests wait for something from a pool, more of them would bring nothing: the
-    # limit is twice the number of the others.
+    # (ext/heddle/net/gate.h) decides when the next one begins. While memory is short, the limit is repeatedly set to a
+    # share of the running requests. When memory is sufficient again and requests wait, it grows; when no request has
+    # waited for a while, it is lifted. When most requests wait for a pool, more of them would not help: then the limit
+    # is twice the number of the others.
     #
-    # Knows no clock and no socket.
+    # It uses neither a clock nor sockets.
     class AdmissionPolicy
       # The worker's measurements at one moment.
       #
       # @!attribute elapsed [Float] seconds since the last sample
-      # @!attribute memory [Integer, nil] bytes; nil: not looked at
+      # @!attribute memory [Integer, nil] bytes; nil: not measured
       # @!attribute pool_waiting [Integer] tasks that wait for something from a pool
       # @!attribute busy [Integer] requests that run
       # @!attribute waiting [Integer] requests that wait for their turn
@@ -25,7 +25,7 @@ module Heddle
       CUT = 0.8
       # Seconds between two cuts by samples, so that the first can show its effect.
       CUT_INTERVAL = 0.5
-      # By what share it grows with each sample.
+      # The share by which the limit grows with each sample.
       GROWTH = 0.1
       # Below this share of the memory's limit it may come down again as soon as memory is short.
       WELL = 0.75
@@ -97,7 +97,7 @@ module Heddle
 
       def pool_bound(busy, pool_waiting) = [2 * [busy - pool_waiting, 0].max, POOL_FLOOR].max
 
-      # A process hardly ever gives memory back, so above the limit only growth counts.
+      # A process hardly ever returns memory to the system, so above the limit only growth counts.
       def memory_grows?
         memory_short? && @memory > (@high_water || 0) + (@memory_limit * NOTABLE)
       end

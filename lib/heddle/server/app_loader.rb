@@ -18,9 +18,9 @@ module Heddle
       # @return [String] the file, as the user named it
       attr_reader :path
 
-      # Looks at the file without running it.
+      # Checks the file without running it.
       # @return [void]
-      # @raise [BootError] when it is not there or is no Ruby
+      # @raise [BootError] when it does not exist or is not Ruby
       def check
         check_file
         RubyVM::InstructionSequence.compile_file(File.expand_path(path)) if defined?(RubyVM::InstructionSequence)

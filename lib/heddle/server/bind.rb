@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Where to listen, as a person writes it: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`, and
-    # behind a question mark what is particular about it.
+    # Where to listen, as a person writes it: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`, with
+    # parameters after a question mark.
     module Bind
       SCHEME = %r{\A(tcp|http|tls|ssl|https|unix|systemd)(?::(?://)?|\z)}
       ALIASES = { nil => "tcp", "http" => "tcp", "ssl" => "tls", "https" => "tls" }.freeze
@@ -15,13 +15,13 @@ module Heddle
         "unix" => %w[proxy_protocol mode owner],
         "systemd" => %w[proxy_protocol tls cert key min verify ca]
       }.freeze
-      # Connections that the kernel queues until the server accepts them: as many as its own limit, net.core.somaxconn,
-      # which it takes where this is more.
+      # Connections that the kernel queues until the server accepts them: the kernel reduces this to its own limit,
+      # net.core.somaxconn.
       BACKLOG = 65_535
       # The configuration's defaults for them.
       #
       # @!attribute port [Integer]
-      # @!attribute proxies [Net::Networks, nil] whose word is taken
+      # @!attribute proxies [Net::Networks, nil] trusted proxies
       # @!attribute tls [TLSSettings, nil] certificates; nil: such a bind is refused
       Defaults = Data.define(:port, :proxies, :tls) do
         def initialize(port:, proxies: nil, tls: nil) = super
@@ -70,7 +70,7 @@ module Heddle
         def parameters_of(address, query)
           return {} if query.empty?
 
-          require "uri" # here, so that most masters do without
+          require "uri" # here, because most masters don't need it
           URI.decode_www_form(query).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
         rescue ArgumentError
           raise ConfigurationError, "--bind #{address}: the parameters after the ? can't be read. Write them as in a " \

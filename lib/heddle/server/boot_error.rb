@@ -4,8 +4,7 @@ require "heddle/error"
 
 module Heddle
   class Server
-    # The server can't start: the message says what happened, where, and what to do. Nothing of ours in a backtrace
-    # would help.
+    # The server can't start: the message says what happened, where, and what to do. A backtrace would not help.
     class BootError < StandardError
       include Heddle::Error
 

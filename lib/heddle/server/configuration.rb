@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# All of it here: a Ractor of Ruby 3.3 can load nothing.
+# Loads everything now, because a Ractor of Ruby 3.3 can't load files.
 require "heddle/net/networks"
 require "heddle/server/configuration/addresses"
 require "heddle/server/configuration/path_options"
@@ -17,7 +17,7 @@ module Heddle
       Autoloads.add(self, "heddle/server/configuration")
 
       ORIGIN = %r{\A(?:\*|[a-z][a-z0-9+.-]*://[^/\s?#]+)\z}i
-      # Seconds for which a message can be read again, as far as it has not been overwritten.
+      # Seconds for which a message can be replayed, if it has not been overwritten.
       HISTORY_AGE = 86_400
       private_constant :ORIGIN, :HISTORY_AGE
 
@@ -35,13 +35,13 @@ module Heddle
       #   flag `--config` and the variable HEDDLE_CONFIG come first.
       # @param folder [String] the application's
       # @return [Configuration]
-      # @raise [ConfigurationError] that tells everything that is wrong, a line each
+      # @raise [ConfigurationError] with a line for each mistake
       def self.load(flags: {}, environment: ENV, defaults: {}, file: :find, folder: WorkingFolder.current)
         Loader.new(flags:, environment:, defaults:, file:, folder:).load
       end
 
       # @param origin [Origin] where the values came from
-      # @param values [Hash{Symbol => Object}] what differs from the defaults, by the names of {Options}
+      # @param values [Hash{Symbol => Object}] the values that differ from the defaults, by option
       # @raise [ConfigurationError]
       def initialize(origin: Origin.new, **values)
         unknown = values.keys - Options::BY_NAME.keys
@@ -100,7 +100,7 @@ module Heddle
         raise ConfigurationError, "pubsub (#{source(:pubsub)}): #{e.message}"
       end
 
-      # @return [Configuration] the values alone, without hooks and where they came from; Ractors may share it
+      # @return [Configuration] only the values, without hooks and sources; Ractors may share it
       def bare
         copy = clone(freeze: false)
         copy.instance_variable_set(:@origin, nil)
@@ -126,16 +126,16 @@ module Heddle
 
       # Reads everything again: the file, above all.
       # @return [Configuration] a new one
-      # @raise [ConfigurationError] this one stays as it is
+      # @raise [ConfigurationError] then this one is unchanged
       def reload = @origin.again ? @origin.again.call : self
 
       # @param newer [Configuration] what {#reload} has found
-      # @return [Array<Symbol>] what has changed and counts only when a server starts
+      # @return [Array<Symbol>] changed options that apply only when a server starts
       def needing_restart(newer)
         Options::AT_START.reject { |name| self[name] == newer[name] }
       end
 
-      # Tells the application its environment, which frameworks read when they are loaded.
+      # Exports the environment's name, which frameworks read when they are loaded.
       # @param variables [Hash{String => String}]
       # @return [void]
       def export_environment(variables = ENV)
@@ -157,7 +157,7 @@ module Heddle
                                   "of #{pubsub_memory} bytes: #{e.message}#{limit}"
       end
 
-      # Options that end requests in the middle, and the value that does not.
+      # Options that can end requests early, and the value with which they don't.
       INTERRUPTING = { request_timeout: 0, cancel_on_disconnect: :off }.freeze
       private_constant :INTERRUPTING
 
@@ -174,12 +174,12 @@ module Heddle
         raise ConfigurationError, "selector io_uring (#{source(:selector)}) does not work in mode #{mode}: #{reason}"
       end
 
-      # Kubernetes kills a pod by default so many seconds after it has told it to stop, and Docker's platforms mostly do
-      # as it does.
+      # Seconds after which Kubernetes by default kills a pod that it has told to stop; most Docker platforms do the
+      # same.
       GRACE_PERIOD = 30
       private_constant :GRACE_PERIOD
 
-      # Who has set stop_timeout, too, knows another grace period.
+      # A user who has set stop_timeout, too, has another grace period.
       def check_stop
         return if drain_delay < GRACE_PERIOD || source(:stop_timeout).kind != :default
 

@@ -2,16 +2,16 @@
 
 module Heddle
   class Server
-    # How many connections this process takes where `max_connections` does not say: as many as would fit into its share
-    # of the memory if each used all that it may before a request runs, and no more than there are descriptors beside
-    # the descriptors of bodies in files.
+    # How many connections this process accepts if `max_connections` is 0: as many as fit into its share of the memory
+    # if each uses its maximum before a request runs, but no more than there are descriptors, without those for bodies
+    # in files.
     module ConnectionLimit
       # Bytes of a connection besides a body that is complete in memory (`body_buffer`): 64 KiB of input that was not
       # read yet, and 48 KiB of a head and its fields.
       BYTES = 114_688
       # Descriptors for the application.
       RESERVE = 64
-      # However little there is.
+      # The minimum, however few descriptors there are.
       LEAST = 16
       # A quarter of all descriptors is for bodies in files.
       BODIES = 4 / 3r

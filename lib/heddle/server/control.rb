@@ -2,9 +2,8 @@
 
 module Heddle
   class Server
-    # Tells what the server does, and tells it what to do: metrics, health and commands over HTTP, on sockets of their
-    # own. They are served by a loop of its own on a thread of its own and know no admission, so that an application
-    # that is overloaded, or computes in Ruby without an end, does not keep an operator from looking.
+    # Metrics, health checks and commands over HTTP, on separate sockets. A separate loop on its own thread serves them
+    # without admission, so that operators can inspect a server whose application is overloaded or computes endlessly.
     class Control
       Autoloads.add(self, "heddle/server/control")
 
@@ -15,20 +14,21 @@ module Heddle
 
       # Seconds that a recording may take.
       RECORDED = 0.1..60.0
-      # Limits of the requests to it: how many at once, from any address, and their time. Clients that say nothing don't
-      # keep others from looking: at the limit those that have been silent longest are closed.
+      # Limits of its requests: how many at once, from all addresses, and their time. At the limit, the connections that
+      # have been silent longest are closed, so that silent clients don't block others.
       CONNECTIONS = 64
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
-      # What a client waits for, and ends by leaving. Other requests are answered also when it has closed its side.
+      # Paths whose request ends when the client disconnects. Other requests are answered even if the client has closed
+      # its side.
       WAITING = %r{\A/(?:record|ended)\b}
-      # Bytes of a message to be published, from a client that may give commands.
+      # Maximum bytes of a message to be published, from a client that may give commands.
       MESSAGE = 256 << 20
-      # Seconds that its end may take, and of them those that running requests have to be answered.
+      # Seconds for its end, and the part of them for running requests.
       STOP_TIMEOUT = 2
       LAST_WORDS = 1
-      # A ring's memory would be too much for a request now and then.
+      # Not io_uring: its memory would be too much for occasional requests.
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
-      # Seconds between two attempts to take over what another server still has.
+      # Seconds between two attempts to take over addresses that another server still has.
       POLL_INTERVAL = 0.5
       private_constant :CONNECTIONS, :LIMITS, :WAITING, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR, :POLL_INTERVAL
 
@@ -37,11 +37,11 @@ module Heddle
       # @param configuration [Configuration]
       # @param source [Alone] answers status requests and runs commands
       # @param log [Log]
-      # @param succeeding [Boolean] whether another server has the addresses, which ends when this one serves
+      # @param succeeding [Boolean] whether another server has the addresses, and ends when this one serves
       # @return [Control, nil] nil: there is none
       # @raise [BootError] when an address that the user has named can't be had
       def self.open(configuration, source, log, succeeding: false)
-        const_get(:App) # loaded here: a library that it needs and that is missing stops the start, not a thread
+        const_get(:App) # loaded now, so that a missing library fails the start, not a thread
         later = []
         listeners = Address.all(configuration.control).flat_map do |address|
           address.open(succeeding:)
@@ -86,7 +86,7 @@ module Heddle
       # @return [Array<String>] where it is reached, for a person
       def urls = @listeners.map(&:url)
 
-      # The server has ended: clients that wait for that are answered, and the sockets closed.
+      # Called when the server has ended: answers the clients that wait for that, and closes the sockets.
       # @param answered [Boolean, nil] whether every request was answered
       # @return [void]
       def finish(answered)
@@ -140,7 +140,7 @@ module Heddle
         ready << true
       end
 
-      # Clients that wait for the server's end hear of it.
+      # Answers clients that wait for the server's end.
       def answer_rest(scheduler, sockets)
         deadline = MonotonicClock.now + LAST_WORDS
         sockets.each do |one|
@@ -153,7 +153,7 @@ module Heddle
         end
       end
 
-      # Takes what another server has had, once it has ended.
+      # Takes over the addresses of another server, once it has ended.
       def succeed(scheduler, sockets)
         Heddle.async(name: "succession", background: true) do
           until @later.empty?

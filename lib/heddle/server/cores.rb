@@ -13,7 +13,7 @@ module Heddle
         [Etc.nprocessors, *quotas(root)].min.clamp(1..)
       end
 
-      # A container that may use 1.5 processors gets 2 workers: the half would be idle otherwise.
+      # Rounded up: a container with 1.5 processors gets 2 workers, or half a processor would be idle.
       def self.quotas(root)
         Cgroup.read(root, "cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us").filter_map do |text|
           quota, period = text.split.map(&:to_i)

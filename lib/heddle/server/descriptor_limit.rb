@@ -6,8 +6,8 @@ module Heddle
     module DescriptorLimit
       # The usual soft limit of 1,024 is meant for programs that use `select`: an fd_set has no room for more. So
       # programs that the application starts get the former limit back, where Ruby's calls can be changed.
-      # @param usable [Integer, nil] as many as the process can use; nil: any number. Programs that close all that there
-      #   may be take long where the hard limit is a billion.
+      # @param usable [Integer, nil] how many the process can use; nil: any number. Bounded, because programs that close
+      #   all possible descriptors take long with a hard limit of a billion.
       # @param programs [Boolean] whether Ruby's calls may be changed for that
       # @return [void]
       def self.lift(usable = nil, programs: true)
@@ -18,7 +18,7 @@ module Heddle
         Process.setrlimit(Process::RLIMIT_NOFILE, raised, hard)
         Native::Processes.exec_with_limit(soft, raised) if programs
       rescue SystemCallError
-        # Then it is what it is.
+        # Then the limit stays as it is.
       end
     end
   end

@@ -11,11 +11,11 @@ module Heddle
       # Seconds between checks whether to stop at once: a request from another thread may come just
       # before it begins to wait.
       POLL_INTERVAL = 1.0
-      # Seconds between two checks for connections that other workers can have, or that the application has taken over.
+      # Seconds between two checks for connections that can be handed off, or that the application has taken over.
       HANDOFF_INTERVAL = 0.02
       # Seconds that busy WebSockets which can move to another worker have to become idle.
       IDLE_WAIT = 1.0
-      # The part of stop_timeout in which they are asked for their state; most of it is for those that are closed.
+      # The share of stop_timeout for asking them for their state; most of the time is for sockets that are closed.
       STATE_SHARE = 0.2
       # Seconds that clients of Action Cable have to say goodbye.
       CABLE_CLOSE_TIMEOUT = 1.0
@@ -23,7 +23,7 @@ module Heddle
                        :CABLE_CLOSE_TIMEOUT
 
       # @param sockets [Net::Sockets]
-      # @param engine [HTTP::Engine] what they speak
+      # @param engine [HTTP::Engine] the service of the sockets
       # @param configuration [Configuration]
       # @param log [Log]
       # @param handoff_sender [BasicSocket, false, nil] see {Server#stop}
@@ -45,7 +45,7 @@ module Heddle
       # @yield when nothing more is accepted
       # @return [Boolean] whether everything was answered
       def run(&)
-        # A worker that is replaced has a successor: 1012. The time left is for those who take theirs to close.
+        # A worker that is replaced has a successor: 1012. The rest of the time is for clients that are slow to close.
         @engine.drain(@handoff_sender.nil? ? 1001 : 1012, @stop_timeout * 0.8)
         @sockets.wake_at_end(Fiber.current)
         @handoff_sender ? hand_off_all(&) : drain_queue(&)
@@ -57,7 +57,7 @@ module Heddle
       private
 
       # No other process answers clients that are connected but not accepted yet. A client that has just connected, or
-      # just sends a request, gets a response, which says that it is the last one.
+      # is sending a request, gets a response, which announces the end of the connection.
       def drain_queue
         @sockets.accept_rest
         accept_own_handoffs if @handoff_receiver
@@ -67,8 +67,8 @@ module Heddle
         @sockets.shutdown_idle
       end
 
-      # The other workers stop as well, and may take nothing more. From now on this one hands nothing off. It takes back
-      # the connections that it handed off and no other has taken.
+      # The other workers stop as well, and may receive no more connections. So this one hands nothing off from now on,
+      # and takes back the connections that no other worker has received.
       def accept_own_handoffs
         nil while @sockets.accept_handoff(@handoff_receiver)
       end
@@ -89,7 +89,7 @@ module Heddle
         @sockets.shutdown_idle
       end
 
-      # Before their clients get a close frame. Those that are busy have a moment to come to rest.
+      # Before their clients get a close frame. Busy sockets have a moment to become idle.
       def hand_off_web_sockets
         handoff = @engine.websocket_loader
         deadline = [@deadline, now + IDLE_WAIT].min

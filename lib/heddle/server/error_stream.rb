@@ -4,7 +4,7 @@ require "stringio"
 
 module Heddle
   class Server
-    # Where errors go, `rack.errors` of every request. It loses lines, too, rather than block.
+    # Where errors go, `rack.errors` of every request. Like the log, it drops lines rather than block.
     class ErrorStream < LineBuffer
       # @param texts [Array<#to_s>]
       # @return [Integer] bytes
@@ -40,7 +40,8 @@ module Heddle
       # @return [true] nothing is kept beyond a call
       def sync = true
 
-      # It stays open, as Rack demands: Logger, and so Sinatra, takes what has no such method for a file's name.
+      # Does nothing, because Rack forbids closing it. The method must exist: Logger, and so Sinatra, takes an object
+      # without it for a file name.
       # @return [nil]
       def close = nil
     end

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # The blocks of a configuration file that run at the steps of a process's life.
+    # The blocks of a configuration file that run at certain points of a process's life.
     class Hooks
       # Each name with when its blocks are called.
       NAMES = {
@@ -36,7 +36,7 @@ module Heddle
       # @return [void]
       def run(name, *arguments) = self[name].each { |block| block.call(*arguments) }
 
-      # Calls them, and logs what they raise: no failure of any class, and no `exit`, ends the server.
+      # Calls them, and logs the exceptions that they raise: neither a failure nor an `exit` ends the server.
       # @param name [Symbol]
       # @param log [#event]
       # @return [void]

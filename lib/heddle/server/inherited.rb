@@ -12,14 +12,14 @@ module Heddle
       const_set(:FIRST, 3)
 
       class << self
-        # @return [Boolean] whether the master that this one replaces was handed them, and hands them on
+        # @return [Boolean] whether they come from the master that this one replaces
         attr_accessor :handed_on
 
         # Should a server without configured addresses listen on the inherited sockets?
         # @return [Boolean]
         def any? = handed_on || waiting.any?
 
-        # Those that no listener has taken yet.
+        # The sockets that no listener has taken yet.
         # @return [Array<Inherited>]
         def waiting = @waiting ||= find(ENV)
 
@@ -54,7 +54,7 @@ module Heddle
           io.close_on_exec = true
           new(io, name.to_s.empty? ? "unknown" : name)
         rescue SystemCallError, ArgumentError
-          nil # it is not a socket, or none of ours
+          nil # it is not a socket, or not a listening one
         end
       end
 

@@ -9,8 +9,8 @@ module Heddle
       private_constant :OFF
 
       class << self
-        # Does nothing where this Ruby has no YJIT, where another just-in-time compiler is on, where RUBY_YJIT_ENABLE
-        # is 0, and where Rails' config.yjit is false (so it is by default before `load_defaults 7.2`).
+        # Does nothing if this Ruby has no YJIT, another just-in-time compiler is on, RUBY_YJIT_ENABLE is 0, or Rails'
+        # config.yjit is false (the default before `load_defaults 7.2`).
         # @param compiler [Module, nil] RubyVM::YJIT
         # @param environment [#[]] of strings
         # @return [Boolean] whether this call has switched it on

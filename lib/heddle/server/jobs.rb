@@ -6,7 +6,7 @@ module Heddle
     # The process is forked from one that has loaded the application. It ends with the server, and the server ends when
     # it ends.
     module Jobs
-      # How the server's process asks it to end: when running jobs are done, within Solid Queue's shutdown_timeout.
+      # The signal with which the server asks it to end: after its running jobs, within Solid Queue's shutdown_timeout.
       SIGNAL = "INT"
 
       class << self
@@ -37,7 +37,7 @@ module Heddle
           exit!(1)
         end
 
-        # For a server of one process: jobs run beside the block.
+        # For a server of one process: runs the jobs' process beside the block.
         # @param configuration [Configuration]
         # @param log [Log]
         # @yieldparam begin [Proc] to be called when requests are accepted

@@ -14,8 +14,8 @@ module Heddle
         @thread = nil
       end
 
-      # The process is over after so many seconds and {GRACE}, unless {#cancel} comes first. A thread counts them, as
-      # the loop may not get to anything.
+      # Kills the process after so many seconds and {GRACE}, unless {#cancel} is called before. A thread waits, because
+      # the loop may be blocked.
       # @param seconds [Numeric]
       # @return [void]
       def within(seconds)

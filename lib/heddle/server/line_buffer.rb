@@ -11,14 +11,15 @@ module Heddle
       DELAY = 0.05
       # Bytes that wait for a reader; further lines are counted and not kept.
       LIMIT = 1_048_576
-      # Seconds that a call waits for its line. When one has waited in vain, no other waits until lines are read again.
+      # Seconds that a call waits for its line. After a call has waited that long, others don't wait until lines are
+      # read again.
       TIMEOUT = 1
       private_constant :DELAY, :LIMIT, :TIMEOUT
 
       # @param stream [#write]
       # @yieldparam lines [Integer] that were lost
       # @yieldparam reason [String]
-      # @yieldreturn [String] the line that says so; without a block it is plain text
+      # @yieldreturn [String] the line that reports them; without a block it is plain text
       def initialize(stream, &loss)
         @stream = stream
         @loss = loss || ->(lines, reason) { "#{Events::TABLE.fetch(:log_lines_lost).text({ lines:, reason: })}\n" }
@@ -51,7 +52,7 @@ module Heddle
         text = text.dup.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
         if @lines.bytesize + bytes > LIMIT then @lost += count_lines(text)
         else
-          @lines << text # without a call before it, in which Ruby could switch to the thread that takes the lines
+          @lines << text # no method call before it, in which Ruby could switch to the thread that takes the lines
         end
         return write_here(bytes) unless @thread
 

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # An open socket that accepts connections, and its demands on them before HTTP begins: the PROXY header, TLS.
+    # A listening socket, and what its connections begin with before HTTP: a PROXY header, TLS.
     class Listener
       # @return [TCPServer, UNIXServer]
       attr_reader :io
@@ -14,7 +14,7 @@ module Heddle
       attr_accessor :tls
       # @return [Net::Networks, nil] from where connections begin with the header of the PROXY protocol
       attr_reader :proxies
-      # @return [Boolean] whether only this user and root may connect, where no file's permissions say so
+      # @return [Boolean] whether only this user and root may connect, for a socket without a file and permissions
       attr_reader :own_user
 
       # @param io [TCPServer, UNIXServer]
@@ -58,7 +58,7 @@ module Heddle
       # @return [void]
       def close
         @io.close unless @io.closed?
-        # Another server may have put its own there meanwhile.
+        # Another server may have replaced the file meanwhile.
         File.unlink(@path) if @path && File.exist?(@path) && File.stat(@path).ino == @inode
         @path = nil
       end

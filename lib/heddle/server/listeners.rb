@@ -7,14 +7,14 @@ module Heddle
       include Enumerable
 
       # @param all [Array<Listener>] that are open already
-      # @param shared [Boolean] whether other processes have them, too, and so listen on after a close here
+      # @param shared [Boolean] whether other processes have them, too, and continue to listen after a close here
       def initialize(all = [], shared: false)
         @all = all
         @shared = shared
         @kept = false
       end
 
-      # From now on {#close} leaves them open: this process accepts no more, and yet has descendants that will.
+      # From now on {#close} leaves them open: this process accepts no more, but its future child processes will.
       # @return [void]
       def keep_open = @kept = true
 

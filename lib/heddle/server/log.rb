@@ -16,7 +16,7 @@ module Heddle
       MINUTE = 60
       # Lines of an application's backtrace.
       LINES = 30
-      # Below this line of a backtrace is only the server.
+      # The line of a backtrace below which there is only the server.
       BOTTOM = %w[handler thread_handler].map { |name| "#{::File.expand_path("../rack", __dir__)}/#{name}.rb:".freeze }
                                          .freeze
       # Bytes of a request's target beside an error.
@@ -88,8 +88,8 @@ module Heddle
         event(:websocket, **values.except(:seconds), duration: values[:seconds].round(6)) unless @format.only_requests?
       end
 
-      # A client sent what is not a request, or one that the server has no room for. The latter is said once a minute
-      # where requests have no lines.
+      # A client sent what is not a request, or one that the server has no room for. Rejections for lack of room are
+      # logged once a minute if requests are not logged.
       # @param address [String] the client's
       # @param status [Integer] of the response
       # @param reason [String]
@@ -100,7 +100,7 @@ module Heddle
         end
       end
 
-      # The application raised.
+      # The application has raised an exception.
       # @param exchange [HTTP::Exchange]
       # @param error [Exception]
       def failure(exchange, error)
@@ -111,21 +111,21 @@ module Heddle
                                                        cause:)
       end
 
-      # The application promised something about its response and did not keep it.
+      # The application's response differs from its head, for example in its length.
       # @param exchange [HTTP::Exchange]
       # @param text [String]
       def violation(exchange, text) = event(:response_violation, **request_of(exchange), violation: text)
 
-      # Clients leave; that is theirs to do, and no error.
+      # A client has left, which is not an error.
       # @param _exchange [HTTP::Exchange]
       # @param _error [ClientGoneError]
       def client_gone(_exchange, _error) = @gone += 1
 
-      # One that another log has made in the same format.
+      # Writes a line that another log has made in the same format.
       # @param text [String]
       def line(text) = @output.write(text)
 
-      # The counts of a Ractor's log.
+      # Adds the counts of a Ractor's log.
       # @param number [Integer] clients that left
       def count_gone(number) = @gone += number
 
@@ -175,10 +175,10 @@ module Heddle
         event(:requests_refused, reason:)
       end
 
-      # In a format that knows nothing but requests, any other line would be malformed.
+      # In a format that has only requests, any other line would be malformed.
       def say(line) = @format.only_requests? ? @errors.write(line) : @output.write(line)
 
-      # Errors are rare, and may be the last words: they don't wait.
+      # Errors are written at once: they are rare, and the process may end next.
       def write_error(line)
         if @file && !@format.only_requests?
           @output.write(line)
@@ -187,7 +187,7 @@ module Heddle
         @errors.write(line)
       end
 
-      # @return [String] what stands for lost lines of the output
+      # @return [String] the line that reports lost lines of the output
       def report_loss(...)
         line = loss_line(...)
         return line unless @format.only_requests?

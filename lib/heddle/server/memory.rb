@@ -5,7 +5,7 @@ require "heddle/cgroup"
 
 module Heddle
   class Server
-    # How much memory processes use, and how much there is for the server. Linux tells; elsewhere nothing is known.
+    # How much memory processes use, and how much there is for the server. Known only on Linux.
     module Memory
       # The default limit as a share of the available memory.
       SHARE = 0.9
@@ -26,8 +26,8 @@ module Heddle
       def self.proportional(pid = "self") = bytes("/proc/#{pid}/smaps_rollup", "Pss")
 
       # @param root [String] where the system's folders are
-      # @return [Integer, nil] bytes above which the server's processes together would be in the way of others, or
-      #   one of them would be ended
+      # @return [Integer, nil] bytes beyond which the server's processes would take memory from others, or the system
+      #   would kill one of them
       def self.limit(root = "/")
         least = [*container_limits(root), bytes(File.join(root, "proc/meminfo"), "MemTotal")].compact.min
         least && (least * SHARE).to_i

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     # The server's metrics in Prometheus' text format (exposition format, version 0.0.4): writes the families of
-    # {Families} and {SemanticConventions}. Every worker has its own series, so that replacing one resets its counters,
-    # and no sum falls.
+    # {Families} and {SemanticConventions}. Every worker has its own series: replacing a worker resets only its
+    # counters, and no sum over workers falls.
     class Metrics
       Autoloads.add(self, "heddle/server/metrics")
 
@@ -30,7 +30,7 @@ module Heddle
 
       private
 
-      # Families of the master are left out where it has no value for them.
+      # Families of the master without a value are left out.
       def write(scope, name, help, source)
         samples = records(scope).flat_map do |record, labels|
           values(source, record).map { |value, own, suffix| sample("#{name}#{suffix}", value, **labels, **own.to_h) }
@@ -58,7 +58,7 @@ module Heddle
         end
       end
 
-      # Of a worker that does not answer there are none.
+      # A worker that does not answer has none.
       def parts(scope)
         key, labels = Families::PARTS.fetch(scope)
         @report[:workers].flat_map do |one|

@@ -6,8 +6,8 @@ module Heddle
     module Modes
       Autoloads.add(self, "heddle/server/modes")
 
-      # A mode: the name of its class in {Server}; what runs requests beside each other, for a person; the protections
-      # that it can have (nil: all) and why it has no others; what else it can't have, each with the reason; and whether
+      # A mode: the name of its class in {Server}; what runs requests concurrently, for a person; the protections that
+      # it supports (nil: all) and why not the others; what else it does not support, each with the reason; and whether
       # it is experimental.
       Mode = Data.define(:class_name, :unit, :protections, :without, :rejects, :experimental) do
         def initialize(class_name:, unit:, experimental: false, protections: nil, without: nil, rejects: {}.freeze)

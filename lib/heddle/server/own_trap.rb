@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Handlers of signals for this process alone. A child that the application forks inherits them, but not what they
-    # speak for: there a signal does what it does by default.
+    # Handlers of signals for this process alone. A child that the application forks inherits them, but not the server:
+    # there the signal has its default effect.
     module OwnTrap
       # @param name [String] of a signal that ends a process by default
       # @yield in this process, at each signal

@@ -4,7 +4,7 @@ require "fileutils"
 
 module Heddle
   class Server
-    # The file that tells others the server's process, as long as it runs.
+    # The file with the server's process ID, while it runs.
     class Pidfile
       # @return [String]
       attr_reader :path
@@ -22,7 +22,7 @@ module Heddle
       # @return [void]
       # @raise [BootError]
       def write
-        # To open a pipe for writing waits for a reader.
+        # Opening a pipe for writing would wait for a reader.
         raise BootError, "the pidfile #{path} is a named pipe. Name another one with --pidfile." if File.pipe?(path)
 
         FileUtils.mkdir_p(File.dirname(path))
@@ -33,20 +33,20 @@ module Heddle
                          "--pidfile."
       end
 
-      # Removes the file, unless it is another process's by now. A server that had it before, and still runs, has it
-      # again.
+      # Removes the file, unless it is another process's by now. If a former server of the file still runs, writes its
+      # ID again.
       # @return [void]
       def remove
         return unless named == Process.pid
 
         @former && running?(@former) ? File.write(path, "#{@former}\n") : File.unlink(path)
       rescue SystemCallError
-        # It is gone, or was never there.
+        # The file does not exist any more.
       end
 
       private
 
-      # Devices may be read without an end, and pipes wait.
+      # Not from a device, which may be endless, or a pipe, which would wait.
       def named = (File.read(path, SIZE).to_i if File.file?(path))
 
       def running

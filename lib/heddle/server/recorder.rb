@@ -8,7 +8,7 @@ module Heddle
     class Recorder
       Autoloads.add(self, "heddle/server/recorder")
 
-      # The least time between two files because of requests, and because of stalls, in seconds.
+      # Minimum seconds between two files because of requests, and because of stalls.
       PAUSE = 10
       # Seconds before the request, or the stall, that its file has.
       BEFORE = 1
@@ -38,7 +38,7 @@ module Heddle
           raise Control::RejectedError, "can't write the recording: #{e.message.sub(/ @ \w+/, "")}"
         end
 
-        # Beside the loop, as it takes long to make the text.
+        # In a thread, because making the text takes long.
         # @return [Thread]
         def in_thread
           thread = Thread.new do
@@ -102,7 +102,8 @@ module Heddle
 
       private
 
-      # The log has reported this stall. Outside of requests there are short ones while the application is loaded.
+      # The log has reported this stall. Ignores stalls outside of requests, which are frequent while the application is
+      # loaded.
       def stalled(stall)
         return unless stall.request || stall.seconds >= @limit
         return if paused?(:stall)

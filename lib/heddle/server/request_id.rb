@@ -4,9 +4,9 @@ require "securerandom"
 
 module Heddle
   class Server
-    # Gives every request a name, which is in the logs, in the response (`x-request-id`) and where Rails and other
-    # applications look for it (`HTTP_X_REQUEST_ID`). A name that the request brings counts only when it comes from a
-    # trusted proxy, which has set it: a client that names its own requests could make its traces look like others'.
+    # Assigns every request an ID, for the logs, the response (`x-request-id`), and Rails and other applications
+    # (`HTTP_X_REQUEST_ID`). An ID in the request is kept only if it comes from a trusted proxy: a client that chose its
+    # IDs could make its traces look like others'.
     class RequestId
       KEY = "HTTP_X_REQUEST_ID"
       NAME = "x-request-id"
@@ -36,7 +36,7 @@ module Heddle
         peer = exchange.remote_address if given && ALLOWED.match?(given)
         return given if peer && @proxies.include?(peer)
 
-        # Its first half is the time (RFC 9562, 5.7): sorted by name is sorted by time.
+        # A UUID whose first half is the time (RFC 9562, 5.7), so that sorting IDs sorts by time.
         SecureRandom.uuid_v7
       end
 

@@ -4,9 +4,9 @@ require "heddle/concurrency/deadline"
 
 module Heddle
   class Server
-    # Gives the application so many seconds to begin its response. Then what it waits for ends with {Cancelled}, its
-    # `ensure` may clean up, the client gets 503, and the log says where it was; the worker and its other requests
-    # notice nothing. As {Heddle.timeout} it strikes at waits: code that computes continues until it waits or returns.
+    # Limits the time until the application's response begins. Then its current wait raises {Cancelled}, its `ensure`
+    # may clean up, the client gets 503, and the log names the line. The worker and its other requests are not affected.
+    # Like {Heddle.timeout}, it takes effect at waits: code that computes continues until it waits or returns.
     class RequestTimeout
       # @param app [#call]
       # @param seconds [Numeric]

@@ -34,7 +34,7 @@ module Heddle
         size.times { |index| @threads << start_thread("runner #{index + 1}") }
       end
 
-      # Has a thread run this, when one is free.
+      # Queues this for the next free thread.
       # @param request [#run, #cancel, #fiber]
       # @return [void]
       def <<(request)
@@ -42,7 +42,7 @@ module Heddle
       end
 
       # @param fiber [Fiber] of the loop, which waits for what a thread does
-      # @return [Thread, nil] that one; nil: it has none yet, or no more. From any thread.
+      # @return [Thread, nil] the thread that works for this fiber, if any. From any thread.
       def serving(fiber)
         all = @running.to_a # others come and go
         all.find { |_, request| request.fiber.equal?(fiber) }&.first
@@ -63,7 +63,7 @@ module Heddle
       # Runs requests, on the calling thread, until {#close}.
       # @return [void]
       def work
-        # An exception that ends a request must strike in it and not between two.
+        # An exception that ends a request must be raised in it, not between two requests.
         Thread.handle_interrupt(Cancelled => :never) do
           while (request = @requests.pop)
             @running[Thread.current] = request
@@ -73,12 +73,12 @@ module Heddle
           end
         end
       rescue Cancelled
-        # It came too late for its request.
+        # The exception came too late for its request.
       ensure
         @running.delete(Thread.current)
       end
 
-      # No more requests come: the threads end with those that they have.
+      # Called when no more requests come: the threads end after their current ones.
       # @return [void]
       def close = @requests.close
 
@@ -107,7 +107,7 @@ module Heddle
       def replace(name)
         @threads << start_thread(name)
       rescue ThreadError
-        # It is the whole program that ends.
+        # The whole program ends.
       end
 
       # A thread's locals are its own, as in any program with threads; its fiber's storage is a copy of that of the

@@ -7,7 +7,7 @@ module Heddle
       # Seconds between the loop's checks whether to stop, and for gems that requests have loaded: a request to stop may
       # come from another thread just before it begins to wait.
       POLL_INTERVAL = 1.0
-      # Seconds that cancelled requests have to end, and between two looks whether they have.
+      # Seconds that cancelled requests have to end, and between two checks of that.
       CANCEL_TIMEOUT = 0.5
       CANCEL_INTERVAL = 0.01
       private_constant :POLL_INTERVAL, :CANCEL_TIMEOUT, :CANCEL_INTERVAL
@@ -33,7 +33,7 @@ module Heddle
         @scoreboard_slot = @handoff_sockets = @handoff_sender = nil
       end
 
-      # It is one worker among others. Before {#serve}.
+      # Makes it one of several workers. Before {#serve}.
       # @param scoreboard [Net::Scoreboard]
       # @param slot [Integer]
       # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
@@ -84,7 +84,8 @@ module Heddle
       # @return [Boolean, nil] see {Server#accept_handoff}
       def accept_handoff(socket) = @sockets&.accept_handoff(socket)
 
-      # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] see {Server#statistics}; nil while it serves not
+      # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] see {Server#statistics}; nil while it does not
+      #   serve
       def statistics
         sockets = @sockets or return
         loop = @scheduler.statistics
@@ -107,7 +108,7 @@ module Heddle
         @runners ? found.map { |fiber, request| [fiber, request, @runners.serving(fiber)] } : found
       end
 
-      # @return [Symbol, nil] how the loop hears of events, while it serves
+      # @return [Symbol, nil] how the loop receives events, while it serves
       def selector = @sockets && @scheduler.selector
 
       # @return [String] see {Server#task_tree}
@@ -127,7 +128,7 @@ module Heddle
         end
       end
 
-      # The whole server stops, and not this worker alone: balancers ask the health paths, and have some time to notice.
+      # The whole server stops, not only this worker: balancers have some time to notice the failing health checks.
       def leave(sockets)
         return unless @handoff_sender.nil?
 
@@ -145,7 +146,7 @@ module Heddle
         Admission.new(sockets, @configuration, @log, connections: @connection_limit, **limits)
       end
 
-      # This loop's part of a limit of the process; nil for one that there is not.
+      # This loop's share of a limit of the process; nil without a limit.
       def loop_share(limit)
         [limit.fdiv(@loops).ceil, 1].max if limit > 0
       end
@@ -200,10 +201,10 @@ module Heddle
                                       timeout: (@configuration.stop_timeout unless @stopping == :now),
                                       transfers: (transfers if transfers > 0))
         cancel(running)
-        # They answer with 503, while their connections are open.
+        # Lets requests respond with 503 while their connections are open.
         deadline = MonotonicClock.now + CANCEL_TIMEOUT
         @scheduler.park(CANCEL_INTERVAL) until sockets.serving.empty? || MonotonicClock.now >= deadline
-        # Callbacks of WebSockets and event streams, which have begun meanwhile. Requests still clean up.
+        # Ends callbacks of WebSockets and event streams that have begun meanwhile. Requests still clean up.
         cancel(sockets.serving - sockets.running_requests.map(&:first))
       end
 

@@ -6,7 +6,7 @@ module Heddle
     # can't follow: left to themselves they would end it amid its requests. A trap may do next to nothing, so it writes
     # to a pipe that a task reads.
     class Signals
-      # Commands by signal of which only a master is capable.
+      # Signals whose command only a master can follow.
       MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
                   "TTOU" => "stop a worker" }.freeze
       STOPPING = %w[INT TERM QUIT].freeze
@@ -16,7 +16,7 @@ module Heddle
       FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze
       private_constant :MASTERS, :STOPPING, :YIELDING, :FREE
 
-      # For the person whose Ctrl-C has sent INT.
+      # A hint for a user who has pressed Ctrl-C.
       HINT = "Ctrl-C again stops at once"
 
       # @param server [Server]

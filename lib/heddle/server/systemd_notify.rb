@@ -8,7 +8,7 @@ module Heddle
     # nothing happens. Messages that can't be sent are dropped: a service must not fail because its manager does not
     # listen.
     class SystemdNotify
-      # How much of the time that systemd waits for a notification may pass between two.
+      # The share of systemd's watchdog timeout that may pass between two notifications.
       HALF = 0.5
       # Seconds between two checks whether the service stops.
       POLL_INTERVAL = 0.5
@@ -27,7 +27,8 @@ module Heddle
       # @return [Boolean] whether systemd listens
       def enabled? = !@path.nil?
 
-      # @return [Float, nil] seconds between two signs of life, half of what systemd waits for; nil: it wants none
+      # @return [Float, nil] seconds between two watchdog notifications, half of systemd's timeout; nil: there is no
+      #   watchdog
       def interval = @watchdog && enabled? ? @watchdog * HALF : nil
 
       # Requests are accepted.
@@ -49,12 +50,12 @@ module Heddle
       # @return [Boolean]
       def status(text) = send_lines("STATUS=#{line(text)}")
 
-      # The service lives.
+      # Sends the watchdog notification.
       # @return [Boolean]
       def watchdog = send_lines("WATCHDOG=1")
 
-      # Says that the service is ready, and from then on, in the loop, that it lives and when it stops: a loop that does
-      # not turn says nothing.
+      # Notifies systemd that the service is ready, then sends watchdog notifications from the loop, and reports the
+      # stop: a blocked loop sends nothing.
       # @param status [String]
       # @yieldreturn [Boolean] whether it stops
       # @return [Task, nil] nil: systemd does not listen

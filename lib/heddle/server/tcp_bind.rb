@@ -4,7 +4,7 @@ require "socket"
 
 module Heddle
   class Server
-    # A host and a port to listen on. `localhost` is both of its addresses, where the machine has both.
+    # A host and a port to listen on. `localhost` means both its IPv4 and its IPv6 address, if the machine has both.
     class TCPBind
       # With port 0 the second address of localhost needs the port that the first one got.
       ATTEMPTS = 10
@@ -20,7 +20,7 @@ module Heddle
       # @param host [String] a name or an address, IPv6 without brackets
       # @param port [Integer]
       # @param reuse_port [Boolean] whether other processes may listen there too, among which the system spreads clients
-      # @param v6only [Boolean, nil] whether an address of IPv6 is not for IPv4, too; nil: as the system is set up
+      # @param v6only [Boolean, nil] whether an address of IPv6 is not for IPv4, too; nil: the system's default
       # @param tls [TLSSettings, nil]
       # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
       def initialize(host, port, reuse_port: false, v6only: nil, tls: nil, proxies: nil)
@@ -35,7 +35,7 @@ module Heddle
       # @param address [String]
       # @param port [Integer]
       # @param secure [Object, nil]
-      # @return [String] an address for a browser: the one that means "every address" is none
+      # @return [String] an address for a browser, which can't use the one that means "every address"
       def self.url(address, port, secure)
         name = ["0.0.0.0", "::"].include?(address) ? "localhost" : address
         name = "[#{name}]" if name.include?(":")
@@ -105,9 +105,9 @@ module Heddle
       end
 
       def addresses
-        return [usable?(host) ? host : "0.0.0.0"] if host == "::" # of a file that is used on several machines
+        return [usable?(host) ? host : "0.0.0.0"] if host == "::" # a configuration file may be used on several machines
 
-        # As for Puma, what the machine has counts, and not what its hosts file says.
+        # Like Puma, uses the machine's addresses, not its hosts file.
         host == "localhost" ? ["127.0.0.1", *("::1" if usable?("::1"))] : [host]
       end
 

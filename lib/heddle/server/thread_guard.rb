@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Keeps away from a loop that serves what other threads raise in its thread: all requests share that thread, so
-    # nothing tells which of them was meant. `Thread#raise` is logged, once for each line of code that calls it, and
+    # Protects a serving loop from exceptions that other threads raise in its thread: all requests share that thread, so
+    # it is unknown which of them was meant. `Thread#raise` is logged, once for each line of code that calls it, and
     # dropped. `Thread#kill` stops the server in order. What a fiber does to its own thread (`Thread.current.raise`,
     # `Thread.exit`) ends that fiber alone.
     #
@@ -23,12 +23,12 @@ module Heddle
 
       # Ways to end a thread.
       ENDING = %i[kill exit terminate].freeze
-      # Lines of code that are remembered; further ones are dropped without a word.
+      # Lines of code that are remembered; exceptions from further ones are dropped silently.
       MOST_PLACES = 100
       private_constant :Ending, :ENDING, :MOST_PLACES
 
       # @param log [#event]
-      # @param pass [#call, nil] whether what is raised now has one request that is meant: then it is raised
+      # @param pass [#call, nil] returns whether an exception is for one known request, so that it is raised
       # @yield stops the server in order; from any thread
       def initialize(log, pass: nil, &stop)
         @log = log

@@ -4,12 +4,12 @@ module Heddle
   class Server
     # Which certificates a bind shows, and which versions of TLS it speaks. Nothing is read before {#acceptor}.
     #
-    # @!attribute files [Array<Array<String, nil>>] pairs of a certificate's path and its key's; empty: a certificate of
-    #   our own making, where that is allowed
+    # @!attribute files [Array<Array<String, nil>>] pairs of a certificate's path and its key's; empty: a self-signed
+    #   certificate, where that is allowed
     # @!attribute minimum [String] "1.2" or "1.3"
-    # @!attribute verify [Symbol] what clients are asked for: :none, :optional or :required certificates
+    # @!attribute verify [Symbol] clients' certificates: :none, :optional or :required
     # @!attribute ca [String, nil] path of the authorities that must have signed those
-    # @!attribute development [Boolean] whether a certificate of our own making is good enough
+    # @!attribute development [Boolean] whether a self-signed certificate may be used
     # @!attribute http2 [Boolean] whether clients are offered HTTP/2
     TLSSettings = Data.define(:files, :minimum, :verify, :ca, :development, :http2) do
       # @param certificates [Array<String>]

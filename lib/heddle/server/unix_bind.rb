@@ -73,7 +73,7 @@ module Heddle
 
       private
 
-      # With its permissions from the first moment on.
+      # Creates the file with its final permissions.
       def make
         return UNIXServer.new(path) unless @mode
 

@@ -4,8 +4,8 @@ require "etc"
 
 module Heddle
   class Server
-    # The user that the server runs as once its sockets are open: then neither the application nor a fault of the server
-    # has root's rights, and ports below 1024 and keys that only root may read are no reason to keep them.
+    # The user that the server runs as once its sockets are open. So root can open ports below 1024 and read keys, and
+    # the application runs without root's rights.
     module User
       # Does nothing where the process is that user already, as the master of a restart is.
       # @param configuration [Configuration]
@@ -33,7 +33,7 @@ module Heddle
                          "capabilities CHOWN, SETGID and SETUID for it."
       end
 
-      # Gives a file to the user, but none that the user has put a link to in its place.
+      # Changes a file's owner to the user, but does not follow a link that the user may have put in its place.
       def self.give(path, uid, gid)
         ::File.open(path, ::File::RDONLY | ::File::NOFOLLOW | ::File::NONBLOCK) do |file|
           file.chown(uid, gid) if file.stat.file? && file.stat.nlink == 1

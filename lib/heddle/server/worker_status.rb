@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# At once: while the application computes, each look of require at a file waits for the GVL.
+# Loaded now: while the application computes, each file access of require waits for the GVL.
 require "heddle/callback_report"
 require "heddle/databases"
 require "heddle/databases/pools"
@@ -16,7 +16,7 @@ module Heddle
 
       # The number of requests listed one by one, the oldest ones.
       REQUESTS = 50
-      # Lines of the application's code that say where a request is.
+      # Lines of the application's code that show where a request is.
       LINES = 3
       # The number of native functions listed, those that take most time.
       FUNCTIONS = 20
@@ -26,12 +26,13 @@ module Heddle
       ORIGINS = 50
       OTHERS = "other"
       PLACE = /\A.*?:\d+/
-      # What engines count beside their requests.
+      # Counters of engines beside their requests.
       SUMS = %i[answers rejections latencies durations latency_sum spent endpoints spooled websockets].freeze
       MINUTE = 60
       private_constant :MINUTE, :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :ORIGINS, :OTHERS, :PLACE, :SUMS
 
-      # Those that were used first one by one, and the rest together: none changes its place, so that no counter falls.
+      # The origins that were used first, one by one, and the others as one sum. None moves between these groups, so
+      # that no counter falls.
       #
       # @param statistics [Hash{String => Hash}] of HTTP::Client
       # @return [Array<Hash{Symbol => Object}>]
@@ -137,7 +138,7 @@ module Heddle
           allocated: stat[:total_allocated_objects], live: stat[:heap_live_slots] }
       end
 
-      # Where a worker has no other to hand connections off to, the handoff does nothing.
+      # Without another worker, the handoff does nothing.
       def protection = Protection.enabled.reject { |name| name == :handoff && Handoff.status[:reason] }
 
       # Native calls beside the loop; nil when they are not offloaded.
@@ -155,7 +156,7 @@ module Heddle
         end
       end
 
-      # While they are counted. Each of the last minute is described.
+      # The counts of stalls, while they are recorded, and the stalls of the last minute.
       def stalls
         return unless Protection.enabled.include?(:stall_report)
 

@@ -6,12 +6,12 @@ require "heddle/web_socket/messages"
 
 module Heddle
   module WebSocket
-    # Of a WebSocket that this process opens. A failure before there is a connection is an HTTP::Client::Error.
+    # The error of a WebSocket that this process opens. A failure to connect is an HTTP::Client::Error instead.
     class Error < StandardError
       include Heddle::Error
     end
 
-    # The server has answered, and not with a WebSocket.
+    # The server has responded, but has not accepted the WebSocket.
     class HandshakeError < Error
       # @return [Integer, nil] the status of its response
       attr_reader :status
@@ -30,7 +30,7 @@ module Heddle
 
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
       FRAGMENTS = 1_000
-      # Bytes of the message limit for each further one.
+      # Bytes of the message limit that allow one more fragment.
       BYTES_A_FRAGMENT = 1_024
       PIECE = 65_536
       TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
@@ -181,7 +181,7 @@ module Heddle
         raise HandshakeError.new("#{@uri.host}: #{violation}", 101) if violation
       end
 
-      # Reads once, and answers what is to be answered. A ping breaks a silence, also one of several reads.
+      # Reads once, and responds to pings and close frames. After a silence, also over several reads, sends a ping.
       def receive(deadline)
         time = [deadline, @ping && (@heard + @ping)].compact.min
         bytes = read_bytes(time && (time - now).clamp(0.001..))

@@ -5,9 +5,9 @@ require "securerandom"
 
 module Heddle
   module WebSocket
-    # In place of WebSockets where a browser has none, or its network lets none through. The handler's messages leave
-    # as events of an event stream. Each message of the client is a POST with the key of its stream, signed for its
-    # user. The POST may come to another worker than the stream, so its message is published.
+    # Replaces WebSockets for browsers or networks without them. The handler's messages are sent as server-sent events.
+    # Each message of the client is a POST with the key of its stream, signed for its user. The POST may come to another
+    # worker than the stream, so its message is published.
     #
     # @api private
     class Fallback
@@ -42,7 +42,7 @@ module Heddle
 
       private
 
-      # Browsers name it with each POST, and let no page forge it. Other programs name none.
+      # Browsers send Origin with each POST, and don't let pages forge it. Other programs send none.
       def own_origin?(env)
         origin = env["HTTP_ORIGIN"]
         origin.nil? || origin.casecmp?("#{env["rack.url_scheme"]}://#{env["HTTP_HOST"]}")
@@ -59,7 +59,7 @@ module Heddle
         [204, {}, []]
       end
 
-      # The client that was silent longest makes room.
+      # Drops the client that was silent longest.
       def bucket_of(key)
         bucket = @buckets.delete(key) || TokenBucket.new(RATE, BURST)
         @buckets.shift if @buckets.size >= CLIENTS
@@ -123,7 +123,7 @@ module Heddle
 
       private
 
-      # Without some of its messages the client is better off with a new stream.
+      # After lost messages the client needs a new stream.
       def receive(message)
         return close if message.reset?
 

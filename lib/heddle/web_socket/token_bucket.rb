@@ -4,7 +4,7 @@ require "heddle/monotonic_clock"
 
 module Heddle
   module WebSocket
-    # Bounds how many messages a client may send: so many a second, and some at once. It fills evenly.
+    # Limits how many messages a client may send: `rate` a second, and `burst` at once.
     #
     # @api private
     class TokenBucket

@@ -13,7 +13,7 @@ module Rackup
     # environment variable. Requests are not logged unless `-O access_log` asks for it: rackup and Rails do so
     # themselves.
     class Heddle
-      # Where neither says so.
+      # Used when neither rackup nor Rails names a port.
       DEFAULT_PORT = 9_292
       private_constant :DEFAULT_PORT
 

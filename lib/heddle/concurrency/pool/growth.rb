@@ -254,7 +254,7 @@ module Heddle
       old.each { |slot| dispose(slot, :age) }
     end
 
-    # Makes the resources that are missing to the minimum. Tries again at the next check if one can't be made now.
+    # Makes resources until there are `min`. If one can't be made now, the next check tries again.
     def refill
       release(busy_again(make).resource) until @closed || size + @creating >= @min || @share&.take == false
     rescue StandardError

@@ -7,7 +7,7 @@ module Heddle
     module Sequel
       # The check-outs of one of Sequel's pools.
       class Checkouts < Databases::Checkouts
-        # One more task waits than can ever be served. Sequel promises its own error where it has no connection.
+        # A task waits that can never be served. A subclass of the error that Sequel documents for a missing connection.
         class NestedCheckoutError < ::Sequel::PoolTimeout
           include Heddle::Error
         end
@@ -49,7 +49,7 @@ module Heddle
         end
 
         # @param slot [Pool::Slot]
-        # @return [Boolean] has its fiber still the connection?
+        # @return [Boolean] does its fiber still have the connection?
         def holds?(slot)
           connection = slot.resource or return false
           owners.any? { |hash| hash[slot.fiber].equal?(connection) }

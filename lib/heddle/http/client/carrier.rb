@@ -26,7 +26,7 @@ module Heddle
 
         private
 
-        # @return [Error] for a request that was lost: may it have been carried out?
+        # @return [Error] for a lost request: its class says whether the server may have processed it
         def loss(untouched, why)
           subject = "#{@request.method} #{@origin}#{@request.target}"
           if untouched || @request.idempotent?

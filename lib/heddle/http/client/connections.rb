@@ -8,7 +8,7 @@ module Heddle
       #
       # @api private
       module Connections
-        # Seconds between looks for idle connections whose time is over, or that their server has closed.
+        # Seconds between checks for idle connections that have timed out, or that their server has closed.
         INTERVAL = 2
         # Seconds for which an origin without connections is kept.
         KEPT = 60
@@ -34,10 +34,10 @@ module Heddle
             origin
           end
 
-          # Some request was about to use an origin that was dropped.
+          # Called for a request that was about to use an origin when that was dropped.
           # @return [void]
           def restore(key, origin)
-            @lock.synchronize { @origins[@origins.key?(key) ? origin : key] = origin } # another one may be in its place
+            @lock.synchronize { @origins[@origins.key?(key) ? origin : key] = origin } # it may be replaced
             reap_later
           end
 
@@ -58,14 +58,14 @@ module Heddle
                          "request there, or use Net::HTTP in this one"
           end
 
-          # Which process the origins are of.
+          # The process that the origins belong to.
           attr_reader :process
 
           # Closes what is idle.
           # @return [void]
           def close_idle = origins.each { |origin| origin.close_idle(all: true) }
 
-          # There is an origin: looks after it and its connections from now on.
+          # Called when there is an origin: starts the task that checks the origins and their connections.
           # @return [void]
           def reap_later
             return if @reaper&.alive?

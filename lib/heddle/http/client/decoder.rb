@@ -15,10 +15,11 @@ module Heddle
         # Bytes by which a compressed body may be larger than its content.
         SLACK = 65_536
         PARTIAL = 206
-        # Members of a body (RFC 1952, 2.2) that may be smaller than this many bytes on average; an empty one has 20.
+        # How many members of a body (RFC 1952, 2.2) may have fewer bytes than SMALL_MEMBER on average; an empty one has
+        # 20.
         SMALL_MEMBERS = 1_000
         SMALL_MEMBER = 128
-        # Bytes offered at once behind the first member: zlib copies what lies behind a member's end.
+        # Bytes passed at once after the first member, because zlib copies the bytes behind a member's end.
         WINDOW = 512
         # Windows after which other fibers run.
         WINDOWS_A_TURN = 64
@@ -36,7 +37,7 @@ module Heddle
         end
 
         # @param codings [Array<String>]
-        # @return [Boolean] are they undone?
+        # @return [Boolean] can they be decoded?
         def self.known?(codings) = codings.size == 1 && KNOWN.include?(codings.first)
 
         # @param head [H1::ReceivedResponse]
@@ -113,7 +114,7 @@ module Heddle
           used
         end
 
-        # Little enough to be done at once: on a thread of its own each one would wait for Ruby's lock.
+        # Small enough to be decoded in place: on an offload thread each call would wait for Ruby's lock.
         def inflate_window(part, &)
           sleep(0) if ((@windows += 1) % WINDOWS_A_TURN).zero?
           inflate(part) { count(Fiber.blocking { @inflater.inflate(part) }, &) }

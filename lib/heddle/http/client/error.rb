@@ -3,12 +3,12 @@
 module Heddle
   module HTTP
     class Client
-      # Of everything that goes wrong between a client and a server; a response with status 500 is none.
+      # The base of all errors between a client and a server. A response with status 500 is not an error.
       class Error < StandardError
         include Heddle::Error
       end
 
-      # No connection: the name, the network, the server's rejection.
+      # No connection: the name was not resolved, the network failed, or the server refused it.
       class ConnectError < Error; end
       # No TLS: the certificate is expired, for another host or of an unknown issuer, or no version is in common.
       class TLSError < ConnectError; end

@@ -15,9 +15,10 @@ module Heddle
         # @return [Integer, nil] milliseconds after which to connect again, if the server has said
         attr_reader :retry_after
 
-        # No field of a request can carry them in Last-Event-ID (RFC 9110, 5.5). WHATWG HTML names only the first.
+        # Characters that no field can have (RFC 9110, 5.5), so that Last-Event-ID can't carry them. WHATWG HTML
+        # excludes only the first.
         CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/
-        # Milliseconds above a billion, eleven days, are a fault.
+        # Milliseconds above a billion (eleven days) are taken for a mistake.
         TIME = /\A\d{1,9}\z/
         private_constant :CONTROLS, :TIME
 
@@ -25,7 +26,7 @@ module Heddle
           @last_id = @id = last_id
           @buffer = String.new
           @start = 0 # of the line that is next
-          @searched = 0 # as far as no line ends
+          @searched = 0 # up to here there is no line end
           @data = nil
           @size = 0
           @type = ""
@@ -57,7 +58,7 @@ module Heddle
           @begun = true
         end
 
-        # Ended by CR LF, LF or CR; a CR that came last may be half of an end.
+        # Lines end with CR LF, LF or CR; a final CR may be half of a line end.
         def take_line
           ending = @buffer.byteindex(/\r\n|\n|\r(?!\z)/n, @searched)
           unless ending
@@ -70,7 +71,7 @@ module Heddle
           line
         end
 
-        # Those that were taken, at once.
+        # Removes the lines that were taken, all at once.
         def drop_lines
           return if @start.zero?
 

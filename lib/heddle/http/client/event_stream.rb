@@ -9,7 +9,7 @@ module Heddle
       class EventStream
         # Seconds that a pause grows to, while the server can't be reached.
         LONGEST_PAUSE = 60
-        # Errors that connecting again does not mend.
+        # Errors that a new connection does not solve.
         FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLargeError, RedirectError].freeze
         private_constant :LONGEST_PAUSE, :FINAL
 
@@ -31,7 +31,7 @@ module Heddle
 
         # Ends when the server answers 204.
         # @yieldparam event [Event]
-        # @raise [Error] what no new connection mends
+        # @raise [Error] that a new connection does not solve
         def each(&)
           loop do
             wanted = connect(&) or return
@@ -85,7 +85,7 @@ module Heddle
           end
         end
 
-        # The block may send requests of its own, whose errors are no loss of this stream.
+        # The block may send requests of its own, whose errors don't end this stream.
         def give(event)
           yield event
         rescue Error => e

@@ -8,7 +8,7 @@ module Heddle
       #
       # @api private
       class Exchange
-        # Kept connections that may turn out to be closed, one after the other; the next one has carried no request.
+        # How many kept connections may turn out to be closed; then a new connection is used.
         STALE_CONNECTIONS = 3
         private_constant :STALE_CONNECTIONS
 

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # A request over a connection of HTTP/1.1, which is its own meanwhile.
+      # A request over an HTTP/1.1 connection, which no other request uses meanwhile.
       #
       # @api private
       class H1Carrier < Carrier
@@ -59,7 +59,7 @@ module Heddle
           @unwritten = !complete
         end
 
-        # @return [Boolean] false: the server has answered before it has the whole, or has closed
+        # @return [Boolean] false: the server has responded before it had the whole body, or has closed
         def send_piece(piece)
           loop do
             size = piece.is_a?(String) ? piece.bytesize : piece.sum(&:bytesize)
@@ -78,7 +78,8 @@ module Heddle
           false
         end
 
-        # Of what has come while the request is written: is it the final response? An interim one wants the rest.
+        # Bytes came while the request was written: are they the final response? After an interim one the server expects
+        # the rest.
         def answered?
           loop do
             head = next_head
@@ -133,8 +134,8 @@ module Heddle
           loss(nothing_taken?, cause.is_a?(Exception) ? cause.message : "the server closed it without a response")
         end
 
-        # A server that closes an idle connection takes nothing of what comes at the same time (RFC 9112, 9.3.1), but
-        # only where nothing was sent is that certain.
+        # A server that closes an idle connection ignores a request that arrives at the same time (RFC 9112, 9.3.1).
+        # That is certain only if it has sent nothing.
         def may_repeat?
           @may_retry && @request.replayable? && (nothing_taken? || @request.idempotent?)
         end

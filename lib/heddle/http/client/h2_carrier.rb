@@ -91,7 +91,7 @@ module Heddle
           flush
         end
 
-        # @return [Boolean] false: the server has answered before it has the whole, or wants no more
+        # @return [Boolean] false: the server has responded before it had the whole body, or wants no more of it
         def write_piece(piece)
           offset = 0
           while offset < piece.bytesize
@@ -113,10 +113,10 @@ module Heddle
         rescue IO::TimeoutError
           raise timed_out(WriteTimeoutError, "read no more of the request")
         rescue SystemCallError, IOError
-          nil # the stream says what has become of it
+          nil # the stream's state tells the result
         end
 
-        # RST_STREAM, perhaps: no fiber waits for it.
+        # Sends RST_STREAM, if there is one: no fiber waits for that.
         def flush_rest
           @connection.flush(0)
         rescue SystemCallError, IOError
@@ -140,7 +140,7 @@ module Heddle
           @deadline ? [own, @deadline].min : own
         end
 
-        # Why there is no response, or no more of it.
+        # The error for a missing or incomplete response.
         # @return [Exception]
         def failure
           kind, code, reason = @stream.failure
@@ -163,8 +163,8 @@ module Heddle
           @may_retry && @request.replayable? ? RepeatError.new : loss(true, why)
         end
 
-        # The server has not looked at a refused request (RFC 9113, 8.7). One that was lost with its connection may have
-        # been carried out.
+        # The server has not processed a refused request (RFC 9113, 8.7). It may have processed one that was lost with
+        # its connection.
         def may_repeat?(kind)
           return false unless @may_retry && @request.replayable?
 

@@ -51,7 +51,7 @@ module Heddle
         # @return [String] as the request line has it
         def request_target(target) = @absolute ? "http://#{@authority}#{target}" : target
 
-        # @param fresh [Boolean] one that has carried no request
+        # @param fresh [Boolean] whether it must be a new connection
         # @return [Connection]
         # @raise [Error]
         def acquire(limits, deadline, fresh: false)
@@ -102,7 +102,7 @@ module Heddle
           Connections.reap_later
         end
 
-        # Closes those that have been idle for too long, and those that the server has closed.
+        # Closes connections that have been idle for too long, and those that the server has closed.
         # @return [Boolean] whether any is left
         def close_idle(all: false)
           limit = all ? Float::INFINITY : now - @settings.idle_timeout
@@ -117,8 +117,8 @@ module Heddle
           left
         end
 
-        # Without connections for so many seconds, it is dropped from the process's.
-        # @param key [Object] what it is found by there
+        # Drops this origin from the process's list if it has had no connection for so many seconds.
+        # @param key [Object] its key in that list
         # @return [Boolean] whether it is dropped
         def retire(key, seconds)
           @lock.synchronize do
@@ -128,7 +128,7 @@ module Heddle
           end
         end
 
-        # Was it dropped? Then there may be another one of its key.
+        # Was it dropped? Then there may be another origin with its key.
         def retired? = !@retired.nil?
 
         # @return [Hash{Symbol => Numeric}]
@@ -169,7 +169,7 @@ module Heddle
           @unused_since = now if @open.zero?
         end
 
-        # A request had it in hand when it was dropped.
+        # A request was about to use it when it was dropped.
         def rejoin
           key = @lock.synchronize { @retired.tap { @retired = nil } }
           Connections.restore(key, self) if key
@@ -195,8 +195,8 @@ module Heddle
           give_up(waiter) if waiter && !room
         end
 
-        # A connection that another request has passed on is like an idle one: its server may have closed it, or have
-        # sent more than the response.
+        # A connection that another request has passed on is like an idle one: the server may have closed it, or sent
+        # more than the response.
         # @return [Connection, Symbol] :room where the connection is closed
         def room_of(connection)
           return connection unless connection.stale?
@@ -212,7 +212,7 @@ module Heddle
           nil
         end
 
-        # An interrupted task may have been given one already.
+        # An interrupted task may have been given a connection already.
         def give_up(waiter)
           given = @lock.synchronize do
             @waiters.delete(waiter)
@@ -240,7 +240,7 @@ module Heddle
           count_time(:wait_seconds, waited) if waited
         end
 
-        # Where it is not known yet which version the server speaks.
+        # For a server whose version of HTTP is not known yet.
         def open_any(limits, deadline)
           @lock.synchronize { @open += 1 }
           open_connection do
@@ -264,7 +264,7 @@ module Heddle
           @settings.http2 == :prior_knowledge || socket.application_protocol == "h2"
         end
 
-        # A server that is known to speak HTTP/1.1 might choose HTTP/2 the next time.
+        # Offers only HTTP/1.1 from now on: the server might choose HTTP/2 the next time.
         def http1_dialer = @sharing ? (@http1_dialer ||= @dialer.without_http2) : @dialer
       end
     end

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # Turns what users give as URLs into origins and targets.
+      # Turns URLs into origins and targets.
       #
       # @api private
       class Origins

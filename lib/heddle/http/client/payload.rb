@@ -9,7 +9,7 @@ module Heddle
       #
       # @api private
       module Payload
-        # Methods whose requests say that their body is empty (RFC 9110, 8.6).
+        # Methods whose requests have Content-Length: 0 when the body is empty (RFC 9110, 8.6).
         WITH_BODY = %w[POST PUT PATCH].freeze
         private_constant :WITH_BODY
 
@@ -52,7 +52,7 @@ module Heddle
           size ? { "Content-Length" => size.to_s } : { "Transfer-Encoding" => "chunked" }
         end
 
-        # RFC 7578. Values are Strings and IOs, which are sent with the name of their file.
+        # RFC 7578. Values are Strings, and IOs, which are sent with their file name.
         def multipart(parts)
           boundary = "heddle-#{SecureRandom.hex(16)}"
           body = +"".b

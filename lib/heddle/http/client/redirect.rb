@@ -8,9 +8,9 @@ module Heddle
       # @api private
       module Redirect
         STATUSES = [301, 302, 303, 307, 308].freeze
-        # They are for one origin, and no other sees them.
+        # Fields that are for one origin, and not sent to another.
         SECRET = /\A(?:authorization|cookie|proxy-authorization|host)\z/i
-        # They belong to a body that is not sent again.
+        # Fields of a body that is not sent again.
         OF_BODY = /\A(?:content-(?:length|type|encoding|language|location)|transfer-encoding|expect)\z/i
         private_constant :STATUSES, :SECRET, :OF_BODY
 

@@ -7,7 +7,7 @@ module Heddle
       #
       # @api private
       class Request
-        # They may be sent twice with the effect of once (RFC 9110, 9.2.2).
+        # Idempotent methods (RFC 9110, 9.2.2).
         IDEMPOTENT = %w[GET HEAD PUT DELETE OPTIONS TRACE].freeze
         private_constant :IDEMPOTENT
 

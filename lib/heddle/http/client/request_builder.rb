@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # Makes requests of what users give: a URL, header fields, a body.
+      # Makes requests from a URL, header fields and a body.
       #
       # @api private
       class RequestBuilder
@@ -63,7 +63,8 @@ module Heddle
           FieldList.new(Fields.list(Trace.on? ? Trace.add(headers) : headers, list))
         end
 
-        # Of requests that have nothing of their own. Origin and fields change at once: other threads read them.
+        # For requests without fields of their own. Origin and fields are replaced together, because other threads read
+        # them.
         def plain_fields(origin)
           known, fields = @plain
           return fields if known.equal?(origin)

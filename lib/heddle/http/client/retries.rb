@@ -6,11 +6,11 @@ module Heddle
   module HTTP
     class Client
       # Sends a request again where the user has asked for it (`retries:`): after a response that asks for another time,
-      # and after a connection that did not come about or was lost before the response. A request that is not idempotent
-      # is repeated only where no connection came about, and so nothing of it was sent.
+      # and after a connection that failed to open or was lost before the response. A request that is not idempotent is
+      # repeated only if no connection was opened, so that nothing of it was sent.
       #
-      # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. An
-      # answer or an error stands where the pause would be longer than {LONGEST_RETRY_AFTER}, or than the rest of
+      # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. A
+      # response or an error is final where the pause would be longer than {LONGEST_RETRY_AFTER}, or than the rest of
       # `total`.
       #
       # @api private
@@ -22,7 +22,7 @@ module Heddle
         # Statuses of a server that is overloaded, or of a proxy that has none.
         STATUSES = [429, 502, 503, 504].freeze
         UNSENT = [ConnectError, ConnectTimeoutError, TLSTimeoutError].freeze
-        # Another try does not mend these, or might do twice what the request wants.
+        # Errors that another attempt does not solve, or after which it might have its effect twice.
         FINAL = [TLSError, PrivateAddressError, OutcomeUnknownError].freeze
         private_constant :UNSENT, :FINAL
 
@@ -52,7 +52,7 @@ module Heddle
 
         # @param exchange [Exchange]
         # @return [H1::ReceivedResponse, H2::ReceivedResponse, nil] nil: the request is to be sent again after {#pause}
-        # @raise [Error] that stands
+        # @raise [Error] that is final
         def head(request, exchange)
           exchange.head
         rescue *UNSENT, ConnectionLostError => e

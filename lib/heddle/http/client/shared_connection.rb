@@ -5,9 +5,9 @@ module Heddle
     class Client
       # An HTTP/2 connection of an {Origin}: many requests at a time, from all loops and threads of the process.
       #
-      # No fiber or thread is its own. Of those that wait for a response one reads for all, and wakes those for whom
-      # something has come; when it has its own, the next one reads. While no request waits, {Connections} looks after
-      # it.
+      # It has no fiber or thread of its own. One of those that wait for a response reads for all, and wakes those for
+      # which something has come. When it has its own response, the next one reads. While no request waits,
+      # {Connections} checks the connection.
       #
       # @api private
       class SharedConnection
@@ -39,13 +39,13 @@ module Heddle
           stream
         end
 
-        # May a request begin beside so many?
+        # May a request begin beside this many others?
         def room_beside?(count) = count < @session.stream_limit
 
-        # Will no request begin any more?
+        # Can no request begin any more?
         def leaving? = @session.leaving? || @socket.closed?
 
-        # Sends what there is to send. Only the one who waits for the kernel has the time limit.
+        # Sends pending output. Only the caller that waits for the kernel has the time limit.
         # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @raise [IO::TimeoutError]
         def flush(deadline)
@@ -65,7 +65,7 @@ module Heddle
             read_for_all { receive(deadline) until yield } or follow(stream, deadline, &)
             done = true
           ensure
-            # An exception from another thread may strike before those are woken for whom something has come.
+            # An exception from another thread may come before the others are woken for which something has come.
             done ? wake_next : wake(@waiting.values)
           end
         end
@@ -89,8 +89,8 @@ module Heddle
 
         private
 
-        # Calls the block as the only reader. An exception from another thread may strike at any time: so the ensure
-        # clause covers the taking of the role, too.
+        # Calls the block as the only reader. An exception from another thread may come at any time, so the ensure
+        # clause also covers taking the role.
         # @return [Boolean] false: another fiber reads
         def read_for_all
           mine = @session.begin_reading
@@ -117,7 +117,7 @@ module Heddle
         # Waits until woken, or reads when no other fiber does.
         def follow(stream, deadline)
           queue = stream.waiter = @waiting[stream] = Thread::Queue.new
-          until yield # asked after the waiter is known: nothing comes unnoticed
+          until yield # called after the waiter is registered, so that nothing is missed
             read_for_all { receive(deadline) } or sleep_until_woken(queue, deadline)
           end
         ensure
@@ -136,7 +136,7 @@ module Heddle
           waiters&.each { |queue| queue.push(true) }
         end
 
-        # So that there is always a fiber that reads, while any waits.
+        # Makes another waiting fiber read, if there is one.
         def wake_next
           @waiting.first&.last&.push(true) unless @session.reading?
         end

@@ -10,8 +10,8 @@ module Heddle
       class Sharing
         include MonotonicClock
 
-        # A request that wants a connection. `given`: the one that is reserved for it; `waited`: has it been in the
-        # queue? `over`: it has what it wanted, or an error that all others have, too.
+        # A request that wants a connection. `given`: the connection that is reserved for it; `waited`: has it been in
+        # the queue? `over`: it has a connection, or the error that all others get, too.
         class Waiter
           attr_reader :queue
           attr_accessor :given, :waited, :over
@@ -48,7 +48,7 @@ module Heddle
             yield
             wait(waiter, limits, deadline)
           end
-          waiter.over = true # the one that dials wakes the others itself
+          waiter.over = true # the request that dials wakes the others itself
           found == :dial ? dial(limits, deadline) : found
         ensure
           give_up(waiter) unless waiter.over
@@ -75,7 +75,7 @@ module Heddle
           end
         end
 
-        # Looks after connections that no fiber reads, and closes those that were idle since then.
+        # Checks connections that no fiber reads, and closes those that have been idle since `limit`.
         # @param limit [Float] by CLOCK_MONOTONIC
         # @return [Integer] how many are closed
         def tend(limit)
@@ -110,14 +110,13 @@ module Heddle
           waiter.given || :wait
         end
 
-        # One that was woken for nothing keeps its place.
+        # A request that was woken but not served keeps its place.
         def enqueue(waiter)
           waiter.waited ? @waiters.unshift(waiter) : @waiters.push(waiter)
           waiter.waited = true
         end
 
-        # In the order in which they came: a request that begins when another one ends is no earlier than those that
-        # wait.
+        # In the order of arrival: a request that begins when another one ends does not overtake those that wait.
         def serve_waiters
           while @waiters.any? && @connection && !@connection.leaving? &&
                 @connection.room_beside?(@reserved[@connection])
@@ -160,13 +159,13 @@ module Heddle
 
         def wake_one = @waiters.shift&.queue&.push(true)
 
-        # With an error: they have failed, too.
+        # Ends the others with the error, because they have failed, too.
         def wake_all(error = nil)
           @waiters.each { |waiter| waiter.queue.push(error || true) }
           @waiters.clear
         end
 
-        # Until the waiter is served, or has to choose again.
+        # Waits until the waiter is served, or has to choose again.
         # @return [void]
         def wait(waiter, limits, deadline)
           dialing = @dialing

@@ -17,7 +17,7 @@ module Heddle
         # @return [#read, #each]
         attr_reader :source
 
-        # @param source [#read, #each] an IO begins where it stands now, also when it is sent again
+        # @param source [#read, #each] an IO is read from its current position, also when it is sent again
         def initialize(source)
           @source = source
           @start = position
@@ -47,7 +47,7 @@ module Heddle
 
         private
 
-        # Where an IO stands, if it can come back there.
+        # An IO's position, if it can be rewound.
         def position
           @source.pos if @source.respond_to?(:pos) && @source.respond_to?(:seek)
         rescue SystemCallError

@@ -40,7 +40,7 @@ module Heddle
           self.chunking = true if @chunked && !head.precoded
         end
 
-        # The connection's output leaves in the loop's next tick.
+        # The head leaves in the loop's next tick, with the connection's other output.
         # @see #send_head
         def hold_head(head) = send_head(head)
 
@@ -160,7 +160,7 @@ module Heddle
           when SystemCallError
             message = "the client left before it had the response (#{error.class})"
           else
-            # Two fibers at once, say: a mistake of the application, of which the connection knows nothing.
+            # A mistake of the application, such as two fibers at once, and not a failure of the connection.
             raise error unless closed?
 
             message = "the connection was closed before the client had the response"

@@ -6,16 +6,16 @@ module Heddle
   module Net
     module DNS
       # Answers of name servers, each for as long as its TTL says and within bounds; absent names for as long as the
-      # zone's SOA says (RFC 2308). Bounded in bytes: the answer not asked for the longest goes first.
+      # zone's SOA says (RFC 2308). Bounded in bytes: the least recently used answer is dropped first.
       class Cache < Resolver::Cache
         # Seconds. RFC 2308, section 5, finds one to three hours good for absent names; RFC 9520, section 3.2, wants a
         # failure kept for a second at least.
         MAX_TTL = 86_400
         MAX_NEGATIVE_TTL = 10_800
         FAILURE_TTL = 1
-        # The size of an entry beside its message.
+        # Bytes of an entry in addition to its message.
         OVERHEAD = 200
-        # The Ruby objects of a message, for each byte of it.
+        # Bytes of a message's Ruby objects, for each byte of the message.
         FACTOR = 8
 
         # @param size [Integer] bytes, about

@@ -11,7 +11,7 @@ module Heddle
       #     client.records("example.org", :MX).each { |record| puts record.data.exchange }
       #
       # Each question goes out from a port of its own with an id from the kernel (RFC 5452), by UDP with EDNS and 1,232
-      # bytes; by UDP without EDNS where a server does not know it; by TCP where the answer is cut off. Connections of
+      # bytes; by UDP without EDNS if a server does not support it; by TCP if the answer is truncated. Connections of
       # TCP are kept for a burst of questions. Tasks that ask the same at the same time share one question.
       #
       # A client belongs to one loop, or to one thread without a loop.
@@ -31,7 +31,7 @@ module Heddle
 
           def read = @message = Message.parse(@bytes)
 
-          # With the upper bits that EDNS has (RFC 6891, section 6.1.3).
+          # Includes the upper bits, which EDNS has (RFC 6891, section 6.1.3).
           def rcode = @message ? Codes.rcode_number(@message.rcode) : super
         end
         private_constant :Reply
@@ -115,7 +115,7 @@ module Heddle
           [found[:six] || found[:four], Integer(found[:port], 10)]
         end
 
-        # Facts about other name servers do not apply to these.
+        # Forgets what is known about other name servers.
         def kept(key)
           current = @configuration.value
           @cache.clear unless current.equal?(@known)

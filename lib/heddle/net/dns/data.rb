@@ -6,7 +6,7 @@ module Heddle
       # The data of records, one class a type. Each is frozen, reads itself from a message, writes itself into one, and
       # prints itself as in a zone file.
       #
-      # {Data.from} makes them of what programs have at hand: a String or Array for each record.
+      # {Data.from} makes them from a String or Array for each record.
       module Data
         # IPv4 address (RFC 1035, section 3.4.1).
         A = ::Data.define(:address) do

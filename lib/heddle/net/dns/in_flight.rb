@@ -5,8 +5,8 @@ require "heddle/concurrency/context"
 module Heddle
   module Net
     module DNS
-      # The queries that the program works on: how many, and since when. All have the same time, so the oldest is the
-      # first that is late; one alarm stands for all.
+      # The queries that the program works on: how many, and since when. All have the same time limit, so one alarm, for
+      # the oldest query, is enough.
       class InFlight
         include MonotonicClock
 

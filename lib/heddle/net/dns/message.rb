@@ -84,7 +84,7 @@ module Heddle
           define_method(:"#{name}=") { |on| @flags = on ? @flags | bit : @flags & ~bit }
         end
 
-        # @return [Integer] the greatest size of this message over UDP; set by what makes responses
+        # @return [Integer] the maximum size of this message over UDP; set by the code that makes responses
         attr_accessor :udp_limit
 
         # @return [Question, nil]
@@ -118,8 +118,9 @@ module Heddle
         end
 
         # @return [String] the message in bytes
-        # @param limit [Integer] bytes at most. Records that do not fit are left out: of the additional ones
-        #   without a word; of the others all, with the flag TC (RFC 2181, section 9). Question and OPT always stay.
+        # @param limit [Integer] bytes at most. Records that do not fit are left out. Additional records may be missing
+        #   without a sign; if others don't fit, all are left out, and the flag TC is set (RFC 2181, section 9).
+        #   Question and OPT always stay.
         def encode(limit = MAX_SIZE)
           counts = [@questions.size, @answers.size, @authorities.size, @additionals.size + (@edns ? 1 : 0)]
           writer = MessageWriter.new([@id, @flags, *counts].pack("n6"))

@@ -6,8 +6,8 @@ module Heddle
       # Reads the parts of a DNS message in order. A pointer that leaves the message or loops raises MalformedError, and
       # the work is bounded by the size of the message.
       class MessageReader
-        # A sane server needs one or two in a name. Each must point further back, but a chain of them through a whole
-        # message, for each of its records, would keep the loop busy for seconds.
+        # Pointers in one name; ordinary servers need one or two. Each must point further back, but a chain through a
+        # whole message, for each of its records, would keep the loop busy for seconds.
         MAX_POINTERS = 32
         # Labels and pointers followed in one message: a sane message of 64 KiB needs half as many.
         MAX_STEPS = 32_768

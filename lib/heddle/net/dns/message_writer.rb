@@ -22,7 +22,8 @@ module Heddle
           @first_offset = 0
         end
 
-        # The first name of a message. Most messages have no other: its suffixes are noted only when one is written.
+        # The first name of a message. Most messages have no other, so its suffixes are recorded only when another name
+        # is written.
         #
         # @param wire [String] a name as in a message, without the final zero
         # @param text [String] the same
@@ -97,7 +98,7 @@ module Heddle
           @bytes.setbyte(at + 1, size & 0xff)
         end
 
-        # Takes back what was written after that size.
+        # Removes the bytes that were written after that size.
         # @param size [Integer]
         def cut(size)
           @bytes = @bytes.byteslice(0, size)

@@ -17,7 +17,7 @@ module Heddle
       class Query
         # Seconds that resolvers keep an answer for which the program names no other.
         TTL = 300
-        # RFC 8482, section 4.2: the answer to a question for ANY where there is no better one.
+        # RFC 8482, section 4.2: the answer to a question for ANY if the program gives none.
         ANY_ANSWER = Data::HINFO.new("RFC8482", "").freeze
         ANY_TTL = 3_600
 
@@ -116,7 +116,7 @@ module Heddle
           negative(:NXDOMAIN, soa)
         end
 
-        # Answers with what another name server says, with its flags, and the records as old as they are.
+        # Responds with another name server's answer: its flags, and its records with the remaining TTLs.
         #
         # Names that no name server may be asked for (RFC 6761: localhost, invalid; RFC 7686: onion) do not exist.
         #
@@ -158,8 +158,8 @@ module Heddle
         end
 
         # @api private
-        # Sends the response, once; it ignores later calls.
-        # @param rcode [Symbol, nil] instead of what the program has answered
+        # Sends the response. Later calls do nothing.
+        # @param rcode [Symbol, nil] sent instead of the program's answer
         def respond(rcode = nil)
           return if @sent
 

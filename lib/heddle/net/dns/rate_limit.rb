@@ -6,10 +6,10 @@ module Heddle
   module Net
     module DNS
       # Limits the responses over UDP that one network gets, because the address of a datagram can be forged: without a
-      # limit a server is an amplifier for attacks on others. Beyond the limit every second response is cut off, which
-      # makes a real client come over TCP, and the rest is not sent (BIND's "response rate limiting", slip 2).
+      # limit a server is an amplifier for attacks on others. Beyond the limit every second response is truncated, so
+      # that a real client asks again over TCP, and the others are not sent (BIND's "response rate limiting", slip 2).
       class RateLimit
-        # Networks that are remembered; the one that was there the longest goes first.
+        # Networks that are remembered; the oldest one is dropped first.
         NETWORKS = 10_000
         # Bytes of an address that make a network: /24 and /56.
         IPV4_PREFIX = 3

@@ -3,8 +3,8 @@
 module Heddle
   module Net
     module DNS
-      # Judges a message by the rules that need no program: it is ignored, answered with an error, or becomes a
-      # {Query}. Never answers a response, so that two servers can't answer each other forever.
+      # Checks a message before the program sees it: the message is ignored, answered with an error, or becomes a
+      # {Query}. Responses are ignored, so that two servers can't answer each other forever.
       class Reception
         # Records in a query: OPT, and a signature that this server does not understand.
         MAX_RECORDS = 8
@@ -17,9 +17,10 @@ module Heddle
           @server = server
         end
 
-        # @param bytes [String] what came
+        # @param bytes [String] the received message
         # @param source [Object] its sender
-        # @return [String, Query, nil] a response to be sent at once; a query for the program; nil: silence
+        # @return [String, Query, nil] a response to be sent at once; a query for the program; nil: the message is
+        #   ignored
         def judge(bytes, source)
           return nil if bytes.bytesize < Message::HEADER_SIZE
 

@@ -20,7 +20,7 @@ module Heddle
         RATE = 100
         NETWORKS = %w[loopback private].freeze
         ENDPOINT = /\A(?:\[(?<six>.+)\]|(?<four>[^:]+)):(?<port>\d+)\z/
-        # Ports that the kernel has chosen for UDP and that turned out to be taken for TCP.
+        # Attempts to find a port that is free for both UDP and TCP.
         MAX_TRIES = 16
 
         # @return [Array<String>] `address:port` of each address, once the server runs; ports that the kernel chose
@@ -38,8 +38,7 @@ module Heddle
         # @param tcp_connections [Integer] connections at most
         # @param tcp_per_client [Integer] connections of one client address at most
         # @param rate [Integer, nil] responses over UDP that a network (/24 of IPv4, /56 of IPv6) gets in a second;
-        #   beyond it every second one is cut off, so that clients come over TCP, and the others are not sent. nil: no
-        #   limit
+        #   beyond it every second one is truncated, so that clients use TCP, and the others are not sent. nil: no limit
         # @param rate_exempt [Array<String>] networks without that limit, see {Networks}
         # @param allow [Array<String>] networks whose queries may be forwarded
         # @param on_error [#call, nil] called with an error that the program raised, and the query; nil: it is reported
@@ -101,7 +100,7 @@ module Heddle
         def tcp_accepted = tcp_ports.sum(&:accepted)
 
         # @api private
-        # @return [Boolean] is there, or will there be, a response?
+        # @return [Boolean] whether the query gets a response
         def receive(bytes, source)
           @statistics[:queries] += 1
           case (judged = @reception.judge(bytes, source))
@@ -162,7 +161,7 @@ module Heddle
           end
         end
 
-        # One port for both: where the kernel chooses, the other may be taken.
+        # UDP and TCP share one port. The one that the kernel chooses for UDP may be taken for TCP.
         def open_pair(endpoint)
           tries ||= 0
           udp = UDPPort.new(endpoint, self)
@@ -193,9 +192,9 @@ module Heddle
           @in_flight.remove(query)
         end
 
-        # The client hears of it at once, even while the program still works.
+        # Sends SERVFAIL at once, even if the program still works on the query.
         def expire(query, task)
-          return if query.sent? # its client takes the response slowly, which has a time limit of its own
+          return if query.sent? # its client reads the response slowly, which has a time limit of its own
 
           count(:late)
           @scope.async(name: "DNS query, too late") { query.respond(:SERVFAIL) }

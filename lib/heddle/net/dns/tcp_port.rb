@@ -19,8 +19,8 @@ module Heddle
           @per_client = per_client
           @clients = Hash.new(0)
           @listener = TCPServer.new(address.ip_address, address.ip_port)
-          # At once: a client's connections count from the beginning, also those from which nothing comes. They are
-          # counted here, so the sockets' own limit by address is off.
+          # A client's connections count from the beginning, also those that send nothing. They are counted here, so the
+          # sockets' own limit by address is off.
           @sockets = Sockets.new(Fiber.scheduler, idle_timeout: idle, max_connections: connections, at_once: true,
                                                   proxies: Networks.new(["all"])) { |connection| serve(connection) }
         end
@@ -43,7 +43,7 @@ module Heddle
 
         private
 
-        # A connection beyond a client's share is closed without a word: the client tries again.
+        # A connection beyond a client's share is closed without a response: the client tries again.
         def serve(connection)
           address = IPAddr.new(connection.remote_address).native.hton
           @clients[address] += 1

@@ -31,7 +31,7 @@ module Heddle
 
         def address = @address ||= AddressText.from_bytes(@address_bytes)
 
-        # Serves until the client has ended its part, or says nothing for the idle time.
+        # Serves until the client has ended its side, or has sent nothing for the idle time.
         def run
           while (bytes = read)
             @buffer << bytes
@@ -39,7 +39,7 @@ module Heddle
           end
           await_responses
         rescue IOError, SystemCallError
-          nil # the client has gone, or takes nothing: nobody needs the other responses
+          nil # the client has left, or reads nothing: the other responses are not needed
         end
 
         # @param response [Message, String]
@@ -47,7 +47,7 @@ module Heddle
           transmit(response.is_a?(String) ? response : response.encode)
         end
 
-        # A query of which nothing comes.
+        # The query will get no response.
         def finish
           @room.pop(timeout: 0)
           @writing.synchronize { @done.signal } if @room.empty?
@@ -74,7 +74,7 @@ module Heddle
           raise if @room.empty?
 
           extend_idle_time
-          retry # it waits for us
+          retry # a query is under way, so the client waits for the server
         end
 
         def extend_idle_time

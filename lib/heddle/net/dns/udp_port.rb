@@ -7,10 +7,10 @@ module Heddle
     module DNS
       # The UDP socket of a {Server}: one fiber receives, responses are sent by the fiber that has them.
       class UDPPort
-        # Larger than any query that makes sense, so that one that was cut off is seen as malformed.
+        # Larger than any valid query, so that a truncated one is malformed.
         MAX_QUERY = 4_096
-        # Ports of services that answer whatever comes (echo, discard, daytime, qotd, chargen, time), from which a
-        # forged query starts a loop; and 0, to which no answer can be sent.
+        # Ports of services that reply to anything (echo, discard, daytime, qotd, chargen, time): a forged query from
+        # them would start an endless exchange. And 0, to which nothing can be sent.
         ENDLESS = [0, 7, 9, 13, 17, 19, 37].freeze
 
         # The sender of a datagram.

@@ -3,7 +3,7 @@
 module Heddle
   module Net
     class Resolver
-      # Answers by full name, each until its time is over. Bounded: the one not asked for the longest goes first.
+      # Answers by full name, each until its time is over. Bounded: the least recently used one is dropped first.
       #
       # @api private
       class Cache

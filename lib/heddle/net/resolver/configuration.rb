@@ -50,7 +50,7 @@ module Heddle
           end
         end
 
-        # libc passes over a server that is no address; a name could not be resolved before there is a server.
+        # Skips a server that is not an address, as libc does: resolving its name would need a server.
         def self.read_server(address, servers)
           servers << [address, PORT] if address && servers.size < MAX_SERVERS && !Array(Literal.parse(address)).empty?
         end

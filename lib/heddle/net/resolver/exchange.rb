@@ -8,10 +8,10 @@ module Heddle
       #
       # @api private
       class Exchange
-        # More than is asked for: from servers that don't care.
+        # Larger than the announced size, for servers that ignore that.
         MAX_DATAGRAM = 4_096
-        # So many messages that answer nothing are a fault or an attacker that guesses ids: then TCP, where guessing is
-        # no use.
+        # After this many messages that answer no question, which come from a faulty server or from an attacker that
+        # guesses ids, TCP is used: there guessing is useless.
         MAX_UNEXPECTED = 32
 
         attr_reader :replies
@@ -43,7 +43,7 @@ module Heddle
         # Whether the server sent nothing within the time limit.
         def silent? = @replies.empty? && @errors.empty?
 
-        # @return [String, nil] what kept the server from answering all questions
+        # @return [String, nil] the reason why the server has not answered all questions
         def trouble
           failed = @replies.each_value.filter_map { |reply| reply.error if reply.failed? }
           return failed.uniq.join(", ") unless failed.empty?
@@ -109,8 +109,8 @@ module Heddle
           raise
         end
 
-        # Keeps the connection when the reply has come, and closes it in any other case: a later reply would be
-        # taken for that to another question.
+        # Keeps the connection when the reply has come, and closes it otherwise: a late reply would be taken for the
+        # reply to another question.
         def converse(socket, query, deadline)
           bytes = reply_over(socket, query, deadline) or return
           return @errors << "an answer by TCP that does not fit the question" unless accept(bytes)

@@ -26,7 +26,7 @@ module Heddle
           forget_parent
           list = @kept[server.to_sockaddr] or return nil
           while (socket, since = list.pop)
-            # Something to be read is the end of the connection, or an answer to nothing.
+            # Unread input is the end of the connection, or an unexpected message.
             return socket if @clock.call - since <= MAX_AGE && !readable?(socket)
 
             socket.close

@@ -13,7 +13,7 @@ module Heddle
         PLAIN = /\A(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\z)|\z)){4}\z/
 
         # @param host [String]
-        # @return [Array<String>, nil] the address; empty when it is shaped like one and is none; nil for a name
+        # @return [Array<String>, nil] the address; empty if it looks like an address and is not one; nil for a name
         def self.parse(host)
           return [host.dup.freeze].freeze if PLAIN.match?(host)
           return nil unless SHAPE.match?(host)

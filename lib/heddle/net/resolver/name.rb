@@ -18,7 +18,7 @@ module Heddle
         FORBIDDEN = /[\x00-\x20\\\x7f]/n
 
         # @param host [String]
-        # @return [Name, nil] nil when no host can be called so
+        # @return [Name, nil] nil if it can't be a host name
         def self.parse(host)
           text = host.b.downcase
           absolute = text.end_with?(".")
@@ -42,7 +42,7 @@ module Heddle
 
         def localhost? = LOCALHOST.match?(@text)
 
-        # Whether DNS has nothing to say about it.
+        # Whether DNS must not be asked about it.
         def reserved? = NEVER_ASKED.match?(@text)
 
         # The full names to ask for, in order, as resolv.conf(5) describes `search` and `ndots`.

@@ -9,7 +9,7 @@ module Heddle
       class NameServers
         # Aliases that servers leave for us to follow, one message each.
         MAX_ALIASES = 8
-        # Where one of the two record types could not be had, the other is kept no longer than this.
+        # If only one of the two record types was found, its records are kept no longer than this.
         PARTIAL_TTL = 30
 
         # @param configuration [Configuration]
@@ -45,7 +45,7 @@ module Heddle
 
         private
 
-        # An absent name is absent for all types; a name with addresses is not worth a second wait for the rest.
+        # An absent name is absent for all types; and if there are addresses, the rest is not worth another wait.
         def ask(name, types)
           answers = {}
           ask_servers(name, -> { Query.each_type(name, types - answers.keys) }) do |exchange|
@@ -54,7 +54,8 @@ module Heddle
           end
         end
 
-        # Some servers, and firewalls before them, drop what has EDNS: a silent one is asked without it the next time.
+        # Some servers and firewalls drop queries with EDNS: a server that did not reply is asked without it the next
+        # time.
         def ask_servers(name, queries)
           troubles = {}
           silent = []

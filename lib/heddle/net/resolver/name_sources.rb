@@ -29,7 +29,7 @@ module Heddle
           return usual unless line
 
           words = line.split(":", 2).last.scan(/\[[^\]]*\]|[^\s\[]+/)
-          # An action after our own sources changes what "not found" means there: rare, and libc knows it all.
+          # An action after our own sources changes the meaning of "not found" there. That is rare, and libc handles it.
           return libc_only if words.each_cons(2).any? { |word, action| OURS.key?(word) && action.start_with?("[") }
 
           new(words.reject { |word| word.start_with?("[") })

@@ -7,7 +7,7 @@ module Heddle
       #
       # Messages are written and read here and not by Ruby's resolv, because resolv in Ruby 3.3 can't read them in a
       # Ractor, follows compression pointers without a limit (CVE-2025-24294) and keeps a class for each record type
-      # that a server makes up. The tests use resolv as the other side.
+      # that a server makes up. The tests use resolv as the server.
       #
       # @api private
       class Query
@@ -39,7 +39,7 @@ module Heddle
           @edns = edns
           @except = except
           @reply = reply
-          # From the kernel: an id that a stranger can guess is half of a forged answer (RFC 5452).
+          # From the kernel's random numbers: an attacker must not be able to guess it (RFC 5452).
           loop { break unless (@id = Random.urandom(2).unpack1("n")) == except }
           @bytes = ([@id, flags, 1, 0, 0, edns ? 1 : 0].pack("n6") << name << [0, type, IN].pack("Cnn"))
           @bytes << [0, OPT, EDNS_SIZE, edns, 0].pack("CnnNn") if edns
@@ -49,7 +49,7 @@ module Heddle
 
         def edns? = !@edns.nil?
 
-        # Whether EDNS only makes room, and asks for no records of DNSSEC.
+        # Whether EDNS is only for the size, and does not ask for DNSSEC records.
         def edns_optional? = @edns == 0
 
         # @return [Query] the same question for a server that does not know EDNS

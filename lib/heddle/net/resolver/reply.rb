@@ -24,7 +24,7 @@ module Heddle
         # RFC 2308, section 5, finds one to three hours good for absent names.
         MAX_NEGATIVE_TTL = 10_800
         MAX_ALIASES = 16
-        # Records read of one section: of more addresses the first are enough, and a name made to be slow takes 50 µs.
+        # Records that are read of one section: more addresses are not needed, and a maliciously slow name takes 50 µs.
         MAX_RECORDS = 512
         ADDRESS_SIZES = { Query::A => 4, Query::AAAA => 16 }.freeze
 
@@ -57,7 +57,7 @@ module Heddle
 
         def truncated? = @flags.anybits?(TRUNCATED)
 
-        # A server that could not answer; another may.
+        # The server could not answer; another one may.
         def failed? = ![NO_ERROR, NAME_ERROR].include?(rcode)
 
         # Whether the server seems not to know EDNS (RFC 6891, section 7).

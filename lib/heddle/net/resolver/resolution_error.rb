@@ -3,8 +3,8 @@
 module Heddle
   module Net
     class Resolver
-      # No name server gave an answer. Programs that rescue SocketError or Socket::ResolutionError meet what they know
-      # from libc: error_code EAI_AGAIN.
+      # No name server gave an answer. As after libc's failure, programs can rescue SocketError or
+      # Socket::ResolutionError, with the error_code EAI_AGAIN.
       class ResolutionError < Socket::ResolutionError
         include Heddle::Error
 

@@ -3,10 +3,10 @@
 module Heddle
   module Net
     class Resolver
-      # Lets all who ask for one thing at the same time share one lookup.
+      # Lets all fibers that ask for the same key at the same time share one lookup.
       #
-      # The first asker does the work in its own fiber and carries a baton meanwhile. If it is cancelled or timed out,
-      # it hands the baton to the next in line, which begins anew: no fiber fails because another gave up.
+      # The first fiber does the work and holds a baton meanwhile. If it is cancelled or times out, it passes the baton
+      # to the next one, which begins again: no fiber fails because another one was cancelled.
       #
       # @api private
       class SingleFlight
@@ -30,7 +30,7 @@ module Heddle
         # @return [Integer] how many wait for another fiber's lookup
         def waiting(key) = @flights[key]&.waiting || 0
 
-        # One lookup and those who wait for it.
+        # One lookup and the fibers that wait for it.
         class Flight
           def initialize
             @askers = 0
@@ -50,7 +50,7 @@ module Heddle
 
           def waiting = @baton.num_waiting
 
-          # No fiber can find a result or a colleague here any more.
+          # The lookup is over: no later fiber may join it.
           def over? = @baton.closed? || @askers.zero?
 
           private

@@ -4,7 +4,7 @@ module Heddle
   module Net
     class Resolver
       # libc's getaddrinfo(3) in a thread, for names whose sources only libc can ask. The calling fiber waits for the
-      # thread; the loop continues. libc tells no TTL, so nothing of this is kept.
+      # thread; the loop continues. libc reports no TTL, so the result is not cached.
       #
       # @api private
       class SystemResolver

@@ -5,19 +5,19 @@ require "openssl"
 module Heddle
   module Net
     class TLS
-      # The certificates of a listener: the first one for clients that name no host, or one that none is for. Their
-      # files are looked at again once a second at most: where one has changed all are read anew, and where one of the
-      # new ones can't be used the old ones stay.
+      # The certificates of a listener. The first one is for clients that send no host name, or an unknown one. The
+      # files are checked once a second at most: if one has changed, all are read again; if a new one can't be used, the
+      # old ones stay.
       #
-      # Without a master the process that serves reads them, when a client connects. A master calls {#share}, and then
-      # {#refresh}. It alone reads the files from then on, and each process that it forks has what it has read last.
+      # Without a master, the serving process reads them when a client connects. A master calls {#share}, and then
+      # {#refresh}: from then on it alone reads the files, and the processes that it forks use what it has read last.
       class Certificates
         include MonotonicClock
 
         # Seconds.
         LOOK_EVERY = 1.0
         DAY = 86_400
-        # Seconds before its end from which on a certificate is reported, once a day.
+        # How many seconds before its end a certificate is reported, once a day.
         EXPIRY_NOTICE = 14 * DAY
         # Bytes of all certificates and keys that processes share; unused ones take no memory.
         SHARED_LIMIT = 8 << 20
@@ -39,13 +39,13 @@ module Heddle
         # @return [void]
         def self.renew_ticket_keys = TicketKeys.renew(TICKET_KEY_LIFE)
 
-        # @return [Array<#load, #stamp>] where they come from
+        # @return [Array<#load, #stamp>] their sources
         attr_reader :sources
 
         # @param sources [Array<KeyFiles, SelfSigned>] one at least
-        # @param minimum [String] the least version of TLS, "1.2" or "1.3"
+        # @param minimum [String] the minimum version of TLS, "1.2" or "1.3"
         # @param protocols [Array<String>] by their registered names
-        # @param clients [ClientCheck] what clients are asked for
+        # @param clients [ClientCheck] the check of clients' certificates
         # @param on_event [#call, nil] called with an event: the certificates were read again, or why not
         # @raise [Error]
         def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, clients: ClientCheck.none, on_event: nil)
@@ -69,13 +69,13 @@ module Heddle
           @loaded.contexts.default
         end
 
-        # The next time that a context is asked for, it is looked for newer certificates.
+        # The next call of {#context} checks for newer certificates.
         # @return [void]
         def look_again
           @looked = -Float::INFINITY
         end
 
-        # From now on processes that this one forks take their certificates from it.
+        # From now on the processes that this one forks get their certificates from it.
         # @return [self]
         # @raise [Error]
         def share
@@ -102,7 +102,7 @@ module Heddle
           Loaded.new(credentials:, contexts: Contexts.new(credentials, **@settings), stamp:)
         end
 
-        # @param loaded [Loaded] what connections are shown from now on
+        # @param loaded [Loaded] the certificates for new connections
         # @return [void]
         # @raise [Error]
         def use(loaded)
@@ -119,7 +119,7 @@ module Heddle
         # @return [Array<KeyPair>] what is in use
         def pairs = @loaded.credentials.pairs
 
-        # Reports the certificates that end soon, once a day.
+        # Reports the certificates that expire soon, once a day.
         # @return [void]
         def report_expiry
           return if now - @reported < DAY
@@ -160,7 +160,7 @@ module Heddle
           raise Error, "the certificates and keys of an address take more than #{SHARED_LIMIT >> 20} MiB"
         end
 
-        # Takes what the process that shares them has read last.
+        # Takes the certificates that the sharing process has read last.
         def follow
           version = @shared.version
           return if version == @followed

@@ -15,10 +15,10 @@ module Heddle
         }.freeze
         private_constant :MODES
 
-        # @return [ClientCheck] that asks no client
+        # @return [ClientCheck] that asks clients for no certificate
         def self.none = new(:none, nil)
 
-        # @param mode [Symbol] `:none`; `:optional`: a client that shows one must show a good one; `:required`
+        # @param mode [Symbol] `:none`; `:optional`: a certificate is checked if the client sends one; `:required`
         # @param path [String, nil] certificates of the authorities, in PEM
         def initialize(mode, path)
           @mode = mode
@@ -45,7 +45,7 @@ module Heddle
         # @param names [Array<String>] the host names that the context is for
         # @return [void]
         def apply(context, authorities, names)
-          # A session that began under other rules, or another name, is not resumed under these.
+          # A session that began under other rules, or for another name, is not resumed under these.
           rules = [@mode, authorities.map(&:to_der), names]
           context.session_id_context = OpenSSL::Digest::SHA256.digest(Marshal.dump(rules))
           context.verify_mode = @verify

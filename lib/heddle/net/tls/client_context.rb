@@ -10,9 +10,9 @@ module Heddle
       # How a client speaks TLS: the authorities that it trusts, its own certificate, the sessions that it resumes. May
       # be shared by threads.
       class ClientContext
-        # Sessions kept; the oldest goes first.
+        # Sessions kept; the oldest is dropped first.
         SESSIONS = 256
-        # Sets of options whose contexts and sessions are kept; the one that was asked for longest ago goes first.
+        # Sets of options whose contexts and sessions are kept; the least recently used one is dropped first.
         MAX_CONTEXTS = 256
         private_constant :SESSIONS, :MAX_CONTEXTS
 
@@ -62,7 +62,7 @@ module Heddle
         # @param cert [String, nil] PEM text or file of the client's own certificate, `key` its key
         # @param protocols [Array<String>] offered by ALPN (RFC 7301)
         # @param verify [Boolean] false: any program may be the server. For tests alone
-        # @param minimum ["1.2", "1.3"] the least version
+        # @param minimum ["1.2", "1.3"] the minimum version
         # @raise [Error] when Ruby's openssl is not built in the usual way
         def initialize(ca: nil, cert: nil, key: nil, protocols: ["http/1.1"], verify: true, minimum: "1.2")
           missing = Native.load_client_tls(OBJECT)
@@ -85,7 +85,7 @@ module Heddle
         # @raise [OpenSSL::SSL::SSLError, TLSTimeoutError, SystemCallError]
         def handshake(socket, host, deadline)
           secure = OpenSSL::SSL::SSLSocket.new(socket, @context)
-          # An address is no name, and a name has no dot at its end there (RFC 6066, 3).
+          # SNI (RFC 6066, 3) has names, not addresses, and without a dot at the end.
           secure.hostname = host.delete_suffix(".") unless host.match?(/\A(?:[\d.]+|.*:.*)\z/)
           key = "#{host}:#{socket.remote_address.inspect_sockaddr}" if socket.is_a?(Socket)
           session = key && @sessions[key]
@@ -116,7 +116,7 @@ module Heddle
           context
         end
 
-        # A version that is written otherwise must not stand for an older one.
+        # A version that is written in another way must not be taken for an older one.
         def version(text)
           case text&.to_s
           when nil, "1.2" then OpenSSL::SSL::TLS1_2_VERSION

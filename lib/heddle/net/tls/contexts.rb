@@ -15,7 +15,7 @@ module Heddle
         attr_reader :default
 
         # @param credentials [Credentials]
-        # @param minimum [Integer] the least version of TLS
+        # @param minimum [Integer] the minimum version of TLS
         # @param protocols [Array<String>] for ALPN, best first
         # @param clients [ClientCheck]
         # @raise [Error]
@@ -61,8 +61,8 @@ module Heddle
           (@protocols & offered).first or raise OpenSSL::SSL::SSLError, "no protocol in common: #{offered.join(", ")}"
         end
 
-        # Makes the library confirm the name (RFC 6066, 3). {ServerNames} has chosen the same context before; only a
-        # library without its callback needs it here.
+        # Makes the library confirm the name (RFC 6066, 3). {ServerNames} has chosen the context already; only a library
+        # without its callback chooses here.
         def find((_, name))
           return unless name
 

@@ -21,7 +21,7 @@ module Heddle
           nil
         end
 
-        # @param what [String] it is, for the message
+        # @param what [String] what the file is, for the message
         # @param path [String]
         # @return [String]
         # @raise [Error]
@@ -35,7 +35,7 @@ module Heddle
           raise Error, "the #{what} #{path} can't be read: #{e.message.sub(/ @ .*/, "")}"
         end
 
-        # @param certificate_path [String] the certificate, followed by those between it and the one that clients know
+        # @param certificate_path [String] the certificate, followed by the intermediate certificates
         # @param key_path [String, nil] RSA, EC or Ed25519, without a pass phrase; nil: it is in the certificate's file
         def initialize(certificate_path, key_path = nil)
           @certificate_path = File.expand_path(certificate_path)

@@ -8,7 +8,7 @@ module Heddle
       # A certificate with its key.
       #
       # @!attribute certificate [OpenSSL::X509::Certificate]
-      # @!attribute chain [Array<OpenSSL::X509::Certificate>] those between it and the one that clients know
+      # @!attribute chain [Array<OpenSSL::X509::Certificate>] the intermediate certificates
       # @!attribute key [OpenSSL::PKey::PKey]
       KeyPair = Data.define(:certificate, :chain, :key) do
         # @return [Array<String>] the host names that it is for, in lower case; `*.example.com` stands for any one label
@@ -26,7 +26,7 @@ module Heddle
 
         private
 
-        # Only where there is nothing else (RFC 9525, 2).
+        # Used only without a subjectAltName (RFC 9525, 2).
         def common_names = certificate.subject.to_a.filter_map { |name, value| value if name == "CN" }
       end
     end

@@ -14,13 +14,13 @@ module Heddle
         MKCERT = "localhost{,+[0-9],+[0-9][0-9]}.pem"
         NAMES = %w[localhost *.localhost].freeze
         ADDRESSES = %w[127.0.0.1 ::1].freeze
-        # Browsers accept no longer ones.
+        # Seconds; browsers accept certificates for 398 days at most.
         LIFE = 397 * 86_400
         private_constant :GEM, :MKCERT, :NAMES, :ADDRESSES, :LIFE
 
         class << self
           # @param name [String, nil] a host name beside localhost
-          # @return [KeyFiles, SelfSigned] files of mkcert or of the gem localhost, where they are good for this name
+          # @return [KeyFiles, SelfSigned] files of mkcert or of the gem localhost, if they are valid for this name
           def find(name)
             return new(name) unless name.nil? || name.match?(/\A(?:localhost|[\d.:]*)\z/)
 
@@ -29,7 +29,7 @@ module Heddle
             pairs.map { |paths| KeyFiles.new(*paths) }.find { |files| good?(files) } || new(name)
           end
 
-          # @return [String, nil] where programs keep what they can make anew; nil: this user has no folder
+          # @return [String, nil] where programs of this user keep their state; nil: this user has no folder
           def folder
             ENV["XDG_STATE_HOME"]&.then { |path| path unless path.empty? } || File.expand_path("~/.local/state")
           rescue ArgumentError
@@ -61,7 +61,7 @@ module Heddle
 
         private
 
-        # Processes that start at the same time have the same one.
+        # Locked, so that processes which start at the same time use the same one.
         def kept
           folder = self.class.folder or return
           folder = File.join(folder, "heddle")

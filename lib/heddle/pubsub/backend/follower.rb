@@ -3,7 +3,7 @@
 module Heddle
   module PubSub
     class Backend
-      # Brings what the backend has into the history, in a thread of the master, of a server without one, or of a
+      # Copies the backend's messages into the history, in a thread of the master, of a server without one, or of a
       # process of another server. Any number of followers may write to a history: each message is appended once.
       #
       # Other programs may write to the backend's stream or tables, too. The follower skips their entries, and logs the
@@ -16,7 +16,7 @@ module Heddle
         BYTES = 8 << 20
         # Messages that are read from before the start.
         RECENT = 10_000
-        # Seconds that a read waits; then the epoch is looked at, too.
+        # Seconds that a read waits; then the epoch is checked, too.
         WAIT = 5
         # … where the backend has counted messages that the last read did not bring.
         MOMENT = 0.01
@@ -44,7 +44,7 @@ module Heddle
           @thread.name = "heddle follower"
         end
 
-        # @param patience [Numeric] seconds since it began: a backend that is away holds no process up after that
+        # @param patience [Numeric] seconds since it began: after that, an unreachable backend delays no process
         # @return [Boolean] whether the history has what the backend had when this began
         def wait(patience)
           deadline = @began + patience
@@ -60,7 +60,7 @@ module Heddle
           loop do
             follow
           rescue StandardError => e
-            # After any error the messages have to continue.
+            # Reconnects after any error.
             @report.call(:pubsub_unreachable, backend: @backend, reason: e.message.strip) unless @reported
             @reported = true
             sleep(@pause * rand(0.5..1.0))

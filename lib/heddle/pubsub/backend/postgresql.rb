@@ -15,9 +15,9 @@ module Heddle
       class Postgresql
         # Seconds.
         TIMEOUT = 5
-        # Batches between two looks for messages that need not be stored any longer.
+        # Batches between two deletions of old messages.
         TRIMMED_AFTER = 64
-        # Rows with larger numbers are another program's, and ours never come to them.
+        # Rows with larger numbers are another program's: Heddle's numbers never reach them.
         NUMBERS = 10**15
         private_constant :TIMEOUT, :TRIMMED_AFTER, :NUMBERS
 
@@ -27,7 +27,7 @@ module Heddle
         class << self
           attr_reader :open
 
-          # In a forked process: libpq would say goodbye to the server for both.
+          # In a forked process libpq would end the session of both processes.
           # @return [void]
           def abandon
             @open.each_key { |pg| IO.for_fd(pg.socket, autoclose: false).reopen(File::NULL, "r+") }
@@ -35,7 +35,7 @@ module Heddle
           end
         end
 
-        # In front of Process._fork.
+        # Prepended to the singleton class of Process: see Process._fork.
         module AbandonInChild
           def _fork = super.tap { |pid| Postgresql.abandon if pid.zero? }
         end

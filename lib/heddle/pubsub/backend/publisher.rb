@@ -7,8 +7,8 @@ module Heddle
       # own, so that no cancelled task leaves half a command on it, and never inside an application's transaction.
       # Messages that come while a batch is on its way are the next batch.
       #
-      # A batch has a number, by which the backend knows it again: one whose answer was lost is sent once more, and is
-      # not published twice.
+      # A batch has a number, by which the backend recognizes it: if its answer was lost, it is sent once more, and not
+      # published twice.
       class Publisher
         include MonotonicClock
 

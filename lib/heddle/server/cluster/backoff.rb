@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # How long to wait until something that ended by itself is started again: at once the first time, longer each
-      # time that it does not last. Knows no clock.
+      # How long to wait until a process that ended unexpectedly is started again: not at all the first time, and longer
+      # each time that it ends soon. Uses no clock.
       class Backoff
         # Seconds before the second start; doubled for each further one.
         FIRST_DELAY = 0.5

@@ -35,7 +35,7 @@ module Heddle
 
         private
 
-        # The others have the protections that it lacks.
+        # Only the protections of the other workers are reported.
         def unprotected?(worker) = worker.index < worker.mold.configuration.unprotected_workers
       end
     end

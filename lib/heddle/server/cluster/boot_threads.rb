@@ -6,7 +6,7 @@ module Heddle
       # The threads that an application starts while the mold loads it. A fork copies only the thread that forks, so
       # workers don't have them.
       class BootThreads
-        # Threads that are started anew after a fork, by their names or files.
+        # Threads that their libraries restart after a fork, by names or files.
         RENEWED = [/\ATimeout stdlib thread\z/, /\Aheddle log\z/, %r{/lib/heddle/}, %r{/timeout\.rb:\d}].freeze
         private_constant :RENEWED
 

@@ -43,7 +43,7 @@ module Heddle
           @unclean = false
         end
 
-        # @return [Array<WorkerHandle>] all that there are, in the order of their numbers
+        # @return [Array<WorkerHandle>] all workers, in the order of their numbers
         def workers = @workers.sort_by { |worker| [worker.index, worker.started_at] }
 
         # @return [Array<WorkerHandle>] those that serve, in the order of their numbers
@@ -112,8 +112,8 @@ module Heddle
         end
 
         # @param worker [WorkerHandle]
-        # @param how [String] "leave": others continue, "part": others do, and can receive no connections, "stop": none
-        #   does, "now"
+        # @param how [String] "leave": other workers continue; "part": the same, but they can't receive connections;
+        #   "stop": none continues; "now": at once
         # @return [void]
         def retire(worker, how)
           worker.state = :ending
@@ -167,12 +167,12 @@ module Heddle
           worker = @workers.find { |one| one.pid == pid }
           return handle_worker_exit(worker, status) if worker
 
-          # A worker that the mold has not reported yet, or a child that a worker has left behind.
+          # A worker that the mold has not reported yet, or an orphaned child of a worker.
           @unknown_exits[pid] = status
           @unknown_exits.shift if @unknown_exits.size > @workers.size + 100
         end
 
-        # A worker that should have replaced another and could not, and how it ended.
+        # A worker that failed to replace another one, and how it ended.
         FailedReplacement = Data.define(:worker, :reason)
 
         # @return [FailedReplacement, nil] the last one

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # Checks the workers once a second: for a heartbeat, and for an overdue end.
+      # Checks the workers once a second: for a missing heartbeat, and for an overdue end.
       class HealthCheck
         # Seconds between two pings of a worker.
         PING_INTERVAL = 5

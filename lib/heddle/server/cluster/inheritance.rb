@@ -22,7 +22,7 @@ module Heddle
         # @return [Inheritance] of a master that replaces none
         def self.none = new({}, [])
 
-        # Takes it out of the environment: the application, and programs that it starts, are not to see it.
+        # Removes it from the environment, so that the application and its child processes don't see it.
         # @param environment [Hash{String => String}]
         # @return [Inheritance]
         def self.from_environment(environment = ENV)
@@ -32,7 +32,7 @@ module Heddle
           new({}, command_line)
         end
 
-        # As it was typed; where the system does not tell, as Ruby knows it.
+        # As it was typed; if the system does not report that, as Ruby knows it.
         def self.command_line
           File.read("/proc/self/cmdline").split("\0")
         rescue SystemCallError
@@ -57,7 +57,7 @@ module Heddle
         def sockets?(key) = @listeners.key?(key)
 
         # @param key [String] of a bind
-        # @return [Array<TCPServer, UNIXServer>] the sockets of this address; none is left for another time
+        # @return [Array<TCPServer, UNIXServer>] the sockets of this address; they are returned only once
         def sockets(key)
           (@listeners.delete(key) || []).map do |descriptor|
             unix = BasicSocket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address.unix?
@@ -80,7 +80,7 @@ module Heddle
           nil # of another version: the two masters' workers do without a common one
         end
 
-        # Clients of the other master's workers resume their sessions with ours.
+        # So clients of the other master's workers can resume their TLS sessions here.
         # @return [void]
         def adopt_ticket_keys
           descriptor = @values["ticket_keys"] or return
@@ -89,7 +89,7 @@ module Heddle
           Net::TLS::TicketKeys.adopt(descriptor)
         end
 
-        # Subscribers of the other master's workers find their messages with ours.
+        # So subscribers of the other master's workers find their messages here.
         # @return [void]
         def adopt_pubsub
           memory, wake = @values["pubsub"] # none where it goes over a fork only
@@ -126,7 +126,7 @@ module Heddle
 
         private
 
-        # A master that names no version can't be told, and hands off all the same.
+        # A master without a version ignores this, and hands connections off all the same.
         def apart? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
 
         def report(text)

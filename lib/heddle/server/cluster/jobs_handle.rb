@@ -35,7 +35,7 @@ module Heddle
           return unless mold&.ready?
 
           wanted = mold.configuration.solid_queue
-          reset if @state == :starting && !mold.equal?(@mold) # that one has ended before it could say so
+          reset if @state == :starting && !mold.equal?(@mold) # the mold has ended before it could report the fork
           start(mold) if wanted && @state == :none && now >= @retry_at
           retire if @state == :running && !(wanted && mold.configuration.equal?(@mold.configuration))
         end
@@ -44,7 +44,7 @@ module Heddle
         # @param pid [Integer]
         # @return [void]
         def record_spawn(pid)
-          return if @state != :starting # it sees that its channel is closed
+          return if @state != :starting # the process sees that its channel is closed
 
           @pid = pid
           @state = :running

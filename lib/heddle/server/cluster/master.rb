@@ -230,7 +230,7 @@ module Heddle
           when "reply" then worker.resolve_query(message.fetch("id", Integer), message.values["value"])
           when "stopped_accepting" then worker.accepting = false
           when "stop_request"
-            # A signal has ended this one process. Unless the master stops too, the others continue.
+            # A signal has ended only this process. Unless the master stops, too, the others continue.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?
           end
         end
@@ -322,7 +322,7 @@ module Heddle
           Listeners.new(resources.listeners).report_trust(configuration, @log)
           @inheritance.report_ready
           configuration.hooks.try(:on_booted, @log)
-          Process.warmup # from now on it allocates little: the memory that the start took goes back to the system
+          Process.warmup # the master allocates little from now on: this returns the memory of the start to the system
         end
 
         def retire_workers

@@ -13,8 +13,8 @@ module Heddle
         NEAR = 0.75
         # The limit of each worker is up to this share lower, so that not all of them reach it at once.
         JITTER = 0.1
-        # A worker is replaced for the budget's sake only when it is this many times as large as its mold: the next
-        # one would be no smaller otherwise.
+        # For the budget, a worker is replaced only when it is this many times as large as its mold: otherwise its
+        # successor would not be smaller.
         GROWN = 1.25
         # Seconds between two lines of the log that memory is short.
         SILENCE = 600
@@ -50,7 +50,7 @@ module Heddle
         # @return [Boolean] whether there is no room for another process
         def short? = !used.nil? && !budget.nil? && used > budget
 
-        # To be called every second or so.
+        # Must be called about every second.
         # @return [void]
         def check
           others = @others.call
@@ -79,7 +79,7 @@ module Heddle
           @publish&.call(@used)
         end
 
-        # One at a time, so that they don't all come back cold.
+        # One at a time, so that not all workers are new and slow.
         def replace_one(now)
           worker, event, fields = oversized || over_budget
           return unless worker && @fleet.start(worker.index, replaces: worker) # later, when one can be started
@@ -98,7 +98,7 @@ module Heddle
           nil
         end
 
-        # Where no limit is set the largest worker goes, when all processes together use too much.
+        # Without a limit, the largest worker is replaced when all processes together use too much.
         def over_budget
           limit = budget
           return unless limit && @used > limit

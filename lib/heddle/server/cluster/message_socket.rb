@@ -6,7 +6,7 @@ require "socket"
 module Heddle
   class Server
     module Cluster
-      # Two processes tell each other something: whole messages, each with a descriptor if need be. Nothing here waits.
+      # Messages between two processes, each with a descriptor if needed. Nothing here waits.
       class MessageSocket
         # @!attribute what [String] what it is about
         # @!attribute values [Hash{String => Object}]
@@ -28,13 +28,13 @@ module Heddle
           include Heddle::Error
         end
 
-        # Bytes of a message. The kernel takes somewhat more, and gives the other end what there is room for.
+        # Maximum bytes of a message. The kernel accepts somewhat more, and truncates to the receiver's buffer.
         LIMIT = 131_072
         # Bytes of a malformed message that its error quotes.
         SHOWN = 60
         private_constant :LIMIT, :SHOWN
 
-        # @return [IO] for those who wait until something is to be heard
+        # @return [IO] readable when there is a message
         attr_reader :io
 
         # @return [Array(MessageSocket, MessageSocket)] both ends
@@ -60,7 +60,7 @@ module Heddle
           false
         end
 
-        # @return [Message, :wait, nil] what was said; :wait: nothing for now; nil: nothing any more
+        # @return [Message, :wait, nil] :wait: there is none now; nil: the other end is closed
         # @raise [MalformedError] the next message can be read all the same
         def receive
           # Without a size Ruby asks for the message's. A buffer for the longest one costs up to 32 page faults.
@@ -76,7 +76,7 @@ module Heddle
           nil
         end
 
-        # Hears until there is a message, or no writer is left. Malformed messages are dropped.
+        # Waits until there is a message, or no writer is left. Malformed messages are dropped.
         # @return [Message, nil]
         def wait
           while (message = receive) == :wait
@@ -92,7 +92,7 @@ module Heddle
         # @param process [String] at the other end
         # @param log [#event]
         # @yieldparam message [Message]
-        # @return [Boolean] false: nothing will be said any more
+        # @return [Boolean] false: the other end is closed
         def receive_all(process, log)
           while (message = receive).is_a?(Message)
             yield message
@@ -119,7 +119,7 @@ module Heddle
           Message.new(what:, values:, io: ios.first)
         end
 
-        # @return [Array, nil] nil where it is no JSON in UTF-8
+        # @return [Array, nil] nil if it is not JSON in UTF-8
         def decode(text)
           utf8 = text.dup.force_encoding(Encoding::UTF_8)
           array = JSON.parse(utf8) if utf8.valid_encoding?

@@ -29,7 +29,7 @@ module Heddle
           self.state = :ending
           pid ? Process.kill("KILL", pid) : channel.close
         rescue Errno::ESRCH
-          # It has ended by itself.
+          # It has ended already.
         end
       end
     end

@@ -81,13 +81,13 @@ module Heddle
           report_hook_failure(e)
         end
 
-        # The workers are told their number, too: limits of all of them are divided by it.
+        # Workers get their total number, too, because common limits are divided by it.
         def fit_memory
           configuration = @setting.configuration.fit_memory(Memory.proportional, Memory.proportional(Process.ppid))
           @setting = @setting.with(configuration:)
         end
 
-        # As the workers need them; the master makes none.
+        # Applies the workers' patches of Ruby; the master makes none.
         def choose_patches(configuration)
           reason = configuration.without_protection
           reason ? Scheduler::Patches.forbid(reason) : Scheduler::Patches.reset
@@ -118,7 +118,7 @@ module Heddle
           report_failure("a hook failed: #{ErrorText.summary(error)} (#{error.backtrace&.first})")
         end
 
-        # The application's at_exit blocks are for serving processes.
+        # Skips the application's at_exit blocks, which are for serving processes.
         def exit_process(status)
           $stdout.flush
           $stderr.flush
@@ -149,7 +149,7 @@ module Heddle
           @channel.send_message("#{jobs}spawned", slot:, pid:)
         rescue SignalException
           raise
-        rescue Exception => e # a hook's, which may be anything: the mold must continue to fork
+        rescue Exception => e # a hook may raise anything, and the mold must continue to fork
           @channel.send_message("#{jobs}spawn_failed", slot:, message: ProcessLimit.explain(e) || ErrorText.summary(e))
         ensure
           message.io.close

@@ -30,7 +30,7 @@ module Heddle
 
         # Forks a mold, which loads the application.
         # @param setting [Worker::Setting]
-        # @yield in the new process, to close what is the master's alone
+        # @yield in the new process, to close the master's own resources
         # @return [MoldHandle]
         # @raise [SystemCallError] when there can be no process, or no descriptor
         def fork_mold(setting)
@@ -69,7 +69,7 @@ module Heddle
         # @return [void]
         def kill(mold)
           mold.kill
-          remove(mold) unless mold.pid # no process whose end will be heard
+          remove(mold) unless mold.pid # there is no process whose end would be reported
         end
 
         # @return [void]

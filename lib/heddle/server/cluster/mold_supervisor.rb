@@ -135,9 +135,9 @@ module Heddle
 
         def folder = @master.folder
 
-        # The worker that has served enough requests, if its mold has not warmed up. Workers that are forked from it
-        # share what the first requests have filled (caches, compiled templates, Ruby's inline caches), instead of each
-        # making its own.
+        # The worker that has served enough requests, if its mold is not warm yet. Workers that are forked from it share
+        # what the first requests have filled (caches, compiled templates, Ruby's inline caches), instead of each making
+        # its own.
         def refork_candidate
           mold = fleet.mold
           return if mold.nil? || mold.warm || !mold.ready? || !fleet.complete?
@@ -200,7 +200,7 @@ module Heddle
 
           mold.state = :ready
           return if @reload&.mold.equal?(mold)
-          return @mold_spawner.kill(mold) if fleet.mold # a reload has made one meanwhile
+          return @mold_spawner.kill(mold) if fleet.mold # a reload has forked one meanwhile
 
           fleet.mold = mold
         end

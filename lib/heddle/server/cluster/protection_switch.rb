@@ -6,7 +6,7 @@ module Heddle
       # Whether new workers have their protections. An operator switches them for all workers; workers that crash switch
       # them off for new ones.
       class ProtectionSwitch
-        # So many crashes in so many seconds, while the workers were protected.
+        # How many crashes of protected workers in how many seconds switch the protections off.
         CRASHES = 2
         PERIOD = 600
         private_constant :CRASHES, :PERIOD
@@ -36,7 +36,7 @@ module Heddle
           @order
         end
 
-        # Of an operator: for all workers but the control group.
+        # An operator's switch: for all workers but the control group.
         # @param on [Boolean]
         # @param workers [Array<WorkerHandle>]
         # @return [void]

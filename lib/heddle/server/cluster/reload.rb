@@ -9,7 +9,7 @@ module Heddle
         # @param mold [MoldHandle] that is loading
         # @param log [#event]
         # @param name [Symbol] :reload or :refork
-        # @param done [#call] called at the end with two arguments: the mold that is needed no more, or nil; and why
+        # @param done [#call] called at the end with two arguments: the mold that is no longer needed, or nil; and why
         #   the workers are the old ones, or nil
         def initialize(fleet, mold, log, name: :reload, &done)
           @fleet = fleet
@@ -55,7 +55,7 @@ module Heddle
 
         def roll_back(reason)
           return @done.call(mold, reason) unless @activated
-          return @done.call(nil, reason) if @former.nil? || @former.channel_closed? # there is no other to go back to
+          return @done.call(nil, reason) if @former.nil? || @former.channel_closed? # no former mold is left
 
           @fleet.mold = @former
           @done.call(mold, reason)
@@ -66,11 +66,11 @@ module Heddle
           @former = @fleet.mold
           @fleet.failed_replacement = nil
           @fleet.mold = mold
-          # A warm mold has the configuration of the one before: the numbers that an operator has set since then hold.
+          # A warm mold has the configuration of the one before: the numbers that an operator has set since then stay.
           @fleet.resize(mold.configuration.worker_count) unless mold.warm
         end
 
-        # Would the former code still answer a new connection?
+        # Would the former code still serve a new connection?
         def former?(worker) = worker.accepting && !worker.mold.equal?(mold)
 
         def replace(old)

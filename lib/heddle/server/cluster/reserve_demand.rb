@@ -3,11 +3,11 @@
 module Heddle
   class Server
     module Cluster
-      # How many reserve workers there are to be. One is started when the first worker has been stuck for 100 ms, and
-      # serves when all are stuck; the scoreboard decides that. It ends when no worker has been stuck for a while.
-      # Where a worker takes long to start, one is kept ready instead.
+      # Decides how many reserve workers to run. One is started when the first worker has been stuck for 100 ms, and
+      # serves when all are stuck; the scoreboard decides that. It ends when no worker has been stuck for a while. Where
+      # a worker takes long to start, one is kept ready instead.
       class ReserveDemand
-        # Seconds after the last stall at which a reserve ends. So one fork in this time is the most.
+        # Seconds after the last stall at which a reserve ends. So there is at most one fork in this time.
         LIFETIME = 30
         # Seconds from the order until a worker serves, and until it is forked, beyond which one is kept ready.
         SLOW_BOOT = 0.15
@@ -35,7 +35,7 @@ module Heddle
         # @return [void]
         def record_stall = @stalled_at = @clock.call
 
-        # To be called at each event, and every second or so.
+        # Must be called at each event, and about every second.
         # @return [void]
         def check
           mold = @fleet.mold
@@ -73,7 +73,7 @@ module Heddle
           end
         end
 
-        # Several workers are forked one after the other, so only a reserve's fork counts, which is ordered alone.
+        # Only the time of a reserve's fork counts, because several workers are forked one after another.
         def fork_time(worker) = worker.reserve? ? (worker.forked_at || @clock.call) - worker.started_at : 0
 
         def boot_time(worker) = worker.ready_at - ((worker.forked_at unless worker.reserve?) || worker.started_at)
@@ -87,7 +87,7 @@ module Heddle
           @log.event(:reserve_kept, reason:)
         end
 
-        # No memory for another process is left, which might end one that serves.
+        # Memory is short: another process might end a serving one.
         def refused?
           short = @memory.short?
           @log.event(:reserve_refused) if short && !@refused

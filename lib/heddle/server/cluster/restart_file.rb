@@ -11,7 +11,7 @@ module Heddle
           @seen = changed_at
         end
 
-        # @return [Boolean] whether it was touched since the last look
+        # @return [Boolean] whether it was touched since the last call
         def touched?
           at = changed_at
           return false if at.nil? || at == @seen

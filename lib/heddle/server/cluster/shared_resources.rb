@@ -6,7 +6,7 @@ module Heddle
   class Server
     module Cluster
       # The resources that all processes of a server share: the sockets with their certificates, the scoreboard, and the
-      # socket pair of the handoff. They are made before the first fork, or taken over from another master.
+      # socket pair of the handoff. They are made before the first fork, or inherited from another master.
       class SharedResources
         # Slots of the scoreboard for each process: a reload has its successor, and others may not have ended yet.
         SLOTS_A_PROCESS = 4
@@ -66,7 +66,7 @@ module Heddle
         # @param configuration [Configuration]
         # @param log [Log]
         # @return [void]
-        # @raise [BootError] everything stays as it is
+        # @raise [BootError] then nothing has changed
         def renew_tls(configuration, log)
           binds = binds_by_key(configuration).select { |key, bind| @tls[key] && bind.tls }
           changed, kept = binds.partition { |key, bind| bind.tls != @tls[key] }.map(&:to_h)

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # Signals as something to read: a trap may do next to nothing, and comes at any moment.
+      # Turns signals into readable events: a trap comes at any moment, and may do next to nothing.
       class SignalPipe
         # @return [IO] readable when there are signals
         attr_reader :io

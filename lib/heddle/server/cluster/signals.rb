@@ -5,7 +5,7 @@ module Heddle
     module Cluster
       # The master's command for each signal.
       class Signals
-        # CHLD asks for nothing, it ends a wait.
+        # CHLD has no command: it only ends a wait.
         NAMES = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU CHLD].freeze
         private_constant :NAMES
 

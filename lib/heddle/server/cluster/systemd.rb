@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # Tells systemd of the life of a master and its workers.
+      # Notifies systemd of the state of a master and its workers.
       class Systemd
         # @param master [Master]
         # @param notify [SystemdNotify]

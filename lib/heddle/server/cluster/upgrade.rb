@@ -11,7 +11,7 @@ module Heddle
         attr_reader :pid
         # @return [IO] readable when the new master reports, or has failed
         attr_reader :io
-        # @return [String, nil] why the new master could not start, where it could tell
+        # @return [String, nil] why the new master could not start, if it has reported that
         attr_reader :problem
 
         # @param resources [SharedResources]

@@ -91,8 +91,8 @@ module Heddle
           answered
         end
 
-        # This process has no loop any more, nor a connection. Its copy has no thread besides, and forks workers whose
-        # application has served requests.
+        # Now this process has neither a loop nor connections. Its forked copy has only this thread, and forks workers
+        # from an application that has served requests.
         def fork_mold(app)
           fork do
             @channel.close
@@ -137,7 +137,7 @@ module Heddle
         def handle_message(message)
           case message.what
           when "query"
-            # A recording takes its time, in which the master asks other things.
+            # In a thread, because a recording takes long, and the master sends other queries meanwhile.
             message.values["what"] == "record" ? answer_beside(message) : answer_query(message)
           when "become_mold" then prepare_mold(message.io)
           else @commands << message.what
@@ -161,7 +161,7 @@ module Heddle
           value = @query_handlers[what]&.call(arguments, message.io)
           message.io ? message.io.write(value, "\0") : @channel.send_message("reply", id:, value:)
         rescue Errno::EPIPE
-          nil # the master has waited long enough
+          nil # the master no longer waits
         rescue StandardError => e
           @setting.log.event(:query_failed, worker: index, question: what, error: "#{e.class}: #{e.message}")
         ensure
@@ -178,7 +178,7 @@ module Heddle
           while (name = @commands.pop)
             run_command(name)
           end
-          # The master is gone, and no worker would be replaced: serve the queue, then end.
+          # The master has ended, so that no worker would be replaced: serves the queue, then ends.
           @server.stop
         end
 

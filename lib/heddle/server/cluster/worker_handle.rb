@@ -11,8 +11,8 @@ module Heddle
       # @!attribute slot [Integer] of the scoreboard
       # @!attribute channel [MessageSocket] to it
       # @!attribute mold [MoldHandle] the mold that forked it
-      # @!attribute replaces [WorkerHandle, nil] the worker that ends as soon as this one serves; nil from then on, when
-      #   the death of this one is no failure to replace it
+      # @!attribute replaces [WorkerHandle, nil] the worker that ends as soon as this one serves; nil from then on,
+      #   because its end no longer means that the replacement has failed
       # @!attribute started_at [Float] when the mold was asked to fork it
       # @!attribute pid [Integer, nil] once it is known
       # @!attribute forked_at [Float, nil] when the mold reported its fork
@@ -54,7 +54,7 @@ module Heddle
         # @return [Boolean]
         def reserve? = rank.positive?
 
-        # @return [Hash{Symbol => Object}] what events say of it
+        # @return [Hash{Symbol => Object}] the fields of events about it
         def fields = { role: "#{"reserve " if reserve?}worker", worker: index, pid: }
 
         # @return [String]
@@ -86,7 +86,7 @@ module Heddle
 
           writer.close
           reader.timeout = timeout
-          # Its end is marked: a process forked meanwhile may hold the pipe open.
+          # The reply's end is marked, because a process that was forked meanwhile may keep the pipe open.
           reader.gets("\0")&.chomp!("\0")
         rescue SystemCallError, IOError
           nil
@@ -107,7 +107,7 @@ module Heddle
         def kill(name)
           Process.kill(name, pid) if pid
         rescue Errno::ESRCH
-          # It has ended by itself.
+          # It has ended already.
         end
       end
     end

@@ -34,7 +34,7 @@ module Heddle
           @shares.keep_if { |worker, _| workers.include?(worker) }
           return unless workers.all?(&:serving?) && may_start?
 
-          # The oldest first, lest one that is soon due again keep others from their turn.
+          # The oldest first: otherwise a worker that is soon due again could keep the others from being replaced.
           worker = workers.select { |one| reached_limits(one).any? }.min_by(&:ready_at)
           replace(worker, reached_limits(worker)) if worker
         end

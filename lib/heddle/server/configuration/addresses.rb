@@ -3,9 +3,9 @@
 module Heddle
   class Server
     class Configuration
-      # Where a server listens, and whose word about clients' addresses it takes. Included in {Configuration}.
+      # Where a server listens, and which proxies it trusts about clients' addresses. Included in {Configuration}.
       module Addresses
-        # An address that needs no port from elsewhere.
+        # Matches an address that has a port or needs none.
         OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
         private_constant :OWN_PORT
 
@@ -26,7 +26,7 @@ module Heddle
           raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
         end
 
-        # @return [Boolean] whether a port is said, and every address names one of its own
+        # @return [Boolean] whether the option port is set without effect: every address names its own
         def idle_port?
           source(:port).kind != :default && own_ports?
         end
@@ -53,7 +53,7 @@ module Heddle
           raise ConfigurationError, e.message.sub(/\A--bind/, bind_place(index))
         end
 
-        # @return [String] where the address was written, as messages begin
+        # @return [String] where the address was written: the beginning of a message
         def bind_place(index = -1)
           written = source(:bind)
           written.kind == :file ? "#{written.place_of(index)}: bind" : written.to_s

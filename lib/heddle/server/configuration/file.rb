@@ -9,21 +9,21 @@ module Heddle
       #     bind "0.0.0.0:3000", "unix:tmp/heddle.sock"
       #     stop_timeout environment == "production" ? 20 : 1
       #
-      # All mistakes are found in one go, each with its line.
+      # All mistakes are reported together, each with its line.
       class File
-        # Where it is looked for.
+        # The paths where it is searched.
         NAMES = %w[config/heddle.rb heddle.rb].freeze
 
-        # The value that a file gives an option, its line, and of a list the line of each element.
+        # The value of an option in a file, its line, and the line of each element of a list.
         Saying = Data.define(:value, :place, :places)
 
-        # @return [Hash{Symbol => Saying}] what is said of each option
+        # @return [Hash{Symbol => Saying}] the settings by option
         attr_reader :sayings
         # @return [Hooks]
         attr_reader :hooks
-        # @return [Array<String>] what is wrong, each with file and line
+        # @return [Array<String>] the mistakes, each with file and line
         attr_reader :problems
-        # @return [String] as a person would name it
+        # @return [String] its name for a person
         attr_reader :name
 
         # @param folder [String]
@@ -32,7 +32,7 @@ module Heddle
 
         # @param path [String]
         # @param folder [String] names are shown relative to it
-        # @param environment [String] the result of `environment` in the file
+        # @param environment [String] what `environment` returns in the file
         def initialize(path, folder:, environment:)
           @path = ::File.expand_path(path, folder)
           @name = @path.delete_prefix("#{folder}/")
@@ -102,7 +102,7 @@ module Heddle
         rescue SignalException, NoMemoryError
           raise
         rescue SystemExit => e
-          # The message of `abort` is on stderr already.
+          # The message of `abort` was printed already.
           problem("#{place_of(e.backtrace_locations)}: the file ended the process, with status #{e.status}")
         rescue SyntaxError => e
           problem(Syntax.problem(@name, source, e))
@@ -111,7 +111,7 @@ module Heddle
           problem("#{place_of(e.backtrace_locations)}: #{e.class}: #{message}")
         end
 
-        # `workers = 4` looks right, and sets a variable of the file's.
+        # `workers = 4` looks right, but sets a local variable.
         def check_variables(scope, source)
           (scope.local_variables & Options::IN_FILE.map(&:name)).each do |name|
             line = source.lines.index { |text| /^\s*#{name}\s*=[^=~]/.match?(text) }

@@ -3,12 +3,12 @@
 module Heddle
   class Server
     class Configuration
-      # Takes each option from the first that says something of it: the flags, the environment, the configuration file,
-      # the command's defaults, its own default.
+      # Takes each option from the first source that has it: the flags, the environment, the configuration file, the
+      # command's defaults, its own default.
       class Loader
         NO_FILE = "-"
-        # Set in each container of a pod. Kubernetes' services send requests to a pod for some seconds after it was
-        # told to stop.
+        # Kubernetes sets this variable in each container of a pod. Its services send requests to a pod for some seconds
+        # after the pod was told to stop.
         POD = "KUBERNETES_SERVICE_HOST"
         POD_DRAIN_DELAY = 5
         private_constant :NO_FILE, :POD, :POD_DRAIN_DELAY
@@ -25,13 +25,13 @@ module Heddle
           @problems = []
         end
 
-        # @return [Array<String>] what is wrong; empty when a configuration can be made of it
+        # @return [Array<String>] the mistakes; if empty, a configuration can be made
         attr_reader :problems
-        # @return [Hash{Symbol => Object}] what was found, without defaults
+        # @return [Hash{Symbol => Object}] the values that were found, without defaults
         attr_reader :values
 
         # @return [Configuration]
-        # @raise [ConfigurationError] that tells everything that is wrong
+        # @raise [ConfigurationError] that names every mistake
         def load
           settle(Options::BY_NAME.fetch(:config))
           settle(Options::BY_NAME.fetch(:environment))
@@ -130,7 +130,7 @@ module Heddle
           { flags: @flags, environment: @environment, defaults: @defaults, file: @wanted, folder: @folder }
         end
 
-        # What Puma reads, and Heddle does not.
+        # Settings that Puma reads and Heddle does not.
         def of_puma
           names = @environment.keys.grep(/_IN_PUMA\z/).sort - Options.variables
           warnings = names.map { |name| "the environment variable #{name} means nothing: Heddle has no such plugin" }

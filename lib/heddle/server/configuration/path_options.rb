@@ -3,8 +3,8 @@
 module Heddle
   class Server
     class Configuration
-      # Options that count for the requests of some paths; ext/heddle/http/path_options.c compares the paths.
-      # Included in {Configuration}.
+      # Options that apply to requests of some paths; ext/heddle/http/path_options.c compares the paths. Included in
+      # {Configuration}.
       module PathOptions
         # @return [Boolean, Array<String>] the requests whose application reads the body as it comes: all, none, or
         #   the requests to these paths and below

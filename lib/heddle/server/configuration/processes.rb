@@ -5,9 +5,9 @@ module Heddle
     class Configuration
       # How many processes and threads serve, and which protections they have. Included in {Configuration}.
       module Processes
-        # @return [Integer] how many processes serve; with `auto` 2 at least: one that is stuck leaves another. Where
-        #   memory is short {#fit_memory} takes some away. In mode single it is the process that was started, which has
-        #   the terminal.
+        # @return [Integer] the number of serving processes; with `auto` at least 2, so that another one serves while
+        #   one is stuck. {#fit_memory} reduces it if memory is short. 1 in mode single: the process that was started,
+        #   which has the terminal.
         def worker_count
           return 1 if mode == :single
 
@@ -19,8 +19,8 @@ module Heddle
 
         # @param application [Integer, nil] bytes of a process that has loaded the application, and serves nothing
         # @param master [Integer, nil] bytes of the master
-        # @return [Configuration] with as many workers as fit into the memory if each grows to the size of the
-        #   application, where `workers` is auto
+        # @return [Configuration] where `workers` is auto: with as many workers as fit into the memory if each grows to
+        #   the size of the application
         def fit_memory(application, master, budget = memory_budget)
           return self unless workers == :auto && application && master && budget
 
@@ -47,8 +47,8 @@ module Heddle
           "auto: as many as fit into #{memory_budget / 1_048_576} MiB; #{processors}"
         end
 
-        # @return [Boolean] whether they are processes of their own, which can be replaced while the server runs; one
-        #   worker for a person who develops is the process that was started
+        # @return [Boolean] whether workers are separate processes, which can be replaced while the server runs; in
+        #   development a single worker is the started process itself
         def workers_of_their_own?
           workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
         end
@@ -63,8 +63,8 @@ module Heddle
           untested ? possible_protections - Platform::UNTESTED_OFF : possible_protections
         end
 
-        # @return [Array<Symbol>] the protections that `heddle protect on` switches on: the option's, or its
-        #   default where that is `off`, in this mode. Most concern the fibers of a loop; an application in a thread
+        # @return [Array<Symbol>] the protections that `heddle protect on` switches on: the option's, or its default
+        #   where that is `off`, as far as this mode has them. Most protect fibers of a loop; an application in a thread
         #   blocks others only while it keeps Ruby's lock
         def possible_protections
           wanted = protect.empty? ? Options::BY_NAME.fetch(:protect).default : protect
@@ -87,11 +87,11 @@ module Heddle
           end
         end
 
-        # @return [String, nil] why protections that are on by default elsewhere are off on this platform. Who names
-        #   them in the option `protect` has them.
+        # @return [String, nil] why protections that are on by default elsewhere are off on this platform. Naming them
+        #   in the option `protect` switches them on.
         def untested = (Platform.untested if source(:protect).kind == :default)
 
-        # @return [Integer] how many reserve workers there may be; only where a request has a fiber can they take over
+        # @return [Integer] how many reserve workers there may be; only with requests in fibers can they take over
         def reserve_count
           workers_of_their_own? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
         end

@@ -3,10 +3,10 @@
 module Heddle
   class Server
     class Configuration
-      # Where the value of an option was said.
+      # The source of an option's value.
       #
-      # @!attribute kind [Symbol] :flag, :variable, :file, :command (what a command wants otherwise),
-      #   :platform (what the platform needs) or :default
+      # @!attribute kind [Symbol] :flag, :variable, :file, :command (a command's own default), :platform (the platform's
+      #   own default) or :default
       # @!attribute place [String] the flag, the variable, the file and the line, the command
       # @!attribute places [Array<String>, nil] of a list in a file: the file and the line of each element
       Source = Data.define(:kind, :place, :places) do

@@ -3,11 +3,11 @@
 module Heddle
   class Server
     class Configuration
-      # Says what is wrong with a file that is no Ruby, in the same words with each Ruby.
+      # Describes a syntax error, in the same words on each version of Ruby.
       module Syntax
         # @param name [String] of the file
         # @param source [String]
-        # @param error [SyntaxError] what Ruby says
+        # @param error [SyntaxError] Ruby's error
         # @return [String] with the line
         def self.problem(name, source, error)
           require "prism"

@@ -14,7 +14,7 @@ module Heddle
 
         class << self
           # @param words [Array<String>, nil] as the user named them; nil: none; empty: no control at all
-          # @return [Array<Address>] the default path comes first where no other one is named
+          # @return [Array<Address>] starting with the default path, if no other one is named
           # @raise [ConfigurationError]
           def all(words)
             return [] if words && words.empty?
@@ -113,7 +113,7 @@ module Heddle
 
         def open_tcp = TCPBind.new(host, port).open
 
-        # In the folder of all users' temporary files another user may have made one of this name.
+        # In the common folder for temporary files another user may have made a folder of this name.
         def make_own_folder
           folder = self.class.own_folder
           Dir.mkdir(folder, 0o700)
@@ -135,14 +135,14 @@ module Heddle
           File.unlink(path)
         end
 
-        # The other server may end meanwhile, and take it along.
+        # The other server may end meanwhile, and remove it.
         def remove_socket
           File.unlink(path)
         rescue Errno::ENOENT
           nil
         end
 
-        # From its first moment on this user's alone.
+        # Only this user may open it, from its creation on.
         def private_socket
           before = File.umask(0o177)
           UNIXServer.new(path)

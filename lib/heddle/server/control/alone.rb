@@ -43,7 +43,7 @@ module Heddle
         def tasks = @server.task_tree
 
         # @param name [String] of a command
-        # @return [String] what happens now
+        # @return [String] what is done now
         # @raise [RejectedError]
         def command(name, **)
           case name

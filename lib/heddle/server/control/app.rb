@@ -5,7 +5,7 @@ require "json"
 module Heddle
   class Server
     class Control
-      # The Rack application behind the control sockets. Over TCP only what says nothing of single requests.
+      # The Rack application behind the control sockets. Over TCP it shows nothing about single requests.
       class App
         # Over any socket.
         PUBLIC = {
@@ -72,7 +72,7 @@ module Heddle
           return text(403, "messages are accepted only over the control socket") unless @commands
           return text(405, "publishing is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
-          require "uri" # not in a master to which nobody publishes
+          require "uri" # loaded here, because most masters don't need it
           topic = URI.decode_www_form(env["QUERY_STRING"]).assoc("topic")&.last
           return text(400, "publish needs a topic: /publish?topic=name") unless topic
 

@@ -10,7 +10,7 @@ module Heddle
       class Client
         # Seconds.
         TIMEOUT = 10
-        # Seconds that a recording may take longer than it lasts: its file is written beside requests.
+        # Seconds in addition to a recording's duration, for writing its file.
         RECORD_TIMEOUT = 60
         # The peer of a socket that is not connected, as Linux reports it.
         NOBODY = 0xffff_ffff
@@ -72,13 +72,13 @@ module Heddle
         # @raise [DeclinedError] when there is none; the message says why
         def record(seconds) = ask("POST", "/record?seconds=#{seconds}", timeout: seconds + RECORD_TIMEOUT).chomp
 
-        # Gives a command, and waits until it is done.
+        # Sends a command, and waits until it is done.
         # @param name [String] of a command
         # @return [String] what has happened
         # @raise [NoServerError]
         # @raise [DeclinedError] when it could not be done; the message says why
         def complete(name)
-          # One that does not answer at all is noticed within the time for that.
+          # A server that does not answer at all is noticed within the ordinary time limit.
           begin
             ask("GET", "/health/live")
           rescue DeclinedError
@@ -98,9 +98,9 @@ module Heddle
           ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
         end
 
-        # Orders the server's end with the block, and waits for it.
-        # @yield when that was asked for, on a connection that the server accepts before the order's
-        # @return [Boolean, nil] whether every request was answered; nil: the server ended without a word
+        # Stops the server with the block, and waits for its end.
+        # @yield when the request to wait was sent, on a connection that the server accepts before the command's
+        # @return [Boolean, nil] whether every request was answered; nil: the server ended without reporting it
         # @raise [NoServerError]
         # @raise [DeclinedError]
         def await_end

@@ -5,12 +5,12 @@ require "json"
 module Heddle
   class Server
     class Control
-      # Status and commands of a master with its workers. Each worker answers for itself; one that does not is shown as
-      # stuck, with what the scoreboard says of it.
+      # Status and commands of a master with its workers. Each worker reports its own status. One that does not is shown
+      # as stuck, with its values on the scoreboard.
       class Cluster
         # Seconds that a worker may take to answer.
         TIMEOUT = 1.5
-        # Seconds that all loops may be blocked before the whole counts as dead.
+        # Seconds that all loops may be blocked before the server counts as dead.
         DEAD = 30
         SAYS = {
           "stop" => "stopping when running requests are answered", "stop-now" => "stopping at once",
@@ -54,8 +54,7 @@ module Heddle
           "no worker serves yet" if handles.none?(&:serving?)
         end
 
-        # @return [String, nil] why it should be ended; nil: it lives. A single worker that is stuck is the master's to
-        #   replace.
+        # @return [String, nil] why it should be ended; nil: it lives. The master replaces a single stuck worker.
         def dead
           serving = handles.select(&:serving?)
           held = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
@@ -99,7 +98,7 @@ module Heddle
         # @return [void]
         def close = [@reader, @writer].each(&:close)
 
-        # @return [Control, nil] the sockets over which it is asked
+        # @return [Control, nil] the control sockets that use this
         attr_accessor :control
 
         # In a child: closes the master's own resources.
@@ -111,7 +110,7 @@ module Heddle
 
         private
 
-        # In the master's own thread, which alone may do these things.
+        # Runs in the master's own thread, which alone may do these things.
         def obey
           @reader.read_nonblock(100, exception: false)
           follow(*@orders.pop) until @orders.empty?
@@ -137,10 +136,10 @@ module Heddle
 
         def handles = @master.fleet&.workers || []
 
-        # How many there are to be, reserves too, after TTIN and TTOU.
+        # The wanted number of workers and reserves, after TTIN and TTOU.
         def processes = (@master.fleet&.size || 0) + @master.configuration.reserve_count
 
-        # All at once, as one that is stuck takes its time.
+        # Asks all workers at once, because a stuck one takes until the time limit.
         def ask_all(what, arguments = nil, timeout: TIMEOUT)
           asked = handles.map do |one|
             [one, Heddle.async { one.report(what, timeout, arguments) unless one.state == :starting }]

@@ -7,7 +7,7 @@ module Heddle
       #
       #     127.0.0.1 - - [22/Nov/2026:21:40:44 +0100] "GET /hello?a=b HTTP/1.1" 200 12
       #
-      # They know only requests. Events go where errors go, as text.
+      # They have only requests. Events are written to the error output, as text.
       class ClfEvents < TextEvents
         # @param kind [Integer] HTTP::AccessLog::COMMON or COMBINED
         def initialize(kind)

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     class Log
-      # A file that the log is appended to. When it was renamed or removed, as logrotate does, it is opened anew within
-      # a second: no signal is needed. A truncated file (`copytruncate`) is written from its beginning.
+      # A file that the log is appended to. After it was renamed or removed, as by logrotate, it is opened again within
+      # a second, without a signal. A truncated file (`copytruncate`) is written from its beginning.
       class File
         # Seconds between two checks whether the file is still the one of that name.
         POLL_INTERVAL = 1.0
@@ -44,7 +44,7 @@ module Heddle
           @looked = now
           reopen unless same?
         rescue SystemCallError
-          # The folder may be gone for now; the old file is better than none.
+          # The folder may be missing for a moment; the old file is better than none.
         end
 
         def same?

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Log
-      # The time of a line, to the second: put into words once a second, however many lines there are.
+      # The time of a line, to the second: formatted once a second.
       class Stamp
         # @param format [String] see Time#strftime
         def initialize(format)

@@ -4,19 +4,19 @@ module Heddle
   class Server
     class Metrics
       # Heddle's own families of metrics, by what they are read from: the status of a worker ({WorkerStatus#to_h}), one
-      # of its pools or HTTP clients, the master's status, or the whole report. A family has a name without `heddle_`,
-      # a text, and the source of its values: a key, a path of keys, keys with labels, or a Proc that returns a value
-      # or `[[value, labels, suffix], …]`. A value that is nil is absent. The name tells the type (see {Metrics#type}).
+      # of its pools or HTTP clients, the master's status, or the whole report. A family has a name without `heddle_`, a
+      # text, and the source of its values: a key, a path of keys, keys with labels, or a Proc that returns a value or
+      # `[[value, labels, suffix], …]`. A value that is nil is absent. The name implies the type (see {Metrics#type}).
       module Families
-        # Of the engine's buckets, four to a power of two, each power of two from 66 µs to 69 s. Their bounds are exact,
-        # which is why they are not round numbers.
+        # Of the engine's buckets, which are four for each power of two: the powers of two from 66 µs to 69 s. Exact
+        # bounds, so not round numbers.
         BUCKETS = (0...(HTTP::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
           bucket % 4 == 0 && HTTP::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
         end.freeze
         CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
         # States of a worker that answers.
         UP = %w[running reserve].freeze
-        # Why requests get a status before they reach the application.
+        # Reasons of rejections before the application, by status.
         REJECTIONS = { 400 => "malformed", 408 => "slow", 413 => "body_limit", 414 => "target_limit",
                        417 => "expectation", 431 => "header_limit", 501 => "not_implemented", 502 => "malformed",
                        503 => "unavailable", 505 => "version" }.freeze

@@ -21,7 +21,7 @@ module Heddle
 
         def size = 1
 
-        # An exception that was meant for a request, and comes after its end, does not end the server.
+        # An exception that was meant for a request and comes after its end must not end the server.
         def work
           @runners.work
         rescue SignalException, SystemExit

@@ -70,7 +70,7 @@ module Heddle
           nil # it has ended
         end
 
-        # Features that are missing here: it has no scoreboard, and no handoff.
+        # Unsupported here: there is no scoreboard and no handoff.
         def join_cluster(*, **) = nil
 
         def handoff_sender=(_socket)
@@ -158,7 +158,7 @@ module Heddle
         def finish(ractor)
           ractor.respond_to?(:join) ? ractor.join : ractor.take
         rescue Ractor::Error
-          nil # it has said why
+          nil # it has reported why
         end
       end
     end

@@ -5,8 +5,8 @@ module Heddle
     module Ractors
       # Makes an application one that all Ractors may use, or says what keeps it from being one, and where.
       class Sharing
-        # Objects of these classes belong to one Ractor. They are looked for before anything is frozen: the standard
-        # output would not print the error.
+        # Objects of these classes belong to one Ractor. They are searched before anything is frozen: a frozen standard
+        # output could not print the error.
         NEVER = [IO, Thread, Thread::Mutex, Thread::Queue, Thread::SizedQueue, Thread::ConditionVariable, Method,
                  UnboundMethod, Binding, Enumerator, Fiber, Dir].freeze
         private_constant :NEVER

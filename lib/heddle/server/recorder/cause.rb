@@ -17,11 +17,11 @@ module Heddle
         # The parts in which others run, and those that another fiber ends.
         BEHIND = %i[ready preempted queued].freeze
         GIVEN = %i[lock checkout].freeze
-        # A chain of requests that wait for one another is followed so far.
+        # How many requests of a chain, each waiting for the next, are followed.
         DEPTH = 8
-        # Of the time, for samples of stacks to speak for all.
+        # Share of the time that samples must cover to count for all of it.
         SHARE = 0.4
-        # Of the time, for another wait to be named beside the longest part.
+        # Share of the time from which another wait is named beside the longest part.
         BESIDE = 0.25
         # How many stretches are looked at for one wait or request: in a long queue all waits have the same ones.
         LOOKED_AT = 100
@@ -109,13 +109,13 @@ module Heddle
           found || Found.new("Ruby code ran for #{ms(total)}", place, nil)
         end
 
-        # Others ran because it had computed for too long.
+        # It was preempted: others ran because it had computed for too long.
         def gave_way(request, began, ended, seconds)
           found = ran(request, began, ended)
           found.with(reason: "#{found.reason}, and it gave way to others for #{ms(seconds)}")
         end
 
-        # What the stacks of these times say; nil: there are none. `request` nil: of any.
+        # A description of the stacks sampled in these times; nil: there are none. `request` nil: of any request.
         def computed(began, ended, request, culprit = nil)
           requests = request ? [request] : @samples.keys
           found = requests.flat_map { |one| samples(one, began, ended) }

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Recorder
-      # The files that are written, this user's alone. Of one user's in a folder the newest are kept.
+      # The recorded files, which only this user may read. The newest ones of a user in a folder are kept.
       class Files
         PREFIX = "heddle-trace-"
         # How many files are kept, and how many bytes together.
@@ -48,10 +48,10 @@ module Heddle
         def discard(path)
           ::File.unlink(path)
         rescue SystemCallError
-          nil # it was not made, or has its name by now
+          nil # it was not created, or was renamed already
         end
 
-        # Leaves room for one more. Names begin with the time.
+        # Deletes the oldest files, to make room for one more. Names begin with the time.
         def remove_oldest
           bytes = 0
           Dir.glob("#{PREFIX}*", base: @folder).sort.reverse.each_with_index do |name, index|

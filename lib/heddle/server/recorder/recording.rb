@@ -18,7 +18,7 @@ module Heddle
         private_constant :KEPT, :TAKEN, :HEDDLE, :APPLICATION, :HELPER, :GEM
 
         @kept = false
-        @taking = nil # the process that records: a fork has no thread that would end it
+        @taking = nil # the process that records: a forked child has no thread to end the recording
 
         class << self
           # From now on the last seconds are kept.

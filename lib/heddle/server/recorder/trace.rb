@@ -7,7 +7,7 @@ module Heddle
     class Recorder
       # What was recorded, in Chrome's trace-event format, which Perfetto and chrome://tracing show: a track for each
       # request, for its tasks and for its stacks, one for stalls and one for garbage collections, and arrows from what
-      # held a request up.
+      # delayed a request.
       class Trace
         # A shorter time behind others gets no arrow, seconds; stacks with a longer pause between them are not joined.
         LEAST = 0.001

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     class ThreadGuard
-      # Takes the place of `abort_on_exception` while the main thread serves. Ruby would raise the error of the thread
-      # that has failed in the main thread, amid any request. The error is logged instead.
+      # Replaces `abort_on_exception` while the main thread serves. Ruby would raise a failed thread's error in the main
+      # thread, in the middle of any request. The error is logged instead.
       class Aborts
         # Prepended to Thread's own methods when a main thread first serves.
         module Switch
@@ -20,7 +20,7 @@ module Heddle
         end
         private_constant :Switch
 
-        # Where the one is kept that stands in now: each Ractor has its own main thread.
+        # The Ractor-local variable with the current replacement: each Ractor has its own main thread.
         KEY = :heddle_aborts
         private_constant :KEY
 
