@@ -22,13 +22,15 @@ module Heddle
                      UnixBind].freeze
     private_constant :NOT_SERVING
 
-    # Loads what requests need now. Later there may be no descriptor left, a deployment may have removed the files, and
-    # workers would not share the memory.
+    # Loads what workers and requests need now. Later there may be no descriptor left, a deployment may have removed the
+    # files, and workers would not share the memory.
     # @return [void]
     def self.load_everything
-      Autoloads.load_constants(HTTP, HTTP::H1, HTTP::H2, Rack, Server, Control, Log, Metrics, Recorder, ThreadGuard,
-                               Net, PubSub, WebSocket, except: NOT_SERVING)
-      %i[ClientGoneError EventStream Handoff].each { |name| Heddle.const_get(name) }
+      Protection.names.each { |name| Protection.fetch(name) }
+      Autoloads.load_constants(HTTP, HTTP::H1, HTTP::H2, Rack, Server, Modes, Control, Log, Metrics, Recorder,
+                               ThreadGuard, Net, Offload, Protection, PubSub, WebSocket, except: NOT_SERVING)
+      %i[ClientGoneError EventStream Rails].each { |name| Heddle.const_get(name) }
+      Adaptations.const_get(:Isolation)
     end
 
     # @return [Configuration]
