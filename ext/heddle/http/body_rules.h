@@ -5,8 +5,8 @@
 #include "http/engine.h"
 
 /*
- * When a body must go on. It has body_grace at first, and each byte gives it the time that a byte takes at body_rate,
- * but never more than body_timeout from now: what came fast must not pay for a long pause.
+ * The deadline of a body's next bytes. It is body_grace after the beginning. Each byte moves it by the time of a byte
+ * at body_rate, but at most to body_timeout from now: a fast beginning must not allow a long pause.
  */
 int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since);
 int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline, uint64_t bytes);

@@ -66,7 +66,7 @@ struct heddle_engine {
     heddle_endpoints *endpoints; /* NULL until a slow request has ended */
 };
 
-/* State that the protocols keep in the engine. `configuration`: a checked one; may raise. */
+/* State that the protocols keep in the engine. `configuration`: one that was checked; may raise. */
 void heddle_engine_configure_protocols(heddle_engine *engine, VALUE configuration);
 void heddle_engine_mark_protocols(const heddle_engine *engine);
 /* The value of an option. */

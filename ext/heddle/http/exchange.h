@@ -35,7 +35,7 @@ typedef struct {
 
     /* Was the request's body received completely? */
     bool (*is_received)(heddle_exchange_handle *handle);
-    /* Where it is noted whether the client waits for 100 Continue. No such function: it got that at once. */
+    /* Returns where it is noted whether the client waits for 100 Continue. NULL: the client got that already. */
     bool *(*expectation)(heddle_exchange_handle *handle);
     /* Are there received bytes that were not used yet? */
     bool (*is_buffered)(heddle_exchange_handle *handle);
@@ -79,7 +79,7 @@ typedef struct {
     /* Sends this rejection of the application's. False: the client has gone. Its connection may be freed. */
     bool (*reject_running)(heddle_exchange_handle *handle, const heddle_rejection *rejection, bool content);
     /*
-     * Called when the application has left it unfinished, or gives it up: ends it in a way that the client can see. Its
+     * Called when the application has not finished it, or aborts it: ends it so that the client sees that. Its
      * connection may be freed.
      */
     void (*abandon)(heddle_exchange *exchange);

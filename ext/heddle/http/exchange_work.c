@@ -6,7 +6,7 @@
 #include "http/request_label.h"
 #include "net/networks.h"
 
-/* A longer time before the server, ns, is taken for a wrong clock. */
+/* A longer time between the proxy and the server, ns, is taken for a wrong clock. */
 static const int64_t PROXY_LIMIT = INT64_C(600) * 1000 * 1000 * 1000;
 
 /*

@@ -25,8 +25,8 @@ static bool is_upper(char character)
 }
 
 /*
- * Words that people wrote: in one case, or in camelCase with at least two small letters after each capital. Random
- * letters are hardly ever like that.
+ * Does it look like words: in one case, or in camelCase with at least two small letters after each capital? Random
+ * letters hardly ever do.
  */
 static bool is_word(const char *letters, size_t size)
 {

@@ -102,7 +102,7 @@ static bool is_number(VALUE text)
     return at == end;
 }
 
-/* `value`: a String, or nil where only the name is wrong; `said`: the application's value, Qundef: the same. */
+/* `value`: a String, or nil if only the name is wrong; `said`: the application's original value; Qundef: `value`. */
 NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said))
 {
     if (said == Qundef)

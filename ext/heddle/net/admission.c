@@ -106,7 +106,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
     }
     if (probe || (room && (open || sockets->callbacks.count)))
         heddle_runners_summon(sockets);
-    /* otherwise it is set when an item ends, or the timer that summons again expires */
+    /* otherwise it is set when an item ends, or when the timer expires that summons again */
     if ((room || probe) && !sockets->runners.retry.slot)
         heddle_admission_request(sockets);
 }

@@ -11,7 +11,7 @@
 typedef struct {
     size_t limit;          /* how many items are served at once; 0: any number */
     size_t queue_limit;    /* how many items may wait beyond the limit */
-    int64_t queue_timeout; /* how long an item may wait, ns; < 0: for ever */
+    int64_t queue_timeout; /* how long an item may wait, ns; < 0: forever */
     uint64_t rejected_full, rejected_late;
 } heddle_admission;
 

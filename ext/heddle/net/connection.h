@@ -53,9 +53,9 @@ struct heddle_connection {
     heddle_wait *waits[2];      /* the fibers that wait, by heddle_direction */
     char *input;                /* from malloc: unused input, beginning at input_start */
     uint32_t input_start, input_end, input_capacity;
-    int64_t watched_since;   /* slow_readers.c: since when each look has found a waiting response … */
+    int64_t watched_since;   /* slow_readers.c: since when each check has found a waiting response … */
     int64_t watched_taken;   /* … how many bytes the client had taken then … */
-    uint32_t watched_look;   /* … and the last look */
+    uint32_t watched_look;   /* … and the last check */
     int error;               /* errno of the first failure, because the kernel reports it only once */
     heddle_address remote, local;
     heddle_waiter waiters[]; /* without epoll: one for reading and one for writing */

@@ -12,7 +12,7 @@
 
 static VALUE connection_class;
 
-/* There is nothing to mark: the strings of a write are on the stack of the fiber that writes. */
+/* Marks nothing: the strings of a write are on the stack of the fiber that writes. */
 static void handle_free(void *data)
 {
     heddle_handle *handle = data;

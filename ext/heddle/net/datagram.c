@@ -33,7 +33,9 @@ typedef struct {
     unsigned msg_len;
 } message;
 
-/* The number of messages, or -1 when the first failed. A later error is lost, unless the next call meets it, too. */
+/*
+ * The number of messages, or -1 when the first failed. A later error is lost, unless it occurs again in the next call.
+ */
 static int receive_messages(int fd, message *messages, unsigned count)
 {
     unsigned done = 0;

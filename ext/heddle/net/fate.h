@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Does a connection, stream or request still exist after a call that may have ended it? The compiler warns where a
- * result is not used: a caller that continues with the record must check it; one that does not calls heddle_last_use.
+ * The result of a call that may have freed a connection, stream or request. The compiler warns where it is ignored: a
+ * caller that uses the record afterwards must check it, and one that does not passes it to heddle_last_use.
  */
 
 typedef enum {

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * When may the next request begin? If all that arrive began at once, pages that only compute would all run in turns:
- * each would hold its memory for as long as all of them take, and none would end sooner. So a request begins when
+ * When may the next request begin? If all requests began on arrival, those that only compute would run in turns: each
+ * would hold its memory for as long as all of them take, and none would end sooner. So a request begins when
  * - no request has begun, or
  * - at the end of a tick, after the loop has polled, no fiber of a begun request within its quantum is ready: the
  *   begun requests wait for something, or have computed for longer than most requests do, or

@@ -104,8 +104,8 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
 }
 
 /*
- * While requests of a label block a worker, requests with that label are not handed off: a few of them could block
- * all workers. They wait in the process that holds the first one.
+ * While a request blocks a worker, requests with its label are not handed off, because a few of them could block all
+ * workers. They wait in the blocked process.
  */
 static bool has_blocking_label(const heddle_sockets *sockets, const heddle_connection *connection)
 {
@@ -175,7 +175,7 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
     return true;
 }
 
-/* Hands off connections whose request waits for a runner, which this process can't provide now. */
+/* Hands off connections whose request waits for a runner, because this process can't run one now. */
 static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int *left)
 {
     heddle_connection *found[HEDDLE_HANDOFF_BATCH];
@@ -203,7 +203,7 @@ enum {
     FAREWELLS = 256, /* connections visited in one critical section */
 };
 
-/* Sends the farewell, after which the client uses another connection, if it can stand at this point of the output. */
+/* Sends the farewell, after which the client uses another connection, if the output is between two frames. */
 static void send_farewell(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;

@@ -192,7 +192,7 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
     return fd;
 }
 
-/* How long the others have time to receive a shared connection before its sender may receive it itself, ns. */
+/* How long a sender leaves a shared connection to the others before it may receive it itself, ns. */
 #define SHARING_BACKOFF INT64_C(20000000)
 
 /* Has this worker itself just shared the next connection? While it drains, it takes back those that others left. */
@@ -212,7 +212,7 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
         return -EBUSY;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
-    /* A descriptor that can't be received, because there are too many, is lost: this checks first. */
+    /* With too many open descriptors a received one would be lost, so this checks first. */
     int room = fcntl(socket, F_DUPFD_CLOEXEC, 0);
     if (room < 0)
         return -errno;

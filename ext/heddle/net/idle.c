@@ -49,7 +49,7 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
         if (!connection || !is_idle(connection))
             continue;
         const heddle_protocol *protocol = connection->protocol;
-        bool loses_nothing = age == 0 || (protocol && protocol->end_idle); /* the client is told before the end */
+        bool loses_nothing = age == 0 || (protocol && protocol->end_idle); /* end_idle tells the client */
         if (!loses_nothing && (!protocol || find_idle_since(connection) >= heddle_clock_coarse() - age))
             continue;
         if (protocol && protocol->end_idle)

@@ -5,7 +5,7 @@
 #include "scheduler/io_wait.h"
 
 /*
- * Waits until `io` is ready for one of these events, at most until `deadline` (CLOCK_MONOTONIC ns; < 0: for ever), in a
+ * Waits until `io` is ready for one of these events, at most until `deadline` (CLOCK_MONOTONIC ns; < 0: forever), in a
  * Heddle loop, under another scheduler or in a plain thread. Returns the events, or 0 after the deadline. Raises
  * IOError when the IO is closed meanwhile, and the interrupts of any wait of this fiber or thread.
  */

@@ -26,7 +26,7 @@ static int arm_listener(heddle_listener *listener)
     return result;
 }
 
-/* The program may have closed the socket: then its number may belong to another one. */
+/* The program may have closed the socket, and its number may belong to another file. */
 static bool is_closed(const heddle_listener *listener)
 {
     return RTEST(rb_io_closed_p(listener->io));
@@ -102,7 +102,7 @@ static bool is_client_waiting(const heddle_sockets *sockets)
 
 static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason);
 
-/* Meanwhile another worker may have taken the client that waited. */
+/* Another worker may have accepted the waiting client meanwhile. */
 static void resume_after_rest(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, back_off));

@@ -18,7 +18,7 @@ static heddle_piece *add_piece(heddle_output *output)
     return &output->pieces[output->count];
 }
 
-/* Moves the unsent bytes to the front: a reader that never catches up must not make the buffer grow for ever. */
+/* Moves the unsent bytes to the front: a reader that never catches up must not make the buffer grow forever. */
 static void compact_bytes(heddle_output *output)
 {
     size_t gone = output->used;

@@ -179,7 +179,7 @@ bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t number, uint
 void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t number, uint32_t slot)
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
-    /* From the end: after the limit was lowered, shares beyond it are released first. */
+    /* From the end, so that shares beyond a lowered limit are released first. */
     for (uint32_t i = HEDDLE_POOL_SHARES; i-- > 0;) {
         uint16_t mine = owner_of(slot);
         if (!atomic_compare_exchange_strong(&pool->owners[i], &mine, 0))

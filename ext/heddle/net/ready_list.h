@@ -21,7 +21,7 @@ static inline void heddle_ready_list_init(heddle_ready_list *list)
     heddle_link_init_head(&list->head);
 }
 
-/* The loop takes it twice for each request, and hardly ever does another thread want it: no mutex is needed. */
+/* A spinlock, not a mutex: the loop takes it twice for each request, and other threads hardly ever want it. */
 static inline void heddle_ready_list_lock(heddle_ready_list *list)
 {
     while (atomic_flag_test_and_set_explicit(&list->lock, memory_order_acquire))

@@ -11,7 +11,7 @@
 
 enum {
     HEDDLE_RUNNER_USES = 1000,   /* how many items a fiber serves before it is replaced */
-    HEDDLE_RUNNERS_MIN_IDLE = 4,     /* so many idle runners are kept for ever, others while they are needed */
+    HEDDLE_RUNNERS_MIN_IDLE = 4,     /* so many idle runners are always kept, others while they are needed */
 };
 
 /* How long a runner serves before the loop's other fibers and events get their turn, ns. */

@@ -247,7 +247,7 @@ heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *sc
             continue;
         /*
          * Not relaxed: of two workers that ask at once, one has to see the other. In this order, because a worker adds
-         * to body_disk before it clears body_disk_asked: its bytes may count twice, but never not at all.
+         * to body_disk before it clears body_disk_asked: so its bytes may count twice, but are never missed.
          */
         add_saturated(slot < mine ? &bodies.asked_before : &bodies.asked_after, atomic_load(&slot->body_disk_asked));
         add_saturated(&bodies.held, atomic_load(&slot->body_disk));

@@ -1,7 +1,7 @@
 /*
- * Responses that wait for clients who read slowly: one budget for all connections of a Sockets, and a least rate.
- * Nothing is counted while bytes are queued and sent. Instead the server looks at the connections with unsent output
- * now and then, and there are few of them.
+ * Responses that wait for slow clients: one budget for all connections of a Sockets, and a minimum rate. Nothing is
+ * counted while bytes are queued and sent. Instead the server periodically checks the connections with unsent output,
+ * of which there are few.
  */
 
 #include "net/sockets.h"
@@ -12,7 +12,7 @@
 #endif
 
 enum {
-    MOST_CUTS = 64, /* in one look, each of which costs a pass over the connections */
+    MOST_CUTS = 64, /* in one check, each of which costs a pass over the connections */
 };
 
 /* How long a client is watched before it is one of the slowest, ns. */
@@ -35,7 +35,7 @@ static size_t count_waiting(const heddle_connection *connection)
     return protocol && protocol->count_waiting && !connection->error ? protocol->count_waiting(connection) : 0;
 }
 
-/* The connections to look at: those with unsent output, or, while there are lenders, all. */
+/* The connections to check: those with unsent output, or, while there are lenders, all. */
 typedef struct {
     heddle_sockets *sockets;
     heddle_link *link;
@@ -70,7 +70,7 @@ static bool is_watched(const heddle_connection *connection, int64_t now, int64_t
     return connection->watched_look == connection->sockets->look && now - connection->watched_since >= least;
 }
 
-/* As a reset by the client: the response ends, and what the kernel has not sent of it is dropped. */
+/* Like a reset by the client: ends the response, and drops what the kernel has not sent of it. */
 static void cut_off(heddle_sockets *sockets, uint64_t identity)
 {
     heddle_connection *connection = heddle_sockets_at(sockets, identity);
@@ -82,8 +82,8 @@ static void cut_off(heddle_sockets *sockets, uint64_t identity)
 }
 
 /*
- * Watches a connection, and begins anew after each `span`, and while it waits for its turn: then it has taken all that
- * it could. True: it took less than `rate` in the last span.
+ * Watches a connection in spans of this length. A span begins again while the connection waits for its turn, because
+ * then the client has taken all that it could. True: it took less than `rate` in the last span.
  */
 static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
 {

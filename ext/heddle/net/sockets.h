@@ -66,7 +66,7 @@ struct heddle_sockets {
     heddle_link unsent;       /* connections with output that the kernel has not taken yet */
     size_t scheduled_flushes; /* how many of them send in the next tick */
 
-    uint32_t look;            /* the number of the last look at slow readers */
+    uint32_t look;            /* the number of the last check of slow readers */
     size_t lenders;           /* of responses that may wait although their connection has no unsent output */
 
     heddle_listener *listeners;

@@ -281,7 +281,7 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
 /*
  * call-seq: queue(limit, timeout) -> nil
  *
- * How many items may wait, at least 1, while the limit is reached, and for how many seconds (nil: for ever). An item
+ * How many items may wait, at least 1, while the limit is reached, and for how many seconds (nil: forever). An item
  * that finds the queue full, or waits for too long, is rejected in the way of its protocol.
  */
 static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)

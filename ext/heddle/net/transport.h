@@ -103,7 +103,7 @@ static inline bool heddle_transport_has(const heddle_transport *transport, uint8
     return atomic_load_explicit(&transport->ready, memory_order_acquire) & ready;
 }
 
-/* Mostly there is nothing to forget: a load leaves the cache line as it is. */
+/* Usually there is nothing to forget, so it loads first, which leaves the cache line unchanged. */
 static inline void heddle_transport_forget(heddle_transport *transport, uint8_t ready)
 {
     if (heddle_transport_has(transport, ready))

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The turns of connections: bounds the part of a tick that reading takes, over all connections, and so for sending and
- * for hang-ups. Connections that come after that part, or have used up their share, wait in a queue for the next ticks.
+ * The turns of connections: bounds the part of a tick that reading takes over all connections, and likewise sending and
+ * hang-ups. Connections that come after that part, or have used up their share, wait in a queue for the next ticks.
  * There are three queues, so that none waits for the others:
  *
  * - reading by a protocol whose input can be expensive, such as HTTP/2, of many short records of TLS, or of a WebSocket

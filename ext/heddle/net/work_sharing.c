@@ -2,7 +2,7 @@
 
 #include "net/sockets.h"
 
-/* Does this worker do something else that the item would wait for? A client alone with its requests has no wait. */
+/* Would the item wait for something else that this worker does? The requests of a single client don't. */
 static bool is_busy(const heddle_sockets *sockets, int64_t now)
 {
     return now - sockets->loop->watch.awake_since >= HEDDLE_WORK_SHARING_AFTER &&

@@ -264,7 +264,7 @@ typedef struct {
 /*
  * IO.copy_stream of Ruby 3.4 waits without the GVL, and asks this thread's scheduler again after each signal: it calls
  * back, and so leaves the wait, only when it finds this thread in a fiber with a scheduler, and not in the loop. The
- * loop stands still meanwhile. So this is done more and more seldom: other calls may not end for long.
+ * loop stands still meanwhile. So this is repeated at growing intervals: other calls may not end for long.
  */
 static void await_callback(call *self)
 {

@@ -29,7 +29,7 @@ struct heddle_job {
     bool core;     /* the function is one of Ruby's own, a "core function" */
     bool on_descriptor; /* the function uses fd */
     int fd;
-    /* one of Ruby's own that rarely waits, such as to open a file: a few of these run beside the limit of threads */
+    /* one of Ruby's own that rarely waits, such as opening a file: a few of these run beside the limit of threads */
     bool prompt;
     bool computes; /* is expected to use the CPU: no more of these run at once than there are cores */
     bool brief;    /* is expected to take a few microseconds: too short to measure its CPU time */

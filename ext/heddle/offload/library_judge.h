@@ -6,8 +6,8 @@
  * and callbacks into Ruby are such dependences.
  *
  * The judge knows what the library imports, not what it does with it. It says yes only where every import of the
- * library, and of each library that it needs, is known to be independent of the thread. In doubt it says no, and a
- * wrong no costs only time.
+ * library, and of each library that it needs, is known to be independent of the thread. In doubt it says no: a wrong no
+ * costs only time.
  *
  * Uses no Ruby. Linux on x86-64 and ARM64; elsewhere no library is safe.
  */

@@ -1,4 +1,4 @@
-/* Exceptions that meet a preempted fiber: when they are raised, and what takes them back until then. */
+/* Exceptions for a preempted fiber: when they are raised, and how they are kept until then. */
 
 #include "preempt/preempt.h"
 

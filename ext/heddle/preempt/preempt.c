@@ -196,7 +196,7 @@ static int consider_preempting(heddle_loop *loop)
     if (!heddle_exception_would_be_raised(loop, &kept))
         return HEDDLE_LOOK_SOON;
     charge_slice(loop);
-    /* Again after a kill of the thread: the loop is to raise it, and the fiber waits for that. */
+    /* Repeated after a kill of the thread: the loop has to raise it, and the fiber waits for that. */
     while (preempt_fiber(loop, kept) && loop->preempt.killed)
         kept = Qundef;
     return HEDDLE_LOOK_LATER;
@@ -285,7 +285,10 @@ static bool has_program_ended(void)
     return !RTEST(rb_funcall(rb_thread_main(), rb_intern("alive?"), 0));
 }
 
-/* As Ruby's fibers at this point, they do not run again. Nothing preempts one that computes without an end any more. */
+/*
+ * As Ruby's own fibers at this point, they do not run again. From now on nothing preempts a fiber that computes
+ * endlessly.
+ */
 static void end_preempted(heddle_loop *loop)
 {
     heddle_park *park;

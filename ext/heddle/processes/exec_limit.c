@@ -44,7 +44,7 @@ enum {
     WORDS = 16,
 };
 
-/* False: there are more than WORDS. */
+/* False: there are more than WORDS words. */
 static bool collect_words(const char **words, const char *first, va_list *more)
 {
     size_t count = 0;

@@ -25,16 +25,16 @@
  * When a connection ends during a delivery
  *
  * All operations may call heddle_unsubscribe for this subscriber and for any other, and may free their records: the
- * delivery goes on with the next one that is still there. They must not call heddle_subscribe for a topic whose message
+ * delivery continues with the next one that still exists. They must not call heddle_subscribe for a topic whose message
  * they are being given. A subscriber that is added during a delivery does not get that message from it.
  *
  * Slow readers
  *
  * Before each message the fan-out asks `is_full`: whether more output waits for the client than its connection allows.
  * If so, the policy decides: CLOSE calls `too_slow`, once; COALESCE skips messages, and gives the newest one when the
- * output has drained; DROP skips messages for good; RESUME goes on with the history when the output has drained, which
- * brings a reset if that is too short. A subscriber that catches up from a position waits until its output has
- * drained, with every policy.
+ * output has drained; DROP skips messages; RESUME continues from the history when the output has drained, with a reset
+ * if the history is too short. A subscriber that catches up from a position waits until its output has drained, with
+ * every policy.
  *
  * All functions run on the loop's thread, with the GVL. No operation may raise or run Ruby code.
  */

@@ -277,7 +277,10 @@ static void renew_subscriber(heddle_subscriber *subscriber)
     if (offset >= 0 && state.generation != topic->fanout->generation)
         return; /* the fan-out notices the new generation later: then all subscribers catch up and get the reset */
     subscriber->generation = topic->fanout->generation;
-    /* < 0: the history's mutex was not to be had. A client that continues from 0 gets what is kept, or a reset. */
+    /*
+     * < 0: the history's mutex could not be acquired. A client that continues from 0 gets the kept messages, or a
+     * reset.
+     */
     heddle_fanout_deliver_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
 /*
- * The time account of a request: on what it has spent its time. Whoever parks a fiber knows the reason, so the clock is
- * read where a fiber is switched away, becomes ready, and continues: a request that never waits costs one reading more
- * than without an account. The fiber that serves the request and those that it starts share a record; the latter count
- * as tasks, beside the request. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
+ * The time account of a request: how it has spent its time. The code that parks a fiber knows the reason. So the clock
+ * is read where a fiber is switched away, becomes ready, and continues: a request that never waits costs one reading
+ * more than without an account. The fiber that serves the request and those that it starts share a record; the latter
+ * count as tasks, beside the request. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
  */
 
 #include "selector/clock.h"
@@ -38,8 +38,8 @@ typedef enum {
 extern const char *const heddle_account_names[HEDDLE_SPENT_PARTS];
 
 /*
- * Does a wait count as this part where an adapter has said `named`? A sleep and a child process do, and a lock where a
- * query is expected: another fiber has it.
+ * Does a wait count as this part although an adapter has said `named`? Sleeps and child processes do, and a lock where
+ * a query is expected, because another fiber has it.
  */
 static inline bool heddle_spent_beats(heddle_spent part, heddle_spent named)
 {
@@ -72,7 +72,7 @@ struct heddle_spender {
     bool task;               /* the request's own fiber started it */
     uint8_t waits_for;       /* the reason of its waits that an adapter has named; 0: each wait's own */
     uint8_t doing;           /* the part that it spends its time for now */
-    bool timed_out;          /* its last wait has ended by a time limit: nobody gave what it waited for */
+    bool timed_out;          /* its last wait has ended by a time limit: it did not get what it waited for */
     int64_t since;           /* what was spent before this time is counted */
     int64_t collected;       /* heddle_collected at that time */
 };
@@ -146,8 +146,8 @@ static inline void heddle_spender_resume(heddle_spender *spender, int64_t ready_
 }
 
 /*
- * A runner begins with a request. `in_row`: it has just ended the account of another one, whose end is the beginning of
- * this one, so that the clock is read once for both.
+ * A runner begins a request. `in_row`: it has just ended the account of another one, and the clock is read once for
+ * both.
  */
 void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request, bool in_row);
 

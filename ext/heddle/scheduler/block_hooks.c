@@ -140,8 +140,8 @@ static VALUE wait_for_unlock(VALUE data)
 }
 
 /*
- * Mutex#unlock wakes one fiber of those that wait. If Fiber#kill or Fiber#raise strikes that one before its turn, the
- * others would wait forever: it passes the wake-up on.
+ * Mutex#unlock wakes one fiber of those that wait. If Fiber#kill or Fiber#raise ends that one before it runs, the
+ * others would wait forever. So it passes the wake-up on.
  */
 static VALUE pass_unlock_on(VALUE data)
 {

@@ -23,7 +23,7 @@ static bool is_closed(VALUE io)
 
 /*
  * Where an extension waits by number, as UNIXSocket#recv_io does, Ruby makes an IO of that number for the hook. That IO
- * does not own the descriptor (FMODE_EXTERNAL), and does not hear of the close of the extension's own object. Then the
+ * does not own the descriptor (FMODE_EXTERNAL), and is not notified when the extension's own object is closed. Then the
  * number is free, or another file's.
  */
 static void note_file(heddle_io_wait *wait)

@@ -22,7 +22,7 @@ struct heddle_io_wait {
 };
 
 /*
- * Waits until `io` is ready for one of `events`, at most `timeout` ns (< 0: for ever; the caller applies io.timeout).
+ * Waits until `io` is ready for one of `events`, at most `timeout` ns (< 0: forever; the caller applies io.timeout).
  * Returns a readiness mask, or 0 after the timeout. Raises IOError when the IO is closed or reopened meanwhile.
  */
 int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout);
@@ -44,7 +44,7 @@ enum {
     HEDDLE_IO_STREAM = 4,  /* no socket, and no file of a disk: a pipe, a terminal */
     /*
      * Before a wait is armed in the selector, the fiber may let the other ready fibers run for a tick, and try again.
-     * After a try in vain the next fifteen waits skip that; these bits count how many of them are left.
+     * After a failed attempt the next fifteen waits skip that; these bits count down.
      */
     HEDDLE_IO_UNLUCKY = 0xf0,
     HEDDLE_IO_MISS = 0x10,

@@ -279,7 +279,7 @@ static inline bool heddle_loop_is_closed(const heddle_loop *loop)
 
 /* nil: -1. Raises as Kernel#sleep does for an invalid duration. */
 int64_t heddle_parse_duration(VALUE seconds);
-/* A limit that is none, such as Float::INFINITY; heddle_parse_duration raises RangeError for it. */
+/* Is it too large to be a limit, such as Float::INFINITY? heddle_parse_duration raises RangeError for it. */
 bool heddle_never_comes(VALUE seconds);
 /* The keyword timeout: of a method that has this many positional arguments and no other keyword; -1 when not given. */
 int64_t heddle_parse_timeout(int argc, const VALUE *argv, int positional);

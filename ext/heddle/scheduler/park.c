@@ -286,7 +286,8 @@ static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
 }
 
 /*
- * The first of: an exception that preemption raised on the thread for this fiber, an interrupt, the outermost timeout.
+ * The first one of these: an exception that preemption raised on the thread for this fiber, an interrupt, the outermost
+ * timeout.
  */
 static void raise_pending(heddle_park *park)
 {
@@ -401,8 +402,8 @@ void heddle_park_wait(heddle_park *park)
     heddle_interrupt_raise_deferred(park->loop, park->fiber);
     wait_uninterrupted(park);
     /*
-     * Mutex#unlock, Queue#push and the like wake one fiber of those that wait. If that one raised now, no fiber
-     * would take the mutex or the item, and the others would wait on. So it takes it, and raises at its next wait.
+     * Mutex#unlock, Queue#push and the like wake one fiber of those that wait. If that fiber raised now, no fiber would
+     * take the mutex or the item, and the others would wait forever. So it takes it, and raises at its next wait.
      */
     if (park->unblocked) {
         defer_interrupt(park);
@@ -493,7 +494,7 @@ void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
     int state = 0;
     rb_protect(wait_interruptibly, (VALUE)park, &state);
     while (waiter->armed && !state && !park->timed_out) {
-        park->woken = false; /* not by the end of the operation, but by `unblock`, say: it waits on */
+        park->woken = false; /* woken by something else, such as `unblock`: continues to wait */
         rb_protect(wait_interruptibly, (VALUE)park, &state);
     }
     if (waiter->armed)

@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * What all requests of this process have spent their last time for, in rings of fixed size: each stretch of time, and
+ * How all requests of this process have recently spent their time, in rings of fixed size: each stretch of time, and
  * where in the application a wait began; stacks of code that computes; and the names of the requests. They are filled
  * only while the recorder is on.
  */

@@ -35,7 +35,7 @@ uint16_t heddle_places_find(heddle_places *self);
  */
 unsigned heddle_places_read_stack(heddle_places *self, uint16_t *frames, unsigned most, uint16_t *place);
 
-/* No room for many more: it should be emptied, with all that has numbers of it. */
+/* Is it nearly full? Then it should be emptied, with all records that have its numbers. */
 static inline bool heddle_places_are_full(const heddle_places *self)
 {
     return self->used > HEDDLE_PLACES * 3 / 4;

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * A fiber's wait that a field of a record, its slot, points to, so that who has the record can end the wait. It lies on
- * that fiber's stack. One fiber at a time waits in a slot.
+ * A fiber's wait that a field of a record, its slot, points to, so that the code with the record can end the wait. It
+ * lies on that fiber's stack. One fiber at a time waits in a slot.
  */
 
 #include "scheduler/loop.h"
@@ -12,7 +12,7 @@ struct heddle_wait {
     heddle_park park;
     heddle_wait **slot; /* NULL: the record is gone */
     int64_t deadline;
-    heddle_spent part; /* what a request waits for; 0: for nothing that its account names */
+    heddle_spent part; /* what a request waits for; 0: for something that its account does not name */
     /* Called when the slot has been set, and when the wait ends: the record may be gone then. May be NULL. */
     void (*note)(heddle_wait *wait, bool begins);
     void *data; /* for `note` */

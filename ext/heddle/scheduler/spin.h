@@ -14,9 +14,9 @@
 #define HEDDLE_SPIN_NS ((int64_t)25 * 1000)
 
 /*
- * Has spinning helped? Spinning in vain costs more than it saves when it helps, and on busy processors half of the
- * attempts are in vain. So after each one in vain twice as many opportunities as before are skipped, until spinning has
- * helped several times in a row.
+ * Has spinning helped? A failed attempt costs more than a successful one saves, and on busy processors half of the
+ * attempts fail. So after each failure twice as many opportunities as before are skipped, until spinning has helped
+ * several times in a row.
  */
 typedef struct {
     unsigned left_out, in_vain, in_a_row;

@@ -175,8 +175,8 @@ static void choose_preempted(heddle_loop *loop, uint32_t count)
 static void run_ready(heddle_loop *loop)
 {
     /*
-     * Only tokens that are queued now: fibers that become ready meanwhile run in the next tick. The same holds for a
-     * fiber that is preempted meanwhile: the loop looks for events before the fiber's next slice.
+     * Only tokens that are queued now: fibers that become ready meanwhile run in the next tick. So does a fiber that is
+     * preempted meanwhile: the loop polls for events before its next slice.
      */
     uint32_t preempted = heddle_token_ring_count(&loop->preempted);
     dispatch_unblocked(loop); /* left over if an exception was raised in between */

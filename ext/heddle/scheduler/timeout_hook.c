@@ -112,8 +112,8 @@ bool heddle_never_comes(VALUE seconds)
 }
 
 /*
- * As plain Ruby takes them: a limit that has passed already, as a program may compute it, ends the next wait (Ruby 3.4
- * rejects that one itself).
+ * As in plain Ruby: a limit that has passed already, which a program may compute, ends the next wait (Ruby 3.4 rejects
+ * it itself).
  */
 static int64_t parse_limit(VALUE seconds)
 {

@@ -212,7 +212,8 @@ static ssize_t await_completion(io_transfer *transfer)
 }
 
 /*
- * How many ticks the first fiber at a pipe waits for the other end: two, until both ends wait for each other in ticks.
+ * How many ticks the first fiber at a pipe waits for the other end: two, until the other end
+ * waits in ticks, too.
  */
 static const int TICKS_BEFORE_WAITING = 2;
 
@@ -226,7 +227,8 @@ static bool should_wait_first(const io_transfer *transfer)
 
 /*
  * Lets the other ready fibers run, one of which may be the other end of a pipe, or give a peer the time for its next
- * request. Then no selector has to be armed. -EAGAIN: in vain, and the next fifteen waits go directly to the selector.
+ * request. Then no selector has to be armed. -EAGAIN: that did not help, and the next fifteen waits go directly to the
+ * selector.
  */
 static ssize_t try_after_a_tick(io_transfer *transfer)
 {

@@ -93,7 +93,7 @@ typedef struct {
     bool (*has_events)(heddle_selector *selector);
     /* Submits, takes the events without blocking, and calls the callbacks. 0 or -errno. */
     int (*poll)(heddle_selector *selector);
-    /* Submits and blocks until an event, a wake-up or `timeout` nanoseconds (< 0: for ever). 0 or -errno. */
+    /* Submits and blocks until an event, a wake-up or `timeout` nanoseconds (< 0: forever). 0 or -errno. */
     int (*wait)(heddle_selector *selector, int64_t timeout);
     /* Calls the callbacks of the events that `wait` has found. */
     void (*harvest)(heddle_selector *selector);

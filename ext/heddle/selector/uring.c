@@ -278,7 +278,7 @@ static void deliver_completion(uring_selector *self, const struct io_uring_cqe *
     } else if (poll && result >= 0) {
         result = from_poll(result, waiter->events);
         if (result == 0)
-            result = waiter->events; /* readiness may be reported in vain, but must not be lost */
+            result = waiter->events; /* a false report of readiness is harmless, a lost one is not */
     }
     waiter->fn(waiter, result, (poll ? 0 : HEDDLE_COMPLETION) | (more ? HEDDLE_MORE : 0));
 }

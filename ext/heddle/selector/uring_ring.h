@@ -34,7 +34,7 @@ void heddle_ring_abandon(heddle_ring *ring);
 
 bool heddle_ring_supports(const heddle_ring *ring, unsigned operation);
 
-/* Submits the prepared entries; waits for `minimum` completions, at most `timeout` ns (< 0: for ever). */
+/* Submits the prepared entries; waits for `minimum` completions, at most `timeout` ns (< 0: forever). */
 int heddle_ring_enter(heddle_ring *ring, unsigned minimum, int64_t timeout);
 /* Cancels all submitted operations, and returns when they have ended. */
 void heddle_ring_cancel_everything(heddle_ring *ring);

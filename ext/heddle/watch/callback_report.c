@@ -14,7 +14,7 @@
 
 enum {
     PLACES = 1024, /* places that are remembered; more are only counted */
-    UNTAKEN = 64,  /* reports that Ruby has not taken yet; further places are reported when they are met again */
+    UNTAKEN = 64,  /* reports that Ruby has not taken yet; further places are reported when they occur again */
     FRAMES = 256,  /* frames of Ruby that are searched, innermost first */
     TEXT = 512,
     LIBRARIES = 64, /* libraries that are counted separately; the last entry counts all others */

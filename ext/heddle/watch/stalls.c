@@ -167,7 +167,7 @@ static heddle_activity find_most_frequent(const heddle_heartbeat *heartbeat)
     return most;
 }
 
-/* How much of the heartbeat that ends now the machine took: the watch thread may have missed the last part. */
+/* How much of the ending heartbeat the machine took: the watch thread may have missed the last part. */
 static int64_t measure_lost_time(const heddle_heartbeat *heartbeat, int64_t now)
 {
     int64_t due = atomic_load(&heddle_watch_due),

@@ -11,8 +11,8 @@ static struct {
     uint64_t bytes;
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Atomic unsigned counted; /* files of bodies, without the kept ones … */
-static _Atomic unsigned by_number[HEDDLE_ADDRESS_BUCKETS + 1]; /* … and of each address; 0: of those without a bound */
+static _Atomic unsigned counted; /* open files of bodies, without the kept ones … */
+static _Atomic unsigned by_number[HEDDLE_ADDRESS_BUCKETS + 1]; /* … and by address; 0: clients without a limit */
 
 unsigned heddle_body_files_limit(uint64_t descriptors)
 {

@@ -11,8 +11,8 @@
 
 enum {
     HEDDLE_BODY_FILES_MOST = 1024,              /* files of this process: their buffers have 64 MiB */
-    HEDDLE_BODY_FILES_SHARE = 4,                /* … and one part in so many of its descriptors */
-    HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one part in so many of the files is for one connection */
+    HEDDLE_BODY_FILES_SHARE = 4,                /* … and one in so many of its descriptors */
+    HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one in so many of the files is for one connection */
     HEDDLE_BODY_FILES_SPARE = 64,               /* the maximum of kept files */
     HEDDLE_BODY_FILES_SPARE_BYTES = 67108864,   /* the maximum of their sizes together */
     HEDDLE_BODY_FILES_SPARE_TIME = 250000000,   /* how long files are kept without any write or close, ns */
@@ -37,7 +37,7 @@ unsigned heddle_body_files_limit(uint64_t descriptors);
 unsigned heddle_body_files_most(void);
 /*
  * Counts a file that will be opened for a client of this address (heddle_address_find_number); false: there would be
- * too many, or the address would have more than half of the most. Ends with its release, close or uncount.
+ * too many files, or the address would have more than half of the maximum. Its release, close or uncount undoes that.
  */
 bool heddle_body_files_count(uint16_t address);
 /* The file will not be opened. */

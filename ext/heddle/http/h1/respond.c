@@ -94,7 +94,7 @@ bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_w
     out->used = start; /* the buffer is not needed after a wait, and send does not wait */
     handle->status = head->status; /* first: without memory for the rest, no other response is sent */
     handle->sent = size;
-    /* Before the client has the response: its next request may go to another worker at once. */
+    /* Before the client gets the response, because its next request may go to another worker at once. */
     if (!wait && handle->exchange->spool)
         heddle_body_spool_uncount(handle->exchange->spool);
     send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : size));

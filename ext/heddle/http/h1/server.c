@@ -115,7 +115,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     }
 }
 
-/* Its turn to send. What was to be sent may be gone by now. */
+/* Its turn to send. The output may have been dropped meanwhile. */
 static void take_turn(heddle_connection *connection)
 {
     if (heddle_connection_acquire(connection) && heddle_h1_of(connection)->stage == HEDDLE_H1_SENDING &&
@@ -178,7 +178,7 @@ static void begin_next_request(heddle_connection *connection)
     heddle_h1_send_rest(connection, HEDDLE_H1_THEN_IDLE);
 }
 
-/* Is there input that will never be read? Its event may still be under way, so this tries to receive, and discards. */
+/* Is there input that will never be read? Its event may not have come yet, so this tries to receive, and discards. */
 static bool discard_unread_input(heddle_connection *connection)
 {
     if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection))
@@ -313,7 +313,7 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
     heddle_engine_count_response(engine, h1->exchange, status);
-    /* Also while the server stops: the last response has promised that the connection stays open. */
+    /* Also while the server stops, because the last response has announced that the connection stays open. */
     reusable = reusable && !connection->error && may_discard_body(engine, h1);
     /* The next request may be parsed before the runner has released this exchange: its body needs the room. */
     if (h1->exchange->spool)

@@ -45,8 +45,8 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
     if (!at_front)
         heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
     /*
-     * A pipelined request that the runner of the request before did not take at once: it comes first while the
-     * connection's turn lasts, and waits for the next round if the turn is over.
+     * For a pipelined request that the previous request's runner did not take at once: it comes first while the
+     * connection's turn lasts, and otherwise waits for the next round.
      */
     if (h1->pipelined && !at_front)
         heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);

@@ -1,6 +1,6 @@
 #pragma once
 
-/* A header block while it becomes a request or a response: each field is checked alone, and then all together. */
+/* A header block that is being made into a request or a response: first each field is checked, then all together. */
 
 #include "http/control_fields.h"
 #include "http/h2/session_state.h"

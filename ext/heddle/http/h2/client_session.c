@@ -17,7 +17,7 @@ heddle_h2_limits heddle_h2_client_limits(void)
     heddle_h2_limits limits = heddle_h2_default_limits();
     limits.max_streams = 128;
     limits.stream_window = 512 << 10;
-    /* So large that unread streams never block others: each stream has its own window. */
+    /* The connection's window is so large that unread streams never block others: each stream has its own window. */
     limits.connection_window = 128 * (512 << 10);
     limits.header_limit = 65536;
     limits.header_count = 256;
@@ -107,7 +107,7 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
     }
     if (!stream || !encode_request(session, fields, pseudo, count) || !heddle_h2_write_block(session, stream, end)) {
         if (stream)
-            stream->held = false; /* the caller learns of it by the result */
+            stream->held = false; /* the result tells the caller */
         heddle_h2_fail_without_memory(session);
         result = HEDDLE_H2_GONE;
     } else {

@@ -8,8 +8,8 @@ enum {
 };
 
 /*
- * The bits of each symbol's code. The code is canonical: codes of one size count up in the order of their symbols, so
- * the sizes say everything, and the tables below are made of them when the library is loaded.
+ * The bits of each symbol's code. The code is canonical: codes of one size count up in the order of their symbols. So
+ * the sizes determine all codes, and the tables below are computed from them when the library is loaded.
  */
 static const uint8_t code_bits[END_OF_STRING + 1] = {
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,

@@ -141,7 +141,9 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
     return deadline;
 }
 
-/* Was less output sent in the last write_timeout than the rate demands? Then begins the next time span. */
+/*
+ * Was less output sent in the last write_timeout than the rate demands? Begins a new time span when this one is over.
+ */
 static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *progress)
 {
     const heddle_h2_limits *limits = session->limits;

@@ -392,7 +392,7 @@ static void take_frame(heddle_h2_session *session, const uint8_t *payload, uint3
     case HEDDLE_H2_GOAWAY:
         if (session->is_client)
             heddle_h2_take_goaway(session, payload);
-        /* A server has nothing to do: its client opens no more streams, and closes when it has its responses. */
+        /* A server ignores GOAWAY: its client opens no more streams, and closes when it has its responses. */
         break;
     default:
         break;

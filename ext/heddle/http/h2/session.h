@@ -131,7 +131,7 @@ size_t heddle_h2_feed(heddle_h2_session *session, int64_t now, const void *bytes
 bool heddle_h2_fed_enough(const heddle_h2_session *session);
 /* Writes whole frames, at most `room` >= HEDDLE_H2_PULL_ROOM bytes. 0: there is nothing to send now. */
 size_t heddle_h2_pull(heddle_h2_session *session, int64_t now, void *buffer, size_t room);
-/* Would a pull return bytes? */
+/* Would heddle_h2_pull return bytes? */
 bool heddle_h2_has_output(const heddle_h2_session *session);
 
 /* When heddle_h2_expire must be called next; INT64_MAX: never. */

@@ -80,7 +80,7 @@ void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state
 
 heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id)
 {
-    /* Streams with even numbers would be pushed by the server, which pushes none. */
+    /* Even numbers are for streams that the server pushes, and this server pushes none. */
     if (id > session->last_stream || id % 2 == 0)
         return HEDDLE_H2_IDLE;
     const heddle_h2_stream *stream = heddle_h2_find_stream(session, id);

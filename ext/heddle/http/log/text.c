@@ -42,7 +42,7 @@ static bool is_ascii(const char *bytes, size_t size)
 
 enum { TEXT_GROWTH = 4 }; /* \xNN */
 
-/* UTF-8 is shown as it is, but for C1 controls, which a terminal obeys. */
+/* UTF-8 is shown as it is, except C1 control characters, which a terminal would obey. */
 static void put_visible(heddle_log_line *line, const char *bytes, size_t size)
 {
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;

@@ -61,8 +61,8 @@ static bool send_comment(heddle_push_session *socket)
 }
 
 /*
- * The end of the content says that it is the end. When the server stops, clients come back at random times. The comment
- * wakes the loop where another thread closes.
+ * The end of the content ends the stream. When the server stops, clients reconnect after random times. The comment
+ * wakes the loop if another thread closes the stream.
  */
 static bool send_farewell(heddle_push_session *socket, unsigned code, const char *reason, size_t size)
 {

@@ -5,7 +5,7 @@
 /* A pong that was written when much output waited, and the latest ping since then. */
 struct heddle_push_pong {
     uint64_t end; /* the pong has left when so many bytes have */
-    bool pinged;  /* a ping with this payload waits for it: */
+    bool pinged;  /* a ping with this payload came since: */
     uint8_t size;
     char payload[HEDDLE_WEBSOCKET_CONTROL];
 };

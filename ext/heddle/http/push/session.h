@@ -241,7 +241,7 @@ HEDDLE_LAST_USE void heddle_push_retire(heddle_push_session *socket);
 
 /* The bytes that were not sent yet; 0 when the carrier has ended. */
 size_t heddle_push_pending(const heddle_push_session *socket);
-/* Is that more than its limits allow? */
+/* Is that more than the limits allow? */
 bool heddle_push_exceeds_output(const heddle_push_session *socket);
 /* Queues a short frame. False: no memory. Held. On any thread. */
 bool heddle_push_send_control(heddle_push_session *socket, heddle_websocket_opcode opcode, const char *payload,

@@ -195,7 +195,7 @@ size_t heddle_websocket_deflate(heddle_deflater **deflater, const char *bytes, s
     stream->avail_in = (unsigned)size;
     stream->next_out = (unsigned char *)to;
     stream->avail_out = (unsigned)size;
-    /* Room that is left proves that all of it was written. */
+    /* If room is left, zlib has written everything. */
     if (deflate(stream, Z_SYNC_FLUSH) != Z_OK || stream->avail_out == 0)
         return 0;
     return size - stream->avail_out - sizeof(TAIL);

@@ -70,5 +70,5 @@ heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader 
 /* Fails the reader: nothing more is read, and the close frame gets this code and reason, a literal. Returns FAILED. */
 heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *reader, unsigned code,
                                                     const char *failure);
-/* Ends the reader for good: frees an incomplete message. A later read returns FAILED, `failure` perhaps being NULL. */
+/* Ends the reader: frees an incomplete message. A later read returns FAILED, perhaps with `failure` NULL. */
 void heddle_websocket_reader_end(heddle_websocket_reader *reader);

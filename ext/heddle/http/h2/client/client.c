@@ -356,11 +356,11 @@ static VALUE take_role(bool *taken)
     X(client_flush, "flush", send_output(object_of(self)) == -EAGAIN ? Qfalse : Qtrue)                                 \
     /* The waiters after a flush, which may have made room for streams. The list is kept for the fiber that reads. */  \
     X(client_waiters, "waiters", collect_waiters(object_of(self)->client, false))                                      \
-    /* Is it the caller alone who calls `receive` until end_reading? */                                                \
+    /* True: only the caller may call `receive` until end_reading. */                                                  \
     X(client_begin_reading, "begin_reading", take_role(&object_of(self)->client->is_read))                             \
     /* Does a fiber or thread read? */                                                                                 \
     X(client_reading_p, "reading?", object_of(self)->client->is_read ? Qtrue : Qfalse)                                 \
-    /* Is it the caller alone who waits for room until end_sending? */                                                 \
+    /* True: only the caller may wait for room until end_sending. */                                                   \
     X(client_begin_sending, "begin_sending", take_role(&object_of(self)->client->is_sent))                             \
     /* can no request begin on this connection any more? */                                                            \
     X(client_leaving_p, "leaving?",                                                                                    \

@@ -40,7 +40,7 @@ typedef enum {
     HEDDLE_H2_STREAM_REFUSED,  /* the server has not processed the request */
     HEDDLE_H2_STREAM_RESET,    /* reset by the server */
     HEDDLE_H2_ANSWER_REJECTED, /* reset by us: the response is malformed or too large */
-    HEDDLE_H2_CONNECTION_FAILED, /* ended by us: the server violates the protocol, or floods */
+    HEDDLE_H2_CONNECTION_FAILED, /* ended by us: the server has violated the protocol or a limit */
     HEDDLE_H2_CONNECTION_LOST,
 } heddle_h2_failure;
 

@@ -381,7 +381,10 @@ static void judge_deadline(heddle_connection *connection)
     heddle_h2_end_call(server);
 }
 
-/* What the client has sent or taken counts, also if the connection has waited for its turn since. */
+/*
+ * If the connection waits for its turn, it gets the turn first: bytes that the client has sent or taken meanwhile
+ * count.
+ */
 static void handle_deadline(heddle_connection *connection)
 {
     if (heddle_turns_end_wait(connection))
@@ -412,7 +415,7 @@ static void handle_flushed(heddle_connection *connection)
 static bool is_idle(const heddle_connection *connection)
 {
     const heddle_h2_server *server = heddle_h2_server_of(connection);
-    /* GOAWAY is about later requests, so running ones don't delay it. */
+    /* GOAWAY concerns only later requests, so running ones don't delay it. */
     if (connection->sockets->draining)
         return true;
     if (heddle_engine_of_connection(connection)->draining && heddle_h2_tunnels_have_to_retire(server))
@@ -431,7 +434,7 @@ static int64_t idle_since(const heddle_connection *connection)
     return heddle_h2_server_of(connection)->session->idle_since;
 }
 
-/* GOAWAY says which requests were served, so a client sends one that is on its way again. */
+/* GOAWAY tells which requests were served, so the client sends a request again that was on its way. */
 static void yield_room(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
