@@ -6,9 +6,10 @@ Gem::Specification.new do |spec|
   spec.name = "heddle"
   spec.version = Heddle::VERSION
   spec.authors = ["the Heddle contributors"]
-  spec.summary = "A fiber runtime for Ruby and a Rack server on it."
+  spec.summary = "A Rack server on its own fiber runtime: one request seldom delays another."
   spec.description = "A Fiber scheduler with a native event loop (io_uring, epoll, kqueue, select), structured " \
-                     "concurrency, and a Rack 3 server in which a slow request seldom delays another."
+                     "concurrency, and a Rack 3 server in which one request seldom delays another. What does is " \
+                     "bounded, named and counted."
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.3"
   spec.metadata["rubygems_mfa_required"] = "true"

@@ -37,7 +37,7 @@ class CableTest < Minitest::Test
     FileUtils.rm_rf(@folder) if @folder
   end
 
-  def test_an_action_cable_whose_server_can_not_be_replaced_is_rejected_where_it_is_served
+  def test_an_action_cable_whose_server_cannot_be_replaced_is_rejected_where_it_is_served
     output, status = Open3.capture2e(@environment, *ServedProcess::HEDDLE, "serve", "-p", "0", chdir: @folder)
 
     assert_equal 1, status.exitstatus, output

@@ -36,7 +36,7 @@ class ErrorTextTest < Minitest::Test
                  %i[class_name message full].map { |name| ErrorText.public_send(name, error) }
   end
 
-  def test_a_message_that_can_not_be_made_is_replaced_whatever_it_raises
+  def test_a_message_that_cannot_be_made_is_replaced_whatever_it_raises
     [RuntimeError, NotImplementedError, SystemStackError, Class.new(Exception)].each do |failure|
       error = raised(Broken.new(failure))
       instead = "(its message can't be made: #{failure})"
@@ -48,7 +48,7 @@ class ErrorTextTest < Minitest::Test
   end
 
   # As that of a template's error without a cause.
-  def test_a_backtrace_that_can_not_be_made_is_empty
+  def test_a_backtrace_that_cannot_be_made_is_empty
     [NoMethodError, NotImplementedError].each do |failure|
       broken = Class.new(StandardError) { define_method(:backtrace) { raise failure } }
 
@@ -66,7 +66,7 @@ class ErrorTextTest < Minitest::Test
     end
   end
 
-  def test_a_cause_that_can_not_be_had_is_none
+  def test_a_cause_that_cannot_be_had_is_none
     assert_nil ErrorText.cause(Class.new(StandardError) { def cause = raise(NotImplementedError) }.new)
     assert_nil ErrorText.cause(RuntimeError.new)
     assert_kind_of KeyError, ErrorText.cause(raised_in_rescue)

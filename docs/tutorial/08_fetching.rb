@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Step 8: fetching pages with what Ruby has. Net::HTTP knows nothing of Heddle, and yet six requests take as long as
-# one; and of two mirrors the one that answers first is taken.
+# Step 8: fetching pages with Ruby's own Net::HTTP, which does not know Heddle. Six requests take as long as one, and of
+# two mirrors the first response is used.
 #
 #     ruby docs/tutorial/08_fetching.rb
 

@@ -17,7 +17,7 @@ module Heddle
   #
   # Loaded by `require "heddle/async"`, and by {Heddle.run} and the server when the program has loaded async.
   #
-  # @api private but for what sig/ shows
+  # @api private except what sig/ declares
   module Async
     # Private methods of Async::Task that {TaskCalls} replaces or calls.
     NEEDED = %i[schedule completed! failed! cancelled! finish!].freeze

@@ -41,7 +41,7 @@ module Heddle
 
       # @param name [Symbol, String]
       # @return [#enable, #disable, #enabled?, #status]
-      # @raise [ArgumentError] for a name that none has
+      # @raise [ArgumentError] for an unknown name
       def fetch(name)
         name = name.to_sym
         require LIBRARIES[name] if LIBRARIES.key?(name) && !@registered.key?(name)
@@ -93,7 +93,7 @@ module Heddle
       # A protection that the program switches on itself stays on.
       def keep(name) = @lock.synchronize { @theirs -= [name] }
 
-      # @return [Array<Symbol>] what is on now; loads nothing
+      # @return [Array<Symbol>] the protections that are on; loads no files
       def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
 
       # @param why [Hash{Symbol => String}] why these were left out
@@ -125,7 +125,7 @@ module Heddle
     # Switches protections off again; without names all. Calls that are under way end as they began.
     #
     # @param names [Array<Symbol>]
-    # @return [Array<Symbol>] what is still on
+    # @return [Array<Symbol>] the protections that are still on
     def disable(*names)
       names = Protection.enabled if names.empty?
       names.each { |name| Protection.fetch(name).disable }

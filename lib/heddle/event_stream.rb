@@ -14,7 +14,7 @@ module Heddle
   # Under `heddle serve` a stream takes no fiber and no thread. On another Rack 3 server it is a streaming body, which
   # takes one of that server's threads.
   #
-  # @api private but for what sig/ shows
+  # @api private except what sig/ declares
   class EventStream
     include MonotonicClock
 
@@ -31,7 +31,7 @@ module Heddle
     # Seconds after which a fiber that serves a stream checks whether its client is connected and the server continues.
     # @api private
     POLL_INTERVAL = 1
-    # Maximum of seconds after which clients reconnect when the server stops.
+    # Clients reconnect within this many seconds when the server stops.
     RETURN = 3.0
     # The largest size of a topic, and of an event's type: checked early, while the response can still be an error.
     TOPIC_LIMIT = 1_024
@@ -55,7 +55,8 @@ module Heddle
     # @param since [String, nil] a position, as a browser sends it in Last-Event-ID; nil: from now on. An event `reset`
     #   comes first when messages after it are lost.
     # @param event [String, nil] the type of the events, one line of at most 500 bytes; nil: `message`
-    # @param retry_after [Numeric, nil] seconds after which a client that was cut off comes back; nil: it decides
+    # @param retry_after [Numeric, nil] seconds after which a client that was cut off reconnects; nil: the client
+    #   decides
     # @param slow [Symbol] what to do when a client is 1 MiB behind: `:close` it, so that it resumes; `:coalesce`, which
     #   skips to the newest message; `:drop` messages until it has caught up
     # @param handoff [Boolean] whether the stream may go to another worker when this one is replaced; false: its client
@@ -86,7 +87,7 @@ module Heddle
     # @return [self]
     def event_stream = self
 
-    # @return [Array, nil] what the connection needs to send the events by itself; nil: a fiber serves them
+    # @return [Array, nil] the settings with which the connection sends the events by itself; nil: a fiber sends them
     # @api private
     def wish = [topic, since, @lines, @beginning, slow, @handoff]
 
@@ -103,7 +104,7 @@ module Heddle
 
     # Writes events in this fiber. In a loop.
     # @param stream [IO]
-    # @param every [Numeric] seconds after which the block is asked
+    # @param every [Numeric] the interval of the block's calls, in seconds
     # @yieldreturn [Boolean] whether the stream has to end
     # @return [void]
     # @api private
@@ -132,7 +133,7 @@ module Heddle
       end
     end
 
-    # @return [String, nil] nil: none has come in this time
+    # @return [String, nil] the next event; nil: none came in this time
     def next_event(subscription, patience)
       data, position = Heddle.timeout(patience) { subscription.take }
       raise IOError, "the loop has ended" unless position

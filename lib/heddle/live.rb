@@ -16,7 +16,7 @@ module Heddle
   # It answers GET for the page itself, for its script, and for its WebSocket or the fallback for that, below the path
   # it is mounted at.
   #
-  # @api private but for what sig/ shows
+  # @api private except what sig/ declares
   class Live
     Autoloads.add(self, "heddle/live")
     %i[NotFoundError Page Raw].each { |name| autoload name, "heddle/live/page" }

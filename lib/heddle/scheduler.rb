@@ -57,7 +57,7 @@ module Heddle
   # One scheduler belongs to one thread; only #unblock and #unpark may be called from others. The hooks are in C
   # (ext/heddle/scheduler); policy is here.
   #
-  # @api private but for what sig/ shows
+  # @api private except what sig/ declares
   class Scheduler
     # How many frames {#sleeps_for_ever?} looks at: the hook's, some of those who wrap it, and Kernel#sleep's.
     HOOK_FRAMES = 12

@@ -86,7 +86,7 @@ class CheckTest < Minitest::Test
     assert_match(%r{config/heddle\.rb:2: bind must be one or more words, but is "a\\u0000b"}, output)
   end
 
-  def test_addresses_that_can_not_be_listened_on
+  def test_addresses_that_cannot_be_listened_on
     status, output = check("--bind", "unix:/nonexistent/x", "--bind", "no-such-host.invalid:80")
 
     assert_equal 1, status
@@ -135,7 +135,7 @@ class CheckTest < Minitest::Test
                  [status, output.include?("config.ru, which can be loaded"), output.include?("hello")], output
   end
 
-  def test_an_application_that_ractors_can_not_share_is_reported_in_mode_ractor
+  def test_an_application_that_ractors_cannot_share_is_reported_in_mode_ractor
     write("config.ru", "run ->(_env) { [200, {}, []] }")
     status, output = check("--load", "--mode", "ractor")
 

@@ -277,7 +277,7 @@ class DoctorTest < Minitest::Test
     assert_equal ["off", "a request has a thread, mode thread: HEDDLE_MODE"], found["preempt"]
   end
 
-  def test_the_report_names_functions_that_offload_can_not_intercept
+  def test_the_report_names_functions_that_offload_cannot_intercept
     found = protections(HEDDLE_OFFLOAD_IMPORTS: "-rb_thread_io_blocking_call")
 
     assert_equal ["off", "rb_thread_io_blocking_call: left as it is (HEDDLE_OFFLOAD_IMPORTS)"],
@@ -327,7 +327,7 @@ class DoctorTest < Minitest::Test
     [output + errors, status.exitstatus]
   end
 
-  def test_an_application_of_rails_that_says_nothing_of_isolation_is_no_problem_in_any_mode
+  def test_an_application_of_rails_that_says_nothing_of_isolation_is_not_a_problem_in_any_mode
     [nil, "thread"].each do |mode|
       output, status = rails_doctor(mode:)
 

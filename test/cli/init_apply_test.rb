@@ -282,7 +282,7 @@ class InitApplyTest < Minitest::Test
     end
   end
 
-  def test_nothing_is_changed_when_a_file_can_not_be_read_as_ruby
+  def test_nothing_is_changed_when_a_file_cannot_be_read_as_ruby
     { "Gemfile" => "gem (\n", "config/puma.rb" => "bind [}\n" }.each do |path, text|
       RAILS.merge(path => text).each do |name, content|
         FileUtils.mkdir_p(File.dirname(name))

@@ -486,7 +486,7 @@ class InitFromPumaTest < Minitest::Test
     end
   end
 
-  def test_a_condition_that_needs_the_application_is_no_line_of_the_new_file
+  def test_a_condition_that_needs_the_application_is_not_a_line_of_the_new_file
     report = carry_over(<<~RUBY, status: 1)
       workers 3 if Shop.large?
       if Rails.env.in?(%w[staging])

@@ -67,7 +67,7 @@ class MistakesTest < Minitest::Test
                  config: "raise 'no database'")
   end
 
-  def test_a_path_that_is_no_socket
+  def test_a_path_that_is_not_a_socket
     assert_fails(%r{the folder /nonexistent does not exist}, "serve", "-b", "unix:/nonexistent/x")
   end
 

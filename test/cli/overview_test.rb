@@ -55,7 +55,7 @@ class OverviewTest < Minitest::Test
     refute_match(/time of requests/, draw(worker(spent: {})))
   end
 
-  def test_the_overview_names_functions_that_offload_can_not_intercept
+  def test_the_overview_names_functions_that_offload_cannot_intercept
     lacking = { calls: 0, running: 0, queued: 0, threads: 0, missing: %w[dlopen] }
 
     assert_match(/threads\), not intercepted: dlopen /, draw(worker(offload: lacking), worker(1, offload: lacking)))

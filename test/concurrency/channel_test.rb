@@ -41,7 +41,7 @@ class ChannelTest < Minitest::Test
     end
   end
 
-  def test_capacity_of_zero_hands_over_from_task_to_task
+  def test_capacity_of_zero_passes_items_from_task_to_task
     log = []
     in_loop do
       channel = Heddle::Channel.new(0)

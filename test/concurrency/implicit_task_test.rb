@@ -59,7 +59,7 @@ class ImplicitTaskTest < Minitest::Test
     with_plain_scheduler { assert_equal 5, Heddle.run { turns && 5 } }
   end
 
-  def test_a_fiber_is_no_task_any_more_when_its_scopes_are_closed
+  def test_a_fiber_is_not_a_task_any_more_when_its_scopes_are_closed
     with_plain_scheduler do |scheduler|
       in_fiber do
         assert_nil Heddle::Task.current

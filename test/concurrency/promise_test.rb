@@ -5,7 +5,7 @@ require_relative "support/loop_helpers"
 class PromiseTest < Minitest::Test
   include Heddle::LoopHelpers
 
-  def test_thread_settles_what_a_task_waits_for_and_others_go_on
+  def test_thread_settles_what_a_task_waits_for_and_others_continue
     ticks = 0
     in_loop do
       promise = Heddle::Promise.new

@@ -115,7 +115,7 @@ class ScopeTest < Minitest::Test
     end
   end
 
-  def test_cancelling_that_found_no_wait_does_not_strike_later
+  def test_cancelling_without_a_wait_is_not_raised_later
     in_loop do
       assert_raises(KeyError) do
         Heddle.scope do |scope|

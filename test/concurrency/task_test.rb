@@ -56,7 +56,7 @@ class TaskTest < Minitest::Test
     assert_equal %i[shared shared shared], values
   end
 
-  def test_wait_gives_up_after_its_timeout_and_the_task_goes_on
+  def test_wait_gives_up_after_its_timeout_and_the_task_continues
     in_loop do
       task = Heddle.async { forever && :late }
       assert_nil task.wait(timeout: 0.005)

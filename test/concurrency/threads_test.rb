@@ -7,7 +7,7 @@ require "monitor"
 class ThreadsTest < Minitest::Test
   include Heddle::LoopHelpers
 
-  def test_three_threads_are_joined_from_one_task_while_others_go_on
+  def test_three_threads_are_joined_from_one_task_while_others_continue
     ticks = 0
     in_loop do
       Heddle.every(0.01, background: true) { ticks += 1 }

@@ -62,7 +62,7 @@ class ActiveRecordTasksTest < Minitest::Test
     assert_equal 0, connections
   end
 
-  def test_a_fiber_that_is_no_task_and_has_them_all_gets_an_error_at_once
+  def test_a_fiber_that_is_not_a_task_and_has_them_all_gets_an_error_at_once
     assert_match(/all 3 connections of the pool primary .+ at \S+_program\.rb:\d+, .+ waits at \S+_program\.rb:\d+\./,
                  seen["plain"])
     assert_operator seen["plain_took"], :<, 4, "the time limit for a check-out is 5 s"

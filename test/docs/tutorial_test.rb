@@ -29,7 +29,7 @@ class TutorialTest < Minitest::Test
     end
   end
 
-  def test_step_02_a_hundred_answers_take_as_long_as_one
+  def test_step_02_a_hundred_responses_take_as_long_as_one
     out = run_program("02_many_clients.rb")
 
     assert_equal ["CLIENT 1", "CLIENT 100"], out.lines(chomp: true).first(2)
@@ -68,12 +68,12 @@ class TutorialTest < Minitest::Test
     end
   end
 
-  def test_step_06_the_slow_one_is_shown_the_door
+  def test_step_06_disconnects_the_slow_reader
     assert_equal ["quick has read message 20", "slow is too slow, and is gone"],
                  run_program("06_slow_readers.rb").lines(chomp: true).sort
   end
 
-  def test_step_07_only_so_many_are_let_in
+  def test_step_07_limits_the_clients_that_are_served
     serve("07_limits_and_ticks.rb", 0, 1) do |connect, output, *|
       first = connect.call
       assert_equal "come in\n", first.gets

@@ -235,7 +235,7 @@ class LiveTest < Minitest::Test
     Time.stub(:now, later) { assert_nil tokens.read(made, "ann") }
   end
 
-  def test_the_page_of_another_user_can_not_be_joined
+  def test_the_page_of_another_user_cannot_be_joined
     app = live { |env| env["HTTP_COOKIE"]&.delete_prefix("user=") }
     serving_page(app) do
       mine = token("?title=A", { "cookie" => "user=ann" })

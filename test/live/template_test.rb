@@ -59,7 +59,7 @@ class LiveTemplateTest < Minitest::Test
     assert_match(/\Alist\.erb:4:/, error.backtrace.first)
   end
 
-  def test_code_that_is_no_ruby_is_refused_when_the_class_is_made
+  def test_code_that_is_not_ruby_is_refused_when_the_class_is_made
     error = assert_raises(SyntaxError) { page("<% if true %>") }
 
     assert_includes error.message, "list.erb"

@@ -150,7 +150,7 @@ class DatagramTest < Minitest::Test
     assert_equal %w[first first], responses
   end
 
-  def test_datagrams_that_can_not_be_sent_are_counted_and_take_nothing_from_the_others
+  def test_datagrams_that_cannot_be_sent_are_counted_and_take_nothing_from_the_others
     nowhere = Peer.new("127.0.0.1", 0) # no port to send to
 
     refute @socket.send("x", nowhere)

@@ -183,7 +183,7 @@ class OutboundTest < Minitest::Test
     end
   end
 
-  def test_a_time_limit_that_is_no_number_of_seconds_is_refused
+  def test_a_time_limit_that_is_not_a_number_of_seconds_is_refused
     [0, -1, Float::INFINITY, "1"].each do |timeout|
       error = assert_raises(ArgumentError) { Heddle::Net.connect("127.0.0.1:#{@port}", timeout: timeout) }
 

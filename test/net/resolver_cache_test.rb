@@ -42,21 +42,21 @@ class ResolverCacheTest < Minitest::Test
     assert_equal [1, 1], [cache.count, cache.taken]
   end
 
-  def test_the_least_ttl_on_the_way_through_aliases_counts
+  def test_the_smallest_ttl_among_aliases_counts
     @server.alias("www.example", "edge.example", ttl: 5)
     @server.host("edge.example", "192.0.2.1", ttl: 3_600)
 
     assert_kept_for 5, "www.example"
   end
 
-  def test_the_least_ttl_of_several_addresses_counts
+  def test_the_smallest_ttl_of_several_addresses_counts
     @server.host("web.example", "192.0.2.1", ttl: 3_600)
     @server.host("web.example", "192.0.2.2", ttl: 7)
 
     assert_kept_for 7, "web.example"
   end
 
-  def test_the_least_ttl_of_both_families_counts
+  def test_the_smallest_ttl_of_both_families_counts
     @server.host("web.example", "192.0.2.1", ttl: 3_600)
     @server.host("web.example", "2001:db8::1", ttl: 9)
 

@@ -45,7 +45,7 @@ class ResolverReplyTest < Minitest::Test
     end
   end
 
-  def test_a_message_cut_anywhere_is_no_answer
+  def test_a_message_cut_anywhere_is_not_an_answer
     query = query("www.example")
     whole = reply_bytes(query)
 

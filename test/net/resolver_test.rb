@@ -157,7 +157,7 @@ class ResolverTest < Minitest::Test
     assert_operator server.questions.size, :<, 40
   end
 
-  def test_a_server_that_is_no_address_is_refused
+  def test_a_server_that_is_not_an_address_is_refused
     error = assert_raises(ArgumentError) { Heddle::Net::Resolver.new(nameservers: [["dns.example", 53]]) }
 
     assert_match(/"dns\.example" is not an address/, error.message)

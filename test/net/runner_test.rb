@@ -108,7 +108,7 @@ class RunnerTest < Minitest::Test
   end
 
   # An Enumerator that is never resumed stays in its block.
-  def test_a_time_limit_of_a_fiber_that_was_left_does_not_strike_the_next_use
+  def test_a_time_limit_of_a_fiber_that_was_left_is_not_raised_in_its_next_use
     seen = serve_many(3) do |i|
       next Enumerator.new { |out| Timeout.timeout(0.001) { out << :left } }.next if i.zero?
 
@@ -136,7 +136,7 @@ class RunnerTest < Minitest::Test
     refute_predicate fibers.first, :alive?
   end
 
-  def test_a_fiber_is_retired_after_an_exception_that_is_no_standard_error
+  def test_a_fiber_is_retired_after_an_exception_that_is_not_a_standard_error
     fibers = []
     handler = lambda do |connection|
       fibers << Fiber.current

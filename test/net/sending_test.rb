@@ -37,7 +37,7 @@ module SendingTests
     [mine, client].each(&:close)
   end
 
-  def test_a_writer_goes_on_until_the_output_is_full_and_again_once_it_is_low
+  def test_a_writer_continues_until_the_output_is_full_and_again_once_it_is_low
     written = 0
     room = kernel_room
     answer = lambda do |exchange|

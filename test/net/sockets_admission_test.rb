@@ -119,7 +119,7 @@ module SocketsAdmissionTests
   end
 
   # In the kernel's queue a client would wait without an answer, and so would a health check.
-  def test_accepting_goes_on_while_the_queue_is_full
+  def test_accepting_continues_while_the_queue_is_full
     gated do |server, gate, sockets|
       sockets.limit = 1
       sockets.queue(2, nil)

@@ -76,7 +76,7 @@ class SocketsForkTest < Minitest::Test
     assert_predicate status, :success?
   end
 
-  def test_a_parent_goes_on_beside_a_child_that_runs_a_server_of_its_own
+  def test_a_parent_continues_beside_a_child_that_runs_a_server_of_its_own
     serve(echo) do |server|
       client = server.connect
       client.write("a")

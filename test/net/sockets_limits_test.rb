@@ -27,7 +27,7 @@ class SocketsLimitsTest < Minitest::Test
     end
   RUBY
 
-  def test_without_descriptors_accepting_rests_and_goes_on
+  def test_without_descriptors_accepting_rests_and_continues
     Heddle::TestHelpers::SOCKET_SETS.each do |set|
       Heddle::TestHelpers::SocketsProgram.run("SET" => set.to_s) do |program|
         leave_descriptors(program, 5)

@@ -76,7 +76,7 @@ class OffloadCancelTest < Minitest::Test
   end
 
   # As at the end of the process, when Ruby kills every thread.
-  def test_an_offload_thread_that_is_killed_ends_its_call_and_others_go_on
+  def test_an_offload_thread_that_is_killed_ends_its_call_and_others_continue
     in_loop do
       task = Heddle.async { NativeCalls.meet(2) }
       until_inside 1
@@ -222,7 +222,7 @@ class OffloadCancelTest < Minitest::Test
     assert_equal 1, NativeCalls.cancelled
   end
 
-  def test_the_fiber_goes_on_after_an_error
+  def test_the_fiber_continues_after_an_error
     in_loop do
       50.times do |i|
         assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.0005 * (i % 4)) { NativeCalls.meet(2) } }
@@ -233,7 +233,7 @@ class OffloadCancelTest < Minitest::Test
     assert_equal 0, NativeCalls.inside
   end
 
-  def test_errors_at_any_moment_strike_only_their_own_call
+  def test_errors_at_any_moment_are_raised_only_in_their_own_call
     results = in_loop do
       Array.new(300) do |i|
         Heddle.async do

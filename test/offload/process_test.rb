@@ -27,7 +27,7 @@ class OffloadProcessTest < Minitest::Test
     assert_equal "false\n0\n:met\n", output
   end
 
-  def test_the_child_of_a_fiber_goes_on_and_calls
+  def test_the_child_of_a_fiber_continues_and_calls
     output = offloading <<~RUBY
       Heddle.run do
         NativeCalls.set_errno(1)

@@ -73,7 +73,7 @@ class OffloadThreadLimitTest < Minitest::Test
     assert_equal "[:waiting, :waiting, :waiting, :waiting]\n\"taken back\"\n[0, 0, 0, 0]\nfalse\n", output
   end
 
-  def test_in_a_deadlock_of_all_threads_the_end_of_a_waiting_call_lets_the_holder_go_on
+  def test_in_a_deadlock_of_all_threads_the_end_of_a_waiting_call_lets_the_holder_continue
     output = offloading(DEADLOCK + <<~RUBY, options: ", threads: 4")
       Heddle.run do
         holder.flock(File::LOCK_EX)

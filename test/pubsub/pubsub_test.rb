@@ -47,7 +47,7 @@ class PubSubTest < Minitest::Test
   end
 
   # A page may be made before its topic has had any message.
-  def test_a_position_of_a_topic_that_was_never_published_to_is_one_to_go_on_from
+  def test_a_position_of_a_topic_that_was_never_published_to_is_one_to_continue_from
     topic = new_topic
     position = PubSub.position(topic)
     2.times { PubSub.publish(new_topic, "x") }
@@ -56,7 +56,7 @@ class PubSubTest < Minitest::Test
   end
 
   # More topics than the table has room for: the history forgets this one again and again.
-  def test_the_first_message_of_a_topic_that_the_history_has_forgotten_is_no_reset
+  def test_the_first_message_of_a_topic_that_the_history_has_forgotten_is_not_a_reset
     topic = new_topic
     in_loop do
       PubSub.publish(topic, "before")
@@ -85,7 +85,7 @@ class PubSubTest < Minitest::Test
     Process.wait(child) if child
   end
 
-  def test_since_gives_what_was_missed_then_goes_on
+  def test_since_gives_what_was_missed_then_continues
     topic = new_topic
     first, = Array.new(3) { |i| PubSub.publish(topic, i.to_s) }
     in_loop do

@@ -62,7 +62,7 @@ class EnvBuilderTest < Minitest::Test
     assert_equal ["a, b", "c=1; d=2", "1, 2"], env.values_at("HTTP_ACCEPT", "HTTP_COOKIE", "HTTP_X")
   end
 
-  def test_a_client_can_not_forge_a_header_with_an_underscore
+  def test_a_client_cannot_forge_a_header_with_an_underscore
     env = env_of("GET / HTTP/1.1\r\nHost: a\r\nX_Forwarded_For: 1\r\nX-Forwarded_For: 2\r\n\r\n")
 
     refute env.key?("HTTP_X_FORWARDED_FOR")
@@ -72,7 +72,7 @@ class EnvBuilderTest < Minitest::Test
   end
 
   # "httpoxy": libraries and programs take HTTP_PROXY for the proxy to send their own requests through.
-  def test_a_client_can_not_choose_the_proxy_of_the_applications_own_requests
+  def test_a_client_cannot_choose_the_proxy_of_the_applications_own_requests
     %w[Proxy proxy PROXY].each do |name|
       env = env_of("GET / HTTP/1.1\r\nHost: a\r\n#{name}: http://evil/\r\nA: 1\r\n\r\n", underscore_headers: true)
 
@@ -84,7 +84,7 @@ class EnvBuilderTest < Minitest::Test
     assert_equal %w[1 2 3], env.values_at("HTTP_PROXY_AUTHORIZATION", "HTTP_PROXZ", "HTTP_X_PROXY")
   end
 
-  def test_a_header_can_not_reach_keys_without_the_prefix
+  def test_a_header_cannot_reach_keys_without_the_prefix
     env = env_of("GET / HTTP/1.1\r\nHost: a\r\nRemote-Addr: 1\r\nServer-Name: x\r\nRack.Errors: y\r\n\r\n")
 
     assert_equal ["192.0.2.1", "a", "1"], env.values_at("REMOTE_ADDR", "SERVER_NAME", "HTTP_REMOTE_ADDR")

@@ -142,7 +142,7 @@ class EventStreamTest < Minitest::Test
   # What it takes to hide the body from the server.
   def hidden? = false
 
-  def test_an_idle_stream_has_no_fiber_and_is_no_running_request
+  def test_an_idle_stream_has_no_fiber_and_is_not_a_running_request
     serving do
       clients = Array.new(5) { events.tap(&:event) }
       until_subscribers(5)

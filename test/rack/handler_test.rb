@@ -66,7 +66,7 @@ class HandlerTest < Minitest::Test
   end
 
   # RSpec::Mocks::MockExpectationError, Minitest::Assertion.
-  def test_an_exception_that_is_no_standard_error_is_logged_where_a_body_is_closed_or_a_callback_is_called
+  def test_an_exception_that_is_not_a_standard_error_is_logged_where_a_body_is_closed_or_a_callback_is_called
     failure = Class.new(Exception)
     body = Class.new(Array) { define_method(:close) { raise failure, "closing" } }.new(["x"])
     app = lambda do |env|
@@ -79,7 +79,7 @@ class HandlerTest < Minitest::Test
     assert_equal %w[closing finished], log.failures.map(&:message)
   end
 
-  def test_a_close_that_raises_is_logged_and_the_answer_stands
+  def test_a_close_that_raises_is_logged_and_the_response_stands
     body = Class.new(Array) { def close = raise("late") }.new(["x"])
     output = serve(answer(200, {}, body), lint: false)
 
@@ -87,7 +87,7 @@ class HandlerTest < Minitest::Test
     assert_equal ["late"], log.failures.map(&:message)
   end
 
-  def test_response_finished_is_called_in_reverse_order_after_the_answer
+  def test_response_finished_is_called_in_reverse_order_after_the_response
     calls = []
     app = lambda do |env|
       2.times do |number|
@@ -133,7 +133,7 @@ class HandlerTest < Minitest::Test
     assert_empty log.failures
   end
 
-  def test_after_reply_is_called_in_its_order_after_the_answer_and_its_errors_are_contained
+  def test_after_reply_is_called_in_its_order_after_the_response_and_its_errors_are_contained
     calls = []
     app = lambda do |env|
       env["rack.response_finished"] << ->(*) { calls << :finished }

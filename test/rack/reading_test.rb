@@ -133,7 +133,7 @@ class ReadingTest < Minitest::Test
     end
   end
 
-  def test_nothing_that_is_put_back_is_no_part_of_a_body
+  def test_nothing_that_is_put_back_is_not_a_part_of_a_body
     input = streamed("", 1)
     input.ungetc("")
 
@@ -186,7 +186,7 @@ class ReadingTest < Minitest::Test
     assert_equal "one,two\n", complete(TEXT).gets("ä\n", chomp: true)
   end
 
-  def test_a_streamed_body_can_not_be_read_again
+  def test_a_streamed_body_cannot_be_read_again
     %i[rewind seek pos= size].each { |name| refute_respond_to streamed("a", 1), name }
   end
 

@@ -201,7 +201,7 @@ class ResponderTest < Minitest::Test
     end
   end
 
-  def test_a_path_that_is_no_file_is_not_sent_as_one
+  def test_a_path_that_is_not_a_file_is_not_sent_as_one
     ["/nonexistent", Dir.tmpdir].each do |path|
       content = parts(serve(answer(200, {}, FileBody.new(path, "ab")), lint: false))[2]
 

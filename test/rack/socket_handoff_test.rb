@@ -115,7 +115,7 @@ class SocketHandoffTest < Minitest::Test
       field("handoff test") + field("") + field(position)
   end
 
-  def test_a_socket_goes_on_with_its_state_and_topic
+  def test_a_socket_continues_with_its_state_and_topic
     with_server do |head, words|
       client = OpenClient.new(hand_off(head, words))
       client.text("what?")
@@ -159,7 +159,7 @@ class SocketHandoffTest < Minitest::Test
     end
   end
 
-  def test_an_event_stream_goes_on_and_one_of_an_unknown_version_is_closed_and_logged
+  def test_an_event_stream_continues_and_one_of_an_unknown_version_is_closed_and_logged
     with_server do |head, _|
       client = hand_off(head, stream_words(position: Heddle::PubSub.position("handoff test")))
       Heddle::PubSub.publish("handoff test", "hello")

@@ -158,7 +158,7 @@ class StreamingTest < Minitest::Test
     assert_empty log.failures
   end
 
-  def test_a_full_hijack_hands_over_the_socket_and_what_was_read_ahead
+  def test_a_full_hijack_returns_the_socket_with_unread_input
     app = lambda do |env|
       socket = env["rack.hijack"].call
       assert_same socket, env["rack.hijack"].call unless env["rack.lint"]
@@ -185,7 +185,7 @@ class StreamingTest < Minitest::Test
     assert_equal ["mine", ["no"]], [output, log.failures.map(&:message)]
   end
 
-  def test_no_full_hijack_after_the_answer_has_begun
+  def test_no_full_hijack_after_the_response_has_begun
     app = ->(env) { [200, {}, ->(_stream) { assert_raises(IOError) { env["rack.hijack"].call } }] }
     serve(app, lint: false)
 

@@ -77,7 +77,7 @@ class CableAdapterTest < Minitest::Test
     assert_equal "ours", pop(messages)
   end
 
-  def test_a_subscriber_that_fails_keeps_no_other_from_its_message
+  def test_a_failing_subscriber_does_not_keep_others_from_their_messages
     Heddle::PubSub::History.open(16 << 20, 100, 300)
     one = adapter
     subscribe(one, "room", ->(_message) { raise "broken" })
@@ -91,7 +91,7 @@ class CableAdapterTest < Minitest::Test
   end
 
   # Its name may be a client's parameter.
-  def test_a_channel_that_can_not_be_subscribed_keeps_no_other_from_its_messages
+  def test_a_channel_that_cannot_be_subscribed_does_not_keep_others_from_their_messages
     Heddle::PubSub::History.open(16 << 20, 100, 300)
     one = adapter
     before = subscribe(one, "before")

@@ -9,7 +9,7 @@ require "weakref"
 class BlockHooksTest < Minitest::Test
   include Scheduled
 
-  def test_threads_are_joined_while_others_go_on
+  def test_threads_are_joined_while_others_continue
     scheduled do
       gate = Queue.new
       threads = Array.new(3) { |i| Thread.new { gate.pop && i } }
@@ -58,7 +58,7 @@ class BlockHooksTest < Minitest::Test
   end
 
   # An exception that came in between would leave the lock to the next one's `ensure`, which is not its owner.
-  def test_a_condition_variable_locks_again_before_the_exception_goes_on
+  def test_a_condition_variable_locks_again_before_the_exception_continues
     monitor = Monitor.new
     condition = monitor.new_cond
     outcome = []
@@ -158,7 +158,7 @@ class BlockHooksTest < Minitest::Test
     end
   end
 
-  def test_a_queue_hands_over_between_a_thread_and_a_fiber
+  def test_a_queue_passes_items_between_a_thread_and_a_fiber
     received = scheduled do
       queue = Queue.new
       thread = Thread.new do

@@ -140,7 +140,7 @@ class FiberInterruptTest < Minitest::Test
     end
   end
 
-  def test_a_proxy_that_can_not_raise_does_not_keep_others_from_it
+  def test_a_proxy_that_cannot_raise_does_not_keep_others_from_it
     raised = nil
     scheduled do |scheduler|
       fiber = Fiber.schedule do

@@ -66,7 +66,7 @@ class ForkedChildTest < Minitest::Test
     end
   end
 
-  def test_without_a_block_what_follows_heddle_run_goes_on_in_both
+  def test_without_a_block_what_follows_heddle_run_continues_in_both
     ["nil", "sleep 0.001", "Fiber.schedule { sleep 0.001; puts 'fiber' }"].each do |code|
       out, status = in_a_loop("(pid = fork) ? Process.wait(pid) : (#{code}); :ended", "p [value, $$ == first]")
       assert_equal ["[:ended, false]", "[:ended, true]"], out.last(2)
@@ -135,7 +135,7 @@ class ForkedChildTest < Minitest::Test
     assert_equal %w[0 after], out
   end
 
-  def test_a_daemon_goes_on
+  def test_a_daemon_continues
     out, = in_a_loop(<<~RUBY, "writer.puts 'after'")
       reader, writer = IO.pipe
       fork do

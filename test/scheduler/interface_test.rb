@@ -52,7 +52,7 @@ class InterfaceTest < Minitest::Test
     assert_match(/closed/, error.message)
   end
 
-  def test_a_running_loop_refuses_to_be_run_or_closed_and_goes_on
+  def test_a_running_loop_refuses_to_be_run_or_closed_and_continues
     events = []
     scheduled do |scheduler|
       sleep 0

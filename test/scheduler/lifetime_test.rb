@@ -46,7 +46,7 @@ class LifetimeTest < Minitest::Test
     assert_equal 0, after
   end
 
-  def test_a_timeouts_block_that_an_enumerator_left_open_does_not_strike_outside
+  def test_a_timeout_whose_block_an_enumerator_left_open_is_not_raised_outside
     slept = scheduled do
       100.times { Enumerator.new { |yielder| Timeout.timeout(0.02) { yielder << 1 } }.next }
       3.times do

@@ -184,7 +184,7 @@ class OffloadTest < Minitest::Test
     assert_equal [:work_began, :work_ended, "left", :next_work], events
   end
 
-  def test_interrupts_at_any_moment_strike_only_their_own_work
+  def test_interrupts_at_any_moment_end_only_their_own_work
     ended = 0
     scheduled do |scheduler|
       200.times do |i|

@@ -104,7 +104,7 @@ class PreemptionTest < Minitest::Test
   end
 
   # They switch to each other without the loop in between.
-  def test_two_that_hand_over_to_each_other_and_one_that_computes_leave_each_other_time
+  def test_two_fibers_that_wake_each_other_and_one_that_computes_all_get_time
     handed_over = 0
     done = false
     scheduled do
@@ -249,7 +249,7 @@ class PreemptionTest < Minitest::Test
     assert_operator took, :<, 5
   end
 
-  def test_timeouts_of_several_computations_each_strike_their_own
+  def test_timeouts_of_several_computations_each_end_their_own
     messages = scheduled do
       5.times.map do |i|
         Heddle.async do

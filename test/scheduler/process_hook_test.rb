@@ -60,7 +60,7 @@ class ProcessHookTest < Minitest::Test
     end
   end
 
-  def test_a_process_that_is_no_child_is_an_error
+  def test_a_process_that_is_not_a_child_is_an_error
     scheduled do
       assert_raises(Errno::ECHILD) { Process.wait(1) }
       assert_raises(Errno::ECHILD) { Process.wait(2**22) }
@@ -92,7 +92,7 @@ class ProcessHookTest < Minitest::Test
   end
 
   # fiber-scheduler trap 3: a child has a copy of the parent's loop and must not touch what they share.
-  def test_a_forked_child_has_a_loop_of_its_own_and_the_parents_goes_on
+  def test_a_forked_child_has_a_loop_of_its_own_and_the_parents_continues
     reader, writer = IO.pipe
     scheduled do |scheduler|
       ticks = 0

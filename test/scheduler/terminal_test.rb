@@ -9,7 +9,7 @@ require "io/console"
 class TerminalTest < Minitest::Test
   LONG = "a line of a long text\n" * 5_000
 
-  def test_a_long_text_for_a_terminal_that_nobody_reads_holds_up_no_other_fiber
+  def test_a_long_text_for_an_unread_terminal_delays_no_other_fiber
     read = Heddle.run do
       reader, terminal = PTY.open
       terminal.raw!
@@ -26,7 +26,7 @@ class TerminalTest < Minitest::Test
     assert_equal LONG, read
   end
 
-  def test_a_long_text_for_the_program_in_a_terminal_that_reads_nothing_holds_up_no_other_fiber
+  def test_a_long_text_for_a_program_that_does_not_read_its_terminal_delays_no_other_fiber
     read = Heddle.run do
       keyboard, terminal = PTY.open
       terminal.raw!

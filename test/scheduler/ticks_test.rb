@@ -90,7 +90,7 @@ class TurnsTest < Minitest::Test
   end
 
   # With nobody ready it goes on, and what sleeps goes on sleeping: they can all be alive at once.
-  def test_a_fiber_that_starts_many_sleepers_goes_on_at_once
+  def test_a_fiber_that_starts_many_sleepers_continues_at_once
     scheduled do |scheduler|
       sleep 0.001 # what the selector itself waits for is with the kernel
       before = scheduler.statistics[:ticks]

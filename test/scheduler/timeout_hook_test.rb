@@ -31,14 +31,14 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
-  def test_no_limit_is_no_timeout
+  def test_no_limit_is_not_a_timeout
     scheduled do
       assert_equal 1, Timeout.timeout(nil) { 1 }
       assert_equal 1, Timeout.timeout(0) { 1 }
     end
   end
 
-  def test_a_limit_that_never_comes_is_no_timeout
+  def test_a_limit_that_never_comes_is_not_a_timeout
     scheduled do
       [Float::INFINITY, 1e300, 2**80, 1e18].each { |limit| assert_equal 1, Timeout.timeout(limit) { sleep(0) && 1 } }
     end
@@ -163,7 +163,7 @@ class TimeoutHookTest < Minitest::Test
     end
   end
 
-  def test_many_timeouts_at_once_each_strike_once
+  def test_many_timeouts_at_once_are_each_raised_once
     struck = 0
     scheduled do
       200.times do |i|

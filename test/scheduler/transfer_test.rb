@@ -40,7 +40,7 @@ class TransferTest < Minitest::Test
     assert_equal [[0, 1, 2], "meant"], values
   end
 
-  def test_the_task_goes_on_with_its_own_waits
+  def test_the_task_continues_with_its_own_waits
     assert_equal(3, Heddle.run { [Fiber.new { 1 }.transfer, wait_then { 2 }].sum })
   end
 

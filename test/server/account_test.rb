@@ -167,7 +167,7 @@ class AccountTest < Minitest::Test
     end
   end
 
-  def test_a_time_of_the_proxy_that_can_not_be_is_unknown
+  def test_a_time_of_the_proxy_that_cannot_be_is_unknown
     [Time.now.to_f + 60, Time.now.to_f - 660, 0, "t=-1", "x" * 200].each do |start|
       line = logged(text) { get("/", "X-Request-Start" => start.to_s) }.last
 

@@ -212,7 +212,7 @@ class CancelOnDisconnectTest < Minitest::Test
     end
   end
 
-  def test_cancel_on_disconnect_is_rejected_in_modes_that_can_not_cancel
+  def test_cancel_on_disconnect_is_rejected_in_modes_that_cannot_cancel
     error = assert_raises(Heddle::Server::ConfigurationError) do
       Heddle::Server::Configuration.new(mode: :thread, cancel_on_disconnect: :all)
     end

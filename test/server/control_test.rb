@@ -79,7 +79,7 @@ class ControlTest < Minitest::Test
     assert_equal 405, ask("/metrics", method: "POST").first
   end
 
-  def test_a_client_that_half_closes_gets_its_answer
+  def test_a_client_that_half_closes_gets_its_response
     controlled
     %w[/status /metrics /health /tasks].each do |path|
       socket = UNIXSocket.new(@path)
@@ -298,7 +298,7 @@ class ControlTest < Minitest::Test
     listener&.close
   end
 
-  def test_without_a_default_path_the_server_goes_on_and_says_so
+  def test_without_a_default_path_the_server_continues_and_says_so
     Dir.chdir(@folder) do
       Dir.mkdir("tmp")
       quiet = Heddle::Server::Log.new(output: StringIO.new)
@@ -337,7 +337,7 @@ class ControlTest < Minitest::Test
     refute_predicate client, :there?
   end
 
-  def test_another_program_that_answers_is_no_server
+  def test_another_program_that_answers_is_not_a_server
     path = File.join(@folder, "foreign.sock")
     foreign = UNIXServer.new(path)
     answers = ["[]", "null", "{}", '{"workers":[1]}', "no JSON"]

@@ -28,7 +28,7 @@ class DescriptorLimitTest < Minitest::Test
     server.run(Rack::Lint.new(app)) { puts(url) || $stdout.flush }
   RUBY
 
-  def test_a_server_without_descriptors_backs_off_and_goes_on
+  def test_a_server_without_descriptors_backs_off_and_continues
     served do |port, pid|
       assert_answered_once(port) # which loads what the server has not loaded yet
       exhaust(port, pid)

@@ -39,7 +39,7 @@ class Http2ProxiesTest < Minitest::Test
     }
   TEXT
 
-  def test_haproxy_goes_on_over_http2
+  def test_haproxy_continues_over_http2
     program = need_program("haproxy")
     serving(APP, lint: false) do
       front, = free_ports(1)
@@ -51,7 +51,7 @@ class Http2ProxiesTest < Minitest::Test
     end
   end
 
-  def test_nginx_goes_on_over_http1
+  def test_nginx_continues_over_http1
     program = need_program("nginx")
     serving(APP, lint: false) do
       front, = free_ports(1)

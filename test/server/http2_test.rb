@@ -43,7 +43,7 @@ class Http2Test < Minitest::Test
     end
   end
 
-  def test_large_bodies_in_both_directions
+  def test_large_bodies_pass_in_both_directions
     serving(APP) do
       assert_equal LARGE, curl("/large").first
       output, = Open3.capture2e("curl", "-sS", "--http2-prior-knowledge", "--data-binary", "@-",

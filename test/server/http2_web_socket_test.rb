@@ -269,7 +269,7 @@ class Http2WebSocketTest < Minitest::Test
     end
   end
 
-  def test_frames_that_come_before_the_answer_count
+  def test_frames_that_come_before_the_response_count
     gate = Thread::Queue.new
     serving(->(env) { gate.pop && upgrading(Echo.new).call(env) }) do
       connection = H2WebSocketConnection.new(connect)

@@ -74,7 +74,7 @@ class InheritedTest < Minitest::Test
     assert_path_exists File.join(@folder, "s") # it is systemd's
   end
 
-  def test_a_new_master_goes_on_with_them
+  def test_a_new_master_continues_with_them
     web = tcp
     handed([web], "-w", "2", "--pidfile", "server.pid") do |said, output|
       assert_match(/on http:\S+:#{web.local_address.ip_port}$/, said)

@@ -59,7 +59,7 @@ class ServerJITTest < Minitest::Test
     assert_equal 1, compiler.calls
   end
 
-  def test_a_ruby_without_it_goes_on
+  def test_a_ruby_without_it_continues
     refute enable(nil)
   end
 

@@ -150,7 +150,7 @@ class MetricsTest < Minitest::Test
   end
 
   # Ten million bytes are more than any socket holds: the server finds out, whoever writes them.
-  def test_a_client_that_leaves_before_its_answer_is_counted_and_is_no_error
+  def test_a_client_that_leaves_before_its_response_is_counted_and_is_not_an_error
     entered = Thread::Queue.new
     go = Thread::Queue.new
     pieces = Array.new(100) { "x" * 100_000 }

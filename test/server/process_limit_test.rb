@@ -31,7 +31,7 @@ class ProcessLimitTest < Minitest::Test
     assert_nil explained(error)
   end
 
-  def test_a_thread_that_ruby_can_not_make_is_explained
+  def test_a_thread_that_ruby_cannot_make_is_explained
     refused = ThreadError.new("can't create Thread: Resource temporarily unavailable")
 
     assert_equal "can't create Thread: ", explained(refused)

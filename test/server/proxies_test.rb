@@ -53,7 +53,7 @@ class ServerProxiesTest < Minitest::Test
     end
   end
 
-  def test_a_name_with_underscores_is_no_way_around_it
+  def test_a_name_with_underscores_is_not_a_way_around_it
     serving(telling, trusted_proxies: [], underscore_headers: true) do
       assert_equal({ "rack.url_scheme" => "http", "REMOTE_ADDR" => "127.0.0.1" }, ask("X_Forwarded_For: 192.0.2.1"))
     end

@@ -192,7 +192,7 @@ class RecorderTest < Minitest::Test
     skip "requests run on threads" unless ENV.fetch("HEDDLE_MODE", "fiber") == "fiber"
   end
 
-  def test_recording_that_can_not_be_written_says_why
+  def test_recording_that_cannot_be_written_says_why
     serving(text) do
       alone = Heddle::Server::Control::Alone.new(server, @log)
       error = assert_raises(Heddle::Server::Control::RejectedError) do
@@ -203,7 +203,7 @@ class RecorderTest < Minitest::Test
     end
   end
 
-  def test_a_stream_that_lasts_is_no_slow_request
+  def test_a_stream_that_lasts_is_not_a_slow_request
     line = __LINE__ + 4
     app = lambda do |env|
       next [200, {}, ->(stream) { sleep(SLOW) && stream.close }] if env["PATH_INFO"] == "/stream"

@@ -84,7 +84,7 @@ class RequestBodiesTest < Minitest::Test
     waiting.close
   end
 
-  def test_an_upload_goes_on_while_the_server_drains
+  def test_an_upload_continues_while_the_server_drains
     start(counting)
     socket = begin_upload
     server.stop
@@ -119,7 +119,7 @@ class RequestBodiesTest < Minitest::Test
     assert_equal 0, @calls
   end
 
-  def test_a_disk_that_can_not_be_written_to_is_logged
+  def test_a_disk_that_cannot_be_written_to_is_logged
     serving_with_folder(counting) do |folder|
       Dir.rmdir(folder)
 
@@ -131,7 +131,7 @@ class RequestBodiesTest < Minitest::Test
   end
 
   # Applications that log their requests themselves serve without lines for requests.
-  def test_without_lines_for_requests_the_log_says_once_that_a_disk_can_not_be_written_to
+  def test_without_lines_for_requests_the_log_says_once_that_a_disk_cannot_be_written_to
     serving_with_folder(counting, access_log: false) do |folder|
       Dir.rmdir(folder)
       2.times { assert_operator exchange(post(BODY.bytesize), BODY), :start_with?, "HTTP/1.1 503 " }

@@ -70,7 +70,7 @@ class RequestTimeoutTest < Minitest::Test
     serving(->(_) { [200, {}, body] }, request_timeout: 0.05) { assert_equal "late", get("/").body }
   end
 
-  def test_request_timeout_is_rejected_in_modes_that_can_not_cancel
+  def test_request_timeout_is_rejected_in_modes_that_cannot_cancel
     error = assert_raises(Heddle::Server::ConfigurationError) do
       Heddle::Server::Configuration.new(mode: :thread, request_timeout: 1)
     end

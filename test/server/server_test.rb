@@ -93,7 +93,7 @@ class ServerTest < Minitest::Test
     assert_empty errors.string
   end
 
-  def test_a_client_that_half_closes_gets_its_answer
+  def test_a_client_that_half_closes_gets_its_response
     serving(text) do
       socket = connect
       socket.write(GET)
@@ -104,7 +104,7 @@ class ServerTest < Minitest::Test
     end
   end
 
-  def test_a_refused_client_gets_the_answer_and_no_reset_while_it_still_sends
+  def test_a_refused_client_gets_the_response_and_no_reset_while_it_still_sends
     serving(echo, body_limit: 1_000) do
       socket = connect
       socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
@@ -115,7 +115,7 @@ class ServerTest < Minitest::Test
     end
   end
 
-  def test_hostile_bytes_are_answered_and_the_server_goes_on
+  def test_hostile_bytes_are_answered_and_the_server_continues
     serving(text) do
       ["\0" * 1_000, "GET / HTTP/1.1\n\n", "\x16\x03\x01\x02\x00", "A" * 100_000,
        "GET / HTTP/1.1\r\nHost: a\r\n x\r\n\r\n",

@@ -35,7 +35,7 @@ class SlowClientsMemoryTest < Minitest::Test
     end
   end
 
-  def test_refused_clients_that_go_on_sending_cost_no_fiber
+  def test_refused_clients_that_continue_sending_cost_no_fiber
     no_fibers(COUNT) do |sockets|
       sockets.each do |socket|
         socket.write("GET / HTTP/1.1\r\n\r\n")

@@ -106,7 +106,7 @@ class TLSClientsTest < Minitest::Test
     serving_tls(app) { assert_match(/\[\[\], nil\]\z/, ask(@ours)) }
   end
 
-  def test_a_header_can_not_pretend_it
+  def test_a_header_cannot_pretend_it
     serving_tls(app) do
       client = connect_tls
       client.write("GET / HTTP/1.1\r\nHost: a\r\nSSL_CLIENT_VERIFY: SUCCESS\r\nSSL-Client-Cert: x\r\n\r\n")

@@ -31,7 +31,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_versions_1_2_and_1_3_and_none_below
+  def test_only_versions_1_2_and_1_3_are_served
     serving_tls(text) do
       [OpenSSL::SSL::TLS1_2_VERSION, OpenSSL::SSL::TLS1_3_VERSION].each do |version|
         client = connect_tls(min_version: version, max_version: version)
@@ -58,7 +58,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_a_client_that_changes_its_keys_again_and_again_is_cut_off
+  def test_a_client_that_keeps_changing_its_keys_is_cut_off
     need_program("openssl")
     serving_tls(text, head_timeout: 600) do
       command = ["openssl", "s_client", "-connect", "127.0.0.1:#{port}", "-tls1_3"]
@@ -105,7 +105,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_the_least_version_can_be_raised
+  def test_the_minimum_version_can_be_raised
     serving_tls(text, "cert=#{@certificate}&key=#{@key}&min=1.3") do
       assert_raises(OpenSSL::SSL::SSLError) { connect_tls(max_version: OpenSSL::SSL::TLS1_2_VERSION) }
       connect_tls(min_version: OpenSSL::SSL::TLS1_3_VERSION).close
@@ -127,7 +127,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_the_protocol_is_agreed_upon
+  def test_alpn_chooses_the_protocol
     serving_tls(text) do
       assert_equal("http/1.1", connect_tls(alpn_protocols: %w[http/1.1]).tap(&:close).alpn_protocol)
       client = connect_tls(alpn_protocols: %w[h2 http/1.1])
@@ -138,7 +138,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_large_bodies_in_both_directions
+  def test_large_bodies_pass_in_both_directions
     app = ->(env) { [200, { "content-type" => "text/plain" }, [env["rack.input"].read]] }
     serving_tls(app) do
       answer = https { |http| http.post("/", LARGE, "content-type" => "text/plain").body }
@@ -147,7 +147,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_a_body_of_many_pieces_that_its_client_takes_slowly
+  def test_a_body_of_many_pieces_reaches_a_slow_client
     pieces = Array.new(2_000) { |i| i.to_s * (i % 700) }
     body = Enumerator.new { |out| pieces.each { |piece| out << piece unless piece.empty? } }
     headers = { "content-type" => "text/plain", "content-length" => pieces.sum(&:size).to_s }
@@ -195,7 +195,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_a_request_that_comes_in_pieces_of_its_records
+  def test_a_request_whose_records_come_byte_by_byte_is_served
     serving_tls(->(env) { [200, { "content-type" => "text/plain" }, [env["rack.input"].read]] }) do
       ours, theirs = UNIXSocket.pair
       far = connect
@@ -244,7 +244,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_clients_that_leave_in_the_middle
+  def test_clients_that_leave_early_do_not_disturb_others
     serving_tls(->(env) { [200, { "content-type" => "text/plain" }, [env["rack.input"].read]] }) do
       connect.close
       half = connect
@@ -252,7 +252,7 @@ class ServerTLSTest < Minitest::Test
       half.close
       client = connect_tls
       client.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nbeginning")
-      client.io.close # without a word
+      client.io.close # without close_notify
       client = connect_tls
       client.write("GET / HTTP/1.1\r\nHo")
       client.close
@@ -273,7 +273,7 @@ class ServerTLSTest < Minitest::Test
       client.write("GET / HTTP/1.0\r\n\r\n")
 
       assert_match(/whole\z/, client.read)
-      # 1.0 has no chunks: that the content is not complete is told by nothing else.
+      # HTTP/1.0 has no chunks, so only the missing close_notify shows that the content is incomplete.
       context = OpenSSL::SSL::SSLContext.new
       context.options &= ~OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF
       cut = OpenSSL::SSL::SSLSocket.new(connect, context).tap(&:connect)
@@ -289,7 +289,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_a_connection_is_taken_over_as_an_ssl_socket_with_what_it_has_not_read
+  def test_a_hijacked_connection_is_an_ssl_socket_with_its_unread_input
     app = lambda do |env|
       socket = env["rack.hijack"].call
       Thread.new do
@@ -307,7 +307,7 @@ class ServerTLSTest < Minitest::Test
     end
   end
 
-  def test_a_stop_ends_idle_connections_with_a_word
+  def test_a_stop_ends_idle_connections_with_close_notify
     start(text, bind: ["tls://127.0.0.1:0?cert=#{@certificate}&key=#{@key}"])
     context = OpenSSL::SSL::SSLContext.new
     context.options &= ~OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF

@@ -60,7 +60,7 @@ class WebSocketBroadcastTest < Minitest::Test
   end
 
   # In the tick in which its message is sent, one client is gone, and the loop may not know it yet.
-  def test_a_client_that_is_gone_keeps_the_others_from_nothing
+  def test_a_client_that_has_left_does_not_affect_others
     gone = nil
     handler = Class.new(Room) do
       define_method(:on_message) do |client, message|

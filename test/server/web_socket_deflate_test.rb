@@ -86,7 +86,7 @@ class WebSocketDeflateTest < Minitest::Test
     end
   end
 
-  def test_the_application_can_not_claim_extensions
+  def test_the_application_cannot_claim_extensions
     app = lambda do |env|
       env["rack.upgrade"] = Echo.new
       [101, { "sec-websocket-extensions" => "permessage-deflate; server_max_window_bits=8" }, []]

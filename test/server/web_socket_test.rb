@@ -147,7 +147,7 @@ class WebSocketTest < Minitest::Test
     end
   end
 
-  def test_a_request_that_is_no_handshake_is_refused
+  def test_a_request_that_is_not_a_handshake_is_refused
     serving(upgrading(Echo.new), lint: false) do
       old = dial(sec_websocket_version: "8")
 
@@ -405,7 +405,7 @@ class WebSocketTest < Minitest::Test
     end
   end
 
-  def test_a_client_that_comes_back_goes_on_at_its_position
+  def test_a_client_that_comes_back_continues_at_its_position
     positions = Thread::Queue.new
     handler = Class.new do
       define_method(:on_message) { |client, since| positions << client.subscribe("news", since: since, as: :json) }

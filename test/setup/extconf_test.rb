@@ -57,7 +57,7 @@ class ExtconfTest < Minitest::Test
   end
 
   # What each of them leads to on Linux is above.
-  def test_mac_without_a_compiler_installs_the_gem_which_says_why_it_can_not_serve
+  def test_mac_without_a_compiler_installs_the_gem_which_says_why_it_cannot_serve
     install("CC" => "no-such-compiler") do |said, folder|
       assert_includes said, "heddle: is installed without its extension"
       assert_match(/its C extension could not be compiled \(no C compiler \(no-such-compiler is not on PATH\)/,
@@ -65,7 +65,7 @@ class ExtconfTest < Minitest::Test
     end
   end
 
-  def test_mac_whose_compiler_fails_installs_the_gem_which_says_why_it_can_not_serve
+  def test_mac_whose_compiler_fails_installs_the_gem_which_says_why_it_cannot_serve
     with_compiler("echo main.c:1: error: no such thing >&2; exit 1") do |compiler|
       install("CC" => compiler) do |_, folder|
         said = serve(folder)

@@ -48,7 +48,7 @@ class SoakReportTest < Minitest::Test
     assert_empty report(samples: samples("worker 0", 1, slope: 0.5)).problems
   end
 
-  def test_what_yjit_compiles_is_shown_apart_and_is_no_growth
+  def test_what_yjit_compiles_is_shown_apart_and_is_not_a_growth
     report = report(samples: samples("worker 0", 1, jit: 3.0))
 
     assert_empty report.problems

@@ -20,9 +20,9 @@ module PublicApi
   # The constants that are marked in the comment above their definition:
   #
   # - `@api private`: it is internal, with all constants inside that sig/ does not show.
-  # - `@api private but for what sig/ shows`: so are its methods, and those of the constants inside.
+  # - `@api private except what sig/ declares`: so are its methods, and those of the constants inside.
   class PrivateMarks < Prism::Visitor
-    MARK = %r{@api private(?<partly> but for what sig/ shows)?\s*$}
+    MARK = %r{@api private(?<partly> except what sig/ declares)?\s*$}
 
     # @return [Hash{String => Boolean}] full names of the constants, and whether sig/ shows parts of it
     def self.all

@@ -57,7 +57,7 @@ class TrialDifferentialTest < Minitest::Test
     assert_equal [["chaos", "./planted.rb:6 planted differs", "pass", "fail"]], differences(runs)
   end
 
-  def test_a_suite_goes_on_after_an_example_that_crashes_or_hangs
+  def test_a_suite_continues_after_an_example_that_crashes_or_hangs
     results = planted("program", BROKEN, ways: %w[plain])["plain"].results
 
     assert_equal({ "first" => "printed: 1\n", "crashes" => "crash", "hangs" => "hang", "last" => "printed: 2\n" },

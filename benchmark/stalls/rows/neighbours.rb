@@ -3,13 +3,13 @@
 module Bench
   module Stalls
     module Rows
-      # While some requests block, others ask for next to nothing again and again: how long those wait.
+      # How long quick requests wait while other requests block.
       class Neighbours < StallsRow
         PAUSE = 0.1 # seconds between an answer and the next request
         CONNECTIONS = 50
 
         # @param figure [Symbol] :p99 or :max
-        # @param fresh [Boolean] whether half of the connections are opened only when the others block
+        # @param fresh [Boolean] whether half of the connections are opened only when the other requests block
         def initialize(figure: :p99, fresh: false, **)
           super(**)
           @figure = figure

@@ -11,7 +11,7 @@ module Heddle
     #       query.answer("192.0.2.1") if query.type == :A
     #     end
     #
-    # @api private but for what sig/ shows
+    # @api private except what sig/ declares
     module DNS
       Autoloads.add(self, "heddle/net/dns")
 

@@ -12,7 +12,7 @@ module Heddle
     #     certificates = Heddle::Net::TLS::Certificates.new([Heddle::Net::TLS::KeyFiles.new("site.pem", "site.key")])
     #     sockets.listen(server, tls: Heddle::Net::TLS.new(certificates))
     #
-    # @api private but for what sig/ shows
+    # @api private except what sig/ declares
     class TLS
       # A certificate or a key that can't be used; the message says which file, and what to do.
       class Error < StandardError

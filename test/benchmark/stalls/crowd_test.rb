@@ -28,7 +28,7 @@ class StallsBenchmarkCrowdTest < Minitest::Test
     clients.each { |client| assert_operator client.seconds, :>, 0 }
   end
 
-  def test_an_answer_that_is_no_200_is_a_failure
+  def test_an_answer_that_is_not_a_200_is_a_failure
     answer { |socket, _| socket.write(PLAIN.sub("200 OK", "503 Busy")) }
     error = assert_raises(Bench::Child::Failed) { @crowd.await(@crowd.ask("/", 1)) }
 

@@ -94,7 +94,7 @@ class PoolUpkeepTest < Minitest::Test
     assert_operator took, :<, 20
   end
 
-  def test_a_pool_goes_on_in_the_next_loop
+  def test_a_pool_continues_in_the_next_loop
     pool = Heddle::Pool.new(idle_timeout: 0.01) { Object.new }
     in_loop { pool.with {} }
     in_loop do

@@ -160,7 +160,7 @@ class ClientHTTP2Test < ClientCase
     end
   end
 
-  def test_a_cancelled_request_is_reset_and_others_go_on
+  def test_a_cancelled_request_is_reset_and_others_continue
     codes = Thread::Queue.new
     both_came = false
     server = serve_h2 do |peer, _|
@@ -187,7 +187,7 @@ class ClientHTTP2Test < ClientCase
     assert_equal [true, "CANCEL"], codes.pop
   end
 
-  def test_a_body_that_is_left_unread_is_reset_and_the_connection_goes_on
+  def test_a_body_that_is_left_unread_is_reset_and_the_connection_continues
     resets = Thread::Queue.new
     server = serve_h2 do |peer, _|
       stream = peer.read_request.stream
@@ -352,7 +352,7 @@ class ClientHTTP2Test < ClientCase
     assert_equal 2, server.connections
   end
 
-  def test_a_reset_before_the_answer_is_no_answer
+  def test_a_reset_before_the_response_is_not_a_response
     server = serve_h2 { |peer, _| peer.reset_all(2) }
     http = client(server)
 

@@ -91,7 +91,7 @@ class ClientPoolTest < ClientCase
     [first, second.value]
   end
 
-  def test_a_connection_that_was_closed_after_the_answer_is_not_passed_on
+  def test_a_connection_that_was_closed_after_the_response_is_not_passed_on
     assert_equal %w[first second], pass_on { |socket| socket.write("first") && socket.close }
   end
 

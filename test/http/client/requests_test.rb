@@ -87,7 +87,7 @@ class ClientRequestsTest < ClientCase
     assert_match(/^X-A: \xc3\xa4\r\nX-B: \xff\r\nX-C: \xe4\r\n/n, text)
   end
 
-  def test_a_time_limit_that_is_no_number_of_seconds_is_refused
+  def test_a_time_limit_that_is_not_a_number_of_seconds_is_refused
     ["5", 0, -1, Float::INFINITY, :none, { read: "5" }, { total: Float::NAN }].each do |timeout|
       assert_raises(ArgumentError, timeout.inspect) { @client.get("/", timeout: timeout) }
       assert_raises(ArgumentError, timeout.inspect) { Client.new(@server.url, timeout: timeout) }

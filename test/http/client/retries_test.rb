@@ -33,14 +33,14 @@ class RetriesTest < ClientCase
 
   def head(status = 503, retry_after = nil) = Head.new(status, retry_after ? ["retry-after", retry_after] : [])
 
-  def test_a_get_is_sent_again_until_its_answer_is_another
+  def test_a_get_is_sent_again_until_its_response_is_another
     server = serve_answers(busy(503), busy(429))
 
     assert_equal [200, "hello"], client(server, 2).get("/").then { |answer| [answer.status, answer.body] }
     assert_equal [3, 1], [server.received.size, server.connections]
   end
 
-  def test_a_stream_begins_with_the_answer_that_stands
+  def test_a_stream_begins_with_the_response_that_stands
     server = serve_answers(busy(502))
 
     assert_equal 200, client(server, 1).stream(:get, "/", &:status)
@@ -54,7 +54,7 @@ class RetriesTest < ClientCase
     assert_equal 3, server.received.size
   end
 
-  def test_a_post_is_not_sent_again_whatever_the_answer
+  def test_a_post_is_not_sent_again_whatever_the_response
     server = serve_answers(busy(503))
 
     assert_equal 503, client(server, 5).post("/", body: "once").status
@@ -82,7 +82,7 @@ class RetriesTest < ClientCase
     end
   end
 
-  def test_an_error_that_a_retry_can_not_mend_is_raised
+  def test_an_error_that_a_retry_cannot_mend_is_raised
     [Client::TLSError, Client::PrivateAddressError, Client::OutcomeUnknownError, Client::FirstByteTimeoutError,
      Client::ProtocolError].each do |error|
       assert_raises(error) { retries(1).head(Asked.new(true, true), Failing.new([error.new])) }

@@ -73,7 +73,7 @@ class ClientSloppyServersTest < ClientCase
     assert_equal "gzip", @asked
   end
 
-  def test_a_caller_who_asks_for_another_encoding_gets_it
+  def test_a_caller_that_asks_for_another_encoding_gets_it
     assert_equal "compressed", answer_to({ "Accept-Encoding" => "br" }, coding: "br", body: "compressed").body
     assert_equal "hello", answer_to({ "Accept-Encoding" => "br, gzip" }, body: Zlib.gzip("hello")).body
     assert_raises(Client::DecodingError) { answer_to(coding: "br") }
@@ -129,7 +129,7 @@ class ClientSloppyServersTest < ClientCase
     %w[internal nonsense].each { |charset| assert_equal Encoding::BINARY, typed(charset).body.encoding }
   end
 
-  def test_json_in_a_charset_that_it_cannot_be_in_is_no_json
+  def test_json_in_an_impossible_charset_is_rejected
     %w[utf-7 utf-16].each { |charset| assert_raises(JSON::ParserError) { typed(charset).json } }
   end
 

@@ -105,7 +105,7 @@ class ClientTlsTest < ClientCase
     assert_raises(Client::TLSError) { client(minimum: "1.3").get("https://localhost:#{port}/") }
   end
 
-  def test_a_least_version_that_is_written_otherwise_stands_for_no_older_one
+  def test_a_minimum_version_in_another_spelling_is_not_taken_for_an_older_one
     port = s_server(TestCertificates.make("localhost", ca: @authority), "-tls1_2")
 
     assert_raises(Client::TLSError) { client(minimum: 1.3).get("https://localhost:#{port}/") }

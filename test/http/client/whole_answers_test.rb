@@ -137,7 +137,7 @@ class WholeAnswersTest < ClientCase
     assert_raises(Client::ProtocolError) { Client.new(server.url, proxy: nil).get("/") }
   end
 
-  def test_bytes_after_an_answer_end_the_connection
+  def test_bytes_after_a_response_end_the_connection
     server = serve { |socket, _| socket.write("#{hello}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil") }
     client = Client.new(server.url, proxy: nil)
 

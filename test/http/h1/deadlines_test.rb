@@ -56,7 +56,7 @@ class H1DeadlinesTest < Minitest::Test
     end
   end
 
-  def test_an_idle_connection_is_closed_after_the_last_answer
+  def test_an_idle_connection_is_closed_after_the_last_response
     taken = seconds do
       converse(->(exchange) { reply(exchange, "a") }, idle_timeout: 0.2) do |conversation|
         conversation.say(GET)
@@ -188,7 +188,7 @@ class H1DeadlinesTest < Minitest::Test
   end
 
   # The runner is free by then: only the connection's record knows what is left.
-  def test_a_client_that_reads_nothing_of_an_answer_is_cut_off_after_the_runner_has_left
+  def test_a_client_that_reads_nothing_of_a_response_is_cut_off_after_the_runner_has_left
     answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 2_000_000]], false) }
     taken = seconds do
       converse(answer, reads: false, write_timeout: 0.2) do |conversation|
@@ -206,7 +206,7 @@ class H1DeadlinesTest < Minitest::Test
     assert_operator conversation.output.size, :<, 2_000_000
   end
 
-  def test_client_below_the_least_rate_is_cut_off
+  def test_client_below_the_minimum_rate_is_cut_off
     answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 2_000_000]], false) }
     look = ->(rate) { conversation.sockets.cut_slow_readers(1 << 40, rate, 0.05) }
     converse(answer, reads: false) do |conversation|

@@ -114,7 +114,7 @@ class H1ExchangeLifeTest < Minitest::Test
     assert_equal [%w[a], true], [bodies(output), kept?]
   end
 
-  def test_two_fibers_can_not_wait_for_the_same_direction
+  def test_two_fibers_cannot_wait_for_the_same_direction
     go = false
     answer = lambda do |exchange|
       Fiber.schedule do

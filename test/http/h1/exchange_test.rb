@@ -12,7 +12,7 @@ class H1ExchangeTest < Minitest::Test
   CONTINUE = Heddle::HTTP::H1::ResponseWriter::CONTINUE
   EXPECTING = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-Continue\r\n\r\n"
 
-  def test_a_connection_is_kept_after_an_answer_that_left_in_one_write
+  def test_a_connection_is_kept_after_a_response_that_left_in_one_write
     output = serve(GET, open: true, kind: :packets)
 
     assert_equal [[200], ["/"], true, 1], [statuses(output), bodies(output), kept?, conversation.reads.size]
@@ -57,7 +57,7 @@ class H1ExchangeTest < Minitest::Test
     assert_equal [[400, "the request ended in its head"]], conversation.rejections
   end
 
-  def test_a_refused_client_gets_the_answer_before_the_connection_closes
+  def test_a_refused_client_gets_the_response_before_the_connection_closes
     output = serve("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "more", "and more")
 
     assert_equal [400], statuses(output)

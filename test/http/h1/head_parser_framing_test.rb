@@ -56,7 +56,7 @@ class HeadParserFramingTest < Minitest::Test
     assert_rejected 400, request("Transfer-Encoding: chunked", line: "POST / HTTP/1.0")
   end
 
-  def test_whether_the_connection_goes_on
+  def test_whether_the_connection_continues
     { [1, nil] => true, [1, "close"] => false, [1, "Close"] => false, [1, "keep-alive"] => true,
       [1, "x, CLOSE ,y"] => false, [1, "keep-alive, close"] => false, [1, "xclose"] => true, [0, nil] => false,
       [0, "keep-alive"] => true, [0, "Keep-Alive, x"] => true, [0, "close, keep-alive"] => false, [0, "x"] => false,

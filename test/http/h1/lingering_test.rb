@@ -70,7 +70,7 @@ class H1LingeringTest < Minitest::Test
   end
 
   # Closing with unread input would reset the connection, and the answer could be lost (RFC 9112, 9.6).
-  def test_a_last_answer_survives_what_came_behind_the_request
+  def test_a_last_response_survives_what_came_behind_the_request
     ["x" * 100_000, GET].each do |behind|
       converse(->(exchange) { reply(exchange, "a") }, kind: :tcp) do |conversation|
         conversation.client.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n#{behind}")
@@ -82,7 +82,7 @@ class H1LingeringTest < Minitest::Test
   end
 
   # It came when the answer was made: the set has not told of it yet.
-  def test_the_last_answer_survives_what_came_meanwhile
+  def test_the_last_response_survives_what_came_meanwhile
     %i[epoll selector].each do |set|
       next if set == :epoll && !RUBY_PLATFORM.include?("linux")
 

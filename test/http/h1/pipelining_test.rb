@@ -103,7 +103,7 @@ class H1PipeliningTest < Minitest::Test
   end
 
   # More than the kernel takes at once: what is left has to go out while the server waits for input.
-  def test_a_large_answer_goes_on_while_the_next_request_comes
+  def test_a_large_answer_continues_while_the_next_request_comes
     { post(4, "ab") => "cd", "#{CHUNKED}1\r\na\r\n" => "0\r\n\r\n", "GET /2 HT" => "TP/1.1\r\nHost: a\r\n\r\n" }
       .each do |start, rest|
       converse(method(:answer_large), reads: false, body_pause: 20) do |conversation|

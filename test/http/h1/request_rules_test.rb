@@ -344,7 +344,7 @@ class RequestRulesTest < Minitest::Test
     ]
   )
 
-  def test_a_head_that_can_not_become_valid_is_rejected_at_once
+  def test_a_head_that_cannot_become_valid_is_rejected_at_once
     results = {
       "GET /a#" => 400, "GET / HTTP/1.1x" => 400, "GET / HTTQ" => 400, "GET / HTTP/1.1\r\nA b" => 400,
       "GET * HTTP/1.1\r\n" => 400, "GET / HTTP/1.1\r\n:" => 400, "GET / HTTP/1.1\r\nA\r" => 400,

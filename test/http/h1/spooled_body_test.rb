@@ -173,7 +173,7 @@ class H1SpooledBodyTest < Minitest::Test
     end
   end
 
-  def test_the_file_is_closed_with_the_answer_whether_or_not_it_was_read
+  def test_the_file_is_closed_with_the_response_whether_or_not_it_was_read
     [true, false].each do |reads|
       answer = ->(exchange) { reply(exchange, reads ? read_all(exchange.body).bytesize.to_s : "unread") }
       converse(answer) do |conversation|
@@ -253,7 +253,7 @@ class H1SpooledBodyTest < Minitest::Test
     end
   end
 
-  def test_a_folder_that_can_not_be_written_to_is_the_servers_fault
+  def test_a_folder_that_cannot_be_written_to_is_the_servers_fault
     Dir.mktmpdir do |folder|
       output = serve(post(BODY.bytesize), *cut(BODY, 50_000), GET,
                      body_folder: File.join(folder, "gone"), open: true) { flunk }

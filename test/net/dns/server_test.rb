@@ -66,7 +66,7 @@ class DNSServerTest < Minitest::Test
   end
 
   # RSpec::Mocks::MockExpectationError, SystemStackError.
-  def test_an_error_that_is_no_standard_error_ends_its_query_only
+  def test_an_error_that_is_not_a_standard_error_ends_its_query_only
     errors = Thread::Queue.new
     program = ->(query) { query.type == :A ? raise(Class.new(Exception), "planned") : query.answer("::1") }
     serving(program, on_error: ->(error, _) { errors.push(error.message) }) do |dns|
@@ -146,7 +146,7 @@ class DNSServerTest < Minitest::Test
     end
   end
 
-  def test_a_response_that_can_not_be_written_takes_nothing_from_the_next_on_its_connection
+  def test_a_response_that_cannot_be_written_takes_nothing_from_the_next_on_its_connection
     gate = Thread::Queue.new
     program = ->(query) { query.answer(query.name == "bad.test" ? "no address" : gate.pop) }
     serving(program, on_error: ->(*) {}) do |dns|

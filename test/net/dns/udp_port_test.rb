@@ -53,7 +53,7 @@ class DNSUDPPortTest < Minitest::Test
     sender&.close
   end
 
-  def test_a_response_that_can_not_be_sent_is_counted
+  def test_a_response_that_cannot_be_sent_is_counted
     open_port
     @port.respond("x", NOWHERE, ADDRESS)
 
@@ -64,7 +64,7 @@ class DNSUDPPortTest < Minitest::Test
     assert_equal({ unsent: 2 }, @recorder.statistics)
   end
 
-  def test_responses_of_a_batch_that_can_not_be_sent_are_counted_while_the_port_runs
+  def test_responses_of_a_batch_that_cannot_be_sent_are_counted_while_the_port_runs
     open_port { @port.respond("x", NOWHERE, ADDRESS) }
     run_port("one", "two") do
       wait_until("both") { @recorder.statistics[:unsent] == 2 || Fiber.scheduler.yield }
@@ -73,7 +73,7 @@ class DNSUDPPortTest < Minitest::Test
     assert_equal({ unsent: 2 }, @recorder.statistics)
   end
 
-  def test_responses_that_a_close_can_not_send_are_counted
+  def test_responses_that_a_close_cannot_send_are_counted
     open_port do |bytes,|
       @port.respond("x", NOWHERE, ADDRESS)
       @port.close if bytes == "two"

@@ -40,7 +40,7 @@ class ClusterBootTest < Minitest::Test
     assert_match(/workers don't have 2 threads .*: metrics \(\S+config\.ru:1\), \S+config\.ru:2\. Start/, lines[0])
   end
 
-  def test_an_application_that_can_not_be_loaded_is_reported_once_and_ends_the_server
+  def test_an_application_that_cannot_be_loaded_is_reported_once_and_ends_the_server
     { "run ->(env) {" => /\Aheddle: config\.ru can't be loaded, it has a syntax error:/,
       "raise 'no key'" => /\Aheddle: config\.ru can't be loaded:\n  RuntimeError: no key\n/,
       "exit 3" => /\Aheddle: the application ended the process while it was loaded, with status 3 \(config\.ru:1\)\n\z/,
@@ -62,7 +62,7 @@ class ClusterBootTest < Minitest::Test
     assert_match(/\Aheddle: there is no file config\.ru/, output)
   end
 
-  def test_a_worker_that_can_not_boot_ends_it_when_none_ever_could
+  def test_a_worker_that_cannot_boot_ends_it_when_none_ever_could
     write("config/heddle.rb", "worker_boot { |number| raise \"no database for \#{number}\" }\n")
     output, status = boot
 

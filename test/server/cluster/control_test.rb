@@ -121,7 +121,7 @@ class ClusterControlTest < Minitest::Test
     heddle("stop")
   end
 
-  def test_reload_and_restart_fail_with_the_reason_when_the_application_can_not_be_loaded
+  def test_reload_and_restart_fail_with_the_reason_when_the_application_cannot_be_loaded
     serve
     before = workers
     write("config.ru", "raise 'a broken release'")

@@ -42,7 +42,7 @@ class ClusterRactorsTest < Minitest::Test
     assert_equal "code 2", served.get("/").body
   end
 
-  def test_a_reload_to_code_that_ractors_can_not_share_keeps_the_workers
+  def test_a_reload_to_code_that_ractors_cannot_share_keeps_the_workers
     serve
     before = workers
     write("config.ru", "run ->(_env) { [200, {}, []] }")

@@ -62,7 +62,7 @@ class ClusterReforkTest < Minitest::Test
   end
 
   # The worker that was to become the mold has requests that outlast its time.
-  def test_a_worker_that_can_not_be_drained_cancels_the_refork
+  def test_a_worker_that_cannot_be_drained_cancels_the_refork
     serve("--refork-after", "5", "--stop-timeout", "1")
     first = workers
     held = Array.new(8) { ask("/hold") }

@@ -49,7 +49,7 @@ class ClusterReloadTest < Minitest::Test
     end
   RUBY
 
-  def test_a_connection_that_the_application_took_over_goes_on_while_it_is_open
+  def test_a_connection_that_the_application_took_over_continues_while_it_is_open
     write("config.ru", HIJACKER)
     serve("--stop-timeout", "600")
     socket = ask("/take")
@@ -168,7 +168,7 @@ class ClusterReloadTest < Minitest::Test
     assert_match(/reload failed: .*syntax error.*page\.rb:\d.* expect(ed an|ing) `end/, served.output)
   end
 
-  def test_workers_that_can_not_boot_do_not_replace_the_old_ones
+  def test_workers_that_cannot_boot_do_not_replace_the_old_ones
     write("config/heddle.rb", "worker_boot { }\n")
     serve
     before = workers

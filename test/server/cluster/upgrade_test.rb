@@ -81,7 +81,7 @@ class ClusterUpgradeTest < Minitest::Test
     assert_includes served.output, "the hook on_booted failed: SystemExit: exit (config/heddle.rb:3"
   end
 
-  def test_a_new_master_that_can_not_start_leaves_the_old_one_serving
+  def test_a_new_master_that_cannot_start_leaves_the_old_one_serving
     serve("--pidfile", "server.pid")
     write("config.ru", "raise 'broken'")
     signal("USR2")

@@ -136,7 +136,7 @@ class ClusterUserTest < Minitest::Test
     assert_includes output, "can't become the user nobody-here: there is no such user or group"
   end
 
-  def test_another_user_than_root_can_not_become_a_user
+  def test_another_user_than_root_cannot_become_a_user
     output, status = started("--user", "root", uid: UID)
 
     refute_predicate status, :success?

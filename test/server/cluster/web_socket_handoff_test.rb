@@ -111,7 +111,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     assert_equal 1012, client.closing.code
   end
 
-  def test_sockets_whose_state_can_not_be_saved_are_asked_to_reconnect
+  def test_sockets_whose_state_cannot_be_saved_are_asked_to_reconnect
     serve
     clients = %w[fails fails-badly large nil symbol].map { |kind| dial(kind) }
     clients.each { |client| ask_count(client) }
@@ -128,7 +128,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     assert_match(/Counter#dump must return .*, but has returned Symbol/, served.output)
   end
 
-  def test_sockets_whose_handler_can_not_be_loaded_are_asked_to_reconnect
+  def test_sockets_whose_handler_cannot_be_loaded_are_asked_to_reconnect
     serve
     client = dial
     ask_count(client)
@@ -221,7 +221,7 @@ class ClusterWebSocketHandoffTest < Minitest::Test
     assert_equal 1012, client.closing.code
   end
 
-  def test_pings_go_on_in_the_other_worker
+  def test_pings_continue_in_the_other_worker
     write("config/heddle.rb", "websocket_ping 0.2\n")
     serve
     client = dial

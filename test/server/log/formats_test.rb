@@ -144,7 +144,7 @@ class LogFormatsTest < Minitest::Test
     end
   end
 
-  def test_an_exception_whose_backtrace_can_not_be_made_is_logged
+  def test_an_exception_whose_backtrace_cannot_be_made_is_logged
     failing = Class.new(StandardError) do
       def self.to_s = "Failing"
       def backtrace = raise(NotImplementedError)
@@ -223,7 +223,7 @@ class LogFormatsTest < Minitest::Test
     assert_includes JSON.parse(errors.string)["error"], "\u009B31m"
   end
 
-  def test_json_of_an_answer_that_is_not_complete_says_so
+  def test_json_of_a_response_that_is_not_complete_says_so
     app = lambda do |_env|
       [200, {}, lambda { |stream|
         stream.write("a")
@@ -236,7 +236,7 @@ class LogFormatsTest < Minitest::Test
   end
 
   # What the application sends over its connection, nobody counts.
-  def test_a_connection_that_the_application_has_taken_over_is_no_incomplete_answer
+  def test_a_connection_that_the_application_has_taken_over_is_not_an_incomplete_answer
     partial = { "rack.hijack" => ->(io) { io.write("taken") && io.close } }
     full = ->(env) { env["rack.hijack"].call.close }
     lines = [->(_env) { [200, partial, []] }, full].map do |app|

@@ -256,7 +256,7 @@ class RactorsTest < Minitest::Test
     end
   end
 
-  def test_a_ractor_that_can_not_begin_is_said_without_a_backtrace
+  def test_a_ractor_that_cannot_begin_is_said_without_a_backtrace
     assert_match(/\Aheddle: mode ractor: a Ractor failed to start: RuntimeError: on purpose \(.*config\.ru:1/,
                  refused(NEVER))
   end

@@ -236,7 +236,7 @@ class ThreadModeTest < Minitest::Test
     end
   end
 
-  def test_a_client_that_is_slow_to_take_a_complete_answer_holds_no_thread
+  def test_a_client_that_is_slow_to_take_a_complete_response_holds_no_thread
     large = "x" * 20_000_000
     file = Tempfile.create("heddle").tap { |one| one.write(large) && one.flush }
     bodies = { "/array" => [large], "/file" => Class.new { define_method(:to_path) { file.path } }.new }

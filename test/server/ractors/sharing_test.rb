@@ -38,7 +38,7 @@ class RactorSharingTest < Minitest::Test
     assert_includes rejection(object), "  @lock of Object is of the class Thread::Mutex"
   end
 
-  def test_other_objects_that_can_not_be_shared_are_named_by_ruby
+  def test_other_objects_that_cannot_be_shared_are_named_by_ruby
     assert_includes rejection(StringIO.new), "  the application (RactorSharingTest::Application): can not make shar"
   end
 

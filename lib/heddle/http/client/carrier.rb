@@ -7,7 +7,7 @@ module Heddle
       #
       # @api private
       class Carrier
-        # The connection was lost where the request may be sent again.
+        # The connection was lost, and the request may be sent again.
         class RepeatError < StandardError
           include Heddle::Error
         end
@@ -15,7 +15,7 @@ module Heddle
         # @param connection [Connection, SharedConnection]
         # @param request [Request]
         # @param limits [TimeLimits]
-        # @param deadline [Float, nil] of everything together, in seconds of CLOCK_MONOTONIC
+        # @param deadline [Float, nil] of the whole request, in seconds of CLOCK_MONOTONIC
         def initialize(connection, request, limits, deadline)
           @connection = connection
           @request = request

@@ -91,8 +91,8 @@ module Heddle
 
         # @param index [Integer]
         # @param replaces [WorkerHandle, nil] the worker that ends as soon as the new one serves
-        # @return [WorkerHandle, nil] nil: there is no mold now, no descriptor, or no free slot, as too many
-        #   have not ended yet
+        # @return [WorkerHandle, nil] nil: there is no mold now, no descriptor, or no free slot, because too many
+        #   workers have not ended yet
         def start(index, replaces: nil)
           return unless mold&.ready?
 
@@ -183,7 +183,7 @@ module Heddle
 
         private
 
-        # Among the reserves, counted from 1; 0: this number is a worker's.
+        # The rank of this number among the reserves, from 1 on; 0: it is a worker's.
         def reserve_rank(index) = [index - size + 1, 0].max
 
         def role_kept?(worker) = worker.index < size + reserves && worker.rank == reserve_rank(worker.index)

@@ -12,7 +12,7 @@ module Heddle
         # Seconds from the order until a worker serves, and until it is forked, beyond which one is kept ready.
         SLOW_BOOT = 0.15
         SLOW_FORK = 0.1
-        # Seconds for which a worker is stuck when it needs a reserve: HEDDLE_RESERVE_PATIENCE.
+        # Seconds after which a stuck worker needs a reserve: HEDDLE_RESERVE_PATIENCE.
         STUCK = 0.1
         private_constant :LIFETIME, :SLOW_BOOT, :SLOW_FORK, :STUCK
 
