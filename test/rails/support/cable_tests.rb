@@ -153,7 +153,7 @@ module CableTests
     wait_for_output("the topic has 1025 bytes, but may have 1024")
   end
 
-  def test_a_channel_that_fails_is_reported_and_its_connection_goes_on
+  def test_a_channel_that_fails_is_reported_and_its_connection_continues
     one = client
     one.command("subscribe", ALL)
     one.perform(ALL, "fail")
