@@ -8,7 +8,7 @@ const { version, guides, reference, project, api, repository } = JSON.parse(
 
 export default defineConfig({
   title: "Heddle",
-  description: "A fiber runtime for Ruby and a Rack server on it",
+  description: "A Rack server on its own fiber runtime: one request seldom delays another.",
   base: process.env.HEDDLE_SITE_BASE || "/",
   cleanUrls: false,
   lastUpdated: false,

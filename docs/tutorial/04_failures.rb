@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Step 4: what fails, and who is affected. In a scope the first failure cancels everything else and is raised: nothing
-# is lost, nothing half-done goes on. A server wants the opposite for its clients: Heddle.supervise lets the others go
-# on, and hands each failure to whom it may concern.
+# is lost, nothing half-done continues. A server wants the opposite for its clients: Heddle.supervise lets the others
+# continue, and calls on_failure with each failure.
 #
 #     ruby docs/tutorial/04_failures.rb 7000            say "2 + 3", then "nonsense"
 

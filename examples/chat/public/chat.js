@@ -5,7 +5,7 @@ const form = document.getElementById("form")
 const button = form.querySelector("button")
 const state = document.getElementById("state")
 let socket
-let position // of the last message: after a break the socket goes on from there
+let position // of the last message: after a break the socket continues from there
 let pause = 500
 
 function show(text, name) {

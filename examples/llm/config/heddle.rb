@@ -1,4 +1,4 @@
 # frozen_string_literal: true
 
-# A client that leaves also ends the request to the service, which would go on computing, and be paid for.
+# A client that leaves also ends the request to the service, which would otherwise continue computing, and cost money.
 cancel_on_disconnect :all

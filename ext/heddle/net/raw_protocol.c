@@ -98,7 +98,7 @@ static void handle_deadline(heddle_connection *connection)
 
 /*
  * A fiber that received exactly as much as it asked for can't know whether more is there: this peeks, so that no runner
- * is started in vain.
+ * is started for nothing.
  */
 static bool has_input(heddle_connection *connection)
 {

@@ -238,7 +238,7 @@ VALUE heddle_recorder_number(const heddle_spender *spender)
  * call-seq: Heddle::Account.recorded -> Array or nil
  *
  * Copies of the memory: the stretches in the order of their ends, the stacks, the names and the places; then how many
- * stretches and stacks were overwritten. To make objects of each would hold up the loop.
+ * stretches and stacks were overwritten. To make objects of each would block the loop.
  */
 static VALUE account_recorded(VALUE self)
 {
