@@ -4,7 +4,7 @@
 #
 # Memory of each process of Heddle and of Puma with two workers, after so many requests: PSS, in which a page that n
 # processes share counts 1/n, and what a process has written to and shares with none. Once with an application of one
-# line, and once with Sinatra. Needs Linux.
+# line, once with Sinatra, and once with Sinatra and Sequel. Needs Linux.
 
 require_relative "../bin/support/gem_paths"
 require "net/http"
@@ -14,20 +14,35 @@ require "tmpdir"
 require_relative "support/process_tree"
 require_relative "support/process_usage"
 
-REQUESTS = Integer(ARGV.first || 2_000)
+REQUESTS = Integer(ARGV.first || 3_000)
 CLIENTS = 8
 # Requests of a connection: new ones reach all workers.
 KEPT = 10
+# Requests one after the other before the load: Tilt can't compile a template for two requests at the same time.
+FIRST = 20
 # Seconds after the load: reserve workers, finalizers and the like have settled then.
 REST = 2
 
 APPLICATIONS = {
   "hello" => 'run ->(_env) { [200, { "content-type" => "text/plain" }, ["hello"]] }',
-  "Sinatra" => <<~RUBY
+  "Sinatra" => <<~RUBY,
     require "sinatra/base"
     run(Class.new(Sinatra::Base) do
       set :host_authorization, permitted_hosts: []
       get("/") { erb "<p>Hello <%= params[:name] || :world %></p>" }
+    end)
+  RUBY
+  "Sinatra with Sequel" => <<~RUBY
+    require "sinatra/base"
+    require "sequel"
+    DB = Sequel.connect("sqlite://posts.db")
+    DB.create_table?(:posts) { String :title }
+    class Post < Sequel::Model; end
+    DB[:posts].insert(title: "one") if Post.empty?
+    DB.disconnect
+    run(Class.new(Sinatra::Base) do
+      set :host_authorization, permitted_hosts: []
+      get("/") { erb "<% Post.limit(5).each do |post| %><p><%= post.title %></p><% end %>" }
     end)
   RUBY
 }.freeze
@@ -67,6 +82,7 @@ def measure(command, folder)
   pid = spawn({ "RACK_ENV" => "production" }, RbConfig.ruby, *command.map { |word| format(word, port) },
               chdir: folder, out: File::NULL, pgroup: true)
   await(port)
+  FIRST.times { Net::HTTP.get_response(URI("http://127.0.0.1:#{port}/")).value }
   Array.new(CLIENTS) { Thread.new { request(port) } }.each(&:join)
   sleep(REST)
   Bench::ProcessTree.new(pid).pids.map do |one|
