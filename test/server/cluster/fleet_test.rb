@@ -33,4 +33,31 @@ class ClusterFleetTest < Minitest::Test
     assert_nil @fleet.start(0)
     assert_empty @fleet.workers
   end
+
+  def test_closed_channel_of_a_worker_that_was_not_forked_is_reported_with_the_molds_reason
+    with_starting_worker do |worker|
+      @fleet.handle_closed_channel(worker) { @fleet.record_failed_spawn(worker.slot, "no memory") }
+    end
+
+    assert_equal 1, @notices.size
+    assert_match(/\Aworker 0 has ended before it could serve: it could not be forked: no memory;/, @notices.first)
+    assert_empty @fleet.workers
+  end
+
+  def test_closed_channel_of_a_worker_without_a_report_means_the_end_of_its_mold
+    with_starting_worker { |worker| @fleet.handle_closed_channel(worker) { nil } }
+
+    assert_match(/\Aworker 0 has ended before it could serve: its mold has ended;/, @notices.first)
+    assert_empty @fleet.workers
+  end
+
+  def with_starting_worker
+    ours, theirs = Cluster::MessageSocket.pair
+    configuration = Heddle::Server::Configuration.new(workers: 1, environment: "test")
+    @fleet.mold = Cluster::MoldHandle.new(pid: 1, channel: ours, generation: 1, configuration:, now: 0.0)
+    @fleet.mold.state = :ready
+    yield @fleet.start(0)
+  ensure
+    [ours, theirs].each(&:close)
+  end
 end

@@ -141,10 +141,12 @@ module Heddle
 
         # The worker has closed its end of the channel. If its process is known, {#handle_exit} follows.
         # @param worker [WorkerHandle]
+        # @yield reads what the molds have sent: before it closes the channel, a mold reports the fork or why it failed
         # @return [void]
         def handle_closed_channel(worker)
           worker.channel_closed = true
-          handle_loss(worker, "its mold has ended") if worker.pid.nil?
+          yield if worker.pid.nil?
+          handle_loss(worker, "its mold has ended") if worker.pid.nil? && @workers.include?(worker)
         end
 
         # Records that a worker accepts requests.

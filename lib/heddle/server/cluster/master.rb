@@ -219,7 +219,7 @@ module Heddle
             worker.last_message_at = now
             handle_message(worker, message)
           end
-          fleet.handle_closed_channel(worker) unless open
+          fleet.handle_closed_channel(worker) { @mold_supervisor.read_messages } unless open
         end
 
         def handle_message(worker, message)
