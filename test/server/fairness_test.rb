@@ -5,6 +5,7 @@
 require "test_helper"
 require_relative "server_helpers"
 require "support/h2_client"
+require "tempfile"
 
 # Every connection gets its turn, and so does everything else in the loop.
 class FairnessTest < Minitest::Test
@@ -181,6 +182,8 @@ class FairnessTest < Minitest::Test
 
   LARGE_RESPONSE = ("x" * 20_000_000).freeze
   WRITE_LIMIT = 2
+  # Bytes that are sent of a response before others have their turn.
+  PART = 262_144
 
   def test_clients_that_read_large_responses_do_not_delay_others_over_http1
     assert_others_are_served(:http1)
@@ -188,6 +191,59 @@ class FairnessTest < Minitest::Test
 
   def test_clients_that_read_large_responses_do_not_delay_others_over_http2
     assert_others_are_served(:http2)
+  end
+
+  # The request waits until its client has taken the response.
+  def test_clients_that_read_awaited_responses_do_not_delay_others_over_http1
+    assert_others_are_served(:http1) { |env| large_response(env).tap { env["rack.response_finished"] << ->(*) {} } }
+  end
+
+  def test_clients_that_read_streamed_responses_do_not_delay_others_over_http1
+    assert_others_are_served(:http1) { Enumerator.new { |body| 300.times { body << ("x" * 65_536) } } }
+  end
+
+  def test_clients_that_read_streamed_responses_do_not_delay_others_over_http2
+    assert_others_are_served(:http2) { Enumerator.new { |body| 300.times { body << ("x" * 65_536) } } }
+  end
+
+  def test_clients_that_read_files_do_not_delay_others_over_http1
+    Tempfile.create("large") do |file|
+      file.write(LARGE_RESPONSE)
+      file.flush
+      body = Struct.new(:to_path) { def each = raise("it was read") }.new(file.path)
+      assert_others_are_served(:http1) { body }
+    end
+  end
+
+  # Two parts: one by the request's own turn, and one as the beginning of the rest. There may be some turns before the
+  # other client is served.
+  def test_first_sends_of_large_responses_are_bounded
+    skip "only Linux tells how much of a connection is in the kernel" unless File.exist?("/proc/net/tcp")
+
+    held = Thread::Queue.new
+    go = false
+    readers = []
+    unread = nil
+    app = lambda do |env|
+      held << true if env["PATH_INFO"] == "/hold"
+      Thread.pass until go || env["PATH_INFO"] != "/hold"
+      unread = Fiber.new(blocking: true) { count_in_kernel(readers) }.resume if env["PATH_INFO"] == "/other"
+      [200, { "content-type" => "text/plain" }, env["PATH_INFO"] == "/large" ? large_response(env) : ["x"]]
+    end
+    serving(app, lint: false, access_log: false, protect: []) do
+      [*readers = Array.new(40) { connect }, other = connect].each do |socket|
+        socket.write(request("/first"))
+        read_answer(socket)
+      end
+      connect.write(request("/hold"))
+      held.pop(timeout: PATIENCE)
+      readers.each { |socket| socket.write(request("/large")) }
+      other.write(request("/other"))
+      go = true
+      read_answer(other)
+    end
+
+    assert_includes PART..(4 * PART), unread / readers.size
   end
 
   def test_clients_that_read_are_not_cut_off_while_they_wait_for_their_turn_over_http1
@@ -200,7 +256,8 @@ class FairnessTest < Minitest::Test
 
   # All of them have read what the kernel had for them before another client asks, which is served while most of them
   # still wait for more.
-  def assert_others_are_served(protocol)
+  def assert_others_are_served(protocol, &large)
+    large ||= method(:large_response)
     held = Thread::Queue.new
     go = false
     waiting = nil
@@ -210,7 +267,7 @@ class FairnessTest < Minitest::Test
       held << true if path == "/hold"
       Thread.pass until go || path != "/hold"
       waiting = readers.count { |socket| nothing_came?(socket) } if path == "/other"
-      [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
+      [200, { "content-type" => "text/plain" }, path == "/large" ? large.call(env) : ["x"]]
     end
     serving(app, lint: false, access_log: false, protect: []) do
       readers = Array.new(40) { ask_for_large(protocol) }
@@ -225,7 +282,7 @@ class FairnessTest < Minitest::Test
       read_answer(other)
     end
 
-    assert_operator waiting, :>, 20
+    assert_operator waiting, :>=, 20
   end
 
   # The loop is blocked for longer than the limit, and then the clients' turns are spread over several ticks.
@@ -248,6 +305,20 @@ class FairnessTest < Minitest::Test
       go = true
 
       readers.each { |socket| refute_nil socket.wait_readable(PATIENCE) && socket.readpartial(1) }
+    end
+  end
+
+  def large_response(_env) = [LARGE_RESPONSE]
+
+  # Bytes of the server that the sockets have not read: in their own queues, and in those of the server's sockets.
+  def count_in_kernel(sockets)
+    ports = sockets.map { |socket| format(":%04X", socket.local_address.ip_port) }
+    File.foreach("/proc/net/tcp").sum do |line|
+      _, own, peer, _, queues = line.split
+      sent, received = queues.split(":").map(&:hex)
+      next sent if peer.end_with?(*ports)
+
+      own.end_with?(*ports) ? received : 0
     end
   end
 

@@ -86,6 +86,11 @@ static void share_next(heddle_sockets *sockets)
     heddle_connection_release(work->connection);
 }
 
+static bool holds_gate(const heddle_park *park)
+{
+    return park->waits_for != HEDDLE_SPENT_CLIENT && heddle_fiber_has_quantum_left(park->owner);
+}
+
 void heddle_admission_begin_work(heddle_attachment *attachment)
 {
     heddle_sockets *sockets = HEDDLE_CONTAINER_OF(attachment, heddle_sockets, attachment);
@@ -97,7 +102,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
         heddle_runners_publish_load(sockets); /* those that waited are gone, such as with their clients */
         return;
     }
-    bool held = heddle_loop_has_ready(sockets->loop, heddle_fiber_has_quantum_left);
+    bool held = heddle_loop_has_ready(sockets->loop, holds_gate);
     bool open = heddle_gate_judge(&sockets->gate, held, held ? heddle_clock_read(CLOCK_THREAD_CPUTIME_ID) : 0,
                                   sockets->loop->statistics.ticks + 1);
     if (!open || !room) {

@@ -139,11 +139,17 @@ heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, hed
 {
     heddle_wait wait = {.slot = &connection->waits[direction], .deadline = deadline, .part = HEDDLE_SPENT_CLIENT,
                         .note = note_wait, .data = connection};
-    return heddle_wait_in_slot(
-        connection->sockets->loop, wait,
-        direction == HEDDLE_READING
-            ? "another fiber is reading this connection already: one may read it and one write it"
-            : "another fiber is writing this connection already: one may read it and one write it");
+    for (;;) {
+        heddle_wait_result result = heddle_wait_in_slot(
+            connection->sockets->loop, wait,
+            direction == HEDDLE_READING
+                ? "another fiber is reading this connection already: one may read it and one write it"
+                : "another fiber is writing this connection already: one may read it and one write it");
+        if (result != HEDDLE_WAIT_TIMED_OUT || direction != HEDDLE_WRITING ||
+            !heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
+            return result;
+        wait.deadline = -1; /* it waits for its turn, not for the client */
+    }
 }
 
 void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direction direction, int64_t deadline,

@@ -5,7 +5,8 @@
  * would hold its memory for as long as all of them take, and none would end sooner. So a request begins when
  * - no request has begun, or
  * - at the end of a tick, after the loop has polled, no fiber of a begun request within its quantum is ready: the
- *   begun requests wait for something, or have computed for longer than most requests do, or
+ *   begun requests wait for something, or have computed for longer than most requests do. Those that have waited for
+ *   their clients count for none, because many clients that read at the same time would keep the gate closed. Or
  * - the gate was closed while the loop has computed for HEDDLE_GATE_PATIENCE: begun requests that wait often and
  *   briefly use up no slice, and one of them may be ready whenever the loop polls.
  *

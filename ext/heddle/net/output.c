@@ -36,14 +36,18 @@ static ssize_t check_result(heddle_connection *connection, ssize_t result)
     rb_syserr_fail((int)-result, "writing to the connection");
 }
 
+static void wait_to_write(heddle_connection *connection, int64_t timeout)
+{
+    int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
+    heddle_connection_wait_or_raise(connection, HEDDLE_WRITING, deadline, "the connection's peer took nothing in time");
+}
+
 static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 {
     heddle_connection *connection = find_open_connection(place);
     /* The event may have come before, and been delivered to another fiber. */
-    if (heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
-        return;
-    int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
-    heddle_connection_wait_or_raise(connection, HEDDLE_WRITING, deadline, "the connection's peer took nothing in time");
+    if (!heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
+        wait_to_write(connection, timeout);
 }
 
 /* -- strings ----------------------------------------------------------------------------------------------------- */
@@ -105,9 +109,10 @@ static ssize_t send_piece(heddle_connection *connection, file_output *output)
 {
 #ifdef __linux__
     if (connection->transport.operations == &heddle_plain_transport) {
+        size_t size = output->left < HEDDLE_OUTPUT_PART ? output->left : HEDDLE_OUTPUT_PART;
         ssize_t sent;
         do {
-            sent = sendfile(connection->transport.fd, output->fd, &output->offset, output->left);
+            sent = sendfile(connection->transport.fd, output->fd, &output->offset, size);
         } while (sent < 0 && errno == EINTR);
         if (sent >= 0)
             return sent;
@@ -139,6 +144,11 @@ void heddle_output_sendfile(heddle_connection *const *place, VALUE file, off_t o
         if (sent > 0) {
             connection->output.sent += (uint64_t)sent;
             output.left -= (size_t)sent;
+            if (output.left && connection->protocol->take_turn) {
+                heddle_transport_note(&connection->transport, HEDDLE_HAS_ROOM);
+                heddle_turns_wait(connection, HEDDLE_TURN_SENDS);
+                wait_to_write(connection, timeout);
+            }
         } else {
             wait_for_room(place, timeout);
         }

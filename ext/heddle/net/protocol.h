@@ -31,7 +31,10 @@ struct heddle_protocol {
     HEDDLE_LAST_USE void (*begin)(heddle_connection *connection);
     /* `ready`: HEDDLE_HAS_INPUT and so on, noted in the transport already. Called in every state of the connection. */
     HEDDLE_LAST_USE void (*handle_event)(heddle_connection *connection, uint8_t ready);
-    /* Called for the connection's turn to read or to send (turns.h). NULL: this protocol has no such turns. */
+    /*
+     * Called for the connection's turn to read or to send (turns.h). NULL: this protocol has no such turns, and all of
+     * its output is sent at once.
+     */
     HEDDLE_LAST_USE void (*take_turn)(heddle_connection *connection);
     /* Called after output queued by heddle_connection_flush_later was offered to the kernel. May be NULL. */
     void (*flushed)(heddle_connection *connection);

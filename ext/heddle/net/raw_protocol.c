@@ -76,7 +76,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
 {
     session *raw = session_of(connection);
     if (raw->running || raw->work.list) {
-        heddle_connection_handle_busy_event(connection, ready);
+        heddle_connection_wake(connection, ready);
         if (heddle_rounds_have_listed(connection->sockets, &raw->work))
             heddle_connection_release(connection);
     } else if (ready & HEDDLE_BROKEN) {

@@ -63,11 +63,15 @@ static size_t limit_pieces(struct iovec *pieces, int *count, size_t most)
     return size;
 }
 
-static int flush_at_most(heddle_connection *connection, size_t most)
+int heddle_connection_flush(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
     heddle_output *output = &connection->output;
+    bool takes_turns = connection->protocol && connection->protocol->take_turn;
+    size_t most = takes_turns ? HEDDLE_OUTPUT_PART : SIZE_MAX;
     cancel_scheduled_flush(connection);
+    if (takes_turns && heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
+        return -EAGAIN;
     heddle_transport_lock_wire(transport);
     while (output->size && most) {
         struct iovec pieces[PIECES];
@@ -90,24 +94,12 @@ static int flush_at_most(heddle_connection *connection, size_t most)
     }
     if (output->size) {
         heddle_transport_note(transport, HEDDLE_HAS_ROOM);
+        heddle_turns_wait(connection, HEDDLE_TURN_SENDS);
         return -EAGAIN;
     }
     heddle_transport_unlock_wire(transport);
     heddle_link_remove(&connection->unsent_link);
     return 0;
-}
-
-int heddle_connection_flush(heddle_connection *connection)
-{
-    return flush_at_most(connection, SIZE_MAX);
-}
-
-int heddle_connection_flush_part(heddle_connection *connection)
-{
-    int result = flush_at_most(connection, HEDDLE_OUTPUT_PART);
-    if (result == -EAGAIN && heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
-        heddle_turns_wait(connection, HEDDLE_TURN_SENDS);
-    return result;
 }
 
 void heddle_connection_flush_later(heddle_connection *connection)

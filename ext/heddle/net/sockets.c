@@ -253,13 +253,6 @@ void heddle_connection_end_work(heddle_connection *connection)
         connection->sockets->running--;
 }
 
-void heddle_connection_handle_busy_event(heddle_connection *connection, uint8_t ready)
-{
-    if ((ready & HEDDLE_HAS_ROOM) && connection->output.size)
-        heddle_connection_flush(connection);
-    heddle_connection_wake(connection, ready);
-}
-
 void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready)
 {
     if (connection->protocol && (connection->late_events || (ready & HEDDLE_HANG_UP)))

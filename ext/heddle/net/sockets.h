@@ -157,8 +157,6 @@ static inline void heddle_connection_set_further(heddle_connection *connection, 
 void heddle_connection_begin_work(heddle_connection *connection);
 /* Called when that item is complete and the connection still exists. */
 void heddle_connection_end_work(heddle_connection *connection);
-/* Handles an event of a connection whose work item waits or runs: sends output and wakes the fibers that wait. */
-void heddle_connection_handle_busy_event(heddle_connection *connection, uint8_t ready);
 /*
  * The loop gives up the connection, which is then at rest (net/owner.h): it waits for input or a runner, and no call
  * uses it. While the loop is blocked, the watch thread may hand it off. The caller must not touch it afterwards.
@@ -298,10 +296,12 @@ void heddle_connection_handle_deadline(heddle_due *due);
 
 /* Called when output was queued. */
 void heddle_connection_has_output(heddle_connection *connection);
-/* Sends as much as possible now. 0: all of it, -EAGAIN: some is left, other errors: the connection is broken. */
+/*
+ * Sends as much as possible now. 0: all of it, -EAGAIN: some is left, other errors: the connection is broken. If its
+ * protocol has turns, it sends at most HEDDLE_OUTPUT_PART and waits for its turn to send the rest, and nothing while it
+ * waits.
+ */
 int heddle_connection_flush(heddle_connection *connection);
-/* The same, but at most HEDDLE_OUTPUT_PART: then it waits for its turn to send the rest, and -EAGAIN. */
-int heddle_connection_flush_part(heddle_connection *connection);
 /* The same, but at the beginning of the loop's next tick. */
 void heddle_connection_flush_later(heddle_connection *connection);
 /*

@@ -7,8 +7,9 @@
  *
  * - reading by a protocol whose input can be expensive, such as HTTP/2, of many short records of TLS, or of a WebSocket
  *   that has read its share;
- * - sending what is left of complete responses after a first part, which the request's own turn sends: the kernel takes
- *   some megabytes of each at once, so the tick of sixty clients that read large ones took a quarter of a second;
+ * - sending what is left of complete responses after a first part, which the request's own turn sends, and much output
+ *   of running requests: the kernel takes some megabytes of each at once, so the tick of sixty clients that read large
+ *   responses took a quarter of a second;
  * - hang-ups, because closing a connection costs as much as a few requests: ten thousand clients that leave together do
  *   not block those that stay. A client that ends only its own side with its request waits among them.
  */

@@ -316,8 +316,8 @@ static inline bool heddle_fiber_has_quantum_left(const heddle_fiber *fiber)
 {
     return heddle_quantum_is_left(fiber->quantum, fiber->request_number);
 }
-/* Is a fiber ready, or preempted, for which `test` is true? */
-bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_fiber *fiber));
+/* Is a fiber ready, or preempted, for whose last wait `test` is true? */
+bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_park *park));
 
 /* Runs ticks until no fiber is left. Raises what is raised into it; the loop stays consistent. */
 void heddle_loop_run(heddle_loop *loop);

@@ -196,18 +196,17 @@ static void run_ready(heddle_loop *loop)
     dispatch_next(loop, &loop->preempted);
 }
 
-static bool has_ready_in(const heddle_loop *loop, const heddle_token_ring *ring,
-                         bool (*test)(const heddle_fiber *fiber))
+static bool has_ready_in(const heddle_loop *loop, const heddle_token_ring *ring, bool (*test)(const heddle_park *park))
 {
     for (uint32_t i = 0; i < heddle_token_ring_count(ring); i++) {
         const heddle_park *park = park_of(loop, heddle_token_ring_at(ring, i));
-        if (park && test(park->owner))
+        if (park && test(park))
             return true;
     }
     return false;
 }
 
-bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_fiber *fiber))
+bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_park *park))
 {
     return has_ready_in(loop, &loop->ready, test) || has_ready_in(loop, &loop->preempted, test);
 }

@@ -27,14 +27,22 @@ static bool wait_for_room(heddle_connection *connection, int64_t timeout)
     }
 }
 
+/* Sends a part of the output in the connection's turn, which may be now; raises ClientGoneError. */
+static heddle_connection *send_in_turn(heddle_exchange_handle *handle)
+{
+    heddle_connection *connection = heddle_exchange_writable_connection(handle);
+    heddle_transport_note(&connection->transport, HEDDLE_HAS_ROOM); /* for an event that comes before its turn */
+    heddle_turns_take(connection, HEDDLE_TURN_SENDS);
+    return heddle_exchange_writable_connection(handle);
+}
+
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
 {
     for (;;) {
-        heddle_connection *connection = heddle_exchange_writable_connection(handle);
-        size_t before = connection->output.size;
+        size_t before = heddle_exchange_writable_connection(handle)->output.size;
         if (before <= low)
             return;
-        heddle_h1_flush(connection);
+        heddle_connection *connection = send_in_turn(handle);
         if (connection->output.size <= low)
             return;
         int64_t timeout = handle->engine->write_timeout;
@@ -56,8 +64,7 @@ static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *co
         return;
     }
     heddle_connection_has_output(connection);
-    heddle_h1_flush(connection);
-    if (connection->output.size > HEDDLE_OUTPUT_FULL)
+    if (send_in_turn(handle)->output.size > HEDDLE_OUTPUT_FULL)
         heddle_h1_drain(handle, HEDDLE_OUTPUT_LOW);
 }
 

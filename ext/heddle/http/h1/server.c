@@ -8,10 +8,13 @@
 
 #include <sys/socket.h>
 
+/* What a turn counts in which a fiber is woken to send a part of a file, ns. */
+static const int64_t FILE_PART = 100000;
+
 static void send_more(heddle_connection *connection)
 {
     size_t before = connection->output.size;
-    int result = heddle_connection_flush_part(connection);
+    int result = heddle_connection_flush(connection);
     if (result == 0)
         heddle_h1_proceed(connection);
     else if (result != -EAGAIN)
@@ -66,15 +69,25 @@ bool heddle_h1_watch_disconnect(heddle_exchange *exchange)
     return has_client_left(connection);
 }
 
+/* Its owner was the loop for this event. */
+static void release_queued(heddle_connection *connection)
+{
+    if (heddle_rounds_have_listed(connection->sockets, &heddle_h1_of(connection)->exchange->work))
+        heddle_connection_release(connection);
+}
+
 /* Handles an event while a request waits for its runner, or has one. */
 static void continue_exchange(heddle_connection *connection, uint8_t ready)
 {
     heddle_exchange *exchange = heddle_h1_of(connection)->exchange;
     if (exchange->handle && exchange->handle->on_disconnect && has_client_left(connection))
         heddle_exchange_disconnected(exchange);
-    heddle_connection_handle_busy_event(connection, ready);
-    if (heddle_rounds_have_listed(connection->sockets, &heddle_h1_of(connection)->exchange->work))
-        heddle_connection_release(connection);
+    bool sends = heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM) &&
+                 (connection->output.size || connection->waits[HEDDLE_WRITING]);
+    heddle_connection_wake(connection, sends ? ready & ~HEDDLE_HAS_ROOM : ready);
+    release_queued(connection);
+    if (sends)
+        heddle_turns_take(connection, HEDDLE_TURN_SENDS);
 }
 
 static void handle_event(heddle_connection *connection, uint8_t ready)
@@ -118,9 +131,22 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
 /* Its turn to send. The output may have been dropped meanwhile. */
 static void take_turn(heddle_connection *connection)
 {
-    if (heddle_connection_acquire(connection) && heddle_h1_of(connection)->stage == HEDDLE_H1_SENDING &&
-        heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
+    if (!heddle_connection_acquire(connection))
+        return;
+    switch ((heddle_h1_stage)heddle_h1_of(connection)->stage) {
+    case HEDDLE_H1_SENDING:
         send_more(connection);
+        break;
+    case HEDDLE_H1_READY: /* the fiber that writes to it sees an error when it runs */
+        if (!connection->output.size)
+            connection->sockets->turns.queues[HEDDLE_TURN_SENDS].used += FILE_PART;
+        heddle_connection_flush(connection);
+        heddle_connection_wake(connection, HEDDLE_HAS_ROOM);
+        release_queued(connection);
+        break;
+    default: /* the rest of an earlier response */
+        handle_event(connection, HEDDLE_HAS_ROOM);
+    }
 }
 
 static void handle_deadline(heddle_connection *connection)

@@ -124,7 +124,7 @@ void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->after_sending = next;
-    int result = heddle_connection_flush_part(connection);
+    int result = heddle_connection_flush(connection);
     if (result == 0) {
         heddle_h1_proceed(connection);
     } else if (result == -EAGAIN) {
