@@ -10,8 +10,8 @@ class SlowReadersTest < Minitest::Test
   include ServerHelpers
   include Scheduled
 
-  # Much more than the kernel takes of each.
-  SIZE = 16_000_000
+  # Much more than the 4 MB that the kernel takes of each.
+  SIZE = 24_000_000
   # A quarter of it is for responses: for one, and not for two.
   MEMORY = SIZE * 6
   COUNT = 3
