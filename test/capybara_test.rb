@@ -4,7 +4,8 @@ require "test_helper"
 require "open3"
 require "tmpdir"
 
-# The server of system tests, called as Capybara calls it. The gem is not needed: a file of its name has what counts.
+# The server of system tests, called as Capybara calls it. The gem is not needed: a file of its name defines what is
+# tested.
 class CapybaraTest < Minitest::Test
   CAPYBARA = <<~RUBY
     module Capybara

@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle"
 
-# What stands in the log of an exception whose methods may fail.
+# How an exception is logged whose own methods may fail.
 class ErrorTextTest < Minitest::Test
   ErrorText = Heddle::ErrorText
 

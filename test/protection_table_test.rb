@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle"
 
-# What is said at boot, and by heddle doctor, of what keeps requests apart.
+# What the server at boot and heddle doctor say about what keeps requests apart.
 class ProtectionTableTest < Minitest::Test
   Table = Heddle::Protection::Table
 

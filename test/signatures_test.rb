@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/public_api"
 
-# The signatures in sig/ are valid, and speak of what there is.
+# The signatures in sig/ are valid, and declare only what exists.
 class SignaturesTest < Minitest::Test
   def test_signatures_are_valid
     environment.class_decls.each_key.select { |name| heddle?(name) }.each do |name|

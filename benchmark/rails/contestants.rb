@@ -38,7 +38,7 @@ module Bench
         def excludes(row_key) = ("is for several workers" unless row_key == "board")
       end
 
-      # As many requests that all workers are forked anew before the row counts.
+      # So many requests that all workers are forked again before the row counts.
       REFORK = ["heddle-refork", "Heddle, reforked", %w[--refork-after 200 --reserve-workers 0]].freeze
       private_constant :REFORK
 

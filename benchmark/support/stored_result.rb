@@ -6,7 +6,7 @@ require "open3"
 module Bench
   # Results that are kept under version control: a file of runs, each with its command, commit, date, machine and
   # versions, and for each row and contestant the median of the rounds with the least and the greatest of them. A later
-  # run replaces the rows that it measures anew, so one file may be filled by several runs.
+  # run replaces the rows that it measures again, so one file may be filled by several runs.
   class StoredResult
     DIGITS = 4
 

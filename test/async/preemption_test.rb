@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle/async"
 require "support/preempted"
 
-# The async gems' own code is written for switches at waits only; what it calls is preempted as ever.
+# The async gems' own code is written for switches at waits only; what it calls is preempted as usual.
 class AsyncPreemptionTest < Minitest::Test
   include Preempted
 

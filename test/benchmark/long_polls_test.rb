@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "rbconfig"
 
-# benchmark/long_polls.rb, with as many as a test may take.
+# benchmark/long_polls.rb, with few polls.
 class LongPollsTest < Minitest::Test
   def test_every_poll_gets_its_answer_and_memory_is_printed
     skip("this system has no /proc") unless File.exist?("/proc/self/status")

@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle/pubsub"
 require "heddle/cable/history"
 
-# What a client of AnyCable's protocol asks for is its own choice: nothing of it may raise.
+# A client of AnyCable's protocol may ask for anything: nothing that it sends may raise.
 class CableHistoryTest < Minitest::Test
   Stream = Struct.new(:topic)
   Held = Struct.new(:stream, :position)

@@ -5,7 +5,7 @@ require "support/served_process"
 require "open3"
 require_relative "application_folder"
 
-# `heddle check`, as a person runs it.
+# `heddle check`, run as a command.
 class CheckTest < Minitest::Test
   include ApplicationFolder
 

@@ -7,7 +7,7 @@ require "pty"
 require "io/console"
 require_relative "served_folder"
 
-# The commands that speak to a running server, as a person gives them in its folder.
+# The commands for a running server, started in its folder.
 class ControlCommandsTest < Minitest::Test
   include ServedFolder
 

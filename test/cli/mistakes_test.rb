@@ -8,7 +8,7 @@ require "support/forbidden_io_uring"
 require "support/served_process"
 require "tmpdir"
 
-# What a person sees who makes a mistake: one message, no backtrace of Heddle's, an exit status that is not zero.
+# What the command prints after a user's mistake: one message and no backtrace of Heddle's. Its exit status is not zero.
 class MistakesTest < Minitest::Test
   HEDDLE = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle"].freeze
 

@@ -5,7 +5,7 @@
 require "test_helper"
 require "heddle/cli"
 
-# What `heddle top` draws of what a server tells.
+# What `heddle top` draws from a server's status.
 class OverviewTest < Minitest::Test
   Overview = Heddle::CLI::Overview
   Screen = Heddle::CLI::Screen

@@ -5,7 +5,7 @@ require "json"
 require "open3"
 require_relative "served_folder"
 
-# `heddle record`, as a person gives it in a server's folder.
+# `heddle record`, started in a server's folder.
 class RecordCommandTest < Minitest::Test
   include ServedFolder
 

@@ -7,7 +7,7 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
-# What is waited for is never there: no other thread may be about, so each runs in a process of its own.
+# Waits that can never end. Other threads could end them, so each test runs in a process of its own.
 class DeadlockTest < Minitest::Test
   def test_tasks_that_wait_for_each_other_are_an_error_with_the_tree_and_the_lines
     out = run_ruby(<<~RUBY)

@@ -10,7 +10,7 @@ require "logger"
 require "opentelemetry/sdk"
 require "stringio"
 
-# What a task gets of the code that starts it.
+# What a task inherits from the code that starts it.
 class InheritanceTest < Minitest::Test
   class Current < ActiveSupport::CurrentAttributes
     attribute :user, :list

@@ -122,7 +122,7 @@ class ScopeTest < Minitest::Test
           Heddle.async { turns(2) && raise(KeyError) }
           Fiber.scheduler.yield until scope.cancelled?
         rescue Heddle::Cancelled
-          # swallowed: the block goes on to its end
+          # swallowed: the block runs to its end
         end
       end
       scope = nil

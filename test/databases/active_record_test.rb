@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle"
 require "minitest/mock"
 
-# What Heddle adds to Active Record's adapters, with one that only pretends.
+# What Heddle adds to Active Record's adapters, with a stub of one.
 class ActiveRecordTest < Minitest::Test
   class Adapter
     attr_reader :raw_connection, :disconnected

@@ -3,8 +3,8 @@
 require_relative "support/database_programs"
 require "support/private_pgbouncer"
 
-# PgBouncer between the application and PostgreSQL: what is a connection here is another one of the database's in each
-# transaction. So a cancel request goes to whatever connection runs the client's query now.
+# PgBouncer between the application and PostgreSQL: one connection of the client uses another one of the database in
+# each transaction. So a cancel request goes to the connection that runs the client's query now.
 class PgbouncerTest < Minitest::Test
   include DatabasePrograms
 

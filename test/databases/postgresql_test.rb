@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle"
 require "minitest/mock"
 
-# How an abandoned query of a connection of the gem pg is given to another fiber, with a connection that only pretends.
+# How an abandoned query of a connection of the gem pg is given to another fiber, with a stub of a connection.
 class PostgresqlTest < Minitest::Test
   # A query is under way, and the server does not confirm its cancel before {#confirm}.
   class Connection

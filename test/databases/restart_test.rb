@@ -3,8 +3,8 @@
 require_relative "support/database_programs"
 require "tmpdir"
 
-# The database crashes under load and starts again: each error is one of one request, nobody hangs, and what the pool
-# kept goes to nobody.
+# The database crashes under load and starts again: each error concerns one request, no request hangs, and no request
+# gets a broken connection of the pool.
 class RestartTest < Minitest::Test
   include DatabasePrograms
 

@@ -3,7 +3,7 @@
 require_relative "support/database_programs"
 require "support/served_process"
 
-# What the server says to Sequel when it starts, and what it knows of its pools.
+# What the server sets in Sequel when it starts, and what it knows about Sequel's pools.
 class SequelBootTest < Minitest::Test
   include DatabasePrograms
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle"
 require_relative "../support/fiber_of"
 
-# What Heddle adds to Sequel's pools, with a database that only pretends.
+# What Heddle adds to Sequel's pools, with a mock database.
 class SequelPoolTest < Minitest::Test
   def setup
     skip "needs the gem sequel: bin/setup" if Gem::Specification.find_all_by_name("sequel").empty?
@@ -128,7 +128,7 @@ class SequelPoolTest < Minitest::Test
     end
   end
 
-  # Its fiber would have it for ever, also when it is closed.
+  # Its fiber would keep it, even when it is closed.
   def test_a_connection_comes_back_when_its_task_is_cancelled_while_a_thread_has_the_pools_mutex
     database = frozen(1)
     Heddle.run do

@@ -6,7 +6,8 @@ require "socket"
 require "tmpdir"
 require "support/private_mariadb"
 
-# A server says why it closes an idle connection. Whoever gets that connection next takes those bytes for its answer.
+# A server says why it closes an idle connection. The next request that gets this connection would read those bytes as
+# the response to its query.
 class UnreadBytesTest < Minitest::Test
   DRIVERS = { "trilogy" => ->(path) { Trilogy.new(socket: path, username: "root") },
               "mysql2" => ->(path) { Mysql2::Client.new(socket: path, username: "root") } }.freeze

@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle"
 require_relative "../../examples/board/game"
 
-# The game of examples/board: every process makes the same board of the moves that the history has.
+# The game of examples/board: every process computes the same board from the moves in the history.
 class BoardGameTest < Minitest::Test
   # Messages of a topic that the history keeps.
   KEPT = 100

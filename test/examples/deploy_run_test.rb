@@ -9,8 +9,7 @@ require "yaml"
 require "zlib"
 require_relative "served_example"
 
-# What those who run an application do with Heddle, done to a real server: logrotate, Kamal's proxy, and what checks
-# files before they are used.
+# Operators' tools, used with a real server: logrotate, Kamal's proxy, and what checks files before they are used.
 class DeployRunTest < Minitest::Test
   FOLDER = File.expand_path("../../examples/deploy", __dir__)
   PATIENCE = 40

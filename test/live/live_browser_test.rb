@@ -188,7 +188,7 @@ class LiveBrowserTest < Minitest::Test
 
   def sessions = @live.instance_variable_get(:@sessions)
 
-  # The connection ends without a word of the browser's. It has noticed when this returns.
+  # The connection breaks without a close frame. The browser has noticed when this returns.
   def cut_off
     watch_state
     ObjectSpace.each_object(Heddle::WebSocket::ServerSocket).select(&:open?).each { |client| client.close(4000) }

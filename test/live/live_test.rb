@@ -9,7 +9,7 @@ require "support/h2_web_socket_client"
 require "json"
 require "rack/urlmap"
 
-# Live pages as a client meets them that may send anything.
+# Live pages with a client that may send anything.
 class LiveTest < Minitest::Test
   include WebSocketHelpers
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle"
 
-# What is sent of a list of pieces that has changed.
+# Which pieces of a changed list are sent.
 class LivePatchTest < Minitest::Test
   Patch = Heddle::Live::Patch
 

@@ -2,7 +2,7 @@
 
 require_relative "support/sockets_case"
 
-# Sockets serve connections that somebody else has accepted.
+# Sockets serve connections that other code has accepted.
 module AdoptTests
   def with_sockets(handler = echo, **)
     scheduled do |scheduler|

@@ -5,7 +5,7 @@
 
 require_relative "support/sockets_case"
 
-# Input comes whole and in order, and no end of it is made up.
+# Input arrives complete and in order, and ends only where the client ended it.
 module ConnectionReadingTests
   def test_reads_what_is_there
     pieces = []

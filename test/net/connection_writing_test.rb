@@ -5,7 +5,7 @@
 
 require_relative "support/sockets_case"
 
-# Output leaves whole and in order, whatever becomes of the strings meanwhile.
+# Output is sent complete and in order, even if its strings change meanwhile.
 module ConnectionWritingTests
   # More than any socket buffer takes.
   LARGE = 20_000_000

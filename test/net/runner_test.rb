@@ -5,7 +5,7 @@
 
 require_relative "support/sockets_case"
 
-# The fibers that serve connections: pooled, and yet no use of one sees another.
+# The fibers that serve connections: they are pooled, but no use of one sees anything of an earlier one.
 class RunnerTest < Minitest::Test
   include Heddle::TestHelpers::SocketsCase
 

@@ -6,7 +6,7 @@ require "tempfile"
 require "heddle/http"
 require_relative "support/sockets_case"
 
-# What workers tell each other of how busy they are.
+# How workers tell each other how busy they are.
 class BoardTest < Minitest::Test
   include Heddle::TestHelpers::SocketsCase
 

@@ -7,7 +7,7 @@ require "heddle/rack"
 require_relative "support/sockets_case"
 require_relative "../http/support/conversation"
 
-# What a connection has to send and the kernel has not taken yet: marks, order, slow readers, memory.
+# Output of a connection that the kernel has not taken yet: marks, order, slow readers, memory.
 module SendingTests
   GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
   FULL = 262_144

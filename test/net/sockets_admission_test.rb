@@ -5,9 +5,9 @@
 
 require_relative "support/sockets_case"
 
-# How often the block runs at once, who waits, and that nobody is forgotten.
+# How many calls of the block run at once, which connections wait, and that none is forgotten.
 module SocketsAdmissionTests
-  # What runs until the test lets it go on.
+  # What waits until the test lets it continue.
   class Gate
     attr_reader :inside, :order
 

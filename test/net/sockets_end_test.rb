@@ -5,7 +5,7 @@
 
 require_relative "support/sockets_case"
 
-# Idle times, stopping, closing: what ends, ends in order.
+# Idle times, stopping, closing: each end happens in order.
 module SocketsEndTests
   def test_idle_connections_are_closed_in_time
     serve(echo, idle_timeout: 0.1) do |server|

@@ -5,7 +5,7 @@
 
 require_relative "support/sockets_case"
 
-# A child has no part in its parent's sockets.
+# A child does not share its parent's sockets.
 class SocketsForkTest < Minitest::Test
   include Heddle::TestHelpers::SocketsCase
 
@@ -33,7 +33,7 @@ class SocketsForkTest < Minitest::Test
     end
   end
 
-  # Its fiber goes on in the child, where those that served beside it are gone, records and all.
+  # Its fiber continues in the child, where those that served beside it are gone, records and all.
   def test_a_handler_that_forks_ends_cleanly_in_the_child
     output, status = ruby(<<~'RUBY')
       require "socket"

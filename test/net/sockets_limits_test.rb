@@ -5,8 +5,8 @@
 
 require_relative "support/sockets_program"
 
-# What the system allows is never enough: descriptors, fibers, memory. Not under the sanitizers: they end a program
-# that leaves them no descriptor for their own file.
+# The system refuses more descriptors, fibers or memory. Not under the sanitizers: they end a program that leaves them
+# no descriptor for their own file.
 class SocketsLimitsTest < Minitest::Test
   include Heddle::TestHelpers::SocketsCase
 

@@ -6,7 +6,7 @@
 require_relative "support/sockets_case"
 require "heddle/net/networks"
 
-# Who is accepted, and when nobody is.
+# Which connections are accepted, and when none is.
 module SocketsListeningTests
   def test_as_many_connections_as_allowed
     serve(echo, max_connections: 2) do |server|

@@ -5,7 +5,7 @@
 
 require_relative "support/offloaded"
 
-# A native call that releases Ruby's lock holds up its own fiber only, whatever it does meanwhile.
+# A native call that releases Ruby's lock blocks only its own fiber, whatever it does meanwhile.
 class OffloadCallTest < Minitest::Test
   include Offloaded
 

@@ -8,7 +8,8 @@ require "support/feeding"
 require "etc"
 require "timeout"
 
-# What is raised in a fiber ends its native call early, and leaves when the call has ended: it uses the fiber's stack.
+# An exception raised in a fiber ends its native call early. It propagates only when the call has ended, because the
+# call uses the fiber's stack.
 class OffloadCancelTest < Minitest::Test
   include Offloaded
   include Feeding

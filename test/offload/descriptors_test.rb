@@ -5,7 +5,7 @@
 require_relative "support/offloaded"
 require "tempfile"
 
-# Files that are closed while offloaded calls use them: IOError in each, before the number is another file's.
+# Files that are closed while offloaded calls use them: IOError in each, before the descriptor's number is reused.
 class OffloadDescriptorsTest < Minitest::Test
   include Offloaded
 

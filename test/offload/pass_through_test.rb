@@ -4,7 +4,7 @@ require_relative "support/offloaded"
 require "fileutils"
 require "tmpdir"
 
-# Only fibers of Heddle's loops are concerned, and not where a call must stay on its thread.
+# Only calls in fibers of Heddle's loops are offloaded, and none that must stay on its thread.
 class OffloadPassThroughTest < Minitest::Test
   include Offloaded
 
@@ -184,7 +184,7 @@ class OffloadPassThroughTest < Minitest::Test
     assert_equal "true\n:denied\n", offloading(program, env: { "HEDDLE_OFFLOAD_DENY" => "other, native_calls" })
   end
 
-  # Another fiber that asks for the same file meanwhile would be told of a circle, and go on without it.
+  # Another fiber that asks for the same file meanwhile would be told of a circle, and continue without the file.
   def test_loading_a_file_does_not_let_others_run
     Dir.mktmpdir do |folder|
       File.write("#{folder}/loaded_once.rb", "LOADED_ONCE = true\n")

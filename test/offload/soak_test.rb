@@ -4,8 +4,8 @@
 
 require_relative "support/offloaded"
 
-# Many calls of many kinds, with errors and collections in between, lose and leak nothing. HEDDLE_SOAK_CALLS makes it
-# longer: millions.
+# Many calls of many kinds, with errors and garbage collections in between, lose and leak nothing. HEDDLE_SOAK_CALLS
+# makes it longer: millions.
 class OffloadSoakTest < Minitest::Test
   include Offloaded
 

@@ -5,7 +5,7 @@ require "fileutils"
 require "tempfile"
 require "tmpdir"
 
-# There are as many offload threads as there may be, and no more.
+# There are as many offload threads as the limit allows, and no more.
 class OffloadThreadLimitTest < Minitest::Test
   include Offloaded
 

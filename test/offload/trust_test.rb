@@ -160,7 +160,7 @@ class OffloadTrustTest < Minitest::Test
     assert_equal "[true, true, true, true, true]\n5\n", output
   end
 
-  # It would ask for ever: plain Ruby leaves it by the exception.
+  # It would ask without an end: in plain Ruby the exception ends it.
   def test_a_callback_that_raises_leaves_the_native_function
     output = trusting("thread_bound", <<~RUBY, options: ALLOWED)
       asked = 0

@@ -10,7 +10,7 @@ require "timeout"
 class PreemptionBoundsTest < Minitest::Test
   include Preempted
 
-  # -- what there is to do but to go on with the fiber that computes --------------------------------------------------
+  # -- with nothing else to do than to continue the fiber that computes ----------------------------------------------
 
   def test_an_event_alone_reaches_its_fiber
     flag = false
@@ -46,7 +46,7 @@ class PreemptionBoundsTest < Minitest::Test
     assert flag
   end
 
-  # -- where it does not strike ---------------------------------------------------------------------------------------
+  # -- where no fiber is interrupted -----------------------------------------------------------------------------------
 
   { "Fiber.blocking" => ->(block) { Fiber.blocking { block.call } },
     "a_fiber_that_blocks" => ->(block) { Fiber.new(blocking: true, &block).resume } }.each do |name, call|

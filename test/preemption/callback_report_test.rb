@@ -10,7 +10,8 @@ require "socket"
 require "stringio"
 require "tmpdir"
 
-# Ruby code that waits while a function of an extension waits for it is told: library and line, each place once.
+# Ruby code that waits while an extension's function waits for it is reported with library and line, once for each
+# place.
 class CallbackReportTest < Minitest::Test
   include Scheduled
 

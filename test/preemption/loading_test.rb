@@ -4,8 +4,8 @@ require "test_helper"
 require "support/preempted"
 require "tmpdir"
 
-# A file is loaded once, and whole before anybody goes on with what it defines: whoever asks for it at the same time
-# waits, fibers of one loop as threads do.
+# A file is loaded once, and completely before any fiber uses what it defines: fibers of one loop that require it at the
+# same time wait, as threads do.
 class LoadingTest < Minitest::Test
   include Preempted
 

@@ -7,7 +7,7 @@ require "support/scheduled"
 require "support/served_process"
 require "tmpdir"
 
-# A program relies on the handler of a signal to be done before anything else of its thread goes on, preemption or not.
+# A program relies on a signal handler to be done before anything else of its thread continues, preemption or not.
 class SignalHandlersTest < Minitest::Test
   include Scheduled
 

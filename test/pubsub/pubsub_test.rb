@@ -207,7 +207,7 @@ class PubSubTest < Minitest::Test
     end
   end
 
-  # A loop that was away for longer than the memory has room hears of it: nothing is missed without a word.
+  # A loop that was away for longer than the memory has room is told so: no message is lost silently.
   def test_a_loop_that_is_overrun_gets_a_reset
     topic = new_topic
     large = "x" * 1_000_000

@@ -8,8 +8,8 @@ require "heddle/rack"
 require "rack/lint"
 require_relative "support/env_builders"
 
-# The env's keys and values as objects: which are shared, which are the application's own, and what the collector
-# makes of them.
+# The env's keys and values as objects: which are shared, which are the application's own, and what the garbage
+# collector may free.
 class EnvBuilderValuesTest < Minitest::Test
   include Heddle
 

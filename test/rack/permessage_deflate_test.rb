@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle/rack/permessage_deflate"
 
-# Offers of permessage-deflate (RFC 7692, section 7.1): what is taken, and what is declined.
+# Offers of permessage-deflate (RFC 7692, section 7.1): which are accepted and which declined.
 class PermessageDeflateTest < Minitest::Test
   ANSWER = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 

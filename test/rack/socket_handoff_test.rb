@@ -6,7 +6,7 @@ require "test_helper"
 require "server/server_helpers"
 require "support/web_socket_client"
 
-# What a worker makes of the descriptions of sessions that other workers hand off: theirs may be of another version.
+# How a worker reads the descriptions of sessions that other workers hand off: these may be of another version.
 class SocketHandoffTest < Minitest::Test
   include ServerHelpers
 

@@ -12,8 +12,8 @@ require "support/private_postgresql"
 require "support/served_process"
 require "tmpdir"
 
-# Whatever makes a request of a Rails application slow, while it serves others, the recorder's file names the reason and
-# the line. The application is in test/rails/culprits, where comments tell the lines.
+# Whatever makes a request of a Rails application slow under load, the recorder's file names the reason and the line.
+# The application is in test/rails/culprits, where comments mark the lines.
 class RailsCulpritsTest < Minitest::Test
   APPLICATION = File.expand_path("culprits", __dir__)
   GEMFILE = File.expand_path("bundles/rails_8_1/Gemfile", __dir__)

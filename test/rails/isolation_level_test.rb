@@ -6,7 +6,7 @@ require "test_helper"
 require "examples/served_example"
 require "open3"
 
-# By what Rails isolates requests, and who says so.
+# Which isolation level Rails uses, and what sets it.
 class RailsIsolationLevelTest < Minitest::Test
   HEDDLE = ServedProcess::HEDDLE
   FOLDER = File.expand_path("../examples/support", __dir__)

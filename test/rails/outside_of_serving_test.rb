@@ -7,7 +7,7 @@ require "examples/served_example"
 require "json"
 require "open3"
 
-# In processes that don't serve, a Rails application is with the gem as it is without it.
+# In processes that don't serve, the gem changes nothing in a Rails application.
 class OutsideOfServingTest < Minitest::Test
   PROGRAM = File.expand_path("outside_program.rb", __dir__)
   FOLDERS = %w[../../lib ..].map { |folder| File.expand_path(folder, __dir__) }

@@ -5,7 +5,7 @@
 require "test_helper"
 require "heddle"
 
-# What ends one request, message or page only.
+# Failures that end only one request, message or page.
 class ApplicationFailureTest < Minitest::Test
   def caught?(error)
     raise error

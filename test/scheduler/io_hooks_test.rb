@@ -5,7 +5,7 @@ require "support/scheduled"
 require "socket"
 require "tempfile"
 
-# R1, C1, C4-C6: existing blocking code runs unchanged; bytes arrive as they were sent; nothing stale wakes anybody.
+# R1, C1, C4-C6: existing blocking code runs unchanged; bytes arrive as they were sent; no stale event wakes a fiber.
 class IOHooksTest < Minitest::Test
   include Scheduled
 

@@ -5,7 +5,7 @@ require "support/scheduled"
 require "timeout"
 
 # What a program may do to fibers whose records the loop keeps: kill them early, keep them for later, leave blocks of
-# theirs open. None of it may touch memory that was given back.
+# theirs open. None of this may touch freed memory.
 class LifetimeTest < Minitest::Test
   include Scheduled
 

@@ -91,7 +91,7 @@ class OffloadTest < Minitest::Test
     scheduled do
       reader, writer = IO.pipe
       5.times do
-        # So it waits anew while the loop waits, and no fiber runs.
+        # So it waits again while the loop waits, and no fiber runs.
         feeding(reader, writer) do
           assert_raises(Timeout::Error) { Timeout.timeout(0.1) { IO.copy_stream(reader, File::NULL) } }
         end

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/scheduled"
 require "open3"
 
-# R6, A5: child processes don't block the loop, and nobody else's child is reaped.
+# R6, A5: child processes don't block the loop, and no child of other code is reaped.
 class ProcessHookTest < Minitest::Test
   include Scheduled
 

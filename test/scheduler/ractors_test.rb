@@ -49,7 +49,7 @@ class RactorLoopsTest < Minitest::Test
       numbers.concat(answers($port)) until numbers.uniq.size == 2
       puts "40 \#{numbers.map(&:to_i).uniq.sort}"
       $stdout.flush
-      exit!(0) # they accept for ever
+      exit!(0) # they accept without an end
     RUBY
   end
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "rbconfig"
 require_relative "../offload/support/native_calls"
 
-# A process that the machine stops has no stall; one that takes as long by itself has.
+# A process that the machine pauses counts no stall; one that blocks for as long itself does.
 class StallsOfMachineTest < Minitest::Test
   # Holds Ruby's lock in native code until something is in the pipe, and says what was reported of it.
   PROGRAM = <<~RUBY
@@ -49,7 +49,7 @@ class StallsOfMachineTest < Minitest::Test
     Float(@said.gets)
   end
 
-  # The watch sees the call before the pause, and looks again while it goes on.
+  # The watch sees the call before the pause, and looks again while it lasts.
   def test_while_a_process_is_stopped_it_has_no_stall
     sleep LOOK
     Process.kill("STOP", @pid)

@@ -7,7 +7,7 @@ require_relative "../offload/support/native_calls"
 
 require NativeCallsLibrary.path
 
-# Each thing that can hold up a loop is told from the others, with its place.
+# Each cause that can block a loop is told apart from the others, with its place.
 class StallsTest < Minitest::Test
   include Scheduled
 

@@ -13,7 +13,7 @@ class StandardLibraryTest < Minitest::Test
   include Scheduled
 
   # An HTTP server on a thread of its own, without a scheduler, that answers only when +count+ requests are there:
-  # whoever asks one after the other waits for ever.
+  # a client that asks one after the other hangs.
   def with_server(count)
     server = TCPServer.new("127.0.0.1", 0)
     thread = Thread.new do

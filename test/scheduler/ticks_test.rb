@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/scheduled"
 
-# A13: everybody who is ready gets one turn before anybody gets two; who waits on somebody's behalf.
+# A13: each ready fiber gets one turn before any gets two; which fiber waits on behalf of others.
 class TurnsTest < Minitest::Test
   include Scheduled
 

@@ -5,7 +5,7 @@ require "support/scheduled"
 require "timeout"
 require "heddle"
 
-# R7, A6: Timeout.timeout strikes where the fiber waits, and unwinds the right frame.
+# R7, A6: Timeout.timeout raises where the fiber waits, and unwinds the right frame.
 class TimeoutHookTest < Minitest::Test
   include Scheduled
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle"
 
 # A fiber that was entered by Fiber#transfer ends inside a task. Ruby then switches to the root fiber, which runs the
-# loop; the loop goes on with the task (ext/heddle/scheduler/foreign_return.c).
+# loop; the loop continues with the task (ext/heddle/scheduler/foreign_return.c).
 class TransferTest < Minitest::Test
   def test_a_transferred_fiber_returns_its_value_to_the_task
     assert_equal([[:value, 0], [:value, 1]], Heddle.run { Array.new(2) { |i| Fiber.new { [:value, i] }.transfer } })

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "server_helpers"
 
-# Without max_requests the limit follows what the worker bears, and all of it can be seen.
+# Without max_requests the limit adapts to the worker's load, and status and metrics show it.
 class AdmissionFollowsTest < Minitest::Test
   include ServerHelpers
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle/server"
 
-# How many requests may run at once, by what the worker bears.
+# How many requests may run at once, depending on the worker's load.
 class AdmissionPolicyTest < Minitest::Test
   FLOOR = Heddle::Server::AdmissionPolicy::POOL_FLOOR
   MEBIBYTE = 1_048_576

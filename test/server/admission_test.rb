@@ -6,7 +6,7 @@ require "test_helper"
 require_relative "server_helpers"
 require "support/h2_client"
 
-# How many requests run at once, and what becomes of the others.
+# How many requests run at once, and what happens to the others.
 class AdmissionTest < Minitest::Test
   include ServerHelpers
 

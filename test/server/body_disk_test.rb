@@ -6,7 +6,7 @@ require "test_helper"
 require "support/h2_client"
 require_relative "server_helpers"
 
-# The room that request bodies have on the disk, and what clients can hold of it.
+# The disk space that request bodies may use, and how much of it clients can occupy.
 class BodyDiskTest < Minitest::Test
   include ServerHelpers
 

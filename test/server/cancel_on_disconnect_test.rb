@@ -10,7 +10,7 @@ class CancelOnDisconnectTest < Minitest::Test
   include ServerHelpers
   include TLSHelpers
 
-  # An application that waits for ever, and tells how its wait has ended.
+  # An application that waits without an end, and reports how its wait ended.
   def waiting
     @arrived = Thread::Queue.new
     @ended = Thread::Queue.new

@@ -8,7 +8,7 @@ require "minitest/mock"
 require "tmpdir"
 require_relative "server_helpers"
 
-# The sockets over which an operator looks and commands.
+# The sockets over which an operator inspects and controls the server.
 class ControlTest < Minitest::Test
   include ServerHelpers
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "server_helpers"
 
-# The option early_hints: who gets 103 Early Hints, and how many.
+# The option early_hints: which clients get 103 Early Hints, and how many.
 class ServerEarlyHintsTest < Minitest::Test
   include ServerHelpers
 

@@ -5,7 +5,7 @@ require "heddle/server"
 require "logger"
 require "stringio"
 
-# `rack.errors` is used as the stream that other servers give.
+# `rack.errors` works as the stream of other servers does.
 class ErrorStreamTest < Minitest::Test
   def test_a_logger_writes_to_it_and_does_not_close_it
     output = StringIO.new

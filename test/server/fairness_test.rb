@@ -27,8 +27,8 @@ class FairnessTest < Minitest::Test
     nil while now < till
   end
 
-  # The paths in the order in which a loop answers them that was held up while the block sent all of them; with a tick
-  # wherever a timer has had its turn. Without preemption: a request that is preempted ends out of turn.
+  # The paths in the order in which a loop answers them that was blocked while the block sent all of them; with a tick
+  # wherever a timer had its turn. Without preemption: a request that is preempted ends out of turn.
   def order_of(milliseconds: 5, ticking: false, **options)
     order = []
     go = over = false

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/served_process"
 require "tmpdir"
 
-# A child that a request forks has nothing of the server's: neither its sockets nor what its signals mean.
+# A child that a request forks inherits nothing of the server: neither its sockets nor its signal handlers.
 class ServedForkedChildTest < Minitest::Test
   APP = <<~RUBY
     run(lambda do |env|

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "server_helpers"
 
-# Who listens for others than this machine, and trusts private networks because nobody said otherwise, is told so.
+# A server that listens for other machines and trusts private networks by default logs a notice.
 class ForwardingNoticeTest < Minitest::Test
   include ServerHelpers
 

@@ -8,7 +8,7 @@ require "support/served_process"
 require "tmpdir"
 
 # The disk of the bodies, of the log or of the error output is full: requests that need none of it are answered, and the
-# server goes on when there is room again. A limit on the size of files (EFBIG) stands for a small disk.
+# server continues when there is room again. A limit on the size of files (EFBIG) stands for a small disk.
 class FullDiskTest < Minitest::Test
   PATIENCE = 60
   LIMIT = 2_097_152

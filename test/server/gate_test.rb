@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "server_helpers"
 
-# When requests begin that compute.
+# When requests that compute are started.
 class GateTest < Minitest::Test
   include ServerHelpers
 

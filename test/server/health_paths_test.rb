@@ -5,7 +5,7 @@ require "open3"
 require "support/h2_client"
 require_relative "server_helpers"
 
-# Requests of health checks (`health_paths`), and what they are told while the server leaves (`drain_delay`).
+# Requests of health checks (`health_paths`), and their responses while the server stops (`drain_delay`).
 class HealthPathsTest < Minitest::Test
   include ServerHelpers
 

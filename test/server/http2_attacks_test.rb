@@ -4,7 +4,7 @@ require "test_helper"
 require "server/server_helpers"
 require "support/h2_attacks"
 
-# What clients of HTTP/2 do who mean harm: the server ends their connections, serves others, and keeps nothing.
+# Hostile clients of HTTP/2: the server ends their connections, serves others, and keeps nothing.
 class Http2AttacksTest < Minitest::Test
   include ServerHelpers
 

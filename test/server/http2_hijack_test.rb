@@ -5,7 +5,7 @@
 require "test_helper"
 require "server/tls_helpers"
 
-# What becomes of rack.hijack over HTTP/2.
+# rack.hijack over HTTP/2.
 class Http2HijackTest < Minitest::Test
   include TLSHelpers
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "server/tls_helpers"
 require "tempfile"
 
-# Clients of HTTP/2 that others have written.
+# HTTP/2 with other projects' clients.
 class Http2PeersTest < Minitest::Test
   include TLSHelpers
 

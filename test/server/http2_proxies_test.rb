@@ -4,7 +4,7 @@ require "test_helper"
 require "examples/support/proxies"
 require_relative "server_helpers"
 
-# Proxies in front of a server that speaks HTTP/2: HAProxy goes on over HTTP/2, nginx over HTTP/1.1.
+# Proxies in front of a server that speaks HTTP/2: HAProxy forwards over HTTP/2, nginx over HTTP/1.1.
 class Http2ProxiesTest < Minitest::Test
   include ServerHelpers
   include Proxies

@@ -5,7 +5,7 @@
 require "test_helper"
 require_relative "server_helpers"
 
-# A loop with nothing to do does not turn, whatever its clients keep it waiting for.
+# A loop with nothing to do does not spin, whatever it waits for.
 class IdleLoopTest < Minitest::Test
   include ServerHelpers
 

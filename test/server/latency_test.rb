@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "server_helpers"
 
-# The engine counts how long each request took, from its complete head to its answer.
+# The engine counts how long each request took, from its complete head to its response.
 class LatencyTest < Minitest::Test
   include ServerHelpers
 

@@ -5,7 +5,7 @@ require "support/served_process"
 require "tmpdir"
 require "fileutils"
 
-# A library that reads the body in native code, and keeps what it needs by thread: nothing of one request gets into
+# A library that reads the body in native code, and keeps what it needs by thread: no data of one request reaches
 # another, and nothing crashes, however clients send.
 class NativeBodyReadersTest < Minitest::Test
   APP = <<~'RUBY'

@@ -6,7 +6,7 @@ require "test_helper"
 require "support/web_socket_client"
 require_relative "server_helpers"
 
-# Requests of HTTP/1.1 that clients send ahead, among them such as end the connection or change what it carries.
+# Pipelined requests of HTTP/1.1, some of which end the connection or switch its protocol.
 class ServerPipeliningTest < Minitest::Test
   include ServerHelpers
 

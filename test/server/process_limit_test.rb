@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle/server"
 require "support/scheduled"
 
-# What to raise is said where the system refuses a thread or a process, and nowhere else.
+# When the system refuses a thread or a process, and only then, the message names the limit to raise.
 class ProcessLimitTest < Minitest::Test
   include Scheduled
 

@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "tls_helpers"
 require "rack/request"
 
-# Proxies before the server: whom it believes, and what.
+# Proxies in front of the server: which it trusts, and which of their headers.
 class ServerProxiesTest < Minitest::Test
   include TLSHelpers
 

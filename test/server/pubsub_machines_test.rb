@@ -75,7 +75,7 @@ class PubSubMachinesTest < Minitest::Test
     assert_equal [published], events.map { |one| Array.new(2) { one.take } }.uniq
     events.each(&:close)
 
-    # Clients go on at their position, on the other machine, whatever worker is left.
+    # Clients continue at their position on the other machine, with any worker that is left.
     Process.kill(:KILL, Integer(second.get("/").body))
     published << ["c", first.get("/publish?c").body]
     stream = Events.new(second.uri, published.first.last)

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "server_helpers"
 
-# A request that takes too long is given up, and nothing else is.
+# A request that takes too long is ended, and no other.
 class RequestTimeoutTest < Minitest::Test
   include ServerHelpers
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle/server"
 
-# Requests that go on for too long are named, however many there are.
+# Requests that run for too long are named, even if there are many.
 class ServerRunningRequestsTest < Minitest::Test
   def list(number)
     running = Array.new(number) { |one| [nil, ["GET", "/#{one}", one.to_f, "127.0.0.1", nil], nil] }

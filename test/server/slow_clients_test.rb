@@ -3,8 +3,8 @@
 require "test_helper"
 require_relative "server_helpers"
 
-# Clients that send or read too slowly are cut off in time by the limit that is named for it, one or a hundred of them,
-# and somebody else is served meanwhile.
+# Clients that send or read too slowly are cut off in time by the limit for it, one client or a hundred, and other
+# clients are served meanwhile.
 class SlowClientsTest < Minitest::Test
   include ServerHelpers
 

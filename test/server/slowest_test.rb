@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require_relative "server_helpers"
 
-# The slowest answers are remembered, and the others cost nothing.
+# The slowest responses are remembered, and the others cost nothing.
 class SlowestTest < Minitest::Test
   include ServerHelpers
 

@@ -5,8 +5,8 @@ require "open3"
 require "tmpdir"
 require_relative "server_helpers"
 
-# slowhttptest, the tool that the attacks are named after: all of its clients are cut off by the limit that is named for
-# them, and who asks meanwhile is served.
+# slowhttptest, the tool that the attacks are named after: all of its clients are cut off by the limit for them, and
+# other clients are served meanwhile.
 class SlowhttptestTest < Minitest::Test
   include ServerHelpers
 
@@ -33,8 +33,8 @@ class SlowhttptestTest < Minitest::Test
     attack(%w[-B -i 1 -x 8 -s 8192], connections: 300, body_grace: LIMIT)
   end
 
-  # What the system has of an answer it goes on sending after the server has closed the connection: the tool's clients
-  # see the end only when the server resets those that it cuts off.
+  # The kernel keeps sending the part of a response that it has, even after the server has closed the connection: the
+  # tool's clients see the end only when the server resets those that it cuts off.
   def test_slow_readers_end_by_the_write_limit
     flags = %w[-X -w 512 -y 1024 -n 1 -z 32 -k 1]
     attack(flags, connections: 30, path: "/large", most: 6, to_the_end: false, write_timeout: LIMIT)

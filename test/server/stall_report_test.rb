@@ -6,7 +6,7 @@ require "test_helper"
 require_relative "../offload/support/native_calls"
 require_relative "server_helpers"
 
-# What the server tells of a request that held up the others, and that one which computes does not.
+# What the server reports about a request that blocked the others, and that a request which computes blocks none.
 class StallReportTest < Minitest::Test
   include Heddle::TestHelpers
   include ServerHelpers

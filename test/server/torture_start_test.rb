@@ -9,7 +9,7 @@ require "open3"
 require_relative "conformance/support/client"
 require_relative "torture/shim"
 
-# A server that can't have what it needs when it starts says so and ends, or does without it and serves.
+# A server whose system calls fail at the start reports that and exits, or serves without what it could not get.
 class TortureStartTest < Minitest::Test
   PATIENCE = 60
   FAILURES = { epoll_create1: Errno::EMFILE, eventfd: Errno::EMFILE, epoll_ctl: Errno::ENOSPC, malloc: Errno::ENOMEM,

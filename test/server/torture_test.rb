@@ -9,8 +9,8 @@ require "open3"
 require_relative "torture/conversation"
 require_relative "torture/shim"
 
-# Each call of a request's way fails once, in turn, as the system might let it fail. The server neither crashes nor
-# hangs nor loses a descriptor, and whoever is not concerned is served.
+# Each system call while a request is served fails once, in turn, as the system might let it fail. The server neither
+# crashes nor hangs nor loses a descriptor, and unaffected clients are served.
 class TortureTest < Minitest::Test
   # Seconds for what the server does by itself, on a machine that is busy with other tests.
   PATIENCE = 30

@@ -5,7 +5,7 @@ require "server/web_socket_helpers"
 require "support/h2_client"
 require "support/h2_web_socket_client"
 
-# What the statistics call a connection that a client uses while no fiber serves it.
+# How the statistics count a connection that a client uses while no fiber serves it.
 class TransitTest < Minitest::Test
   include WebSocketHelpers
 

@@ -7,8 +7,8 @@ require "socket"
 require "support/served_process"
 require "tmpdir"
 
-# The program that should read the server's output, such as a container's log driver, stands still: the pipes are full
-# from the start.
+# The program that should read the server's output, such as a container's log driver, hangs: the pipes are full from the
+# start.
 class UnreadOutputTest < Minitest::Test
   PATIENCE = 60
   # Linux's fcntl(2); one page is the least.

@@ -13,7 +13,7 @@ class WebSocketConnectTest < Minitest::Test
 
   def url(path = "/", scheme: "ws") = "#{scheme}://127.0.0.1:#{port}#{path}"
 
-  # A socket of a server that answers the handshake with this, and goes on with the block.
+  # A socket of a server that answers the handshake with this, then calls the block.
   def answering(response, **)
     listener = TCPServer.new("127.0.0.1", 0)
     (@threads ||= []) << Thread.new do

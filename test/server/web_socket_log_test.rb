@@ -4,7 +4,7 @@ require "test_helper"
 require "server/web_socket_helpers"
 require "json"
 
-# What the access log says of WebSockets.
+# What the access log says about WebSockets.
 class WebSocketLogTest < Minitest::Test
   include WebSocketHelpers
 

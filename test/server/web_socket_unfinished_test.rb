@@ -6,7 +6,7 @@ require "test_helper"
 require "server/web_socket_helpers"
 require "support/h2_web_socket_client"
 
-# Messages that clients begin and do not end.
+# Messages that clients begin and don't finish.
 class WebSocketUnfinishedTest < Minitest::Test
   include WebSocketHelpers
 

@@ -7,8 +7,8 @@ require "heddle/native"
 require "open3"
 require "rbconfig"
 
-# Heddle is built on musl, too, whose libc has less than glibc's (docs/platforms.md). What is missing there stops the
-# build on Alpine, and no other test would tell.
+# Heddle is built on musl, too, whose libc has less than glibc's (docs/platforms.md). A function that musl lacks breaks
+# the build on Alpine, and no other test would notice.
 class MuslTest < Minitest::Test
   # What glibc's headers make of a function that musl has under its own name.
   ALIASES = { "__register_atfork" => "pthread_atfork" }.freeze

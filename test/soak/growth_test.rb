@@ -9,7 +9,7 @@ require "support/steady_client"
 require "support/web_socket_client"
 require "tmpdir"
 
-# What a server still holds after thousands of the same, once it has done each thing before.
+# What memory a server still holds after thousands of equal requests, once it has warmed up.
 class GrowthTest < Minitest::Test
   # Of each operation: Ruby objects that live, and bytes of malloc's in blocks that are no mappings of their own.
   # A leak has one object each time, or a block of 24 bytes at least.

@@ -8,12 +8,12 @@ require_relative "clients"
 require_relative "samples"
 
 module SoakTest
-  # A Rails application under steady load, while its workers are killed, its code is loaded anew and its database
+  # A Rails application under steady load, while its workers are killed, its code is reloaded and its database
   # restarts.
   class Run
     # The last worker is the one that is killed; the memory of the others can be followed.
     WORKERS = 3
-    # Parts of the time. In the first and the last one the code is loaded anew, which replaces all workers; the memory
+    # Parts of the time. In the first and the last one the code is reloaded, which replaces all workers; the memory
     # of workers that live longer is compared after the warm-up.
     STEADY = 0.2
     WARM = 0.35

@@ -6,7 +6,7 @@ require "test_helper"
 require_relative "run"
 require_relative "report"
 
-# A minute of bin/soak, which says nothing of memory.
+# A minute of bin/soak, too short to judge its memory.
 class SoakRunTest < Minitest::Test
   def test_no_response_is_lost_in_a_minute_of_killed_workers_and_restarts_of_the_database
     skip "PostgreSQL is not installed" unless PrivatePostgresql.programs

@@ -7,7 +7,7 @@ require "json"
 require_relative "run"
 require_relative "report"
 
-# What bin/soak makes of a run.
+# How bin/soak judges a run.
 class SoakReportTest < Minitest::Test
   HOUR = 3_600.0
   Counts = Data.define(:lost, :errors, :answered)

@@ -68,7 +68,7 @@ class ServedProcess
   end
 
   # Ends another server, which need not end in order. Puma 8.0.2 on Ruby 3.4 does not always end by INT: of fifteen that
-  # had served one request, one waited in IO#close for ever.
+  # had served one request, one hung in IO#close.
   # @return [Process::Status]
   def kill
     signal("KILL")

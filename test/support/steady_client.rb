@@ -15,7 +15,7 @@ class SteadyClient
 
   # @return [Integer, nil] process that has answered on the last connection; nil: none has
   attr_reader :worker
-  # @return [Integer] connections that were closed between two requests and without a word
+  # @return [Integer] connections that were closed between two requests without an announcement
   attr_reader :closed
 
   # @param host [String]

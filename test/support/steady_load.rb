@@ -35,7 +35,7 @@ class SteadyLoad
   # @return [Hash{Integer => Integer}] how many of them by which process
   def by_worker = @lock.synchronize { @answers.dup }
 
-  # @return [Integer] connections that were closed between two requests and without a word
+  # @return [Integer] connections that were closed between two requests without an announcement
   def closed = @clients.sum(&:closed)
 
   # Waits until so many more requests are answered.

@@ -6,7 +6,7 @@
 require "test_helper"
 require_relative "support/check"
 
-# How what a check has seen under both servers is judged.
+# How the findings of a check under both servers are judged.
 class SwitchCheckTest < Minitest::Test
   def check(known: nil, &) = Switch::Check.new(name: "a", at: nil, smoke: false, known:, block: proc(&))
 

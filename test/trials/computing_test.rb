@@ -4,7 +4,7 @@
 
 require_relative "support/trial"
 
-# Native code that computes for long, of gems and of Ruby's own library, beside a fiber that only asks for turns.
+# Native code that computes for long, of gems and of Ruby's own library, beside a fiber that only wants its turns.
 class TrialComputingTest < Minitest::Test
   include Trial
 

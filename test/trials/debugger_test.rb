@@ -5,8 +5,8 @@
 require_relative "support/trial"
 require "tmpdir"
 
-# Ruby's debugger is attached to a loop under load: it stops there, shows and steps, and the program goes on as if
-# nothing had been.
+# Ruby's debugger is attached to a loop under load: it stops there, shows and steps, and the program continues as if
+# nothing had happened.
 class TrialDebuggerTest < Minitest::Test
   include Trial
 

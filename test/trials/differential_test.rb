@@ -12,7 +12,7 @@ require_relative "differential/sources"
 require_relative "differential/trial"
 require_relative "differential/way_run"
 
-# The runner of the differential trials tells what became of each example, and our own programs print the same in all
+# The runner of the differential trials reports the result of each example, and our own programs print the same in all
 # four ways. Gems' suites take too long for here: `test/trials/run` runs them.
 class TrialDifferentialTest < Minitest::Test
   MINITEST = <<~RUBY

@@ -8,7 +8,7 @@ module Bench
         CONNECTIONS = 12
         # Seconds of queries before the stop.
         AROUND = 0.5
-        # Seconds that the tasks go on after an answer that follows an error.
+        # Seconds for which the tasks continue after the first result that follows an error.
         LATE = 3
         PAUSE = 0.01
         LONGEST = 30
@@ -89,7 +89,7 @@ module Bench
           nil
         end
 
-        # It goes on for a while after the first answers; those to queries that were on their way may come before.
+        # It continues for a while after the first results: those of queries that were on their way may come earlier.
         def note_answer(observed)
           observed.answers << now
           observed.ends = [observed.ends, observed.answers.first + LATE].min

@@ -98,7 +98,7 @@ module Bench
         end
       end
 
-      # What a reader costs that stops to read while messages go on, and what the others notice of it.
+      # What a reader costs that stops reading while messages arrive, and what the others notice of it.
       class StoppedReader < SocketRow
         BYTES = 100_000
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../../../benchmark/apps/crawl"
 
-# Which pages the benchmark of applications finds, and which it calls the same.
+# Which pages the benchmark of applications finds, and which of them it counts as the same.
 class BenchmarkCrawlTest < Minitest::Test
   Answer = Struct.new(:code, :body, :type) do
     def [](_field) = type

@@ -7,7 +7,7 @@ require_relative "../../../benchmark/support/bench"
 
 Bench::Suite.load("http")
 
-# The load generators in C, against a server that is told what to do.
+# The load generators in C, against a scripted server.
 class HTTPBenchmarkNativeTest < Minitest::Test
   OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 

@@ -97,7 +97,7 @@ class Browser
   def text(selector) = run("return document.querySelector(arguments[0]).innerText", selector)
 
   # Waits, in the page, until a JavaScript expression is true. A page that is left meanwhile, as for the answer to a
-  # form, ends the script that waits in it; the wait goes on in the next page.
+  # form, ends the script that waits in it; the wait continues in the next page.
   # @param seconds [Numeric] how long at most
   def wait_for(expression, seconds: 10)
     deadline = now + seconds

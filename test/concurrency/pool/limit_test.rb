@@ -2,7 +2,7 @@
 
 require "concurrency/support/loop_helpers"
 
-# A limit that finds itself.
+# `max: :auto`: the pool finds its own limit.
 class PoolLimitTest < Minitest::Test
   include Heddle::LoopHelpers
 

@@ -4,8 +4,8 @@ require "test_helper"
 require "heddle/net"
 require "concurrency/support/loop_helpers"
 
-# `max_total`: what a pool makes needs a share of a limit that all workers have. Here two workers are one process;
-# test/server/cluster/pool_limit_test.rb has real ones.
+# `max_total`: each resource of a pool takes a share of a limit that all workers have in common. Here two workers are
+# one process; test/server/cluster/pool_limit_test.rb has real ones.
 class PoolSharingTest < Minitest::Test
   include Heddle::LoopHelpers
 

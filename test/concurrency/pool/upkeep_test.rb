@@ -2,7 +2,7 @@
 
 require "concurrency/support/loop_helpers"
 
-# What a pool does by the clock: it closes what is idle or old, and keeps its minimum.
+# What a pool does periodically: it closes idle and old resources, and keeps its minimum.
 class PoolUpkeepTest < Minitest::Test
   include Heddle::LoopHelpers
 

@@ -6,8 +6,8 @@ require "test_helper"
 require_relative "support/client_case"
 require_relative "support/h2_scripted_server"
 
-# A server of HTTP/2 that breaks off, stalls, breaks the protocol or floods: no answer is taken for whole that is not,
-# and none of it costs more than the connection.
+# A server of HTTP/2 that breaks off, stalls, breaks the protocol or floods: no truncated response counts as complete,
+# and each of these faults costs at most the connection.
 class ClientHTTP2HostileTest < ClientCase
   BODY = "twelve bytes"
   # Frames to the request on stream 1, as bytes.

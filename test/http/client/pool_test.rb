@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "support/client_case"
 
-# The connections of the process.
+# The HTTP client's connections, which all clients of the process share.
 class ClientPoolTest < ClientCase
   def echo = serve { |socket, request| socket.write(hello(request.body.empty? ? request.target : request.body)) }
 

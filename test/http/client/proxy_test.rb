@@ -156,7 +156,7 @@ class ClientProxyTest < ClientCase
     end
   end
 
-  # With a proxy in the environment, a name that nobody resolves holds up nobody.
+  # With a proxy in the environment, a name that can't be resolved blocks no request.
   def test_no_name_is_resolved_to_find_the_proxy
     program = <<~RUBY
       require "heddle"

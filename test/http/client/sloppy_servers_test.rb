@@ -5,7 +5,7 @@ require "json"
 require "zlib"
 require_relative "support/client_case"
 
-# Servers that say what no standard has, and users that ask for it.
+# Servers that send what no standard allows, and requests with unusual options.
 class ClientSloppyServersTest < ClientCase
   # @return [String] the target that a Location leads to
   def target_after(location, from = "/")

@@ -7,7 +7,7 @@ require "tmpdir"
 require_relative "support/client_case"
 require_relative "../../support/certificates"
 
-# Whom the client believes, against `openssl s_server`.
+# Which servers the client trusts, against `openssl s_server`.
 class ClientTlsTest < ClientCase
   def setup
     @folder = Dir.mktmpdir

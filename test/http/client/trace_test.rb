@@ -3,7 +3,8 @@
 require "test_helper"
 require_relative "support/client_case"
 
-# OpenTelemetry's current span reaches the server. In a process of its own: whoever loads OpenTelemetry has it for all.
+# OpenTelemetry's current span reaches the server. In a process of its own: loading OpenTelemetry changes the whole
+# process.
 class ClientTraceTest < ClientCase
   PROGRAM = <<~RUBY
     require "heddle"

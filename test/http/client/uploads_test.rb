@@ -4,7 +4,7 @@ require "test_helper"
 require "tempfile"
 require_relative "support/client_case"
 
-# Requests with a body: what is on the wire is one request, whole, or the connection ends.
+# Requests with a body: either one complete request is sent, or the connection ends.
 class UploadsTest < ClientCase
   class Short < StringIO
     def size = 200

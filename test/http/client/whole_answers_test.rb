@@ -4,7 +4,7 @@ require "test_helper"
 require "zlib"
 require_relative "support/client_case"
 
-# A body that is returned is whole, wherever the connection is cut or stands still.
+# A body that is returned is complete, wherever the connection is cut or stalls.
 class WholeAnswersTest < ClientCase
   BODY = "twelve bytes"
   GZIP = Zlib.gzip(BODY)

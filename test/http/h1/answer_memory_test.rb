@@ -5,7 +5,7 @@
 require "test_helper"
 require_relative "parsing_helpers"
 
-# Heads of answers at every moment of the collector, whatever the application's objects do meanwhile.
+# Heads of responses while the garbage collector runs at any moment, whatever the application's objects do meanwhile.
 class AnswerMemoryTest < Minitest::Test
   include ParsingHelpers
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "parsing_helpers"
 
-# What RFC 9110 and 9112 ask of the head of an answer, a row a rule.
+# What RFC 9110 and 9112 require of the head of a response: one row for each rule.
 class AnswerRulesTest < Minitest::Test
   include ParsingHelpers
 
@@ -17,8 +17,8 @@ class AnswerRulesTest < Minitest::Test
   CLOSE = "connection: close"
   FIVE = { "content-length" => "5" }.freeze
 
-  # Section, what it says, the request's line and further lines, status, headers and options of the answer; the lines
-  # that are sent after the status line, but for the date; framing, and whether the connection goes on.
+  # Section, its rule, the request line and further lines, status, headers and options of the response; the lines that
+  # are sent after the status line, except the date; framing, and whether the connection stays open.
   FRAMING = [
     ["9112, 6.1", "content of unknown length is chunked", GET, 200, {}, {}, [CHUNKED], :chunked, true],
     ["9112, 6.1", "an HTTP/1.0 client gets no coding", OLD_ON, 200, {}, {}, [CLOSE], :close, false],

@@ -6,7 +6,7 @@ require "test_helper"
 require "heddle/http"
 require_relative "rule_table"
 
-# What RFC 9112, 7.1 asks of whoever decodes a chunked body. Each body is fed whole, byte by byte, and cut once
+# What RFC 9112, 7.1 requires of a decoder of chunked bodies. Each body is fed whole, byte by byte, and cut once
 # everywhere.
 class ChunkedRulesTest < Minitest::Test
   include Heddle::HTTP

@@ -3,7 +3,7 @@
 require "heddle/rack"
 require_relative "../support/http_case"
 
-# How long a client may take for what it sends and for what it is sent.
+# How long a client may take to send a request and to receive a response.
 class H1DeadlinesTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 

@@ -5,7 +5,7 @@
 require "heddle/rack"
 require_relative "../support/http_case"
 
-# Exchanges, their engine and their sockets at every moment of the collector.
+# Exchanges, their engine and their sockets while the garbage collector runs at any moment.
 class H1ExchangeMemoryTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 

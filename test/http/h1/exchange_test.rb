@@ -5,7 +5,7 @@
 
 require_relative "../support/http_case"
 
-# From the bytes of requests to those of answers, over a pair of sockets.
+# From the bytes of requests to those of responses, over a pair of sockets.
 class H1ExchangeTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 

@@ -4,7 +4,7 @@
 
 require_relative "../support/http_case"
 
-# A client that still sends when it has been refused gets the answer, not a reset; but not for ever.
+# A client that still sends when it has been refused gets the response, not a reset; but only for a bounded time.
 class H1LingeringTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 

@@ -11,8 +11,8 @@ require_relative "response_rules_test"
 # Their tests are run by their own files.
 [ChunkedRulesTest, RequestRulesTest, ResponseRulesTest].each { |rules| Minitest::Runnable.runnables.delete(rules) }
 
-# Our parsers beside Node's, on the messages of the rules and on mutations of them: whatever both accept, both
-# understand alike, and where only one accepts there is a reason. `SEED=1234` repeats a run.
+# Our parsers beside Node's, on the messages of the rules and on mutations of them: what both accept, both parse alike;
+# where only one accepts a message, the reason is listed. `SEED=1234` repeats a run.
 class NodeDifferentialTest < Minitest::Test
   include Heddle::HTTP
 

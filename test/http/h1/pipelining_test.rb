@@ -5,7 +5,7 @@
 require "heddle/rack"
 require_relative "../support/http_case"
 
-# Requests that come before the answers to those ahead of them have left.
+# Requests that arrive before the responses to earlier ones are sent.
 class H1PipeliningTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 

@@ -6,8 +6,8 @@ require "test_helper"
 require_relative "parsing_helpers"
 require_relative "rule_table"
 
-# What RFC 9112 and RFC 9110 ask of a server that parses a request's head, section by section. Each head is fed whole,
-# byte by byte, and cut once everywhere.
+# What RFC 9112 and RFC 9110 require of a server that parses a request's head, section by section. Each head is fed
+# whole, byte by byte, and cut once everywhere.
 class RequestRulesTest < Minitest::Test
   include ParsingHelpers
   extend RuleTable

@@ -7,8 +7,9 @@ require "heddle/http"
 require_relative "support/head_parsers"
 require_relative "rule_table"
 
-# What RFC 9112 and RFC 9110 ask of a client that parses the head of an answer, section by section. Each head is fed
-# whole, byte by byte, and cut once everywhere. What can't be understood is refused as a gateway would: with 502.
+# What RFC 9112 and RFC 9110 require of a client that parses the head of a response, section by section. Each head is
+# fed whole, byte by byte, and cut once everywhere. A response that can't be parsed is refused as a gateway would: with
+# 502.
 class ResponseRulesTest < Minitest::Test
   include Heddle::HTTP
   extend RuleTable

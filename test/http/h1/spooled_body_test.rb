@@ -6,7 +6,7 @@ require "heddle/rack"
 require "tmpdir"
 require_relative "../support/http_case"
 
-# Bodies that are larger than body_buffer: complete, and in a file, before anybody is asked for an answer.
+# Bodies that are larger than body_buffer: complete, and in a file, before the application is called.
 class H1SpooledBodyTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "tmpdir"
 require_relative "support/differential"
 
-# HPACK against python3-hpack: random blocks mean the same to both.
+# HPACK against python3-hpack: both decode random blocks alike.
 class HpackDifferentialTest < Minitest::Test
   SEED = RUBY_VERSION.delete(".")
 

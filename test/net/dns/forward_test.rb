@@ -3,7 +3,7 @@
 require_relative "support/dns_case"
 require_relative "support/zone"
 
-# Queries that a server answers with what another says.
+# Queries that a server forwards to another one.
 class DNSForwardTest < Minitest::Test
   include Heddle::TestHelpers::DNSCase
 

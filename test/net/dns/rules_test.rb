@@ -26,7 +26,7 @@ class DNSRulesTest < Minitest::Test
     end
   end
 
-  # A forged source would make the server answer itself for ever.
+  # A forged source would make the server answer itself without an end.
   def test_packets_to_itself_are_never_answered
     serving(ANSWER) do |dns|
       query = DNS::Message.query("a.test", :A).encode

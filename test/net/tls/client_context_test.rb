@@ -7,7 +7,7 @@ require "tmpdir"
 require "heddle/net/tls/client_context"
 require "support/certificates"
 
-# What clients with the same options share, and for how long.
+# Clients with the same options share a context: which one, and for how long.
 class ClientContextTest < Minitest::Test
   Context = Heddle::Net::TLS::ClientContext
 

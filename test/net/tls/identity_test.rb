@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle/net/tls/client_context"
 require "support/certificates"
 
-# Whom a certificate is for (RFC 9525).
+# Which host names and addresses a certificate is valid for (RFC 9525).
 class IdentityTest < Minitest::Test
   CERTIFICATE = TestCertificates.make("subject.example", "a.example", "*.wild.example", "192.0.2.1", "2001:db8::1")[0]
 

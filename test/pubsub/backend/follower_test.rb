@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle"
 
-# How much a follower reads at once: nobody says beforehand how large the messages of a backend are.
+# How much a follower reads at once: the sizes of a backend's messages are not known beforehand.
 class PubSubFollowerTest < Minitest::Test
   Backend = Heddle::PubSub::Backend
 

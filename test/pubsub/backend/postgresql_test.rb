@@ -93,7 +93,7 @@ class PubSubPostgresqlTest < Minitest::Test
     refute_equal before[/\A[^:]+/], after[/\A[^:]+/]
   end
 
-  # The numbers go on behind them: for subscribers a gap.
+  # The numbers continue after them: a gap for subscribers.
   def test_rows_of_another_program_are_a_reset_and_no_end
     one = machine
     first = one.publish("a")
@@ -140,7 +140,7 @@ class PubSubPostgresqlTest < Minitest::Test
     pg&.close
   end
 
-  # A forked process ends without a word to the server.
+  # A forked process ends without sending anything to the server.
   def test_a_forked_process_leaves_the_connections_alone
     backend = Heddle::PubSub::Backend.new(url)
     Heddle::PubSub::History.open(1 << 20, 100, 300)
@@ -176,7 +176,7 @@ class PubSubPostgresqlTest < Minitest::Test
     pg&.close
   end
 
-  # The server reads its rules anew soon.
+  # The server soon reloads its rules.
   def refusal_of(url)
     loop { Heddle::PubSub::Backend.new(url).connect.close }
   rescue Heddle::PubSub::Backend::LostError => e

@@ -5,7 +5,7 @@
 require "test_helper"
 require "heddle"
 
-# What becomes of a batch whose answer is lost.
+# What happens to a batch whose confirmation is lost.
 class PubSubPublisherTest < Minitest::Test
   Backend = Heddle::PubSub::Backend
 

@@ -81,7 +81,7 @@ class PubSubRedisTest < Minitest::Test
     assert_equal offset(first) + 1, offset(last)
   end
 
-  # Redis refuses ids below an entry's, so the offsets go on behind it: for subscribers a gap.
+  # Redis refuses ids below an entry's, so the offsets continue after it: a gap for subscribers.
   def test_entries_with_higher_ids_are_a_reset_and_no_end
     one = machine
     first = one.publish("a")

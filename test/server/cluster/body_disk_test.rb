@@ -2,7 +2,7 @@
 
 require_relative "cluster_case"
 
-# body_disk_limit is the server's: its workers have it together.
+# body_disk_limit is for the whole server: all workers share it.
 class ClusterBodyDiskTest < Minitest::Test
   include ClusterCase
 

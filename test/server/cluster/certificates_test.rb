@@ -3,7 +3,7 @@
 require_relative "cluster_case"
 require "support/certificates"
 
-# The master reads certificates, and every process that is started later has those that it has read last.
+# The master reads certificates, and every process started later uses those that it read last.
 class ClusterCertificatesTest < Minitest::Test
   include ClusterCase
 

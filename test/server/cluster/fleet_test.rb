@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle/server"
 
-# Who is started and who is not, without processes.
+# Which workers are started and which are not, without processes.
 class ClusterFleetTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 

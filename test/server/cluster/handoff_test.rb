@@ -5,13 +5,13 @@ require "support/certificates"
 require "support/h2_client"
 require_relative "../../offload/support/native_calls"
 
-# While native code keeps one worker's lock, the other one answers its clients: those that wait there, and new ones.
+# While native code holds one worker's lock, the other worker serves its clients: those that wait there, and new ones.
 class ClusterHandoffTest < Minitest::Test
   include ClusterCase
 
   # On /burn nothing else happens in its process, whose number is in the pipe `held` then, until something is in the
   # pipe `go`; /later does the same when the file `burn` is there. /compute can be preempted, and /wait only waits; both
-  # go on until the file `enough` is there.
+  # run until the file `enough` exists.
   APP = <<~RUBY
     require ENV.fetch("NATIVE_CALLS")
     held, go = %w[held go].map { |name| File.open(name, "r+") }

@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle/server"
 
-# Who is looked after, without processes.
+# Which workers are checked, without processes.
 class ClusterHealthCheckTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 

@@ -2,8 +2,8 @@
 
 require_relative "cluster_case"
 
-# The option solid_queue: a process of jobs beside the server, with workers and without. The application has the part of
-# the gem that counts.
+# The option solid_queue: a process of jobs beside the server, with workers and without. The application contains a stub
+# of the gem.
 class JobsTest < Minitest::Test
   include ClusterCase
 

@@ -2,7 +2,7 @@
 
 require_relative "cluster_case"
 
-# What a process of the server sends that is no message, as a stray write to a reused descriptor would.
+# Bytes between the server's processes that are no message, such as a stray write to a reused descriptor.
 class ClusterMalformedTest < Minitest::Test
   include ClusterCase
 

@@ -2,7 +2,7 @@
 
 require_relative "cluster_case"
 
-# A worker that grows is replaced, with a line that says why. It waits for the master's look, which comes every ten
+# A worker that grows is replaced, with a line that says why. It waits for the master's check, which comes every ten
 # seconds, and computes nothing meanwhile.
 class ClusterMemoryLimitTest < Minitest::Test
   include ClusterCase

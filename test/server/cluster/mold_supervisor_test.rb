@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle/server"
 
-# There can be no process for a new mold: the server goes on with what it has.
+# No process can be started for a new mold: the server keeps its present one.
 class ClusterMoldSupervisorTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 

@@ -36,7 +36,7 @@ class ClusterPipeliningTest < Minitest::Test
 
     private
 
-    # @return [Boolean] whether the connection goes on
+    # @return [Boolean] whether the connection stays open
     def ask(socket)
       asked = Array.new(AHEAD) { "/#{@number += 1}" }
       socket.write(asked.map { |path| format(ClusterCase::GET, path) }.join)

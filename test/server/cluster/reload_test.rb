@@ -2,7 +2,7 @@
 
 require_relative "cluster_case"
 
-# New code comes without any client noticing.
+# New code is loaded, and no client notices.
 class ClusterReloadTest < Minitest::Test
   include ClusterCase
 
@@ -181,7 +181,7 @@ class ClusterReloadTest < Minitest::Test
     assert_empty workers - before
   end
 
-  # The former worker is held up, so the reload is not over.
+  # The former worker is stuck, so the reload is not over.
   def test_a_new_worker_that_dies_after_it_has_served_does_not_bring_the_old_code_back
     write("config.ru", APP.sub("sleep 1", "sleep 0.01 until File.exist?(%(go))"))
     serve("--control", "unix:control.sock", workers: 1)

@@ -3,7 +3,7 @@
 require_relative "cluster_case"
 require_relative "../../offload/support/native_calls"
 
-# While every worker is held up, a reserve answers; while one of them runs, it does nothing.
+# While every worker is stuck, a reserve responds; while one worker runs, the reserve does nothing.
 class ClusterReserveTest < Minitest::Test
   include ClusterCase
 

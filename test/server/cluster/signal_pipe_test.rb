@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle/server"
 
-# Signals of the master, and what becomes of them in its children.
+# Signals of the master, and what they do in its children.
 class ClusterSignalPipeTest < Minitest::Test
   FORKS = 60
 

@@ -2,7 +2,7 @@
 
 require_relative "cluster_case"
 
-# What was asked is answered when the server stops.
+# Requests that have arrived are answered before the server stops.
 class ClusterStopTest < Minitest::Test
   include ClusterCase
 

@@ -6,7 +6,7 @@ require "heddle/cli"
 require "stringio"
 require_relative "cluster_case"
 
-# A share of the workers runs without protection, and everybody sees which.
+# A share of the workers runs without protection, and status and metrics show which.
 class ClusterUnprotectedTest < Minitest::Test
   include ClusterCase
 

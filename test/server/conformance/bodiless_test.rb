@@ -3,7 +3,7 @@
 require_relative "support/cases"
 require "tempfile"
 
-# RFC 9110, 6.4.1, 8.6 and 15, RFC 9112, 6.3: answers that have no content, whatever the application says.
+# RFC 9110, 6.4.1, 8.6 and 15, RFC 9112, 6.3: responses that have no content, even if the application gives one.
 class BodilessConformanceTest < Minitest::Test
   include Conformance
 

@@ -2,7 +2,7 @@
 
 require_relative "support/cases"
 
-# RFC 9112, 9: whether a connection goes on, and requests that are sent ahead.
+# RFC 9112, 9: whether a connection stays open, and pipelined requests.
 class ConnectionsConformanceTest < Minitest::Test
   include Conformance
 

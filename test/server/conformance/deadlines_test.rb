@@ -2,8 +2,8 @@
 
 require_relative "support/cases"
 
-# A head and a body that stop half-way are answered with 408, and an idle connection ends without words
-# (RFC 9110, 15.5.9; RFC 9112, 9.5).
+# A head and a body that stop half-way are answered with 408, and an idle connection is closed without a response (RFC
+# 9110, 15.5.9; RFC 9112, 9.5).
 class DeadlinesConformanceTest < Minitest::Test
   include Conformance
 

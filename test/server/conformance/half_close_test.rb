@@ -2,7 +2,7 @@
 
 require_relative "support/cases"
 
-# A client that closes its own side still gets its answers (RFC 9112, 9.6; http.md "A client that half-closes").
+# A client that closes its own side still gets its responses (RFC 9112, 9.6; http.md "A client that half-closes").
 class HalfCloseConformanceTest < Minitest::Test
   include Conformance
 

@@ -2,7 +2,7 @@
 
 require_relative "support/cases"
 
-# What passes a limit is answered with that limit's own status: 413, 414, 431; exactly at the limit it is right.
+# A request over a limit is answered with that limit's own status: 413, 414, 431; one exactly at the limit is accepted.
 class LimitsConformanceTest < Minitest::Test
   include Conformance
 

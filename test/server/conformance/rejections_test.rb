@@ -2,8 +2,8 @@
 
 require_relative "support/cases"
 
-# Error answers: every one reaches the client, whatever it still sends, and ends the connection in time
-# (RFC 9112, 9.6; http.md "lingers").
+# Error responses: each reaches the client, whatever it still sends, and ends the connection in time (RFC 9112, 9.6;
+# http.md "lingers").
 class RejectionsConformanceTest < Minitest::Test
   include Conformance
 

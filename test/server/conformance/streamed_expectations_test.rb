@@ -2,7 +2,7 @@
 
 require_relative "support/cases"
 
-# RFC 9110, 10.1.1: Expect, where the option stream_bodies counts.
+# RFC 9110, 10.1.1: Expect, with the option stream_bodies.
 class StreamedExpectationsConformanceTest < Minitest::Test
   include Conformance
 

@@ -2,8 +2,8 @@
 
 require_relative "support/cases"
 
-# A body that is cut short is never taken for a shorter one, however the application reads it
-# (RFC 9112, 8; http.md "one that vanishes mid-body").
+# A truncated body never counts as a complete one, however the application reads it (RFC 9112, 8; http.md "one that
+# vanishes mid-body").
 class TruncatedBodiesConformanceTest < Minitest::Test
   include Conformance
 

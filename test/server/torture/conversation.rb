@@ -24,7 +24,7 @@ module Torture
     end
 
     # @return [Array<String>] exchanges that were not answered as they should be; an answer that is wrong is none of
-    #   them, as a server that can't go on may say so or hang up
+    #   them, as a server that can't continue may say so or close the connection
     # @raise [Conformance::MalformedError] for an answer that is wrong, or none and no end
     def run
       @failed = []

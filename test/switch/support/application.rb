@@ -19,7 +19,7 @@ module Switch
     # @return [String] "puma" or "heddle"
     attr_reader :server
 
-    # @param folder [String] is written anew
+    # @param folder [String] is overwritten
     def initialize(folder)
       @folder = folder
       @logs = "#{folder}.logs"
@@ -105,7 +105,7 @@ module Switch
 
     private
 
-    # Puma 8.0.2 sometimes waits in IO#close for ever: see Probe#ended.
+    # Puma 8.0.2 sometimes hangs in IO#close: see Probe#ended.
     def stop_timeout = @server == "puma" ? { stop_timeout: 40 } : {}
 
     # Beyond Gemfile and lock file, what a switch takes.

@@ -21,7 +21,7 @@ module Switch
       chosen = application.class.checks.select do |check|
         names.empty? ? check.smoke || !smoke : names.include?(check.name)
       end
-      # Those of one environment together: each time the application is served anew.
+      # Those of one environment together: the application is restarted for each.
       @checks = chosen.sort_by.with_index { |check, index| [check.at.to_s, index] }
     end
 

@@ -56,7 +56,7 @@ module Switch
       output
     end
 
-    # Puma 8.0.2 on Ruby 3.4 sometimes waits in IO#close for ever. Heddle is not compared with that.
+    # Puma 8.0.2 on Ruby 3.4 sometimes hangs in IO#close. Heddle is not compared with that.
     # @return [String] how the server has ended
     def ended(server, signal = "TERM")
       how = server.stop(signal)

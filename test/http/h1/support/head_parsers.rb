@@ -40,7 +40,7 @@ module Heddle
         # @return [Boolean] whether the body is chunked
         def chunked? = @chunked
 
-        # @return [Boolean] whether the client wants the connection to go on after the answer
+        # @return [Boolean] whether the client wants the connection to stay open after the response
         def keep_alive? = @keep_alive
 
         # @return [Boolean] whether the client waits for `100 Continue` before it sends the body

@@ -133,7 +133,7 @@ module Switch
       sleep 1 # the prompt stands for so long at least, on any machine, which is a stall elsewhere
       keyboard.puts("continue")
       text = answer.value
-      # Puma may wait for ever: see #ended.
+      # Puma may hang: see #ended.
       Process.kill(application.server == "puma" ? "KILL" : "TERM", pid)
       wait_for("its end") { Process.wait(pid, Process::WNOHANG) }
       pid = nil

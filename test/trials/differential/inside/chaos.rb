@@ -7,7 +7,7 @@ module Trials
   # Prepended to Heddle's scheduler by trials alone.
   module Chaos
     SEED = Integer(ENV.fetch("HEDDLE_CHAOS"))
-    # One hook in so many goes on without a switch, so that the order is not always the same.
+    # One hook in so many continues without a switch, so that the order is not always the same.
     SPARED = 4
     # Seconds that an offload thread waits at most before and after a call.
     LONGEST_DELAY = Float(ENV.fetch("HEDDLE_CHAOS_DELAY", "0.002"))
