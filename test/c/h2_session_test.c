@@ -776,6 +776,23 @@ static void stalled_output_is_judged_by_progress(void)
     }
 }
 
+static void a_write_timeout_of_more_than_a_minute_holds(void)
+{
+    static char body[100000];
+    test_owner *made = owner_new();
+    made->answers = false;
+    made->limits.write_timeout = 100 * SECOND;
+    connect_with(made);
+    send_setting(HEDDLE_H2_SET_INITIAL_WINDOW_SIZE, 0);
+    send_get(1, NULL, NULL);
+    answer_with(1, body, sizeof(body));
+    run_until(99 * SECOND, 0);
+    CHECK_EQUAL(0, owner->resets);
+    run_until(202 * SECOND, 0);
+    CHECK_EQUAL(1, owner->resets);
+    owner_free(owner);
+}
+
 static void output_that_nobody_fetches_ends_the_connection(void)
 {
     connect_owner();
@@ -916,6 +933,7 @@ int main(int argc, char **argv)
     RUN("h2 floods", others_have_their_turn_after_some_streams);
     RUN("h2 floods", others_have_their_turn_after_some_fields);
     RUN("h2 times", stalled_output_is_judged_by_progress);
+    RUN("h2 times", a_write_timeout_of_more_than_a_minute_holds);
     RUN("h2 times", output_that_nobody_fetches_ends_the_connection);
     RUN("h2 times", an_idle_connection_ends_whatever_it_pings);
     RUN("h2 times", a_header_block_has_a_deadline);
