@@ -62,6 +62,8 @@ module Heddle
               fibers: true, changes: "its time limits are timers of the loop, and raise in the request's fiber"),
       Row.new(gem: "concurrent-ruby", constant: "Concurrent::ThreadLocalVar", tried: [">= 1.2", "< 1.4"], fibers: true,
               changes: "a ThreadLocalVar has a value for each request; a FiberLocalVar loses its value after it"),
+      Row.new(gem: "tilt", constant: "Tilt::Template", tried: [">= 2.0", "< 3"], fibers: true,
+              changes: "requests compile templates one after the other"),
       Row.new(gem: "newrelic_rpm", constant: "NewRelic::Agent", tried: [">= 10", "< 11"],
               changes: "its dispatcher is set to falcon, the only server that the agent knows with requests in " \
                        "fibers and forked workers"),
@@ -206,6 +208,7 @@ module Heddle
 
         RackTimeout.install if make?(:rack_timeout)
         ConcurrentRuby.install if make?(:concurrent_ruby)
+        Tilt.install if make?(:tilt)
       end
 
       # @return [Array<Symbol>] the names of rows that the option leaves out

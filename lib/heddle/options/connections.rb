@@ -16,8 +16,8 @@ module Heddle
                           "all. 64 descriptors are left to the application, and a quarter of all to bodies in " \
                           "files. While new connections wait at the limit, the server closes old ones: first " \
                           "those that have waited longest for a request, and for a second at least. Then come those " \
-                          "whose client pauses, and last WebSockets and event streams. An address outside of trusted_proxies may have " \
-                          "a quarter of all connections. The log reports both. See " \
+                          "whose client pauses, and last WebSockets and event streams. An address outside of " \
+                          "trusted_proxies may have a quarter of all connections. The log reports both. See " \
                           "[Connections](sockets.md#connections-at-the-limit)."),
       Option.limit(:idle_timeout, :seconds, 75, 0.001,
                    text: "close a connection that has had no request for this long",

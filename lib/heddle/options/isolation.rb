@@ -5,8 +5,8 @@ require "heddle/options/option"
 module Heddle
   module Options
     # The rows of {Adaptations}.
-    ADAPTED = %i[rack_timeout concurrent_ruby newrelic_rpm i18n sentry_ruby activesupport activerecord sequel trilogy
-                 mysql2 net_http redis_client opentelemetry_sdk async].freeze
+    ADAPTED = %i[rack_timeout concurrent_ruby tilt newrelic_rpm i18n sentry_ruby activesupport activerecord sequel
+                 trilogy mysql2 net_http redis_client opentelemetry_sdk async].freeze
 
     # Options of isolation between requests.
     ISOLATION = [
