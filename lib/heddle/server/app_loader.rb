@@ -6,9 +6,11 @@ module Heddle
     class AppLoader
       # Lines of the application's backtrace that are shown when it can't be loaded.
       LINES = 8
+      # Standard libraries that Puma has loaded. Applications use them without requiring them.
+      LIBRARIES = %w[open3 tempfile uri].freeze
       # The paths of Heddle's own frames begin with it.
       OWN = "#{File.expand_path("../..", __dir__)}/heddle".freeze
-      private_constant :LINES
+      private_constant :LINES, :LIBRARIES
 
       # @param path [String] of the file, or of the folder that has a `config.ru`
       def initialize(path)
@@ -32,6 +34,7 @@ module Heddle
       # @raise [BootError] saying what is wrong with the file
       def load
         check_file
+        LIBRARIES.each { |name| require name }
         require_rack
         build
       rescue BootError, SystemExit, SignalException

@@ -187,11 +187,18 @@ class ClusterBootTest < Minitest::Test
   # What the master has loaded, the workers have, too.
   def test_processes_of_an_application_of_one_line_have_not_loaded_the_http_client
     write("config.ru", <<~'RUBY')
-      run ->(_env) { [200, {}, [$LOADED_FEATURES.grep(%r{/(uri|time|fileutils|http/client)\.rb\z}).join("\n")]] }
+      run ->(_env) { [200, {}, [$LOADED_FEATURES.grep(%r{/(time|zlib|http/client)\.rb\z}).join("\n")]] }
     RUBY
     serve
 
     assert_equal "", served.get("/").body
+  end
+
+  def test_applications_use_the_standard_libraries_that_puma_loads_without_requiring_them
+    write("config.ru", "run ->(_env) { [200, {}, [[URI, Tempfile, Delegator, FileUtils, Open3, Etc].join(' ')]] }")
+    serve
+
+    assert_equal "URI Tempfile Delegator FileUtils Open3 Etc", served.get("/").body
   end
 
   def test_a_single_worker_is_forked_in_production_only
