@@ -261,11 +261,18 @@ class WebSocketTest < Minitest::Test
     echoed(100)
     began = now
     server.stop
-    ends = @clients.map { |client| [client.closing.code, client.close(1001)].first }
+    ends = @clients.map { |client| client.closing.code.tap { answer_close(client) } }
 
     assert_equal [1001], ends.uniq
     assert_operator now - began, :>=, 0.9
     assert wait_for_end
+  end
+
+  # On a busy machine the server may have waited for it for long enough.
+  def answer_close(client)
+    client.close(1001)
+  rescue Errno::ECONNRESET, Errno::EPIPE
+    nil
   end
 
   def test_any_thread_may_write
