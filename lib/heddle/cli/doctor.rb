@@ -46,7 +46,8 @@ module Heddle
             when :made then Finding.new(level: :ok, subject: row.to_s, text: "adapted: #{row.changes}")
             when :excluded
               level = shared?(row) ? :problem : :note # requests see each other's
-              Finding.new(level:, subject: row.to_s, text: "not adapted, as the options say. The change: #{row.changes}",
+              Finding.new(level:, subject: row.to_s,
+                          text: "not adapted, as the options say. The change: #{row.changes}",
                           advice: ("leave #{row.variable} among the names of the option isolate" if shared?(row)))
             else Finding.new(level: :warning, subject: row.to_s, text: Adaptations.untried(row),
                              advice: "a newer Heddle may know it; else take a version that was tried")

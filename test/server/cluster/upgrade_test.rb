@@ -98,7 +98,7 @@ class ClusterUpgradeTest < Minitest::Test
     serve
     write("config/heddle.rb", "mode :single\n")
     signal("USR2")
-    wait_for("the server is one process, which can't replace a master with workers: stop the server, and start it again")
+    wait_for("the server is one process, which can't replace a master with workers: stop the server, and start")
     wait_for(/restart failed: the new master could not start.*; keeping this master/m)
 
     assert_equal "code 1", served.get("/").body
