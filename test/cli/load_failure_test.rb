@@ -47,11 +47,14 @@ heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Install .* 
 
   # The process that loads the application needs it, and no process before.
   def test_a_library_that_the_workers_need
-    write("broken/zlib.rb", "raise LoadError, 'cannot load such file -- zlib.so'")
-    expected = %r{\Aheddle: cannot load such file -- zlib\.so \(required at \S*broken/zlib\.rb:1\)
+    %w[erb uri].each do |name|
+      file = write("broken/#{name}.rb", "raise LoadError, 'cannot load such file -- #{name}.so'")
+      expected = %r{\Aheddle: cannot load such file -- #{name}\.so \(required at \S*broken/#{name}\.rb:1\)
 (?:heddle: )?Ruby \S+ does not find it\. Install the gem}
 
-    [%w[--workers 0], %w[--workers 2]].each { |workers| assert_fails(expected, "serve", "-p", "0", *workers) }
+      [%w[--workers 0], %w[--workers 2]].each { |workers| assert_fails(expected, "serve", "-p", "0", *workers) }
+      File.delete(file)
+    end
   end
 
   def test_the_place_is_the_first_that_is_not_of_require_itself

@@ -6,8 +6,8 @@ module Heddle
     class AppLoader
       # Lines of the application's backtrace that are shown when it can't be loaded.
       LINES = 8
-      # Standard libraries that Puma has loaded. Applications use them without requiring them.
-      LIBRARIES = %w[open3 tempfile uri].freeze
+      # Rack, and the standard libraries that Puma has loaded: applications use these without requiring them.
+      LIBRARIES = %w[open3 tempfile uri rack rack/builder].freeze
       # The paths of Heddle's own frames begin with it.
       OWN = "#{File.expand_path("../..", __dir__)}/heddle".freeze
       private_constant :LINES, :LIBRARIES
@@ -34,8 +34,7 @@ module Heddle
       # @raise [BootError] saying what is wrong with the file
       def load
         check_file
-        LIBRARIES.each { |name| require name }
-        require_rack
+        require_libraries
         build
       rescue BootError, SystemExit, SignalException
         raise
@@ -59,9 +58,8 @@ module Heddle
         end
       end
 
-      def require_rack
-        require "rack"
-        require "rack/builder"
+      def require_libraries
+        LIBRARIES.each { |name| require name }
       rescue LoadError => e
         raise BootError, LoadFailure.new(e).message unless e.path&.start_with?("rack")
 

@@ -75,6 +75,8 @@ module Heddle
           report_failure(BootError.ended(e).message)
         rescue BootError => e
           report_failure(e.message)
+        rescue LoadError => e
+          report_failure(LoadFailure.new(e).message)
         rescue SignalException
           raise
         rescue Exception => e
@@ -105,8 +107,6 @@ module Heddle
         def load_server_code
           Heddle.eager_load
           Server.load_everything
-        rescue LoadError => e
-          raise BootError, LoadFailure.new(e).message
         end
 
         def report_failure(message)
