@@ -148,14 +148,28 @@ class Browser
     JS
   end
 
+  # ChromeDriver takes a port that is free over IPv4, and ends where it is in use over IPv6.
   def start_driver(driver)
+    said = []
+    3.times do
+      lines = run_driver(driver)
+      said << lines
+      port = lines.last&.slice(/started successfully on port (\d+)/, 1) or next Process.wait(@pid)
+      return @driver_uri = URI("http://127.0.0.1:#{port}")
+    end
+    @pid = nil
+    raise Failed, "ChromeDriver did not start:\n#{said.join}"
+  end
+
+  # @return [Array<String>] what it prints until it has started or ended
+  def run_driver(driver)
+    @output&.close
     @output, output = IO.pipe
     @pid = spawn(driver, "--port=0", out: output, err: output)
     output.close
-    line = @output.each_line.find { |text| text.include?("started successfully on port") }
-    raise Failed, "ChromeDriver did not start" unless line
-
-    @driver_uri = URI("http://127.0.0.1:#{line[/port (\d+)/, 1]}")
+    lines = []
+    @output.each_line { |line| (lines << line) && line.include?("started successfully") && break }
+    lines
   end
 
   def session(path, body) = command("session/#{@session}/#{path}", body)
