@@ -50,10 +50,10 @@ class SleepTest < Minitest::Test
   def test_sleepers_wake_in_the_order_of_their_deadlines
     order = []
     scheduled do
-      [0.03, 0.01, 0.02, 0.0].each { |duration| Fiber.schedule { sleep(duration) && order << duration } }
+      [0.3, 0.1, 0.2, 0.0].each { |duration| Fiber.schedule { sleep(duration) && order << duration } }
     end
 
-    assert_equal [0.0, 0.01, 0.02, 0.03], order
+    assert_equal [0.0, 0.1, 0.2, 0.3], order
   end
 
   def test_sleep_without_a_limit_ends_by_unblock
