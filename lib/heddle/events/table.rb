@@ -74,10 +74,13 @@ module Heddle
         late_exception_dropped: "{error} was raised between two requests, and dropped",
         log_lines_lost: "lost {lines:line} of the log: {reason}",
         malformed_message: "ignoring a malformed message of {process}: {reason}",
+        master_lost: "worker {worker} gets no more messages of the master ({reason}): stopping when running requests " \
+                     "are answered",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together {used:MiB} of {limit:MiB}",
         memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and no worker is large " \
                       "enough to be replaced. Fewer workers would fit (option workers), or a larger container",
+        message_failed: "worker {worker} failed to handle a message of the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't be forked to make a mold: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are at work: native calls queue until others end " \
                                    "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)",

@@ -100,6 +100,21 @@ class ClusterMessageSocketTest < Minitest::Test
     refute @other.send_message("hello?")
   end
 
+  def test_a_peer_that_closed_before_it_had_read_everything_is_no_failure
+    @other.send_message("unread")
+    @one.close
+
+    assert_nil @other.wait
+    assert_nil @other.failure
+  end
+
+  def test_why_messages_can_be_read_no_more_is_known
+    @other.io.close
+
+    assert_nil @other.wait
+    assert_kind_of IOError, @other.failure
+  end
+
   def test_sending_to_a_peer_that_does_not_read_returns_false
     10_000.times { break unless @one.send_message("x" * 1_000) }
 

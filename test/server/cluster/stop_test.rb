@@ -64,6 +64,7 @@ class ClusterStopTest < Minitest::Test
     pids = workers | children_of(served.pid)
     signal("KILL")
     wait_until { pids.none? { |pid| alive?(pid) } }
+    2.times { |worker| wait_for("worker #{worker} gets no more messages of the master (the master has ended)") }
   end
 
   def test_a_pidfile_names_the_master_as_long_as_it_runs

@@ -36,6 +36,9 @@ module Heddle
 
         # @return [IO] readable when there is a message
         attr_reader :io
+        # @return [SystemCallError, IOError, nil] why it can be read no more; nil while it can, or if the other end is
+        #   closed
+        attr_reader :failure
 
         # @return [Array(MessageSocket, MessageSocket)] both ends
         def self.pair = UNIXSocket.pair(:SEQPACKET).map { |io| new(io) }
@@ -44,6 +47,7 @@ module Heddle
         def initialize(io)
           @io = io
           @malformed = false
+          @failure = nil
         end
 
         # @param what [String]
@@ -60,7 +64,7 @@ module Heddle
           false
         end
 
-        # @return [Message, :wait, nil] :wait: there is none now; nil: the other end is closed
+        # @return [Message, :wait, nil] :wait: there is none now; nil: the other end is closed, or see {#failure}
         # @raise [MalformedError] the next message can be read all the same
         def receive
           # Without a size Ruby asks for the message's. A buffer for the longest one costs up to 32 page faults.
@@ -72,7 +76,10 @@ module Heddle
 
           ios = controls.flat_map { |control| control.unix_rights || [] }
           parse(text, ios)
-        rescue SystemCallError, IOError
+        rescue Errno::ECONNRESET # closed before it had read everything
+          nil
+        rescue SystemCallError, IOError => e
+          @failure = e
           nil
         end
 

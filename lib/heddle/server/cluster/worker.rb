@@ -124,14 +124,24 @@ module Heddle
         # The loop runs the commands; a ping is among them, because it checks that the loop runs.
         def start_listener
           thread = Thread.new do
-            while (message = @channel.wait)
-              handle_message(message)
-            end
+            reason = listen
           ensure
+            @setting.log.event(:master_lost, worker: index, reason: reason || "the thread that reads them was killed")
             @commands.close
           end
           thread.name = "master"
           thread.report_on_exception = false
+        end
+
+        # => why no more messages arrive
+        def listen
+          while (message = @channel.wait)
+            handle_message(message)
+          end
+          @channel.failure&.message || "the master has ended"
+        rescue Exception => e # the other messages are for requests that have nothing to do with it
+          @setting.log.event(:message_failed, worker: index, error: ErrorText.summary(e), place: e.backtrace&.first)
+          retry
         end
 
         def handle_message(message)

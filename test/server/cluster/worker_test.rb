@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/server"
+require "heddle/server/cluster"
+
+# The thread of a worker that reads the master's messages.
+class ClusterWorkerTest < Minitest::Test
+  Cluster = Heddle::Server::Cluster
+
+  # Keeps the events.
+  class Log
+    def initialize = @events = Queue.new
+
+    attr_reader :events
+
+    def event(name, **fields) = @events << [name, fields]
+  end
+
+  LIMIT = 30
+
+  def setup
+    @master, channel = Cluster::MessageSocket.pair
+    @log = Log.new
+    @worker = Cluster::Worker.new(Cluster::Worker::Setting.new(configuration: nil, log: @log, resources: nil),
+                                  index: 2, slot: 0, channel:)
+    @worker.on_query("broken") { raise NotImplementedError, "not here" }
+    @worker.on_query("double") { |number| number * 2 }
+    before = Thread.list
+    @worker.send(:start_listener)
+    @listener = (Thread.list - before).first
+  end
+
+  def teardown = @master.close
+
+  def logged = @log.events.pop(timeout: LIMIT)
+
+  def test_a_message_that_fails_is_logged_and_the_next_one_is_handled
+    @master.send_message("query", id: 1, what: "broken")
+    name, fields = logged
+    @master.send_message("query", id: 2, what: "double", arguments: 2)
+
+    assert_equal [:message_failed, 2, "NotImplementedError: not here"], [name, *fields.values_at(:worker, :error)]
+    assert_match(/worker_test.rb:\d+/, fields[:place])
+    assert_equal({ "id" => 2, "value" => 4 }, @master.wait.values)
+  end
+
+  def test_the_end_of_the_master_is_logged
+    @master.close
+
+    assert_equal [:master_lost, { worker: 2, reason: "the master has ended" }], logged
+  end
+
+  def test_messages_that_can_no_more_be_read_are_not_taken_for_the_masters_end
+    @master.send_message("query", id: 1, what: "double", arguments: 2)
+    @master.wait # it runs
+    @listener.kill
+
+    assert_equal [:master_lost, { worker: 2, reason: "the thread that reads them was killed" }], logged
+  end
+end
