@@ -27,7 +27,7 @@ module Heddle
 
         FileUtils.mkdir_p(File.dirname(path))
         @former = running
-        File.write(path, "#{Process.pid}\n")
+        replace_id(Process.pid)
       rescue SystemCallError => e
         raise BootError, "can't write the pidfile #{path}: #{e.message.sub(/ @ .*/, "")}. Name another one with " \
                          "--pidfile."
@@ -39,12 +39,21 @@ module Heddle
       def remove
         return unless named == Process.pid
 
-        @former && running?(@former) ? File.write(path, "#{@former}\n") : File.unlink(path)
+        @former && running?(@former) ? replace_id(@former) : File.unlink(path)
       rescue SystemCallError
         # The file does not exist any more.
       end
 
       private
+
+      # In one write, because a monitor may read the file at any moment. A longer ID leaves blank lines.
+      def replace_id(pid)
+        File.open(path, File::RDWR | File::CREAT) do |file|
+          length = [file.size, SIZE].min
+          file.syswrite("#{pid}\n".ljust(length, "\n"))
+          file.truncate(SIZE) if file.size > SIZE
+        end
+      end
 
       # Not from a device, which may be endless, or a pipe, which would wait.
       def named = (File.read(path, SIZE).to_i if File.file?(path))
