@@ -22,8 +22,8 @@ class StallsOfMachineTest < Minitest::Test
     puts seconds
   RUBY
   PAUSE = 1.2
-  # Seconds in which the watch has looked, below the threshold.
-  LOOK = 0.2
+  # How often the watch waits for its next look before it has looked once for certain.
+  LOOKS = 4
   LIMIT = 60
 
   def setup
@@ -49,13 +49,27 @@ class StallsOfMachineTest < Minitest::Test
     Float(@said.gets)
   end
 
-  # The watch sees the call before the pause, and looks again while it lasts.
+  # The one thread that is not waiting for something is the watch's.
+  def wait_for_a_look
+    before = waits_of_threads
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LIMIT
+    until waits_of_threads.any? { |thread, waits| waits - before.fetch(thread, waits) >= LOOKS }
+      flunk "the watch does not look" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.01
+    end
+  end
+
+  def waits_of_threads
+    Dir.glob("/proc/#{@pid}/task/*/status").to_h { |path| [path, Integer(File.read(path)[/^voluntary\D+(\d+)/, 1])] }
+  end
+
+  # The watch sees the call before the pause, and looks again before it ends.
   def test_while_a_process_is_stopped_it_has_no_stall
-    sleep LOOK
+    wait_for_a_look
     Process.kill("STOP", @pid)
     sleep PAUSE
     Process.kill("CONT", @pid)
-    sleep LOOK # it has to see the pause before the call ends
+    wait_for_a_look
 
     assert_operator seconds_of_stalls, :<, PAUSE / 2
   end

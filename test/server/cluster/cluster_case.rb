@@ -81,7 +81,8 @@ module ClusterCase
     nil
   end
 
-  def signal(name, pid = served.pid) = Process.kill(name, pid)
+  # Process 0 is the test's own process group.
+  def signal(name, pid = served.pid) = pid > 1 ? Process.kill(name, pid) : flunk("process #{pid} gets no signal")
 
   def said(text) = served.output.scan(text).size
 
