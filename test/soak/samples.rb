@@ -36,11 +36,12 @@ module SoakTest
       @tree.pids.each do |pid|
         @cpu[pid] = Bench::ProcessUsage.cpu_seconds_of(pid) || @cpu[pid]
         role = role_of(pid) or next
-        memory = Bench::ProcessUsage.anonymous_megabytes_of(pid)
-        own = Bench::ProcessUsage.private_megabytes_of(pid)
+        parts = parts_of(pid)
+        memory = parts.delete("memory") || Bench::ProcessUsage.anonymous_megabytes_of(pid)
+        own = parts.delete("own") || Bench::ProcessUsage.private_megabytes_of(pid)
         next unless memory && own
 
-        @all << Sample.new(time:, pid:, role:, memory:, own:, parts: parts_of(pid),
+        @all << Sample.new(time:, pid:, role:, memory:, own:, parts:,
                            descriptors: Dir.children("/proc/#{pid}/fd").size - connections.fetch(pid, 0))
       rescue Errno::ENOENT, Errno::ESRCH
         next # it has ended meanwhile

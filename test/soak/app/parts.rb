@@ -3,8 +3,9 @@
 require "fiddle"
 require "json"
 
-# What this process's memory is used for. It collects all garbage and returns freed memory every 30 s, as few requests
-# make few collections; then it writes the parts to a file, for the test to read.
+# How much memory this process has, and what for. It collects all garbage and returns freed memory every 30 s, as few
+# requests make few collections; then it writes the sizes to a file, for the test to read. A reader that measured by its
+# own clock would for half an hour on end come just before a collection, and then just after.
 module Parts
   INTERVAL = 30
   # Number by which jemalloc means all of its arenas.
@@ -41,9 +42,11 @@ module Parts
     # => bytes; YJIT's own, which it has of malloc, are not counted twice
     def to_h
       jit = bytes_of_jit
-      { "YJIT" => jit.sum, "pages of objects" => GC.stat(:heap_allocated_pages) * 65_536,
-        "malloc" => bytes_in_use - jit.last }
+      { "memory" => resident("Anonymous"), "own" => resident("Private_Dirty"), "YJIT" => jit.sum,
+        "pages of objects" => GC.stat(:heap_allocated_pages) * 65_536, "malloc" => bytes_in_use - jit.last }
     end
+
+    def resident(name) = File.read("/proc/self/smaps_rollup")[/^#{name}: +(\d+)/, 1].to_i * 1_024
 
     # => code, and what is noted about it
     def bytes_of_jit
