@@ -101,8 +101,10 @@ class Nightly
                      **result.transform_keys(&:to_sym))
   end
 
+  # Other stages have tests with the same sanitizer.
   def record_digests(stage)
-    recorded["sanitized"][stage.sanitizer] = SanitizedContent.new(@root).digests(stage.tests)
+    known = recorded["sanitized"].fetch(stage.sanitizer, {}).select { |test, _| File.file?(File.join(@root, test)) }
+    recorded["sanitized"][stage.sanitizer] = known.merge(SanitizedContent.new(@root).digests(stage.tests)).sort.to_h
   end
 
   # Stages that there are no more leave the file.

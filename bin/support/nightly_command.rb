@@ -33,7 +33,7 @@ end
 plan = TestPlan.new(root:, rubies:)
 c_tests = Dir.glob("test/c/*_test.c", base: root).sort
 stages.push(
-  Nightly::Stage.new(name: "c address", command: [first.path, "test/c/run"]),
+  Nightly::Stage.new(name: "c address", command: [first.path, "test/c/run"], sanitizer: "address", tests: c_tests),
   Nightly::Stage.new(name: "c kqueue", command: [first.path, "test/c/run", "--kqueue"]),
   Nightly::Stage.new(name: "c thread", command: [first.path, "test/c/run", "--tsan"], sanitizer: "thread",
                      tests: c_tests),

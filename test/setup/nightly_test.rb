@@ -109,6 +109,18 @@ class NightlyTest < Minitest::Test
     assert_equal [TEST], changed
   end
 
+  def test_stages_with_the_same_sanitizer_keep_what_the_others_have_run
+    write "test/net/b_test.rb", ""
+    other = stage("other", "puts 1").with(sanitizer: "address", tests: ["test/net/b_test.rb"])
+    nightly(sanitized("puts 1"), other).run
+
+    assert_equal [TEST, "test/net/b_test.rb"], results["sanitized"]["address"].keys
+    File.unlink(File.join(@root, "test/net/b_test.rb"))
+    nightly(sanitized("puts 1")).run
+
+    assert_equal [TEST], results["sanitized"]["address"].keys, "a deleted test leaves"
+  end
+
   def test_c_test_is_made_of_its_sources_and_their_headers
     found = SanitizedContent.new(ROOT).files("test/c/timer_heap_test.c")
 
