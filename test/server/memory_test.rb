@@ -9,13 +9,15 @@ require "heddle/server"
 class MemoryTest < Minitest::Test
   Memory = Heddle::Server::Memory
 
-  def limit(files)
+  def limit(files) = with(files) { |root| Memory.limit(root) }
+
+  def with(files)
     Dir.mktmpdir do |root|
       files.each do |path, text|
         FileUtils.mkdir_p(File.dirname(File.join(root, path)))
         File.write(File.join(root, path), text)
       end
-      Memory.limit(root)
+      yield root
     end
   end
 
@@ -42,6 +44,13 @@ class MemoryTest < Minitest::Test
 
   def test_where_nothing_is_known
     assert_nil limit({})
+  end
+
+  def test_pages_that_are_freed_lazily_are_not_counted
+    rollup = "Rss:     9000 kB\nPss:     7000 kB\nPss_Dirty:   6000 kB\n"
+    with("proc/7/smaps_rollup" => "#{rollup}LazyFree:    5000 kB\n", "proc/8/smaps_rollup" => rollup) do |root|
+      assert_equal([2_000, 7_000, nil], [7, 8, 9].map { |pid| Memory.proportional(pid, root:)&.div(1_024) })
+    end
   end
 
   def test_used_memory_is_near_the_resident_size_and_below_the_limit
