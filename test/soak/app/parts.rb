@@ -42,7 +42,7 @@ module Parts
     # => bytes; YJIT's own, which it has of malloc, are not counted twice
     def to_h
       jit = bytes_of_jit
-      { "memory" => resident("Anonymous"), "own" => resident("Private_Dirty"), "YJIT" => jit.sum,
+      { "memory" => resident("Anonymous") - resident("LazyFree"), "own" => resident("Private_Dirty"), "YJIT" => jit.sum,
         "pages of objects" => GC.stat(:heap_allocated_pages) * 65_536, "malloc" => bytes_in_use - jit.last }
     end
 
