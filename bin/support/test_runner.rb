@@ -36,7 +36,7 @@ class TestRunner
   # @param arguments [Array<String>] handed on to minitest
   # @param limit [Numeric] seconds that a file may take
   # @param durations [Integer] how many of the files that cost most are named at the end
-  def initialize(plan:, root: ROOT, jobs: JOBS, arguments: [], limit: 300, durations: 0, out: $stdout)
+  def initialize(plan:, root: ROOT, jobs: JOBS, arguments: [], limit: 600, durations: 0, out: $stdout)
     @plan = plan
     @root = root
     @jobs = jobs
