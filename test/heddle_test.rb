@@ -65,7 +65,7 @@ class HeddleTest < Minitest::Test
       20.times do
         Heddle.async do
           begun += 1
-          sleep 0.01
+          turns(1) until begun == 20
           seen << begun
         end
       end

@@ -32,7 +32,7 @@ module ConnectionReadingTests
       errors << error_of(IO::TimeoutError) { connection.readpartial(1, timeout: 0.05) } << (now - started)
       errors << error_of(IO::TimeoutError) { connection.readpartial(1, timeout: 0) }
       connection.write("late")
-      errors << connection.readpartial(10, timeout: 5)
+      errors << connection.readpartial(10, timeout: Scheduled::LIMIT)
     end
     serve(handler) do |server|
       client = server.connect

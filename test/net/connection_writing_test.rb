@@ -37,7 +37,7 @@ module ConnectionWritingTests
     serve(handler) do |server|
       client = server.connect
       client.write("x")
-      assert_raises(Errno::ECONNRESET) { client.read } if client.wait_readable(5)
+      assert_raises(Errno::ECONNRESET) { client.read } if client.wait_readable(Scheduled::LIMIT)
     end
     assert_equal 2, errors.compact.size
   end

@@ -7,6 +7,9 @@ require "heddle/net/dns"
 class ResolverServersTest < Minitest::Test
   include Heddle::TestHelpers::ResolverCase
 
+  # So many that on a busy machine, too, one answer comes in the time for it.
+  ATTEMPTS = 200
+
   def setup
     super
     @server = name_server
@@ -17,10 +20,12 @@ class ResolverServersTest < Minitest::Test
     silent = name_server
     silent.on("web.example") { nil }
 
-    assert_equal ["192.0.2.1"], resolver_for(silent, @server, timeout: 0.05).addresses("web.example")
+    resolver = resolver_for(silent, @server, timeout: 0.05, attempts: ATTEMPTS)
+
+    assert_equal ["192.0.2.1"], resolver.addresses("web.example")
     silent.wait_for_questions(2)
 
-    assert_equal 2, silent.questions.size
+    assert_equal %w[A AAAA], silent.questions.map(&:type).uniq.sort
   end
 
   def test_a_server_that_is_not_there_is_passed_over_at_once
@@ -48,7 +53,9 @@ class ResolverServersTest < Minitest::Test
       message
     end
 
-    assert_equal ["192.0.2.3"], resolver_for(@server, timeout: 0.05, no_aaaa: true).addresses("lossy.example")
+    resolver = resolver_for(@server, timeout: 0.05, attempts: ATTEMPTS, no_aaaa: true)
+
+    assert_equal ["192.0.2.3"], resolver.addresses("lossy.example")
   end
 
   def test_a_server_that_drops_what_has_edns_is_asked_without
@@ -61,9 +68,9 @@ class ResolverServersTest < Minitest::Test
       end
     end
 
-    assert_equal ["192.0.2.4"], resolver_for(old, timeout: 0.5).addresses("web.example")
-    records = Heddle::Net::DNS::Client.new("127.0.0.1:#{old.port}", timeout: 0.5).records("web.example", :A)
-    assert_equal ["192.0.2.4"], records.map { |record| record.data.address }
+    assert_equal ["192.0.2.4"], resolver_for(old, timeout: 0.1, attempts: ATTEMPTS).addresses("web.example")
+    client = Heddle::Net::DNS::Client.new("127.0.0.1:#{old.port}", timeout: 0.1, attempts: ATTEMPTS)
+    assert_equal ["192.0.2.4"], client.records("web.example", :A).map { |record| record.data.address }
   end
 
   def test_when_no_server_answers_the_error_is_libcs_and_names_them
@@ -121,7 +128,7 @@ class ResolverServersTest < Minitest::Test
       message
     end
 
-    assert_equal ["192.0.2.4"], resolver_for(@server, timeout: 0.05).addresses("half.example")
+    assert_equal ["192.0.2.4"], resolver_for(@server, timeout: 1).addresses("half.example")
     assert_equal 2, @server.questions("half.example").size
   end
 

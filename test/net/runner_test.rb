@@ -174,7 +174,7 @@ class RunnerTest < Minitest::Test
       100.times { gate << true }
       clients.each { |client| client.readpartial(1) }
       started = now
-      sleep 0.05 until server.scheduler.fiber_count <= 10 || now - started > 5
+      sleep 0.05 until server.scheduler.fiber_count <= 10 || now - started > LIMIT
 
       assert_operator server.scheduler.fiber_count, :<=, 10
       assert_equal 100, server.sockets.idle

@@ -14,7 +14,7 @@ class SocketsForkTest < Minitest::Test
       server.sockets.close
 
       clients.each do |client|
-        assert client.wait_readable(5), "the child keeps the connection open"
+        assert client.wait_readable(LIMIT), "the child keeps the connection open"
         assert_nil(error_of(Errno::ECONNRESET) { assert_nil client.read(1) })
       end
     end

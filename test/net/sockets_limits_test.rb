@@ -125,7 +125,7 @@ class SocketsLimitsTest < Minitest::Test
   def close_when_served(clients)
     served = 0
     until clients.empty?
-      readable, = IO.select(clients, nil, nil, 3)
+      readable, = IO.select(clients, nil, nil, LIMIT)
       return served unless readable
 
       served += readable.count { |client| client.readpartial(1) == "x" }

@@ -31,7 +31,7 @@ class OffloadDescriptorsTest < Minitest::Test
 
   # Without the lock's holder ever letting go.
   def outcomes(*waiters)
-    Heddle.timeout(5) { waiters.map(&:value) }
+    Heddle.timeout(LIMIT) { waiters.map(&:value) }
   end
 
   def until_running(calls)
@@ -82,7 +82,7 @@ class OffloadDescriptorsTest < Minitest::Test
           number = file.fileno
           waiters = Array.new(2) { wait_for_lock(file) }
           until_running 2
-          Heddle.timeout(5) { file.close }
+          Heddle.timeout(LIMIT) { file.close }
 
           assert_equal 0, Heddle::Offload.threads[:running]
           late = holder.dup
@@ -156,7 +156,7 @@ class OffloadDescriptorsTest < Minitest::Test
     output = offloading(<<~RUBY, options: ", threads: 1")
       #{BUSY}
         other = File.open(lock.path)
-        Heddle.timeout(10) do
+        Heddle.timeout(#{LIMIT}) do
           p other.flock(File::LOCK_EX | File::LOCK_NB)
           p lock.flock(File::LOCK_UN)
         end

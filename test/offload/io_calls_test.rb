@@ -19,7 +19,7 @@ class OffloadIOCallsTest < Minitest::Test
         until_true { Heddle::Offload.threads[:running] == 1 }
         order << :unlock
         file.flock(File::LOCK_UN)
-        Heddle.timeout(10) { waiter.value }
+        Heddle.timeout(LIMIT) { waiter.value }
       end
 
       assert_equal [:unlock, 0], order

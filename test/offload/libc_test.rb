@@ -65,13 +65,13 @@ class OffloadLibcTest < Minitest::Test
     offloading(<<~RUBY, options: HOOKED)
       most = 0
       Heddle.run do
-        sleeps = Array.new(10) { Heddle.async { NativeCalls.hold(0.5) } }
+        sleeps = Array.new(4) { Heddle.async { NativeCalls.hold(1.5) } }
         while !sleeps.all?(&:ended?)
           most = [most, Heddle::Offload.threads[:running]].max
           sleep 0.001
         end
       end
-      abort most.to_s unless most == 10
+      abort most.to_s unless most == 4
     RUBY
   end
 

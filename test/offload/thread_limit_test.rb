@@ -19,7 +19,7 @@ class OffloadThreadLimitTest < Minitest::Test
       holder.flock(File::LOCK_EX)
       Heddle.run do
         tasks = Array.new(400) { Heddle.async { File.open(path) { |file| file.flock(File::LOCK_EX) } } }
-        sleep 0.001 until Heddle::Offload.threads[:running] == 16
+        sleep 0.001 until Heddle::Offload.threads.values_at(:running, :queued) == [16, 384]
         sleep 0.1 # in which 0.1 started more
         p Heddle::Offload.threads.values_at(:running, :queued, :limit)
         p Heddle::Offload.threads[:threads] <= 16 + 8

@@ -74,8 +74,8 @@ class OffloadTrustTest < Minitest::Test
       Heddle.enable(:stall_report, threshold: 0.03)
       $stderr = $stdout
       Heddle.run do
-        3.times { NativeCalls.sleep_for(0.1); sleep 0.02 }
-        sleep 0.01 until Heddle::Stalls.statistics[:count] >= 2
+        # A busy machine may leave the watch no time to see each of them.
+        (NativeCalls.sleep_for(0.1); sleep 0.02) until Heddle::Stalls.statistics[:count] >= 2
       end
     RUBY
     lines = output.lines.grep(/own thread/)

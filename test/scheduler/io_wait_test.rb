@@ -33,9 +33,9 @@ class IOWaitTest < Minitest::Test
       assert_same false, scheduler.io_wait(reader, IO::READABLE, 0.001)
       writer << "x"
 
-      assert_equal IO::READABLE, scheduler.io_wait(reader, IO::READABLE, 1)
-      assert_equal IO::WRITABLE, scheduler.io_wait(writer, IO::WRITABLE, 1)
-      assert_same reader, reader.wait_readable(1)
+      assert_equal IO::READABLE, scheduler.io_wait(reader, IO::READABLE, LIMIT)
+      assert_equal IO::WRITABLE, scheduler.io_wait(writer, IO::WRITABLE, LIMIT)
+      assert_same reader, reader.wait_readable(LIMIT)
       reader.getc
 
       assert_nil reader.wait_readable(0.001)
@@ -71,13 +71,13 @@ class IOWaitTest < Minitest::Test
 
       assert_nil IO.select([reader, quiet], nil, nil, 0)
       assert_nil IO.select([reader, quiet], nil, nil, 0.001)
-      assert_equal [[], [writer], []], IO.select([reader], [writer], nil, 1)
+      assert_equal [[], [writer], []], IO.select([reader], [writer], nil, LIMIT)
       Fiber.schedule do
         sleep 0.001
         writer << "x"
       end
 
-      assert_equal [[reader], [], []], IO.select([quiet, reader], nil, nil, 10)
+      assert_equal [[reader], [], []], IO.select([quiet, reader], nil, nil, LIMIT)
       assert_raises(IOError) { IO.select([quiet.tap(&:close)]) }
       silent.close
     end
@@ -86,7 +86,7 @@ class IOWaitTest < Minitest::Test
   def test_select_looks_at_the_writing_end_of_a_pipe_in_both_directions
     ready = scheduled do
       IO.popen("cat", "r+") do |both|
-        [IO.select(nil, [both], nil, 5), both].then { |lists, io| lists && lists[1] == [io] }
+        [IO.select(nil, [both], nil, LIMIT), both].then { |lists, io| lists && lists[1] == [io] }
       end
     end
     assert ready
@@ -151,7 +151,7 @@ class IOWaitTest < Minitest::Test
       writer << "one\ntwo\n"
       reader.gets
 
-      assert_equal [[reader], [], []], IO.select([reader], nil, nil, 10)
+      assert_equal [[reader], [], []], IO.select([reader], nil, nil, LIMIT)
     end
   end
 

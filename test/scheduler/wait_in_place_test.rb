@@ -73,8 +73,8 @@ class WaitInPlaceTest < Minitest::Test
 
   def test_io_is_waited_for_in_place
     [[piped(:gets.to_proc), "line\n"], [piped(:read.to_proc), "line\n"], [connected, "line\n"],
-     [piped(->(io) { io.wait_readable(5).equal?(io) }), true],
-     [piped(->(io) { IO.select([io], nil, nil, 5) && io.gets }), "line\n"],
+     [piped(->(io) { io.wait_readable(LIMIT).equal?(io) }), true],
+     [piped(->(io) { IO.select([io], nil, nil, LIMIT) && io.gets }), "line\n"],
      [-> { `echo line` }, "line\n"], [-> { Process.wait2(spawn("exit 3")).last.exitstatus }, 3],
      [-> { File.read(__FILE__).size }, File.size(__FILE__)]].each do |waiting, expected|
       assert_equal [0, expected], turns_during(waiting), waiting.source_location.last.to_s

@@ -94,9 +94,9 @@ module Heddle
       end
 
       # Waits (in a thread, not in a fiber of a loop) until so many questions have come.
-      # @return [Boolean] false after 10 s without them
+      # @return [Boolean] false after a minute without them
       def wait_for_questions(count)
-        limit = now + 10
+        limit = now + 60
         @lock.synchronize do
           @changed.wait(@lock, 0.5) while @questions.size < count && now < limit
           @questions.size >= count
