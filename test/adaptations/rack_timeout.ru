@@ -17,7 +17,7 @@ rescue_errors = Class.new do
   end
 end
 use rescue_errors
-use Rack::Timeout, service_timeout: 0.5, wait_timeout: 60, **(ENV["TERM_AFTER"] ? { term_on_timeout: 1 } : {})
+use Rack::Timeout, service_timeout: 2, wait_timeout: 60, **(ENV["TERM_AFTER"] ? { term_on_timeout: 1 } : {})
 run(lambda do |env|
   case env["PATH_INFO"]
   when "/sleep" then sleep

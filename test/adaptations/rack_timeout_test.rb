@@ -29,7 +29,7 @@ class RackTimeoutTest < Minitest::Test
       assert_equal ["own"] * 40, others
       slow.map(&:value).each do |answer|
         assert_equal "503", answer.code
-        assert_match(/RequestTimeoutError: Request ran for longer than 500ms/, answer.body)
+        assert_match(/RequestTimeoutError: Request ran for longer than 2000ms/, answer.body)
       end
       assert_equal "own", @served.get("/").body
     end
@@ -44,7 +44,7 @@ class RackTimeoutTest < Minitest::Test
   def test_application_can_rescue_the_exception_of_its_request
     serve
 
-    assert_match(%r{\Arescued: Request ran for longer than 500ms.*, /rescue}, @served.get("/rescue").body)
+    assert_match(%r{\Arescued: Request ran for longer than 2000ms.*, /rescue}, @served.get("/rescue").body)
   end
 
   def test_observers_see_the_states_of_a_request

@@ -51,7 +51,7 @@ class ChildTest < Minitest::Test
 
   private
 
-  def child(program, time_limit: 20)
+  def child(program, time_limit: 60)
     Dir.mktmpdir do |folder|
       path = File.join(folder, "child.rb")
       File.write(path, "$stdout.sync = true\n#{program}\n")

@@ -73,11 +73,11 @@ class RealtimeBenchmarkSuiteTest < Minitest::Test
   def test_the_program_counts_echoes_and_handshakes
     sockets(Echo.new, 4) do |said, input|
       said.call
-      input.puts("echo 10 300")
+      input.puts("echo 10 1000")
       echoed = said.call
       assert_operator echoed[:messages], :>=, 8
       assert_equal 0, echoed[:missing]
-      input.puts("handshakes 200")
+      input.puts("handshakes 1000")
 
       assert_operator said.call[:handshakes], :>, 4
     end

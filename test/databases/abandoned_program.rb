@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# A query of ten seconds is abandoned in each way that there is. Prints as JSON, for each way: what it raised, seconds
+# A query of half a minute is abandoned in each way that there is. Prints as JSON, for each way: what it raised, seconds
 # from then until the next query was answered, its answer, and seconds until the server ran the abandoned one no more.
 
 require_relative "support/access"
 require "json"
 
-def slow(way) = "SELECT #{SLEEP}(10) AS mark_#{way}"
+def slow(way) = "SELECT #{SLEEP}(30) AS mark_#{way}"
 
 # Returns when the server runs it, and notes the time: the query is abandoned now.
 def await_running(way)

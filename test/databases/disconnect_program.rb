@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Clients leave while their request waits for a query of ten seconds: over HTTP/1.1 one after the other, over HTTP/2 by
-# the reset of a stream. Prints as JSON, for each way: seconds until the next request was answered, its answer, and
+# Clients leave while their request waits for a query of half a minute: over HTTP/1.1 one after the other, over HTTP/2
+# by the reset of a stream. Prints as JSON, for each way: seconds until the next request was answered, its answer, and
 # seconds until the server of the database ran the abandoned query no more.
 
 require_relative "support/access"
@@ -13,7 +13,7 @@ require "stringio"
 
 APP = lambda do |env|
   way = env["PATH_INFO"].delete_prefix("/slow/")
-  sql = env["PATH_INFO"] == "/" ? "SELECT 42" : "SELECT #{SLEEP}(10) AS mark_#{way}"
+  sql = env["PATH_INFO"] == "/" ? "SELECT 42" : "SELECT #{SLEEP}(30) AS mark_#{way}"
   [200, { "content-type" => "text/plain" }, [ACCESS.value(sql).to_s]]
 end
 

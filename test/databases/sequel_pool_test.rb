@@ -58,7 +58,7 @@ class SequelPoolTest < Minitest::Test
         sleep 0 until [killed, waiting].all? { |task| queued?(task) }
         gate << :done
 
-        assert_equal(:served, Heddle.timeout(5) { waiting.value })
+        assert_equal(:served, Heddle.timeout(60) { waiting.value })
       end
     end
   end
@@ -109,7 +109,7 @@ class SequelPoolTest < Minitest::Test
         fiber_of(killed).kill
         gate.close
 
-        assert_equal(:served, Heddle.timeout(5) { waiting.value })
+        assert_equal(:served, Heddle.timeout(60) { waiting.value })
         assert_equal 1, database.pool.size
       end
     end

@@ -12,7 +12,7 @@ require_relative "served_example"
 # Operators' tools, used with a real server: logrotate, Kamal's proxy, and what checks files before they are used.
 class DeployRunTest < Minitest::Test
   FOLDER = File.expand_path("../../examples/deploy", __dir__)
-  PATIENCE = 40
+  PATIENCE = 60
 
   def teardown = @served&.stop
 

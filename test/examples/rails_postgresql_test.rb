@@ -58,7 +58,7 @@ class RailsPostgresqlTest < Minitest::Test
 
   def test_a_page_is_streamed_while_it_is_made
     curl = need_program("curl")
-    times, lines = @served.lines_by_curl(curl, "/page?pause=1").transpose
+    times, lines = @served.lines_by_curl(curl, "/page?pause=2").transpose
     content = lines.index { |line| line.include?("First") }
 
     assert_match(/Second: \d+ notes/, lines.join)

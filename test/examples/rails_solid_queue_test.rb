@@ -10,7 +10,7 @@ require_relative "support/board"
 class RailsSolidQueueTest < Minitest::Test
   include Board
 
-  PATIENCE = 30
+  PATIENCE = 60
 
   def setup
     need_board

@@ -9,7 +9,7 @@ module Hold
   # The address of the other client.
   OTHER = "127.0.1.1"
   # Seconds that the other client waits for a response.
-  PATIENCE = 10
+  PATIENCE = 30
   # Connections that the server takes; the bounds of all resources are reached with fewer.
   CONNECTIONS = 200
   # Options of every server.

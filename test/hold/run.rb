@@ -45,7 +45,7 @@ module Hold
   # One server and the clients that hold it up.
   class Trial
     # Seconds after which all must be released.
-    RELEASE = 5
+    RELEASE = 30
     # A connection may be closed for others when it was idle for a second.
     SETTLED = 1.3
 

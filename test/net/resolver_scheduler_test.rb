@@ -232,7 +232,7 @@ class ResolverSchedulerTest < Minitest::Test
   # A loop in a thread of its own. The block gets a lambda that starts a fiber and returns the Array into which its
   # value, or its error, will go; it returns these Arrays.
   def in_loop
-    @resolver ||= resolver_for(@server, timeout: 10, attempts: 1)
+    @resolver ||= resolver_for(@server, timeout: 60, attempts: 1)
     results = nil
     thread = Thread.new do
       scheduler = Heddle::Scheduler.new(selector: selector_under_test)
@@ -240,10 +240,10 @@ class ResolverSchedulerTest < Minitest::Test
       Fiber.set_scheduler(scheduler)
       results = yield(method(:start), scheduler)
     end
-    unless thread.join(30)
+    unless thread.join(60)
       thread.kill
 
-      flunk "the loop did not end within 30 s"
+      flunk "the loop did not end within a minute"
     end
     results.map(&:first)
   end

@@ -111,7 +111,7 @@ class CallbackReportTest < Minitest::Test
       Fiber.schedule { TCPSocket.new("127.0.0.1", server.local_address.ip_port).close }
       server.accept.close
     },
-    "heddles_own" => ->(_) { Heddle.timeout(1) { Heddle.async { sleep 0.001 }.wait } }
+    "heddles_own" => ->(_) { Heddle.timeout(LIMIT) { Heddle.async { sleep 0.001 }.wait } }
   }.freeze
 
   NOT_CALLBACKS.each do |name, call|
@@ -123,7 +123,7 @@ class CallbackReportTest < Minitest::Test
     told(tell: ->(one) { lines << one }) do
       2.times { CallingBack.call(-> { sleep 0.001 }) }
       CallingBack.call(-> { sleep 0.001 })
-      sleep 0.005
+      until_true { lines.size >= 2 }
     end
 
     assert_equal 2, lines.size

@@ -25,7 +25,7 @@ class StallsBenchmarkApplicationTest < Minitest::Test
       counter = Thread.new { loop { (count += 1) && Thread.pass } }
       Thread.pass until count.positive?
       before = count
-      status("/#{kind}/100")
+      status("/#{kind}/500")
       after = count
       counter.kill.join
       [kind, after - before]

@@ -55,7 +55,7 @@ class ClientHTTP1RequiredTest < ClientCase
   end
 
   def test_the_one_connection_that_is_allowed_becomes_one_of_http1
-    http = client(resetting, max_connections: 1, timeout: { pool: 5 })
+    http = client(resetting, max_connections: 1, timeout: { pool: LIMIT })
 
     in_loop { assert_equal ["HTTP/1.1"] * 5, Heddle.map(1..5) { http.get("/").body } }
   end

@@ -72,7 +72,7 @@ class ClientHTTP2Test < ClientCase
         frame = peer.read_frame or break
         open << frame.stream if frame.type == "HEADERS"
         most = [most, open.size].max
-        peer.answer(open.shift) while open.any? && (open.size == 2 || !peer.socket.wait_readable(0.01))
+        peer.answer(open.shift) while open.any? && (open.size == 2 || !peer.socket.wait_readable(1))
       end
     end
     http = client(server)

@@ -110,7 +110,7 @@ class UploadsTest < ClientCase
       socket
     })
     [-> { "x" * size }, -> { StringIO.new("x" * size) }].each do |body|
-      client = Client.new(server.url, proxy: nil, timeout: { first_byte: 5 })
+      client = Client.new(server.url, proxy: nil, timeout: { first_byte: LIMIT })
 
       assert_equal size.to_s, client.post("/", body: body.call).body
       Client::Connections.close_idle

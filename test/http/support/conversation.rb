@@ -13,7 +13,9 @@ module Heddle
       SO_NWRITE = 0x1024
       # Turns of the loop without news, after which there will be none.
       QUIET_TURNS = 5
-      private_constant :SIOCOUTQ, :SO_NWRITE, :QUIET_TURNS
+      # Seconds that nothing a test waits for takes, even on a busy machine.
+      PATIENCE = 60
+      private_constant :SIOCOUTQ, :SO_NWRITE, :QUIET_TURNS, :PATIENCE
 
       # @return [Heddle::HTTP::Engine]
       attr_reader :engine
@@ -95,10 +97,10 @@ module Heddle
 
       # Lets the others run until the block is true.
       def await
-        limit = now + 10
+        limit = now + PATIENCE
         turns = 0
         until yield
-          raise "not within 10 s, the client has got #{@output.inspect[0, 500]}" if now > limit
+          raise "not within #{PATIENCE} s, the client has got #{@output.inspect[0, 500]}" if now > limit
 
           turn
           Scheduled.pause(turns += 1)

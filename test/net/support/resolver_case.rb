@@ -45,9 +45,9 @@ module Heddle
 
       # Waits for what other threads are about to do.
       def wait_until(what)
-        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
         until yield
-          flunk "#{what}: not within 10 s" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+          flunk "#{what}: not within a minute" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
           sleep 0.001
         end
       end

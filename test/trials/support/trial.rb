@@ -10,7 +10,7 @@ module Trial
   # Switches on what a program can switch on; of a server, `protect` is on by itself.
   PROTECTED = "require 'heddle'; Heddle.enable :offload, :preempt; Heddle.enable :stall_report, threshold: 60\n"
   # Seconds that a program may take on a machine that is busy with other tests.
-  PATIENCE = 60
+  PATIENCE = 120
 
   # Skips the test, by name, where a gem of the Gemfile is not installed. In CI a skipped test fails the run.
   def need_gem(name)

@@ -24,7 +24,9 @@ module Heddle
                "Connection: close\r\n", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"].map(&:b).freeze
       # Seconds that the server waits for another request, and the client for bytes.
       PAUSE = 0.05
-      private_constant :BODY, :FIELDS, :GZIP, :SEEDS, :WORDS, :PAUSE
+      # Of a response that is whole, on a machine that is busy.
+      PATIENCE = { total: 60, read: 60, first_byte: 60 }.freeze
+      private_constant :BODY, :FIELDS, :GZIP, :SEEDS, :WORDS, :PAUSE, :PATIENCE
 
       # @param seed [Integer]
       def initialize(seed)
@@ -74,7 +76,7 @@ module Heddle
           e.class.name[/\w+\z/]
         end
         own = "/own/#{@random.rand(1_000_000)}"
-        body = client.get(own).body
+        body = client.get(own, timeout: PATIENCE).body
         raise "#{own} has the response #{body.inspect}" unless body == own
 
         seen
