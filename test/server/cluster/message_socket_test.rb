@@ -10,6 +10,11 @@ class ClusterMessageSocketTest < Minitest::Test
     @one, @other = MessageSocket.pair
   end
 
+  def take = @other.wait("the master", self)
+
+  # The log's.
+  def event(name, **fields) = (@events ||= []) << [name, fields]
+
   def teardown
     [@one, @other].each(&:close)
   end
@@ -22,7 +27,7 @@ class ClusterMessageSocketTest < Minitest::Test
     message = MessageSocket::Message.new(what: "a", values: { "number" => 1, "list" => ["é"] }, io: nil)
 
     assert_equal message, @other.receive
-    assert_equal "b", @other.wait.what
+    assert_equal "b", take.what
     assert_equal :wait, @other.receive
   end
 
@@ -30,7 +35,7 @@ class ClusterMessageSocketTest < Minitest::Test
     reader, writer = IO.pipe
     @one.send_message("take this", io: writer)
     writer.close
-    taken = @other.wait.io
+    taken = take.io
     taken.write("x")
     taken.close
 
@@ -43,7 +48,7 @@ class ClusterMessageSocketTest < Minitest::Test
     reader, writer = IO.pipe
     assert @one.send_message("a", io: writer, text: "x" * 100_000)
     writer.close
-    message = @other.wait
+    message = take
 
     assert_equal "x" * 100_000, message.values["text"]
     message.io.close
@@ -75,11 +80,12 @@ class ClusterMessageSocketTest < Minitest::Test
     assert_equal "b", @other.receive.what
   end
 
-  def test_wait_skips_malformed_messages
+  def test_wait_skips_malformed_messages_and_logs_the_first
     MALFORMED.each { |text| @one.io.send(text, 0) }
     @one.send_message("b")
 
-    assert_equal "b", @other.wait.what
+    assert_equal "b", take.what
+    assert_equal [[:malformed_message, { process: "the master", reason: '8 bytes of "not json"' }]], @events
   end
 
   def test_a_value_of_another_class_is_refused_by_name
@@ -104,14 +110,14 @@ class ClusterMessageSocketTest < Minitest::Test
     @other.send_message("unread")
     @one.close
 
-    assert_nil @other.wait
+    assert_nil take
     assert_nil @other.failure
   end
 
   def test_why_messages_can_be_read_no_more_is_known
     @other.io.close
 
-    assert_nil @other.wait
+    assert_nil take
     assert_kind_of IOError, @other.failure
   end
 

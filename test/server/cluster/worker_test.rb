@@ -42,7 +42,16 @@ class ClusterWorkerTest < Minitest::Test
 
     assert_equal [:message_failed, 2, "NotImplementedError: not here"], [name, *fields.values_at(:worker, :error)]
     assert_match(/worker_test.rb:\d+/, fields[:place])
-    assert_equal({ "id" => 2, "value" => 4 }, @master.wait.values)
+    assert_equal({ "id" => 2, "value" => 4 }, @master.wait("the worker", @log).values)
+  end
+
+  def test_bytes_that_are_no_message_are_logged_and_the_next_message_is_handled
+    @master.io.send("Z\0\0\0\x05I", 0)
+    name, fields = logged
+    @master.send_message("query", id: 2, what: "double", arguments: 2)
+
+    assert_equal [:malformed_message, "the master"], [name, fields[:process]]
+    assert_equal({ "id" => 2, "value" => 4 }, @master.wait("the worker", @log).values)
   end
 
   def test_the_end_of_the_master_is_logged
@@ -53,7 +62,7 @@ class ClusterWorkerTest < Minitest::Test
 
   def test_messages_that_can_no_more_be_read_are_not_taken_for_the_masters_end
     @master.send_message("query", id: 1, what: "double", arguments: 2)
-    @master.wait # it runs
+    @master.wait("the worker", @log) # it runs
     @listener.kill
 
     assert_equal [:master_lost, { worker: 2, reason: "the thread that reads them was killed" }], logged

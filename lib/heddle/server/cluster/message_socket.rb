@@ -83,19 +83,22 @@ module Heddle
           nil
         end
 
-        # Waits until there is a message, or no writer is left. Malformed messages are dropped.
+        # Waits until there is a message, or no writer is left. Of malformed messages only the first is logged: they could
+        # fill the disk.
+        # @param process [String] at the other end
+        # @param log [#event]
         # @return [Message, nil]
-        def wait
+        def wait(process, log)
           while (message = receive) == :wait
             @io.wait_readable
           end
           message
-        rescue MalformedError
+        rescue MalformedError => e
+          report(e, process, log)
           retry
         end
 
-        # Receives what has arrived. Only the first malformed message is logged: a log that repeats them would fill the
-        # disk.
+        # Receives what has arrived; malformed messages as {#wait} does.
         # @param process [String] at the other end
         # @param log [#event]
         # @yieldparam message [Message]
@@ -106,8 +109,7 @@ module Heddle
           end
           !message.nil?
         rescue MalformedError => e
-          log.event(:malformed_message, process:, reason: e.message) unless @malformed
-          @malformed = true
+          report(e, process, log)
           retry
         end
 
@@ -115,6 +117,11 @@ module Heddle
         def close = @io.close
 
         private
+
+        def report(error, process, log)
+          log.event(:malformed_message, process:, reason: error.message) unless @malformed
+          @malformed = true
+        end
 
         def parse(text, ios)
           what, values = decode(text)

@@ -126,7 +126,7 @@ module Heddle
         end
 
         def fork_workers
-          while (message = @channel.wait)
+          while (message = @channel.wait("the master", @setting.log))
             spawn_process(message) if %w[spawn spawn_jobs].include?(message.what)
           end
         end
@@ -185,7 +185,7 @@ module Heddle
           writer.close
           @channel.close
           server = MessageSocket.new(message.io)
-          Jobs.run { server.wait }
+          Jobs.run { server.wait("the master", @setting.log) }
         end
 
         def hooks = @setting.configuration.hooks

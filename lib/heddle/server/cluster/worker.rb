@@ -135,7 +135,7 @@ module Heddle
 
         # => why no more messages arrive
         def listen
-          while (message = @channel.wait)
+          while (message = @channel.wait("the master", @setting.log))
             handle_message(message)
           end
           @channel.failure&.message || "the master has ended"
