@@ -80,7 +80,7 @@ class AccountEndingsTest < Minitest::Test
     assert_equal [200, 101, 200], lines.map { |line| line[:status] }
     lines.each { |line| assert_adds_up line }
 
-    assert_operator lines.first[:account][:sleep], :>=, 0.009
+    assert_operator lines.first[:account][:sleep], :>=, 0.005
   end
 
   # Which has a copy of the account.
@@ -103,7 +103,7 @@ class AccountEndingsTest < Minitest::Test
     [writer, held].each(&:close)
 
     assert_adds_up line
-    assert_operator line[:account][:process], :>=, 0.009
+    assert_operator line[:account][:process], :>=, 0.005
     copy = JSON.parse(reader.read, symbolize_names: true)
 
     assert_adds_up({ account: copy.select { |_, value| value.is_a?(Numeric) }.except(:total), duration: copy[:total] })
@@ -121,7 +121,7 @@ class AccountEndingsTest < Minitest::Test
 
       assert_equal 3, lines.size, served.output
       lines.each { |line| assert_adds_up line }
-      assert_operator lines.first[:account][:sleep], :>=, 0.009
+      assert_operator lines.first[:account][:sleep], :>=, 0.005
     end
   end
 
@@ -139,7 +139,10 @@ class AccountEndingsTest < Minitest::Test
     line = logged(->(_env) { sleep 60 }, request_timeout: 0.05) { assert_equal "503", get("/").code }.last
 
     assert_adds_up line
-    assert_operator line[:account][:sleep], :>=, 0.045
+    assert_operator line[:duration], :>=, 0.045
+    # A busy machine adds to these.
+    assert_empty line[:account].reject { |_, seconds| seconds < 0.001 }.keys - %i[sleep running ready gc offloaded]
+    assert_operator line[:account][:sleep], :>, 0
     assert_operator line[:account][:sleep], :<=, line[:duration]
   end
 
