@@ -67,7 +67,7 @@ class ContentLengthTest < Minitest::Test
   def slow_http1_body
     socket = connect
     socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\na")
-    sleep(PAUSE) # the client's own pause
+    pause
     socket.write("b")
     read_all(socket)[/[^\n]+\z/]
   end
@@ -76,12 +76,18 @@ class ContentLengthTest < Minitest::Test
     client = H2Client.new(connect)
     client.send_preface
     client.send_frame("HEADERS eh 1 :method=POST :scheme=http :authority=localhost :path=/")
-    sleep(PAUSE)
+    pause
     client.send_frame(%(DATA es 1 "ab"))
     frame = client.read_frame until frame&.type == "DATA"
     frame.payload
   ensure
     client&.close
+  end
+
+  # The client's own, once the server has the head.
+  def pause
+    until_statistics { |found| found[:transit] == 1 }
+    sleep(PAUSE)
   end
 
   def test_a_request_without_a_body_has_neither
