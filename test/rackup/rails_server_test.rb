@@ -7,6 +7,8 @@ require "tmpdir"
 
 # `rails server -u heddle`, with the application of examples/rails.
 class RailsServerTest < Minitest::Test
+  PATIENCE = 60
+
   def setup
     skip "needs the gems of examples/rails: bin/setup" unless ServedExample.gems?("rails")
     @folder = Dir.mktmpdir
@@ -21,7 +23,7 @@ class RailsServerTest < Minitest::Test
   # As Puma does. The process that was started stays, as a container's first one must.
   def test_in_production_it_starts_as_many_workers_as_web_concurrency_says
     in_production("WEB_CONCURRENCY" => "3") do |served, pidfile|
-      assert_equal ["worker 0", "worker 1", "worker 2"], workers_of(served.pid), served.output
+      assert_workers ["worker 0", "worker 1", "worker 2"], served
       assert_equal served.pid, File.read(pidfile).to_i
     end
   end
@@ -30,7 +32,7 @@ class RailsServerTest < Minitest::Test
     in_production("WEB_CONCURRENCY" => nil) do |served, _|
       workers = Array.new([Heddle::Server::Cores.available, 2].max) { |index| "worker #{index}" }
 
-      assert_equal workers.sort, workers_of(served.pid), served.output
+      assert_workers workers.sort, served
       refute_includes served.output, "has no effect", "nobody has named a port that does not count"
     end
   end
@@ -51,6 +53,18 @@ class RailsServerTest < Minitest::Test
     yield served, pidfile
     assert_predicate served.stop, :success?, served.output
     refute_path_exists pidfile
+  end
+
+  # The first request may be answered before all of them are there.
+  def assert_workers(names, served)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+    found = workers_of(served.pid)
+    until found == names || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.01
+      found = workers_of(served.pid)
+    end
+
+    assert_equal names, found, served.output
   end
 
   # What the master's children are called, without the mold and the reserve.
