@@ -169,15 +169,23 @@ class WebSocketTest < Minitest::Test
     end
   end
 
-  def test_a_ping_is_answered_and_a_silent_client_is_pinged_and_then_cut_off
-    handler = Echo.new
-    serving(upgrading(handler), lint: false, websocket_ping: 0.1, websocket_timeout: 0.1) do
+  def test_a_ping_is_answered
+    serving(upgrading(Echo.new), lint: false, websocket_ping: 0) do
       client = dial
       client.write(9, "are you there")
       pong = client.read
-      ping = client.read
 
       assert_equal [10, "are you there"], [pong.opcode, pong.payload]
+    end
+  end
+
+  # It has two seconds for its pong, on a busy machine, too.
+  def test_a_silent_client_is_pinged_and_then_cut_off
+    handler = Echo.new
+    serving(upgrading(handler), lint: false, websocket_ping: 0.1, websocket_timeout: 2) do
+      client = dial
+      ping = client.read
+
       assert_equal 9, ping.opcode
       client.write(10, ping.payload)
 
