@@ -13,7 +13,7 @@ module Heddle
     autoload :RequestBody, "heddle/http/request_body"
     autoload :Response, "heddle/http/response"
 
-    # Why a message is refused: an event of the parsers, never raised by them.
+    # Why a parser rejects a message. The parser returns this; it never raises it.
     #
     # @!attribute status [Integer] the status of the response
     # @!attribute reason [String] one sentence for a person: the mistake, and the correct form
@@ -24,7 +24,7 @@ module Heddle
     # @!attribute status [Integer] as sent
     # @!attribute bytes [String] lines of HTTP/1.1, or the fields that H2::Exchange#write_head takes
     # @!attribute framing [Symbol] how the content is framed: :none (there is none), :length, :chunked, :close
-    #   (up to the end of the connection) or :raw (after an upgrade, the connection is the stream's)
+    #   (up to the end of the connection) or :raw (after an upgrade, the application uses the connection)
     # @!attribute length [Integer, nil] of the content in bytes, where it is known
     # @!attribute keep_alive [Boolean] whether the connection may serve another request afterwards
     # @!attribute precoded [Boolean] whether the application provides content that is chunked already

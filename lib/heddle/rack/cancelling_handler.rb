@@ -20,7 +20,7 @@ module Heddle
       end
       private_constant :ClientScope
 
-      # @param methods [Symbol] whose requests: :safe or :all
+      # @param methods [Symbol] which requests to cancel: :safe (those with a safe method) or :all
       # @see Handler#initialize
       def initialize(app, env_builder, log, methods:, **)
         @all = methods == :all

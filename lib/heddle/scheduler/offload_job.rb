@@ -8,10 +8,11 @@ module Heddle
         # Raised in the thread when the fiber wants the work to end. Internal.
         class Stop < Exception; end
 
-        # Seconds until the second attempt to end the work; the longest pause between two attempts; and how long an
-        # attempt blocks this thread.
+        # Seconds between the first attempt to end the work and the second. Each further pause is twice as long.
         AGAIN = 0.02
+        # The longest pause, in seconds.
         SELDOM = 1
+        # How long an attempt blocks this thread, in seconds.
         LINGER = 0.0003
         private_constant :AGAIN, :SELDOM, :LINGER
 
@@ -77,8 +78,9 @@ module Heddle
           outcome
         end
 
-        # IO.copy_stream of Ruby 3.4 waits without Ruby's lock, and asks *this* thread's scheduler again after each
-        # signal. It only leaves the wait when it finds this thread in a fiber with a scheduler, and not in the loop.
+        # Keeps this thread in the fiber for a moment, so that IO.copy_stream can leave its wait (Ruby 3.4). It waits
+        # without Ruby's lock, and asks *this* thread's scheduler again after each signal. Ruby finds that scheduler,
+        # and the wait ends, only while the thread runs a fiber, not while it runs the loop.
         def linger
           return unless @thread # it has not begun
 

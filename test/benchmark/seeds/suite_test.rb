@@ -39,7 +39,7 @@ class SeedsBenchmarkSuiteTest < Minitest::Test
   end
 
   # One connection has a third of the answers of the others.
-  def test_a_connection_that_is_neglected_shows_in_the_figure
+  def test_fairness_row_shows_a_connection_that_gets_fewer_answers
     listener = TCPServer.new("127.0.0.1", 0)
     acceptor = Thread.new { loop { Thread.new(listener.accept) { |socket| answer_all(socket) } } }
     server = Data.define(:port) { def check(*, **) = nil }.new(listener.addr[1])
@@ -62,7 +62,7 @@ class SeedsBenchmarkSuiteTest < Minitest::Test
     socket.close
   end
 
-  def test_threads_that_were_reported_run_in_their_row_alone
+  def test_puma_with_16_threads_runs_only_in_its_own_row
     puma = @suite.contestant("puma-16")
 
     assert_equal %w[sleep-100ms-100], @suite.rows.reject { |row| row.excludes(puma) }.map(&:key)

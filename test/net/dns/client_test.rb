@@ -197,7 +197,7 @@ class DNSClientTest < Minitest::Test
     assert_equal ["192.0.2.1"], DNS::Client.new("127.0.0.1:#{server.port}").records("web.test", :A).map { |one| one.data.to_s }
   end
 
-  def test_when_no_server_answers_the_error_is_libcs_and_names_them
+  def test_error_is_eai_again_and_names_the_servers_when_none_answers
     silent = name_server
     silent.on("web.test") { nil }
     error = assert_raises(Socket::ResolutionError) do
@@ -208,7 +208,7 @@ class DNSClientTest < Minitest::Test
     assert_match(/web\.test.*127\.0\.0\.1 port #{silent.port}: no answer within 0\.02 s/, error.message)
   end
 
-  def test_the_resolver_gives_records_by_its_search_list
+  def test_resolver_appends_its_search_list_when_it_looks_up_records
     upstream do |_, _, dns|
       resolver = Heddle::Net::Resolver.new(nameservers: [["127.0.0.1", dns.port]], search: %w[up.test])
 

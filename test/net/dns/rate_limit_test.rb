@@ -21,7 +21,7 @@ class DNSRateLimitTest < Minitest::Test
     assert_equal [*[nil] * 5, :drop, :truncate, :drop, :truncate], verdicts
   end
 
-  def test_the_limit_is_that_of_a_network
+  def test_all_addresses_of_a_network_share_one_limit
     5.times { |number| assert_nil judge("192.0.2.#{number}") }
     5.times { |number| assert_nil judge("2001:db8:0:#{number}::1") }
 
@@ -54,7 +54,7 @@ class DNSRateLimitTest < Minitest::Test
     assert_equal RateLimit::NETWORKS, @limit.size
   end
 
-  def test_a_limited_client_comes_over_tcp
+  def test_a_client_with_a_truncated_response_is_answered_over_tcp
     serving(->(query) { query.answer("192.0.2.1") }, rate: 1, rate_exempt: %w[none]) do |dns|
       assert_equal 1, dns.ask("a.test", :A).answers.size
       socket = UDPSocket.new

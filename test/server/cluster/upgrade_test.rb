@@ -94,7 +94,7 @@ class ClusterUpgradeTest < Minitest::Test
     wait_for("reloaded")
   end
 
-  def test_a_server_of_one_process_does_not_replace_a_master
+  def test_a_new_configuration_without_workers_does_not_replace_the_master
     serve
     write("config/heddle.rb", "mode :single\n")
     signal("USR2")

@@ -8,7 +8,7 @@ module Heddle
       # One JSON object a line (RFC 8259), for programs that collect logs. Each has `time` (RFC 3339, UTC), `level` and
       # `event`; see docs/events.md.
       class JsonEvents
-        # @return [Boolean] whether the output of requests may have no lines of other events
+        # @return [Boolean] whether other events than requests are written to the error output
         def only_requests? = false
 
         # The fields of this line are in ext/heddle/http/log/json.c.
