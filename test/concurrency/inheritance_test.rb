@@ -86,6 +86,6 @@ class InheritanceTest < Minitest::Test
   def test_unknown_kind_is_refused
     error = assert_raises(ArgumentError) { Heddle.run { Heddle.async(inherit: :tag) { nil } } }
 
-    assert_equal "inherit is :tag, but must be of tags, current, trace", error.message
+    assert_equal "inherit is :tag, but must be true or any of tags, current, trace", error.message
   end
 end

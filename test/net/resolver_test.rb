@@ -163,6 +163,12 @@ class ResolverTest < Minitest::Test
     assert_match(/"dns\.example" is not an address/, error.message)
   end
 
+  def test_options_without_name_servers_are_refused
+    error = assert_raises(ArgumentError) { Heddle::Net::Resolver.new(search: %w[a.test], ndots: 2) }
+
+    assert_equal "search, ndots can only be given together with nameservers", error.message
+  end
+
   def test_the_resolver_works_in_a_ractor
     server = name_server
     server.host("web.example", "192.0.2.1", "2001:db8::1")

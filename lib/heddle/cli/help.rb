@@ -64,9 +64,8 @@ module Heddle
         def row(option)
           flag = "#{option.flag} #{option.argument}"
           flag = "--[no-]#{option.flag.delete_prefix("--")}" if option.unit == :switch
-          words = "any of #{option.choices.join(", ")}" if option.unit == :list && option.choices
-          notes = [option.default_text, words].compact
-          notes = notes.reject(&:empty?).join("; ")
+          notes = option.default_text
+          notes = "any of #{option.choices.join(", ")}; default: #{notes}" if option.unit == :list && option.choices
           row_of("  #{option.short ? "#{option.short}, " : "    "}#{flag}",
                  notes.empty? ? option.text : "#{option.text} (#{notes})", COLUMN)
         end

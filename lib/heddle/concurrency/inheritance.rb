@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # The state that a task gets from the code that starts it, by `inherit:` of {Heddle.async}: copies, made at the
-    # start, so that neither changes the other's. Fiber storage is inherited by every task.
+    # The state that a task gets from the code that starts it, by `inherit:` of {Heddle.async}. The task gets copies, so
+    # that neither it nor that code sees the other's later changes. Every task inherits fiber storage.
     module Inheritance
       # What can be inherited.
       KINDS = %i[tags current trace].freeze
@@ -17,7 +17,9 @@ module Heddle
         def wrap(kinds, block)
           kinds = kinds == true ? KINDS : Array(kinds)
           wrong = kinds - KINDS
-          raise ArgumentError, "inherit is #{wrong.first.inspect}, but must be of #{KINDS.join(", ")}" if wrong.any?
+          if wrong.any?
+            raise ArgumentError, "inherit is #{wrong.first.inspect}, but must be true or any of #{KINDS.join(", ")}"
+          end
 
           tags = (copy_tags if kinds.include?(:tags) && defined?(::ActiveSupport::IsolatedExecutionState))
           current = (copy_current if kinds.include?(:current) && defined?(::ActiveSupport::CurrentAttributes))

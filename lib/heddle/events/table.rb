@@ -59,8 +59,8 @@ module Heddle
                                "new ones wait in the system's queue until an open one ends or is idle for a second",
         control_socket_missing: "no control socket: {reason}",
         database_connections_exceeded: "{budget}: that is more than 80 % of the server's {limit}, and each further " \
-                                       "machine needs as many. Make the pool smaller, or see docs/databases.md " \
-                                       "for PgBouncer",
+                                       "machine opens the same number. Make the pool smaller, or see " \
+                                       "docs/databases.md for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
         exception_dropped: "{place} raised {error} in the thread of a loop that serves. It was dropped: all requests " \
                            "of that loop share the thread, and any of them may be running. To end one " \
@@ -91,10 +91,10 @@ module Heddle
                               "checked out at {checked_out}. When such tasks hold the whole pool, all wait forever",
         proxies_trusted_by_default: "clients in private networks that reach {address} can set their address and " \
                                     "scheme with X-Forwarded-*: trusted_proxies trusts private networks by default. " \
-                                    "Name the proxies, or \"loopback\", \"private\", \"unix\" to keep this default " \
-                                    "without this warning",
+                                    "Set trusted_proxies to the addresses of the proxies. To keep this default " \
+                                    "without the warning, set it to \"loopback\", \"private\", \"unix\"",
         pubsub_foreign_entry: "pub/sub skips {entry}, in {backend}: Heddle did not write it. Further entries are " \
-                              "skipped silently; let other programs use another `?name=` in the address",
+                              "skipped silently. Give each program a `?name=` of its own in the address",
         pubsub_waiting: "pub/sub has no answer from {backend} yet; trying again",
         query_failed: "worker {worker} can't answer the master's question {question}: {error}",
         queue_rejected: "busy: {requests:request was|requests were} answered with 503 (so far {full} because the " \
@@ -137,7 +137,7 @@ module Heddle
       },
       info: {
         certificates_reloaded: "reloaded the certificates: {certificates}",
-        database_connections: "{budget}<, of the server's {limit}; each further machine needs as many>",
+        database_connections: "{budget}<, of the server's {limit}; each further machine opens the same number>",
         protections_switched: "protections switched {state} (heddle protect {state})",
         pubsub_recovered: "pub/sub reads {backend} again",
         reforked: "reforked: {workers:worker serves|workers serve}, sharing the memory of a warm worker",

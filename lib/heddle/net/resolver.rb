@@ -50,7 +50,9 @@ module Heddle
       # @raise [ArgumentError] when a name server is not a numeric address
       def initialize(hosts: HOSTS, resolv_conf: RESOLV_CONF, nsswitch: NSSWITCH, nameservers: nil,
                      cache_size: CACHE_SIZE, clock: nil, reachable: nil, **options)
-        raise ArgumentError, "#{options.keys.join(", ")}: only with nameservers:" if !nameservers && options.any?
+        if !nameservers && options.any?
+          raise ArgumentError, "#{options.keys.join(", ")} can only be given together with nameservers"
+        end
 
         @clock = clock || -> { MonotonicClock.now }
         @hosts = WatchedFile.new(hosts) { |text| Hosts.parse(text) }

@@ -7,7 +7,7 @@ module Heddle
     # Options of a request's head, its time and its interim responses.
     REQUESTS = [
       Option.new(name: :request_timeout, unit: :seconds, default: 0, range: 0..86_400, example: "request_timeout 20",
-                 text: "time until the response begins; then the client gets 503; 0 for no limit",
+                 text: "time within which the response must begin, or the client gets 503; 0 for no limit",
                  reason: "Set it when the proxy in front, or the user, gives up after that time anyway",
                  details: "The call in which the application waits raises Heddle::Cancelled; ensure clauses run. The " \
                           "log names the line, and the worker continues. Code that computes is interrupted at its " \

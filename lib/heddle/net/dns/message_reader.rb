@@ -115,7 +115,8 @@ module Heddle
             if size >= POINTER
               target = ((size << 8) | byte(offset + 1)) & POINTER_OFFSET
               pointers += 1
-              raise MalformedError, "pointer at #{offset}" if target >= offset || pointers > MAX_POINTERS
+              raise MalformedError, "the pointer at #{offset} does not point backwards" if target >= offset
+              raise MalformedError, "more than #{MAX_POINTERS} pointers in a name" if pointers > MAX_POINTERS
 
               after ||= offset + 2
               offset = target
