@@ -74,7 +74,7 @@ class PoolPostgresqlTest < Minitest::Test
       database = pool(max: 2, check_after: 0)
       first = database.with(&:backend_pid)
       admin = connect
-      admin.exec_params("SELECT pg_terminate_backend($1, 5000)", [first])
+      admin.exec_params("SELECT pg_terminate_backend($1, 60000)", [first])
       admin.close
 
       refute_equal first, database.with { |pg| pg.exec("SELECT pg_backend_pid()").getvalue(0, 0).to_i }
@@ -88,7 +88,7 @@ class PoolPostgresqlTest < Minitest::Test
       all = Array.new(3) { database.acquire }
       all.each { |pg| database.release(pg) }
       admin = connect
-      all.each { |pg| admin.exec_params("SELECT pg_terminate_backend($1, 5000)", [pg.backend_pid]) }
+      all.each { |pg| admin.exec_params("SELECT pg_terminate_backend($1, 60000)", [pg.backend_pid]) }
       admin.close
 
       assert_equal(%w[1 1 1], Array.new(3) { database.with { |pg| pg.exec("SELECT 1").getvalue(0, 0) } })
@@ -133,9 +133,10 @@ class PoolPostgresqlTest < Minitest::Test
 
         assert_equal [(1..5).to_a, 1], [served, database.size]
         admin.exec("ALTER ROLE #{role} LOGIN")
-        Heddle.map(1..5) { database.with { |pg| pg.exec("SELECT pg_sleep(0.001)") } }
+        both = Heddle::Barrier.new(2)
+        Heddle.timeout(LIMIT) { Heddle.map(1..2) { database.with { both.wait } } }
 
-        assert_operator database.size, :>, 1
+        assert_equal 2, database.size
         database.close
       end
     end
@@ -144,14 +145,14 @@ class PoolPostgresqlTest < Minitest::Test
   def test_a_task_that_is_cancelled_in_a_query_leaves_nothing_behind
     in_loop do
       database = pool(max: 1)
-      task = Heddle.async { database.with { |pg| pg.exec("SELECT pg_sleep(10)") } }
+      task = Heddle.async { database.with { |pg| pg.exec("SELECT pg_sleep(#{LIMIT})") } }
       turns until database.busy == 1
       took = seconds do
         task.cancel
         assert_equal "3", database.with { |pg| pg.exec("SELECT 3").getvalue(0, 0) }
       end
 
-      assert_operator took, :<, 8, "nobody waits for the query's end"
+      assert_operator took, :<, LIMIT / 2.0, "nobody waits for the query's end"
       assert_equal [1, 0], [database.size, database.busy]
       database.close
     end
@@ -178,7 +179,7 @@ class PoolPostgresqlTest < Minitest::Test
   private
 
   # Seconds of a query that is not to be awaited.
-  LIMIT = 20
+  LIMIT = 60
   private_constant :LIMIT
 
   def sleeping(admin)

@@ -18,7 +18,7 @@ class PoolRedisTest < Minitest::Test
 
   def teardown = @server&.stop
 
-  def connect = RedisClient.config(path: File.join(@server.folder, "redis.sock"), protocol: 2).new_client
+  def connect = RedisClient.config(path: File.join(@server.folder, "redis.sock"), protocol: 2, timeout: 60).new_client
 
   def pool(**options)
     Heddle::Pool.new(check: ->(redis) { redis.call("PING") == "PONG" }, **options) { connect.tap { |redis| redis.call("PING") } }

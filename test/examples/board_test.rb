@@ -34,7 +34,7 @@ class BoardExampleTest < Minitest::Test
   end
 
   def await(expression)
-    return pass if @browser.wait_for(expression, seconds: 20)
+    return pass if @browser.wait_for(expression, seconds: 60)
 
     flunk [expression, *@browser.console, @served.output].join("\n")
   end

@@ -35,7 +35,7 @@ class RailsTurboTest < Minitest::Test
 
   # Without the page's animation frames, which a tab behind another one does not get.
   def await(expression, value: true)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     until (seen = @browser.run("const found = #{expression}; return found instanceof Element || found")) == value
       next sleep(0.02) if Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
 

@@ -152,7 +152,7 @@ class TrialDifferentialTest < Minitest::Test
   def planted(framework, program, ways:, **settings)
     Dir.mktmpdir do |folder|
       File.write(File.join(folder, "planted.rb"), program)
-      settings = { framework:, files: ["planted.rb"], patience: 3, **settings }.transform_keys(&:to_s)
+      settings = { framework:, files: ["planted.rb"], patience: 20, **settings }.transform_keys(&:to_s)
       suite = Trials::Suite.new("planted", settings)
       prelude = "require #{File.join(Trials::Suite::ROOT, "bin/support/gem_paths.rb").dump}"
       runs_of(suite, { folder:, environment: {}, prelude:, load_path: [] }, ways:)

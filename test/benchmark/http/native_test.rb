@@ -32,7 +32,7 @@ class HTTPBenchmarkNativeTest < Minitest::Test
         TCPSocket.new("127.0.0.1", port).tap { |socket| socket.write("GET /#{delay} HTTP/1.1\r\n\r\n") }
       end
 
-      assert_equal [short], IO.select([long, short], nil, nil, 10)&.first
+      assert_equal [short], IO.select([long, short], nil, nil, 30)&.first
     ensure
       [long, short].each { |socket| socket&.close }
     end
@@ -41,7 +41,7 @@ class HTTPBenchmarkNativeTest < Minitest::Test
   def test_steady_counts_responses_during_the_measurement_only
     serve(OK) do |port|
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      Bench::HTTP::Native.run("steady", port, "/x", 4, 20, 20, 200) do |said, _|
+      Bench::HTTP::Native.run("steady", port, "/x", 4, 20, 20, 1000) do |said, _|
         assert_equal({ measuring: true }, said.call)
         result = said.call
         took = Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
@@ -98,7 +98,7 @@ class HTTPBenchmarkNativeTest < Minitest::Test
   private
 
   def steady(port)
-    Bench::HTTP::Native.run("steady", port, "/x", 4, 10, 10, 300) do |said, _|
+    Bench::HTTP::Native.run("steady", port, "/x", 4, 10, 10, 1000) do |said, _|
       said.call
       said.call
     end

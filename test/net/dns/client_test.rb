@@ -155,7 +155,7 @@ class DNSClientTest < Minitest::Test
 
   def test_a_kept_connection_that_the_server_has_closed_is_replaced
     texts = ->(query) { query.answer(query.name * 200, type: :TXT) }
-    serving(texts, tcp_idle: 0.05) do |dns|
+    serving(texts, tcp_idle: 1) do |dns|
       client = DNS::Client.new("127.0.0.1:#{dns.port}")
 
       assert_equal 1, client.records("one.test", :TXT).size

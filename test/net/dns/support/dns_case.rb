@@ -12,7 +12,7 @@ module Heddle
     module DNSCase
       DNS = Heddle::Net::DNS
       # Seconds that nothing takes.
-      LIMIT = 30
+      LIMIT = 60
 
       # A server that runs, and how to ask it.
       class Running

@@ -90,7 +90,7 @@ module Heddle
     class Fuzzing
       # Packets under way: no more than the socket's buffer takes.
       BATCH = 64
-      PATIENCE = 30
+      PATIENCE = 60
 
       def initialize(port, seed)
         @packets = FuzzedPackets.new(seed)
