@@ -145,6 +145,17 @@ class DNSMessageTest < Minitest::Test
     assert_match(/more than \d+ labels/, error.message)
   end
 
+  # A record's data holds pointers, each to the one before it; the next record's owner points to the last.
+  def test_a_name_of_too_many_pointers_is_refused
+    data = (0...33).map { |number| 0xc000 | (number.zero? ? 12 : 23 + (2 * (number - 1))) }
+    bytes = [1, 0x8000, 0, 2, 0, 0, 0, 0xff00, 1, 60, 66, *data, 0xc000 | (23 + 64), 1, 1, 60, 4, 1, 2, 3, 4]
+    bytes = bytes.pack("n6CnnNnn33nnnNnC4")
+
+    error = assert_raises(DNS::MalformedError) { DNS::Message.parse(bytes) }
+
+    assert_equal "more than 32 pointers in a name", error.message
+  end
+
   private
 
   def message_of_every_type
