@@ -83,8 +83,8 @@ module Heddle
           nil
         end
 
-        # Waits until there is a message, or no writer is left. Of malformed messages only the first is logged: they could
-        # fill the disk.
+        # Waits until there is a message, or no writer is left. Of malformed messages only the first is logged: they
+        # could fill the disk.
         # @param process [String] at the other end
         # @param log [#event]
         # @return [Message, nil]
