@@ -14,7 +14,7 @@ class FollowingHistoryTest < Minitest::Test
   end
 
   def in_loop(&)
-    Heddle.run(selector: selector_under_test) { Heddle.timeout(30, &) }
+    Heddle.run(selector: selector_under_test) { Heddle.timeout(60, &) }
   end
 
   def subscription(topic, since: nil) = PubSub::Subscription.new(Fiber.scheduler, topic, since)

@@ -11,7 +11,7 @@ class PubSubTest < Minitest::Test
   PubSub = Heddle::PubSub
 
   def in_loop(&)
-    Heddle.run(selector: selector_under_test) { Heddle.timeout(30, &) }
+    Heddle.run(selector: selector_under_test) { Heddle.timeout(60, &) }
   end
 
   def new_topic = "#{name}:#{rand(2**64)}"

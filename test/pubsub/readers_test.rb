@@ -5,7 +5,7 @@ require "heddle"
 
 # Many receivers of one topic in a loop.
 class PubSubReadersTest < Minitest::Test
-  PATIENCE = 30
+  PATIENCE = 60
 
   def setup
     Heddle::PubSub::History.open(16 << 20, 100, 300)

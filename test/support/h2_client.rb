@@ -13,7 +13,7 @@ class H2Client
               HTTP_1_1_REQUIRED].freeze
   FLAGS = { "-" => 0, "es" => 1, "ack" => 1, "eh" => 4, "pad" => 8, "pri" => 32 }.freeze
   # Seconds.
-  PATIENCE = 20
+  PATIENCE = 60
 
   # A frame that has come.
   Frame = Struct.new(:type, :flags, :stream, :payload) do

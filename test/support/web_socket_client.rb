@@ -5,7 +5,7 @@ require "socket"
 
 # The client's side of a WebSocket, frame by frame, so that a test can send what no library does.
 class WebSocketClient
-  PATIENCE = 30
+  PATIENCE = 60
   Frame = Struct.new(:final, :opcode, :payload, :rsv) do
     # @return [Integer, nil] of a close frame
     def code = opcode == 8 && payload.bytesize >= 2 ? payload.unpack1("n") : nil

@@ -46,7 +46,7 @@ class PubSubPostgresqlTest < Minitest::Test
     positions << one.publish("secret")
     heard = nil
 
-    assert stranger.wait_for_notify(10) { |_, _, payload| heard = payload.to_s }
+    assert stranger.wait_for_notify(60) { |_, _, payload| heard = payload.to_s }
     assert_empty heard
     assert_raises(PG::InsufficientPrivilege) { stranger.exec("SELECT * FROM heddle_pubsub_messages") }
     # of the epoch, the next offset and a message of the topic; of an offset far ahead; of no form
