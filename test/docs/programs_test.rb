@@ -4,6 +4,7 @@
 # test: smoke
 
 require "test_helper"
+require "support/free_port"
 require_relative "../http/client/support/client_case"
 require_relative "../net/dns/support/dns_case"
 
@@ -84,7 +85,7 @@ class DocsProgramsTest < ClientCase
   # Runs a program that serves on LISTEN, on a free port instead.
   # @yieldparam [Running]
   def run_program(program)
-    port = Addrinfo.tcp("127.0.0.1", 0).listen { |socket| socket.local_address.ip_port }
+    port = FreePort.find
     program = program.gsub(/(?<=127\.0\.0\.[12]):5353/, ":#{port}")
     pid = spawn(RbConfig.ruby, "-I#{ROOT}/lib", "-rheddle", "-rheddle/net/dns", "-e",
                 "def summary(title) = \"about \#{title}\"\n#{program}", out: File::NULL)

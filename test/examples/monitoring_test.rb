@@ -8,6 +8,7 @@ require "socket"
 require "tmpdir"
 require "heddle/server"
 require "support/served_process"
+require "support/free_port"
 
 # examples/monitoring: a real Prometheus scrapes a server, loads the alerts, and can evaluate every query.
 class MonitoringExampleTest < Minitest::Test
@@ -24,7 +25,7 @@ class MonitoringExampleTest < Minitest::Test
   class Prometheus
     def initialize(program, target)
       @folder = Dir.mktmpdir
-      @port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
+      @port = FreePort.find
       text = File.read(File.join(FOLDER, "prometheus.yml"))
       text = text.gsub("127.0.0.1:9293", target).gsub("15s", "500ms").sub("alerts.yml", ALERTS)
       File.write(File.join(@folder, "prometheus.yml"), text)
@@ -108,7 +109,7 @@ class MonitoringExampleTest < Minitest::Test
 
   # The port of the control socket is in the server's output.
   def serve
-    @control = "127.0.0.1:#{TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }}"
+    @control = "127.0.0.1:#{FreePort.find}"
     ServedProcess.new([*ServedProcess::HEDDLE, "serve", File.join(ROOT, "examples/plain/config.ru"), "-p", "0", "-w",
                        "2", "--control", "tcp://#{@control}", "-e", "production"])
   end

@@ -6,6 +6,7 @@ require "test_helper"
 require "heddle"
 require "concurrency/support/private_server"
 require "socket"
+require "support/free_port"
 
 # `adapter: heddle` of Action Cable, in processes of any server.
 class CableAdapterTest < Minitest::Test
@@ -49,7 +50,7 @@ class CableAdapterTest < Minitest::Test
   def need_redis
     program = need_program("redis-server")
     skip "needs the gem redis-client: bin/setup" if Gem::Specification.find_all_by_name("redis-client").empty?
-    port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
+    port = FreePort.find
     @redis = PrivateServer.new("redis.sock") do |folder|
       [program, "--port", port.to_s, "--bind", "127.0.0.1", "--save", "", "--unixsocket",
        File.join(folder, "redis.sock")]

@@ -5,6 +5,7 @@ require "concurrency/support/private_server"
 require "socket"
 require "support/served_process"
 require "tmpdir"
+require "support/free_port"
 
 # Two servers, as on two machines, share topics through a Redis: each has a master that reads for its workers.
 class PubSubMachinesTest < Minitest::Test
@@ -57,7 +58,7 @@ class PubSubMachinesTest < Minitest::Test
     FileUtils.rm_rf(@folder) if @folder
   end
 
-  def port = @port ||= Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
+  def port = @port ||= FreePort.find
 
   def serve(number)
     FileUtils.mkdir_p(File.join(@folder, number.to_s))

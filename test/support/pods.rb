@@ -4,6 +4,7 @@ require "net/http"
 require "socket"
 require "support/served_process"
 require "support/steady_load"
+require_relative "free_port"
 
 # Copies of an application behind HAProxy, as the pods of a Kubernetes service: a new one is started and gets requests
 # when its health check is answered, then TERM is sent to an old one, which still gets requests until its health check
@@ -22,7 +23,7 @@ class Pods
     @folder = folder
     @arguments = arguments
     @environment = environment
-    @ports = Array.new(PLACES + 1) { free_port }
+    @ports = Array.new(PLACES + 1) { FreePort.find }
     @pods = Array.new(PLACES)
     start_proxy
     (PLACES - 1).times { |place| start(place) }
@@ -108,6 +109,4 @@ class Pods
       sleep 0.02
     end
   end
-
-  def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
 end

@@ -4,6 +4,7 @@ require "etc"
 require "open3"
 require "socket"
 require "support/certificates"
+require "support/free_port"
 require "support/served_process"
 require "tmpdir"
 
@@ -32,13 +33,7 @@ module Proxies
 
   def file(name) = File.read(File.join(FOLDER, name))
 
-  # Nobody else is told of them, but they are not kept either: whoever starts a proxy sees whether it listens.
-  def free_ports(count)
-    servers = Array.new(count) { TCPServer.new("127.0.0.1", 0) }
-    servers.map { |server| server.addr[1] }
-  ensure
-    servers.each(&:close)
-  end
+  def free_ports(count) = Array.new(count) { FreePort.find }
 
   # Starts a proxy and waits until it listens on all these ports.
   def run_proxy(*command, ports:, environment: {})

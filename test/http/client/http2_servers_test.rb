@@ -4,6 +4,7 @@ require "test_helper"
 require "digest"
 require "open3"
 require "tmpdir"
+require "support/free_port"
 require_relative "support/client_case"
 
 # HTTP/2 against nghttpd and nginx, over TLS where ALPN chooses it; curl is the oracle.
@@ -41,8 +42,6 @@ class ClientHTTP2ServersTest < ClientCase
     File.write(path("key.pem"), key.to_pem)
   end
 
-  def free_port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
-
   def start(port, *command)
     (@pids ||= []) << spawn(*command, out: File::NULL, err: File::NULL)
     until_true { TCPSocket.open("127.0.0.1", port, &:close) || true rescue false }
@@ -50,14 +49,14 @@ class ClientHTTP2ServersTest < ClientCase
 
   def start_nghttpd(*options)
     need_program "nghttpd"
-    port = free_port
+    port = FreePort.find
     start(port, "nghttpd", "-d", @folder, *options, port.to_s, path("key.pem"), path("cert.pem"))
     "https://localhost:#{port}"
   end
 
   def start_nginx
     need_program "nginx"
-    port = free_port
+    port = FreePort.find
     File.write(path("nginx.conf"), <<~CONF)
       #{"user root;" if Process.uid.zero?}
       daemon off; worker_processes 1; pid #{@folder}/pid; error_log /dev/null;

@@ -3,6 +3,7 @@
 require "test_helper"
 require "digest"
 require "tmpdir"
+require "support/free_port"
 require_relative "support/client_case"
 
 # Against nginx, with curl as the oracle.
@@ -12,7 +13,7 @@ class ClientNginxTest < ClientCase
     need_program "curl"
     @folder = Dir.mktmpdir
     File.chmod(0o755, @folder)
-    @port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
+    @port = FreePort.find
     write_files
     @pid = spawn("nginx", "-p", @folder, "-c", File.join(@folder, "nginx.conf"), out: File::NULL, err: File::NULL)
     until_true { TCPSocket.open("127.0.0.1", @port, &:close) || true rescue false }

@@ -5,6 +5,7 @@ require "digest"
 require "json"
 require "open3"
 require "tmpdir"
+require "support/free_port"
 require_relative "support/client_case"
 require_relative "../../support/certificates"
 require_relative "../../support/served_process"
@@ -28,7 +29,7 @@ class ClientPeersTest < ClientCase
 
   # @return [Integer] the port that the program listens on
   def start(*command)
-    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
+    port = FreePort.find
     command = yield(port) if block_given?
     @pid = spawn(*command, out: File::NULL, err: File::NULL, chdir: @folder)
     until_true { TCPSocket.open("127.0.0.1", port, &:close) || true rescue false }

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "tmpdir"
+require "support/free_port"
 require_relative "support/client_case"
 require_relative "../../support/certificates"
 
@@ -30,8 +31,6 @@ class ClientProxyTest < ClientCase
     ended.join
   end
 
-  def free_port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
-
   def start(port, *command)
     @pids << spawn(*command, out: File::NULL, err: File::NULL)
     until_true { TCPSocket.open("127.0.0.1", port, &:close) || true rescue false }
@@ -40,7 +39,7 @@ class ClientProxyTest < ClientCase
 
   def tinyproxy(more = "")
     need_program "tinyproxy"
-    port = free_port
+    port = FreePort.find
     file = File.join(@folder, "tinyproxy.conf")
     File.write(file, "Port #{port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\n#{more}\n")
     start(port, "tinyproxy", "-d", "-c", file)
@@ -48,7 +47,7 @@ class ClientProxyTest < ClientCase
 
   def squid
     need_program "squid"
-    port = free_port
+    port = FreePort.find
     file = File.join(@folder, "squid.conf")
     File.write(file, <<~CONF)
       http_port 127.0.0.1:#{port}

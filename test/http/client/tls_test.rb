@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "tmpdir"
+require "support/free_port"
 require_relative "support/client_case"
 require_relative "../../support/certificates"
 
@@ -26,7 +27,7 @@ class ClientTlsTest < ClientCase
   def s_server(pair, *options)
     need_program "openssl"
     cert, key = TestCertificates.write(@folder, "server", pair)
-    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.local_address.ip_port }
+    port = FreePort.find
     @pids << spawn("openssl", "s_server", "-accept", "127.0.0.1:#{port}", "-cert", cert, "-key", key, "-www", "-quiet",
                    *options, in: File::NULL, out: File::NULL, err: File::NULL)
     until_true { TCPSocket.open("127.0.0.1", port, &:close) || true rescue false }

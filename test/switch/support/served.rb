@@ -2,6 +2,7 @@
 
 require "net/http"
 require "socket"
+require_relative "../../support/free_port"
 
 module Switch
   # A server of the application in a process group of its own. It is ready when it answers a request.
@@ -16,7 +17,7 @@ module Switch
     attr_reader :uri
 
     # @return [Integer] a port on which nothing listens
-    def self.free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    def self.free_port = FreePort.find
 
     # @param command [Array<String>]
     # @param port [Integer] on which it is to listen

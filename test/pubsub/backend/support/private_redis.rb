@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "concurrency/support/private_server"
-require "socket"
+require "support/free_port"
 
 # A Redis for tests: on a port and a unix socket of its own, with its data in a temporary folder.
 class PrivateRedis < PrivateServer
@@ -12,7 +12,7 @@ class PrivateRedis < PrivateServer
   # @param program [String]
   # @param storage [Array<String>] options
   def initialize(program, storage = DURABLE)
-    @port = Addrinfo.tcp("127.0.0.1", 0).bind { |one| one.local_address.ip_port }
+    @port = FreePort.find
     super("redis.sock") do |folder|
       [program, "--port", @port.to_s, "--bind", "127.0.0.1", "--unixsocket", File.join(folder, "redis.sock"),
        "--dir", folder, "--save", "", *storage]
