@@ -110,7 +110,7 @@ class BoardTest < Minitest::Test
     release = Thread::Queue.new
     handler = lambda do |exchange|
       release.pop
-      computing = Heddle::MonotonicClock.now + 0.5
+      computing = Heddle::MonotonicClock.now + 1.5
       nil while Heddle::MonotonicClock.now < computing
       exchange.reject(500, "it has computed")
     end
@@ -119,7 +119,7 @@ class BoardTest < Minitest::Test
       sockets = server.sockets
       sockets.join(scoreboard, slot)
       sockets.limit = 1
-      sockets.queue(10, 0.1)
+      sockets.queue(10, 1)
       Array.new(3) { server.connect.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
       until_true { sockets.waiting == 2 }
       release << true
