@@ -2,7 +2,7 @@
 
 require "active_record"
 
-ActiveRecord::Base.establish_connection("#{ENV.fetch("DATABASE_URL")}&pool=2&checkout_timeout=2")
+ActiveRecord::Base.establish_connection("#{ENV.fetch("DATABASE_URL")}&pool=2&checkout_timeout=30")
 Item = Class.new(ActiveRecord::Base) { self.table_name = "enumerated" }
 state = ActiveSupport::IsolatedExecutionState
 lease = -> { ActiveRecord::Base.lease_connection.select_value("SELECT 7").to_s }

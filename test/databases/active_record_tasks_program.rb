@@ -14,7 +14,7 @@ Heddle.run do
   ACCESS.value("DELETE FROM numbers")
   ACCESS.value("INSERT INTO numbers VALUES (1)")
   pool = ActiveRecord::Base.connection_pool
-  slow = -> { Number.select("id, pg_sleep(1)::text AS mark_async") }
+  slow = -> { Number.select("id, pg_sleep(2)::text AS mark_async") }
 
   # Within a session, as Rails opens one for each request.
   ActiveRecord::Base.asynchronous_queries_tracker.start_session
@@ -22,7 +22,7 @@ Heddle.run do
   futures = Array.new(3) { slow.call.load_async }
   seen[:returned] = now - began
   began = now
-  sleep 0.001 until (seen[:at_once] = Observer.running("mark_async")) == 3 || now - began > 10
+  sleep 0.001 until (seen[:at_once] = Observer.running("mark_async")) == 3 || now - began > 30
   seen[:async] = futures.map { |future| future.to_a.map(&:id) }
   seen[:counted] = Number.async_count.value
   unfinished = Heddle.scope do
@@ -36,7 +36,7 @@ Heddle.run do
   # Its task gets no connection, so the fiber that asks for the result runs it.
   pool.lease_connection
   others = Array.new(pool.size - pool.stat[:busy]) { pool.checkout }
-  promise = Number.where("pg_sleep(0.3) IS NOT NULL").async_count
+  promise = Number.where("pg_sleep(2) IS NOT NULL").async_count
   seen[:limited] = Array.new(2) do |again|
     Heddle.timeout(again.zero? ? 0.1 : 60) { promise.value }
   rescue Heddle::TimeoutError

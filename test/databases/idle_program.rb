@@ -6,12 +6,15 @@
 require_relative "support/access"
 require "json"
 
-def three_at_once(sql) = Heddle.map(1..3) { |number| ACCESS.value(format(sql, number)).to_i }
+def open_three
+  all = Heddle::Barrier.new(3)
+  Heddle.map(1..3) { ACCESS.raw { all.wait } }
+end
 
 # Returns when they have ended.
 def close_all
   if DRIVER == "pg"
-    Observer.ask("SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity " \
+    Observer.ask("SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity " \
                  "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
   else
     others = "FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND = 'Sleep'"
@@ -21,8 +24,8 @@ def close_all
 end
 
 Heddle.run do
-  three_at_once(DRIVER == "pg" ? "SELECT %d FROM pg_sleep(0.05)" : "SELECT %d + SLEEP(0.05)")
+  open_three
   size = Heddle::Databases::Pools.all.first.fetch(:size)
   close_all
-  puts JSON.generate(size:, answers: three_at_once("SELECT %d"))
+  puts JSON.generate(size:, answers: Heddle.map(1..3) { |number| ACCESS.value("SELECT #{number}").to_i })
 end

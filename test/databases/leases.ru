@@ -5,7 +5,7 @@
 
 require "active_record"
 
-ActiveRecord::Base.establish_connection("#{ENV.fetch("DATABASE_URL")}&pool=1&checkout_timeout=5")
+ActiveRecord::Base.establish_connection("#{ENV.fetch("DATABASE_URL")}&pool=1&checkout_timeout=30")
 arrived = 0
 
 answer = lambda do
