@@ -84,11 +84,9 @@ class HealthPathsTest < Minitest::Test
   def test_a_health_check_with_a_body_may_run_longer_than_its_body_may_take
     app, arrived, release = waiting_application("up")
     start(app, body_grace: 0.1)
-    check = upload("/up")
-    check.send_frame('DATA es 1 "hello"')
+    check = upload("/up", 'DATA es 1 "hello"')
     arrived.pop(timeout: PATIENCE)
-    late = upload("/") # its time ends after the check's
-    late.send_frame('DATA - 1 "hello, too"')
+    late = upload("/", 'DATA - 1 "hello, too"') # its time ends after the check's
 
     assert_includes response_of(late), "408"
     release << true
@@ -124,7 +122,7 @@ class HealthPathsTest < Minitest::Test
   end
 
   def test_http2_clients_get_goaway_when_drain_delay_is_over
-    start(held, drain_delay: 0.2, stop_timeout: 5)
+    start(held, drain_delay: 0.2, stop_timeout: 60)
     client = H2Client.new(connect)
     client.send_preface
     client.send_frame("HEADERS es+eh 1 get")
@@ -148,11 +146,16 @@ class HealthPathsTest < Minitest::Test
 
   private
 
-  def upload(path)
-    client = H2Client.new(connect)
-    client.send_preface
-    client.send_frame("HEADERS eh 1 :method=POST :scheme=http :path=#{path} :authority=a")
-    client
+  # Its head and the frame come together.
+  def upload(path, frame)
+    bytes = StringIO.new(+"".b)
+    ["HEADERS eh 1 :method=POST :scheme=http :path=#{path} :authority=a", frame].each do |one|
+      H2Client.new(bytes).send_frame(one)
+    end
+    H2Client.new(connect).tap do |client|
+      client.send_preface
+      client.send_bytes(bytes.string)
+    end
   end
 
   # @return [String] the encoded fields
