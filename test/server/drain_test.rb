@@ -25,7 +25,8 @@ class DrainTest < Minitest::Test
     start(app)
     client = connect
     client.write(GET)
-    client.readpartial(4096) until client.wait_readable(0).nil? && server.statistics[:idle] == 1
+    read_answer(client)
+    until_statistics { |found| found[:idle] == 1 }
     server.stop(handoff_sender: @pair.first)
     wait_for_end
     client.write(GET)
