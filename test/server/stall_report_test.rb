@@ -30,14 +30,13 @@ class StallReportTest < Minitest::Test
       get("/")
       @metrics = Heddle::Server::Metrics.new(Heddle::Server::Control::Alone.new(server, @log).report).to_s
     end
-    stall = Heddle::Stalls.recent.find { |one| one.cause == :native_with_gvl }
 
-    assert_equal "GET /reports/7/slow", stall&.request
+    assert_includes held.map(&:request), "GET /reports/7/slow"
     assert_includes Heddle::Stalls.statistics[:by_endpoint], "GET /reports/:id/slow"
     labels = Regexp.escape('{worker="0",endpoint="GET /reports/:id/slow"}')
 
     assert_match(/^heddle_endpoint_stalls_total#{labels} [1-9]/, @metrics)
-    assert_match(/^heddle_endpoint_stall_seconds_total#{labels} 0\.[1-9]/, @metrics)
+    assert_match(/^heddle_endpoint_stall_seconds_total#{labels} (0\.[1-9]|[1-9])/, @metrics)
     assert_match(%r{stall of \d+ ms: a native call that held Ruby's lock, in GET /reports/7/slow, at .+_test.rb:\d+},
                  output.string)
   end
