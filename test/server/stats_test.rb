@@ -62,7 +62,8 @@ class ClusterStatsTest < Minitest::Test
     holding = ask("/hold")
     wait_until { File.exist?(path("held")) }
     found = nil
-    wait_until { (found = stats)[:capacity] } # the limit is written once a second
+    # Each worker writes its limit once a second.
+    wait_until { (found = stats)[:capacity] && found[:capacity] + found[:running] == 10 }
     held = found[:per_worker].find { |one| one[:running] == found[:per_worker].map { |each| each[:running] }.max }
 
     assert_equal ["fiber", 2, 10 - found[:running]], found.values_at(:mode, :workers, :capacity)
