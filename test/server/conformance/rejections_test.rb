@@ -8,7 +8,8 @@ class RejectionsConformanceTest < Minitest::Test
   include Conformance
 
   LINGER_LIMIT = 300_000
-  served_with linger_timeout: 0.2, linger_limit: LINGER_LIMIT, body_limit: 1_000
+  # A client that takes longer for its next bytes gets a reset.
+  served_with linger_timeout: 0.5, linger_limit: LINGER_LIMIT, body_limit: 1_000
 
   at("/fails") { raise "on purpose" }
 
