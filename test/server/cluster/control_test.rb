@@ -97,10 +97,10 @@ class ClusterControlTest < Minitest::Test
 
     assert_predicate status, :success?, output
     assert_equal "reloaded: new workers serve\n", output
-    assert_includes served.output, "reloaded: 2 workers"
+    wait_for("reloaded: 2 workers")
     wait_until { !pids.intersect?(before) && pids.size == 2 }
 
-    assert_match(/\(heddle reload\)/, served.output)
+    wait_for("(heddle reload)")
     assert_equal 2, metrics["heddle_worker_up"].size
   end
 
