@@ -11,7 +11,7 @@ class ClusterHandoffTest < Minitest::Test
 
   # On /burn nothing else happens in its process, whose number is in the pipe `held` then, until something is in the
   # pipe `go`; /later does the same when the file `burn` is there. /compute can be preempted, and /wait only waits; both
-  # run until the file `enough` exists.
+  # run until the file `enough` exists. The file `begun` has the process that computes.
   APP = <<~RUBY
     require ENV.fetch("NATIVE_CALLS")
     held, go = %w[held go].map { |name| File.open(name, "r+") }
@@ -22,7 +22,8 @@ class ClusterHandoffTest < Minitest::Test
         when "/echo" then env["rack.input"].read
         when "/worker" then $$.to_s
         when "/compute"
-          File.write("begun", "")
+          File.write("begun.new", $$.to_s)
+          File.rename("begun.new", "begun")
           nil until File.exist?("enough")
         when "/wait"
           File.write("waits", "")
@@ -188,9 +189,14 @@ class ClusterHandoffTest < Minitest::Test
 
   def test_requests_of_a_worker_that_computes_go_to_one_that_sleeps
     serve_app
-    blocker, *others = neighbours(4)
-    busy, free = @clients.keys
+    clients_of_both(4)
+    blocker = @clients.values.first.shift
     await("begun") { blocker.ask("/compute") }
+    busy = File.read(path("begun")).to_i # on a busy machine perhaps the other one
+    free, = @clients.keys - [busy]
+    others = @clients.fetch(busy)
+
+    assert_operator others.size, :>=, 3
     others.each { |one| wait_until("a request stays in the busy worker") { one.worker == free } }
     write("enough", "")
 
