@@ -69,14 +69,11 @@ class ClusterReserveTest < Minitest::Test
     end
   end
 
-  # Holds up both workers, with so many requests for the same.
+  # Blocks both workers, with so many requests for the same. The second one comes when a worker is blocked, which then
+  # begins no other.
   def hold_up(count = 2, path: "/burn")
-    burning = []
-    until burning.size == 2 # one worker may have got both
-      burning << ask(path)
-      @held.wait_readable(0.5) or next
-      (@stuck ||= []) << @held.gets.to_i
-    end
+    @stuck = []
+    burning = Array.new(2) { ask(path).tap { @stuck.concat(await_held(1)) } }
     burning + Array.new(count - 2) { ask(path) }
   end
 
