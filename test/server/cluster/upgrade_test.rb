@@ -54,7 +54,7 @@ class ClusterUpgradeTest < Minitest::Test
     load.stop
 
     assert_empty load.failures
-    assert idle.wait_readable(20), "it moved"
+    assert idle.wait_readable(PATIENCE), "it moved"
     assert_nil idle.read(1)
   end
 

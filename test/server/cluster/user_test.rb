@@ -54,9 +54,9 @@ class ClusterUserTest < Minitest::Test
     gid = Etc.getgrnam("daemon").gid
 
     assert_equal [UID.to_s, UID.to_s, gid.to_s, account], identity
-    all = descendants(served.pid).map { |pid| rights(pid) }
-
-    assert_operator all.size, :>=, 4
+    all = []
+    wait_until("there are not all processes") { (all = descendants(served.pid)).size >= 4 }
+    all.map! { |pid| rights(pid) }
     ids = [[UID] * 4, [gid] * 4].map { |four| four.join("\t") }
 
     assert_equal [[*ids, gid.to_s, "0" * 16, "0" * 16]], all.uniq
