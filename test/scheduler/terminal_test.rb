@@ -46,6 +46,8 @@ class TerminalTest < Minitest::Test
     read = Heddle.run do
       keyboard, terminal = PTY.open
       keyboard.write("half a line")
+      echo = +""
+      echo << keyboard.readpartial(100) until echo == "half a line" # so the kernel has brought it to the terminal
       terminal.iflush # as Ctrl-\ does
       reader = Heddle.async { terminal.gets }
       keyboard.write("a line\n")
