@@ -36,7 +36,7 @@ class OffloadLibrariesTest < Minitest::Test
     turns = 0
     calls = offloaded do
       in_loop do
-        keys = Array.new(2) { Heddle.async { OpenSSL::PKey::RSA.new(1024) } }
+        keys = Array.new(2) { Heddle.async { OpenSSL::PKey::RSA.new(2048) } }
         Heddle.async do
           until keys.all?(&:ended?)
             turns += 1
@@ -48,7 +48,7 @@ class OffloadLibrariesTest < Minitest::Test
 
     assert(keys.all? { |key| key.value.private? })
     assert_operator calls, :>=, 2
-    assert_operator turns, :>=, 2
+    assert_operator turns, :>=, 1 # made in place, they would have ended before
   end
 
   def test_key_generation_progress_runs_in_the_calling_fiber

@@ -68,8 +68,9 @@ class ClosedIOTest < Minitest::Test
   # Ruby >= 4.0 closes the IO when all of them have left their calls.
   def test_a_close_raises_in_fibers_of_two_loops_and_in_a_thread
     [UNIXSocket.pair, IO.pipe].each do |reader, writer|
-      errors = Thread::Queue.new
+      errors, begun = Array.new(2) { Thread::Queue.new }
       wait = lambda do |method, *arguments|
+        begun << true
         reader.public_send(method, *arguments)
       rescue IOError => e
         errors << e
@@ -80,7 +81,8 @@ class ClosedIOTest < Minitest::Test
         scheduled { Array.new(3) { Fiber.schedule { wait.call(:wait_readable) } } }
       end
       thread = Thread.new { wait.call(:readpartial, 1) }
-      Thread.pass until thread.stop? && other_loop.stop?
+      4.times { begun.pop }
+      Thread.pass until thread.stop?
       scheduled do
         [[:read, 1], [:gets], [:wait_readable, LIMIT]].each { |method| Fiber.schedule { wait.call(*method) } }
         reader.close
