@@ -9,6 +9,7 @@ require "async/websocket/adapters/http"
 require "async/websocket/client"
 require "graphql"
 require "graphql/dataloader/async_dataloader"
+require "support/free_port"
 
 # Libraries that are built on async, in Heddle.run.
 class AsyncGemsTest < Minitest::Test
@@ -95,7 +96,7 @@ class AsyncGemsTest < Minitest::Test
   private
 
   def over(app, &)
-    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
+    port = FreePort.find
     endpoint = Async::HTTP::Endpoint.parse("http://127.0.0.1:#{port}")
     bound = endpoint.bound
     server = Async { Async::HTTP::Server.new(app, bound, protocol: endpoint.protocol, scheme: "http").run }

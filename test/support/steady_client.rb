@@ -6,7 +6,7 @@ require "socket"
 # a request that fails has failed.
 class SteadyClient
   # Seconds that it waits for anything.
-  TIMEOUT = 30
+  TIMEOUT = 60
 
   # @!attribute status [Integer]
   # @!attribute worker [Integer, nil] process that has answered, which the application tells in `x-worker`

@@ -3,6 +3,7 @@
 require "test_helper"
 require "heddle/cli/demo"
 require_relative "../../server/server_helpers"
+require "support/free_port"
 require "json"
 
 # The crowd that the demo sends to its own server, as a process of its own.
@@ -51,7 +52,7 @@ class DemoCrowdTest < Minitest::Test
   end
 
   def test_refused_connection_fails_every_client
-    closed = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    closed = FreePort.find
 
     assert_match(/ECONNREFUSED/, crowd(port: closed).last["message"])
   end

@@ -3,6 +3,7 @@
 require "test_helper"
 require "heddle/cli/demo"
 require "socket"
+require "support/free_port"
 
 # The requests that the demo makes of itself, against a server of a few lines in the same loop.
 class DemoFanOutTest < Minitest::Test
@@ -23,7 +24,7 @@ class DemoFanOutTest < Minitest::Test
   end
 
   def test_refused_request_has_failed_and_names_the_error
-    port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    port = FreePort.find
     events = Heddle.run { parse(fan_out(port, 2)) }
 
     assert_equal [0, 1], requests(events, "failed")

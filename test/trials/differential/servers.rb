@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require_relative "../../support/free_port"
 require "tmpdir"
 
 module Trials
@@ -60,7 +61,7 @@ module Trials
       File.chmod(0o755, path)
     end
 
-    def self.free_port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
+    def self.free_port = FreePort.find
 
     def self.with_redis
       port = free_port
