@@ -105,7 +105,7 @@ class SlowReadersTest < Minitest::Test
       80.times do
         assert client.readpartial(4_096)
         sleep 0.02
-        cut += sockets.cut_slow_readers(2**60, 1_000, 0.5)
+        cut += sockets.cut_slow_readers(2**60, 1_000, 1)
       end
 
       assert_equal 0, cut
