@@ -44,7 +44,7 @@ class ServerEarlyHintsTest < Minitest::Test
   def test_early_hints_are_sent_at_once_each_in_its_own_response
     go = Thread::Queue.new
     app = lambda do |env|
-      2.times { |number| hint(env, number) }
+      Heddle.without_preemption { 2.times { |number| hint(env, number) } }
       go.pop
       hint(env, 2)
       [200, {}, []]
