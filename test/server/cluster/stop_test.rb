@@ -56,6 +56,7 @@ class ClusterStopTest < Minitest::Test
 
     assert_operator pids.size, :>=, 3, "the mold too"
     wait_until { pids.none? { |pid| alive?(pid) } }
+    refute_includes served.output, "no more messages of the master"
     @served = nil
   end
 
