@@ -268,9 +268,13 @@ module CableTests
     client.text(JSON.generate(command: "subscribe", identifier:))
     other = subscribed(identifier)
     Array.new(2) { client.message }
-    other.perform(identifier, "flood")
+    # One at a time: the other one is never behind, however busy the machine is.
+    sizes = Array.new(300) do
+      other.perform(identifier, "shout")
+      other.read["message"].size
+    end
 
-    assert_equal([100_000], Array.new(300) { other.read["message"].size }.uniq)
+    assert_equal [100_000], sizes.uniq
     assert_equal 1008, client.closing.code
   ensure
     slow&.close
