@@ -85,16 +85,10 @@ module Heddle
           on_query("tasks") { @server.task_tree }
           on_query("record") { |seconds, asker| record(seconds, asker) }
           start_listener
-          answered = run_server(app)
+          answered = @server.run(app) { start_serving }
           hooks.run(:worker_stop, index)
           fork_mold(app) if @mold_channel && answered
           answered
-        end
-
-        def run_server(app)
-          @server.run(app) { start_serving }
-        ensure
-          @stopped = true
         end
 
         # Now this process has neither a loop nor connections. Its forked copy has only this thread, and forks workers
@@ -130,18 +124,13 @@ module Heddle
         # The loop runs the commands; a ping is among them, because it checks that the loop runs.
         def start_listener
           thread = Thread.new do
-            reason = listen
+            @setting.log.event(:master_lost, worker: index, reason: listen)
           ensure
-            # Ruby kills the thread at the end of the process, when no other writes the log: a line that nobody reads
-            # would keep the process.
-            report_lost_master(reason || "the thread that reads them was killed") unless @stopped
             @commands.close
           end
           thread.name = "master"
           thread.report_on_exception = false
         end
-
-        def report_lost_master(reason) = @setting.log.event(:master_lost, worker: index, reason:)
 
         # => why no more messages arrive
         def listen
