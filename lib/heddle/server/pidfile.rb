@@ -46,12 +46,13 @@ module Heddle
 
       private
 
-      # In one write, because a monitor may read the file at any moment. A longer ID leaves blank lines.
+      # Over the former ID, and only then the rest is cut off: a monitor may read the file at any moment.
       def replace_id(pid)
+        text = "#{pid}\n"
         File.open(path, File::RDWR | File::CREAT) do |file|
-          length = [file.size, SIZE].min
-          file.syswrite("#{pid}\n".ljust(length, "\n"))
-          file.truncate(SIZE) if file.size > SIZE
+          former = file.size
+          file.syswrite(text.ljust([former, SIZE].min, "\n"))
+          file.truncate(text.size) if former > text.size
         end
       end
 
