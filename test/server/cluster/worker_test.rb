@@ -25,7 +25,7 @@ class ClusterWorkerTest < Minitest::Test
     @worker = Cluster::Worker.new(Cluster::Worker::Setting.new(configuration: nil, log: @log, resources: nil),
                                   index: 2, slot: 0, channel:)
     @worker.on_query("broken") { raise NotImplementedError, "not here" }
-    @worker.on_query("double") { |number| number * 2 }
+    @worker.on_query("double") { |number, asker| asker ? (number * 2).to_s : number * 2 }
     @worker.send(:start_listener)
   end
 
@@ -41,6 +41,18 @@ class ClusterWorkerTest < Minitest::Test
     assert_equal [:message_failed, 2, "NotImplementedError: not here"], [name, *fields.values_at(:worker, :error)]
     assert_match(/worker_test.rb:\d+/, fields[:place])
     assert_equal({ "id" => 2, "value" => 4 }, @master.wait("the worker", @log).values)
+  end
+
+  # The master gives up after a while, and this may be before the reply is written.
+  def test_a_query_whose_asker_is_gone_is_no_failure_and_the_next_one_is_answered
+    reader, writer = IO.pipe
+    reader.close
+    @master.send_message("query", what: "double", arguments: 2, io: writer)
+    writer.close
+    @master.send_message("query", id: 2, what: "double", arguments: 3)
+
+    assert_equal({ "id" => 2, "value" => 6 }, @master.wait("the worker", @log).values)
+    assert_empty @log.events
   end
 
   def test_bytes_that_are_no_message_are_logged_and_the_next_message_is_handled

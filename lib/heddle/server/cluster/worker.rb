@@ -167,6 +167,7 @@ module Heddle
 
         def answer_query(message)
           id, what, arguments = message.values.values_at("id", "what", "arguments")
+          message.io&.sync = true # closing must not write the rest, and fail
           value = @query_handlers[what]&.call(arguments, message.io)
           message.io ? message.io.write(value, "\0") : @channel.send_message("reply", id:, value:)
         rescue Errno::EPIPE
