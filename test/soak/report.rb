@@ -136,7 +136,7 @@ module SoakTest
             thirds.map { |some| median(some.map(&name)).round(1) }
           end,
           "slope" => slope(samples, :memory), "own_slope" => slope(samples, :own),
-          "descriptors" => thirds.map { |some| some.map(&:descriptors).max },
+          "descriptors" => thirds.map { |some| median(some.map(&:descriptors)) },
           "parts" => samples.last.parts.keys.to_h do |name|
             [name, thirds.map { |some| median(some.filter_map { |one| one.parts[name] })&.round(1) }]
           end }
