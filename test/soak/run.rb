@@ -22,9 +22,11 @@ module SoakTest
     GRACE = 10
     # Seconds for the start and the end of the server, also on a machine that is busy with other work.
     TIMEOUT = 300
+    # Supervisor, dispatcher and worker.
+    SOLID_QUEUE_PROCESSES = 3
     # How the server says that a reload has ended.
     RELOADED = /reloaded: \d+ workers? |reload failed: /
-    private_constant :TIMEOUT, :RELOADED
+    private_constant :TIMEOUT, :SOLID_QUEUE_PROCESSES, :RELOADED
 
     # What happened to the server, and when.
     Disturbance = Data.define(:time, :kind, :pid)
@@ -75,6 +77,15 @@ module SoakTest
       )
       @samples = Samples.new(@server.pid, control, parts)
       wait_until("the workers do not start") { @samples.workers.size == WORKERS }
+      # Without a database while it starts, it ends, and the server with it.
+      wait_until("Solid Queue does not start") { processes_of_solid_queue == SOLID_QUEUE_PROCESSES }
+    end
+
+    def processes_of_solid_queue
+      pg = @database.connect
+      pg.exec("SELECT count(*) FROM solid_queue_processes").getvalue(0, 0).to_i
+    ensure
+      pg&.close
     end
 
     def create_tables
@@ -126,11 +137,14 @@ module SoakTest
       end
     end
 
-    # Whether a reload is under way, or has been until half a step ago.
+    # Whether a reload is under way, or has been until half a step ago. Solid Queue starts anew after it.
     def reloading?
-      @reloading = time if @server.output.scan(RELOADED).size < @reloads
-      time < @reloading + (@seconds / 40.0)
+      under_way = @server.output.scan(RELOADED).size < @reloads
+      @reloading = time if under_way || (settling? && processes_of_solid_queue != SOLID_QUEUE_PROCESSES)
+      settling?
     end
+
+    def settling? = time < @reloading + (@seconds / 40.0)
 
     def happen(kind)
       case kind
