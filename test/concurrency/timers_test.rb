@@ -60,7 +60,7 @@ class TimersTest < Minitest::Test
     in_loop do
       done = Heddle::Promise.new
       [0.3, 0.1, 0.2].each do |seconds|
-        # On a busy machine maybe in another order than that of the seconds.
+        # A pause of the machine between two of them may change the order in which they are due.
         due = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
         timers.after(seconds, Prompt.new) { done.resolve if order.push(due).size == 3 }
       end

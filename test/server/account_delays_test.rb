@@ -80,8 +80,8 @@ class AccountDelaysTest < Minitest::Test
                                          .reject { |_, seconds| seconds.abs < 1e-6 }
   end
 
-  # The delay is in the part, nothing is in any other, and their sum is the time on the clock. A request that another
-  # process has delayed between the beginning of a time limit and that of its wait has less than all of it in the part.
+  # The delay is in the part, nothing is in any other, and their sum is the time on the clock. When another
+  # process delays the request after a time limit has begun and before the wait begins, the part has less of it.
   def assert_delay(part, spent, delay: DELAY)
     found = spent.parts
     sum = found.values.sum

@@ -8,7 +8,7 @@ module FreePort
   RANGE = 12_000..32_000
   private_constant :RANGE
 
-  # With a seed of its own: that of Kernel#rand is the tests', perhaps in several processes.
+  # Not Kernel#rand: several test processes may have the same seed, and would try the same ports.
   @random = Random.new
   @found = []
 

@@ -42,11 +42,16 @@ module Parts
     # => bytes; YJIT's own, which it has of malloc, are not counted twice
     def to_h
       jit = bytes_of_jit
-      { "memory" => resident("Anonymous") - resident("LazyFree"), "own" => resident("Private_Dirty"), "YJIT" => jit.sum,
+      anonymous, freed, own = resident("Anonymous", "LazyFree", "Private_Dirty")
+      { "memory" => anonymous - freed, "own" => own, "YJIT" => jit.sum,
         "pages of objects" => GC.stat(:heap_allocated_pages) * 65_536, "malloc" => bytes_in_use - jit.last }
     end
 
-    def resident(name) = File.read("/proc/self/smaps_rollup")[/^#{name}: +(\d+)/, 1].to_i * 1_024
+    # Reads them at once: the kernel walks through all pages for it.
+    def resident(*names)
+      rollup = File.read("/proc/self/smaps_rollup")
+      names.map { |name| rollup[/^#{name}: +(\d+)/, 1].to_i * 1_024 }
+    end
 
     # => code, and what is noted about it
     def bytes_of_jit

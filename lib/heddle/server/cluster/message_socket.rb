@@ -94,7 +94,7 @@ module Heddle
           end
           message
         rescue MalformedError => e
-          report(e, process, log)
+          log_malformed(e, process, log)
           retry
         end
 
@@ -109,7 +109,7 @@ module Heddle
           end
           !message.nil?
         rescue MalformedError => e
-          report(e, process, log)
+          log_malformed(e, process, log)
           retry
         end
 
@@ -118,7 +118,7 @@ module Heddle
 
         private
 
-        def report(error, process, log)
+        def log_malformed(error, process, log)
           log.event(:malformed_message, process:, reason: error.message) unless @malformed
           @malformed = true
         end
