@@ -176,13 +176,6 @@ static void check_progress(heddle_h2_session *session)
     }
 }
 
-static void send_goaway(heddle_h2_session *session, uint32_t last_stream, const char *reason)
-{
-    heddle_h2_note_output(session);
-    if (!heddle_h2_write_goaway(&session->output, last_stream, HEDDLE_H2_NO_ERROR, reason))
-        heddle_h2_fail_without_memory(session);
-}
-
 void heddle_h2_expire(heddle_h2_session *session, int64_t now)
 {
     const heddle_h2_limits *limits = session->limits;
@@ -196,7 +189,7 @@ void heddle_h2_expire(heddle_h2_session *session, int64_t now)
     } else if (session->block_stream && now >= session->block_since + limits->head_timeout) {
         heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block did not come in time");
     } else if (session->stream_count == 0 && now >= session->idle_since + limits->idle_timeout) {
-        send_goaway(session, session->last_processed, "idle");
+        heddle_h2_send_goaway(session, session->last_processed, "idle");
         heddle_h2_enter_stage(session, HEDDLE_H2_AT_END);
     }
     if (heddle_h2_can_rest(session) && now >= find_rest_time(session))
@@ -207,31 +200,4 @@ void heddle_h2_expire(heddle_h2_session *session, int64_t now)
         (session->queued > 0 || heddle_bytes_left(&session->output) > 0))
         check_progress(session);
     heddle_h2_leave(session);
-}
-
-/* -- drain --------------------------------------------------------------------------------------------------------- */
-
-void heddle_h2_drain(heddle_h2_session *session, int64_t now)
-{
-    if (!heddle_h2_is_open(session) || session->drain_stage != HEDDLE_H2_NOT_DRAINING)
-        return;
-    session->now = now;
-    heddle_h2_enter(session);
-    heddle_h2_enter_drain(session, HEDDLE_H2_DRAIN_ANNOUNCED);
-    session->drain_at = now + session->limits->drain_delay;
-    send_goaway(session, HEDDLE_H2_LARGEST_STREAM, "");
-    heddle_h2_leave(session);
-}
-
-/* Sends the second GOAWAY when it is time, and ends the connection when no stream is left. */
-void heddle_h2_finish_drain(heddle_h2_session *session)
-{
-    if (!heddle_h2_is_open(session))
-        return;
-    if (session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED && session->now >= session->drain_at) {
-        heddle_h2_enter_drain(session, HEDDLE_H2_DRAINING);
-        send_goaway(session, session->last_processed, "");
-    }
-    if (session->drain_stage == HEDDLE_H2_DRAINING && session->stream_count == 0)
-        heddle_h2_enter_stage(session, HEDDLE_H2_AT_END);
 }

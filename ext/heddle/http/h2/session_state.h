@@ -130,11 +130,11 @@ struct heddle_h2_stream {
     int64_t send_window, receive_window;
     uint32_t credit;     /* consumed, and not announced by WINDOW_UPDATE yet */
     uint32_t unconsumed; /* delivered, and not consumed */
-    uint32_t kept;       /* … of which so many were credited to the connection's window */
+    uint32_t kept;       /* the part of `unconsumed` that was credited to the connection's window */
     int64_t body_left;   /* of what content-length says; -1: there is none */
     uint64_t body_size;  /* so far */
     heddle_h2_segment *first, *last;
-    size_t queued;       /* bytes of the segments: those of the body that were not pulled yet */
+    size_t queued;       /* bytes of the segments, which is the part of the body that was not pulled yet */
     heddle_bytes trailers; /* name, value, name … each after its size */
     int64_t listed_at;
     heddle_h2_progress progress;
@@ -222,7 +222,7 @@ struct heddle_h2_session {
     uint32_t listed_count;
     size_t queued;       /* bytes of all streams' content that were not pulled yet, lent ones included */
     int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
-    size_t lent; /* … of `queued`, bytes given to heddle_h2_lend, which take no memory of the session's */
+    size_t lent; /* the part of `queued` that was given to heddle_h2_lend, and is not in the session's memory */
 
     heddle_h2_bucket resets, refused, controls;
     uint64_t opened, data_frames, window_updates, priorities;
@@ -313,8 +313,8 @@ void heddle_h2_take_ping(heddle_h2_session *session, const heddle_h2_frame *fram
 
 void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint32_t increment);
 /*
- * Gives consumed bytes back to the windows: the peer may send as many more, and a WINDOW_UPDATE tells it so. Without a
- * stream they count for the connection alone. Bytes that are discarded count as consumed.
+ * Gives `size` consumed bytes back to the windows, so that the peer may send them again; a WINDOW_UPDATE tells it so.
+ * Without a stream they count for the connection alone. Bytes that are discarded count as consumed.
  */
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 
@@ -331,7 +331,7 @@ static inline uint64_t heddle_h2_decode_limit(const heddle_h2_limits *limits)
 /* Handles a complete header block. */
 void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size_t size);
 
-/* -- client.c ------------------------------------------------------------------------------------------------------ */
+/* -- client_session.c ---------------------------------------------------------------------------------------------- */
 
 /* Handles a response's head, or its trailers. */
 void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_block *block);
@@ -375,4 +375,10 @@ bool heddle_h2_spend(heddle_h2_bucket *bucket, int64_t now, uint32_t burst, uint
 bool heddle_h2_count_reset(heddle_h2_session *session);
 bool heddle_h2_count_control(heddle_h2_session *session);
 bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *frame);
+
+/* -- drain.c ------------------------------------------------------------------------------------------------------- */
+
+/* Sends GOAWAY without an error. */
+void heddle_h2_send_goaway(heddle_h2_session *session, uint32_t last_stream, const char *reason);
+/* Sends the second GOAWAY when it is time, and ends the connection when no stream is left. */
 void heddle_h2_finish_drain(heddle_h2_session *session);
