@@ -19,7 +19,7 @@ module Heddle
     include MonotonicClock
 
     # Fields that every event stream needs; the application's own come before them. `no-transform` keeps proxies and
-    # Rack::Deflater from compressing the events: the latter can't compress a streaming body, and would end the stream.
+    # Rack::Deflater, which can't compress a streaming body and would end the stream, from compressing the events.
     # `x-accel-buffering` tells nginx not to gather them.
     FIELDS = {
       "content-type" => "text/event-stream", "cache-control" => "no-store, no-transform", "x-accel-buffering" => "no"

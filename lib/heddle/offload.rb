@@ -27,7 +27,7 @@ module Heddle
     # Libraries whose waits in libc are offloaded, too, though they hold Ruby's lock.
     LIBC = %w[libpq].freeze
 
-    # Libraries that no option can add to the former: they hold locks of their threads while they wait.
+    # Libraries that no option can add to LIBC: they hold locks of their threads while they wait.
     NEVER_LIBC = %w[sqlite3 libsqlite3].freeze
 
     # Ruby's own methods that hold a lock of the whole thread: if another fiber loaded the same file meanwhile, Ruby

@@ -32,7 +32,7 @@ typedef struct {
     uint32_t name_size, value_size;
 } heddle_packed_field;
 
-/* The facts about a response. The caller sets the first part, and adds the fields of the application one by one. */
+/* The facts about a response. The caller sets those before the first blank line. */
 typedef struct {
     heddle_method request;
     heddle_head_form form;
@@ -40,14 +40,13 @@ typedef struct {
     int status;               /* 200 to 999, or 101 */
     bool keep_alive;          /* the connection may be kept open */
     bool until_close;         /* the end of the connection ends content of unknown length */
-    /* the content's length, if the server knows it; else -1: the application's content-length counts */
-    int64_t length;
+    int64_t length;           /* the content's length if the server knows it; -1: declared_length is used */
 
     int64_t declared_length;      /* the value of the application's content-length, or -1 */
-    bool declared_close, declared_chunked, declared_upgrade, declared_date; /* demands of its other fields */
-    bool has_internal; /* it has a field for the server only, such as rack.hijack */
+    bool declared_close, declared_chunked, declared_upgrade, declared_date; /* what its other fields declare */
+    bool has_internal; /* the application has set a field for the server only, such as rack.hijack */
 
-    heddle_framing framing;   /* set by heddle_head_writer_end, with `length`, which is then the content's or -1 */
+    heddle_framing framing;   /* set by heddle_head_writer_end, which also sets `length`: -1 if it writes none */
 } heddle_head_writer;
 
 /* Begins a head: writes the status line, if the form has one. */
@@ -55,7 +54,7 @@ void heddle_head_writer_begin(heddle_head_writer *head, heddle_buffer *out);
 
 typedef enum {
     HEDDLE_FIELD_WRITTEN,
-    HEDDLE_FIELD_TAKEN,      /* it is about the framing or the connection: noted or ignored, not written */
+    HEDDLE_FIELD_TAKEN,      /* not written: it concerns the server, the framing or the connection */
     HEDDLE_BAD_NAME,         /* the name is no token */
     HEDDLE_BAD_VALUE,        /* the value has CR, LF or NUL */
     HEDDLE_BAD_LENGTH,       /* a content-length that is no number, or differs from an earlier one */
@@ -66,20 +65,20 @@ typedef enum {
 heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                              size_t name_size, const char *value, size_t value_size);
 
-/* The same for a name for which heddle_head_writer_plain_name was true, in lower case. The value is checked. */
+/* Writes one value of a plain field (see below), whose name is in lower case already. Only the value is checked. */
 heddle_field_result heddle_head_writer_plain_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size);
 
-/* Is the name a token without a meaning for the server: neither noted, nor `date` or `upgrade`? */
+/* Is this a plain field, whose name is a token, and which heddle_head_writer_field writes without noting it? */
 bool heddle_head_writer_plain_name(const char *name, size_t name_size);
 
-/* Notes a field whose value is neither sent nor examined. False: it is no such field. */
+/* True if the field is never sent, whatever its value is. Sets has_internal if it is for the server only. */
 bool heddle_head_writer_ignore(heddle_head_writer *head, const char *name, size_t name_size);
 
 /*
  * Ends a head: decides framing and keep_alive. Writes the framing, Date unless the application has set it, and in lines
- * also Connection and the empty line. `date`: the whole line. `protocol`: the one to which a 101 upgrades, unless a
- * field of the application names it.
+ * also Connection and the empty line. `date` is the whole line. `protocol` is written as Upgrade of a 101 if
+ * the application has set no such field.
  */
 void heddle_head_writer_end(heddle_head_writer *head, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size);
@@ -100,8 +99,8 @@ enum {
 size_t heddle_rejection_text(const heddle_rejection *rejection, char *text);
 
 /*
- * Writes the whole response to a rejected request, in lines, with connection: close. `retry_after`: the value of that
- * field; NULL: none.
+ * Writes the whole response to a rejected request, in lines, with connection: close. `retry_after`: the value
+ * of the field Retry-After, or NULL.
  */
 void heddle_rejection_write(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
                              bool content, const char *retry_after);

@@ -14,7 +14,7 @@ typedef struct {
 
 /* The family, address and port of a socket's address. */
 heddle_address heddle_address_of(const struct sockaddr *address);
-/* The socket's own address and that of its peer; the family is 0, with errno, if the system tells none. */
+/* The socket's own address, or its peer's. If the system has none, the family is 0 and errno is set. */
 heddle_address heddle_address_of_socket(int fd);
 heddle_address heddle_address_of_peer(int fd);
 enum {

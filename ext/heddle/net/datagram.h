@@ -21,7 +21,7 @@ enum {
     HEDDLE_DATAGRAM_LARGEST = 65535,     /* bytes; the length field of UDP has 16 bits */
 };
 
-/* Where a datagram came from, and the own address that it was sent to: a response has to come from that one. */
+/* The sender of a datagram, and the local address that it was sent to, from which responses must come. */
 typedef struct {
     union {
         struct sockaddr any;

@@ -257,8 +257,8 @@ static void copy_datagrams(dispatch *batch, int count)
 /*
  * call-seq: receive { |bytes, peer, truncated| } -> Integer
  *
- * Waits until there are datagrams, and yields each: at most 64 that one system call returns. +truncated+: it was larger
- * than max_size, and the rest is lost. Returns how many there were.
+ * Waits until there are datagrams, and yields each: at most 64 that one system call returns. +truncated+ is true if the
+ * datagram was larger than max_size, and its rest is lost. Returns how many there were.
  *
  * In a Heddle loop the other ready fibers run before it returns.
  *
@@ -283,8 +283,8 @@ static VALUE datagram_receive(VALUE self)
 /*
  * call-seq: send(bytes, peer) -> true or false
  *
- * Sends a datagram to a Peer, from the address to which that one wrote. Never waits: false when the kernel has not
- * taken it; #unsent counts those. Raises IOError when the socket is closed.
+ * Sends a datagram to a Peer, from the address to which the Peer wrote. Never waits: returns false when the kernel has
+ * not taken the datagram, which #unsent counts. Raises IOError when the socket is closed.
  */
 static VALUE datagram_send(VALUE self, VALUE bytes, VALUE peer)
 {

@@ -259,7 +259,7 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
         return;
     handoff->shown = stuck;
     if (stuck) {
-        if (handoff->rescue.label) /* of several loops, one may block the others: that one's activity counts */
+        if (handoff->rescue.label) /* where one loop blocks others, the slot shows the label of its request */
             HEDDLE_SCOREBOARD_SET(slot->label, handoff->rescue.label);
         HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
     }

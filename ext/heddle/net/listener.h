@@ -66,7 +66,7 @@ heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const h
  * trusted proxy or a local socket.
  */
 uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_address *address);
-/* Counts the connections of each address. False: it has as many as it may, and the connection is to be closed. */
+/* Counts the connections of each address. False: the address is at its limit, and the connection is to be closed. */
 bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection);
 void heddle_address_uncount(heddle_connection *connection);
 /* For a set that removes a listener after it has reported one event. */

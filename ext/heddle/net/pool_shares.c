@@ -138,8 +138,8 @@ int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t numb
 }
 
 /*
- * How many waiting workers are served before this one: those with fewer shares, or with as many that have waited
- * longer.
+ * How many waiting workers are served before this one: workers with fewer shares, and workers with the same number that
+ * have waited longer.
  */
 static uint32_t count_before(const heddle_scoreboard *scoreboard, heddle_shared_pool *pool, uint32_t slot, int64_t now)
 {

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Limits of pools over all workers, in the shared memory behind the scoreboard's slots. A pool has as many shares as
- * its limit, and each of its resources needs one. A share is taken by compare-and-swap and belongs to the slot of its
+ * Limits of pools over all workers, in the shared memory behind the scoreboard's slots. A pool's limit is its number of
+ * shares, and each of its resources needs one. A share is taken by compare-and-swap and belongs to the slot of its
  * worker; when a worker has ended, the master releases the shares of its slot. Uses no Ruby. Any thread may call these
  * functions.
  */
@@ -10,8 +10,8 @@
 #include "net/scoreboard.h"
 
 /*
- * A waiting worker reports again within this time, ns. One that does not is stuck or stopped, and is no longer let
- * first.
+ * A waiting worker reports again within this time, ns. One that does not is stuck or stopped, and no other worker
+ * defers to it any longer.
  */
 #define HEDDLE_POOL_PATIENCE INT64_C(300000000)
 
@@ -27,7 +27,7 @@ void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t pool, uint
  */
 void heddle_pool_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot);
-/* Of the other workers that wait for a share, the smallest number of shares that one has; -1: none waits. */
+/* The smallest number of shares that any other worker has while it waits for one more; -1: none waits. */
 int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 /* How many shares all workers have. */
 uint32_t heddle_pool_taken(const heddle_scoreboard *scoreboard, uint32_t pool);

@@ -83,7 +83,7 @@ static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE
 /*
  * call-seq: least_waiting(pool, slot) -> Integer or nil
  *
- * Of the other workers that wait for a share, the smallest number of shares that one has; nil: none waits.
+ * The smallest number of shares that any other worker has while it waits for one more; nil: none waits.
  */
 static VALUE scoreboard_least_waiting(VALUE self, VALUE pool, VALUE slot)
 {

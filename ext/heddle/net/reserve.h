@@ -2,8 +2,8 @@
 
 /*
  * A reserve is a worker that accepts nothing while the others run. When all of them are blocked, it starts to accept
- * clients, and connections that the others' watch threads hand off. It stops as soon as one of the others runs, and
- * hands its idle connections off to that one.
+ * clients, and connections that the others' watch threads hand off. As soon as one of the others runs, the reserve
+ * stops, and hands its idle connections off to that worker.
  *
  * A reserve does not start a request whose label blocks a worker, because that request could block the reserve,
  * too. It keeps such requests in a list of their own until it stops, and hands them off with the bytes that it read.

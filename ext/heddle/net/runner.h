@@ -13,10 +13,10 @@ struct heddle_runner {
     heddle_runner *next; /* in the list of idle runners, or of serving ones */
     heddle_runner *previous; /* in the list of serving runners */
     const heddle_work_operations *operations; /* the operations of the work item that it serves */
-    const VALUE *served;  /* the Ruby object of that item, such as the exchange; NULL or 0: none */
+    const VALUE *served;  /* the work item's Ruby object, such as the exchange; NULL or 0: none */
     unsigned uses; /* how many items it has begun to serve */
-    heddle_quantum quantum; /* of that item */
-    heddle_account account; /* of that item */
+    heddle_quantum quantum; /* the work item's */
+    heddle_account account; /* the work item's */
     bool in_row;   /* it has just ended the account of a request, see heddle_account_begin */
     bool summoned; /* heddle_runners_summon has woken or started it, and it does not run yet: it is coming */
     bool ending;   /* it ends after this item, or instead of waiting for work */

@@ -53,7 +53,7 @@ static void end_idle_runners(heddle_sockets *sockets, size_t count)
     }
 }
 
-/* Ends as many idle runners as were never needed since the timer was set, but keeps HEDDLE_RUNNERS_MIN_IDLE. */
+/* Ends the idle runners that were never needed since the timer was set, but keeps HEDDLE_RUNNERS_MIN_IDLE. */
 static void trim_runners(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));

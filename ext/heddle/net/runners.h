@@ -11,7 +11,7 @@
 
 enum {
     HEDDLE_RUNNER_USES = 1000,   /* how many items a fiber serves before it is replaced */
-    HEDDLE_RUNNERS_MIN_IDLE = 4,     /* so many idle runners are always kept, others while they are needed */
+    HEDDLE_RUNNERS_MIN_IDLE = 4,     /* the number of idle runners that are always kept */
 };
 
 /* How long a runner serves before the loop's other fibers and events get their turn, ns. */
@@ -29,7 +29,7 @@ typedef struct {
     /* those that wait for work; the last one comes first, because its stack is still in the processor's caches */
     heddle_runner *idle;
     size_t idle_count;
-    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: so many were never summoned */
+    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: runners that were never summoned */
     heddle_runner *serving;
     size_t serving_count;
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */

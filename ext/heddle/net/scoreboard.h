@@ -123,8 +123,8 @@ heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *sc
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);
 
 /*
- * When this reserve has to start serving: `patience` ns after the last of those before it (the workers, and the
- * reserves of a lower rank) was blocked. INT64_MAX: one of them runs, or there is none.
+ * When this reserve has to start serving: `patience` ns after all workers, and all reserves of a lower rank, were
+ * blocked. INT64_MAX: one of them runs, or there is none.
  */
 int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                         int64_t patience);

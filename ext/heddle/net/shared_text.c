@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-/* The memory begins with this; two places of `limit` bytes follow, of which the lowest bit of `version` names one. */
+/* The memory begins with this head. Two slots of `limit` bytes follow; the lowest bit of `version` is the valid one. */
 typedef struct {
     _Atomic uint64_t version; /* rises with each string; 0: there is none yet */
     _Atomic uint64_t sizes[2];
@@ -69,8 +69,8 @@ static VALUE text_initialize(VALUE self, VALUE limit)
 /*
  * call-seq: write(string) -> true or false
  *
- * Replaces the string; only one process may. false: it is too long, and the former one stays. Readers get the former
- * one until the new one is complete, also when this process is killed meanwhile.
+ * Replaces the string; only one process may. false: the new string is too long, and the old one stays. Readers get the
+ * old string until the new one is complete, also when this process is killed meanwhile.
  */
 static VALUE text_write(VALUE self, VALUE string)
 {

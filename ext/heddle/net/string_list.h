@@ -19,7 +19,7 @@ typedef struct {
 /* Raises TypeError for anything else. */
 heddle_string_list heddle_string_list_of(VALUE data);
 
-/* The unsent rest, as much of it as fits in: the number of pieces, 0 when everything was sent. */
+/* Sets the pieces to the unsent rest, as far as they suffice. Returns their number; 0 when everything was sent. */
 int heddle_string_list_gather(heddle_string_list *list, struct iovec pieces[HEDDLE_PIECES]);
 
 /* To be called before a wait: other fibers run during it, and a frozen copy can't change. */

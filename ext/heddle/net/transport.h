@@ -35,7 +35,7 @@ enum {
     HEDDLE_HUNG_UP = 8,    /* both directions have ended */
     HEDDLE_BROKEN = 16,    /* a reset or another error */
 
-    HEDDLE_HANG_UP = HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN, /* any of those that tell of an end */
+    HEDDLE_HANG_UP = HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN, /* at least one direction has ended */
 };
 
 /*

@@ -40,7 +40,7 @@ struct call {
     unsigned interrupts;   /* how often it was interrupted */
     heddle_descriptor_call descriptor; /* set where the job uses a descriptor */
     heddle_loop_message closing;             /* posted when that descriptor is closed */
-    bool closing_posted;                         /* … and not opened yet */
+    bool closing_posted;                         /* `closing` was posted, and not opened yet */
     int64_t limit;
     VALUE fiber, scheduler;
     heddle_attachment attachment;
@@ -257,14 +257,15 @@ static bool is_queued(const call *self)
 
 typedef struct {
     int state;      /* rb_protect's state of an exception to raise after the call */
-    bool cancelled; /* … for which the call was interrupted */
+    bool cancelled; /* that exception has interrupted the call */
     bool withdrawn;
 } outcome;
 
 /*
- * IO.copy_stream of Ruby 3.4 waits without the GVL, and asks this thread's scheduler again after each signal: it calls
- * back, and so leaves the wait, only when it finds this thread in a fiber with a scheduler, and not in the loop. The
- * loop stands still meanwhile. So this is repeated at growing intervals: other calls may not end for long.
+ * IO.copy_stream of Ruby 3.4 waits without the GVL. A signal makes it look for a scheduler of this thread's current
+ * fiber. It finds none while the loop itself runs, and then continues to wait. So this function keeps the fiber on the
+ * thread for a moment after an interrupt. The loop stands still meanwhile. Other calls may ignore interrupts for long,
+ * so this happens only after the first, second, fourth … one.
  */
 static void await_callback(call *self)
 {
@@ -276,7 +277,7 @@ static void await_callback(call *self)
         nanosleep(&pause, NULL);
 }
 
-/* Waits until the offload thread no longer uses the job. */
+/* Returns when the offload thread no longer uses the job. */
 static outcome wait_for_end(call *self, heddle_call_kind kind)
 {
     outcome out = {0};

@@ -29,11 +29,11 @@ struct heddle_job {
     bool core;     /* the function is one of Ruby's own, a "core function" */
     bool on_descriptor; /* the function uses fd */
     int fd;
-    /* one of Ruby's own that rarely waits, such as opening a file: a few of these run beside the limit of threads */
+    /* a core function that rarely waits, such as opening a file: a few of these run beside the limit of threads */
     bool prompt;
     bool computes; /* is expected to use the CPU: no more of these run at once than there are cores */
     bool brief;    /* is expected to take a few microseconds: too short to measure its CPU time */
-    bool worth_spinning; /* … and a processor is free for it: the loop spins for its end, see spin.h */
+    bool worth_spinning; /* it is brief, and a processor is free for it: the loop spins for its end, see spin.h */
 
     /* Takes the errors that the function left in the thread's queue of OpenSSL; or NULL. Called on the job's thread. */
     struct heddle_openssl_errors *(*take_errors)(void);
@@ -59,7 +59,7 @@ struct heddle_job {
     void *callback_data, *callback_result;
     uintptr_t exception; /* what has left the function, a VALUE that the collector finds on the fiber's stack; or 0 */
     bool answered;  /* the last callback has returned or raised */
-    bool raised;    /* … and has raised */
+    bool raised;    /* the last callback has raised */
     bool unblocked; /* the unblocking function was called */
     bool abandoned; /* no fiber waits for it any more */
     bool left;      /* Ruby has left the function by longjmp (heddle_threads_end_left_job); `result` is not set */

@@ -13,7 +13,7 @@
 typedef struct {
     rb_fiber_scheduler_blocking_operation_t *operation;
     bool interrupted; /* the operation's unblocking function was called */
-    bool cancelled;   /* … or it was not begun at all */
+    bool cancelled;   /* the operation was interrupted, or not even begun */
 } operation_call;
 
 static void *execute_operation(void *data)

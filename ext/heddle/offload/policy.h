@@ -24,13 +24,13 @@ typedef enum {
 typedef struct {
     void *address;
     const void *base;    /* the address of its library */
-    const char *path;    /* … and its path */
+    const char *path;    /* the library's path */
     const char *library; /* the path's last part */
     const char *symbol;  /* or NULL: most functions are static */
     uintptr_t method;    /* the Ruby method (an ID) in which it was first called */
     uint64_t calls, offloaded;
     int64_t wall; /* its duration in ns, an average that rises fast and falls slowly */
-    int64_t pace; /* … a slower average, in which one slow call counts little: the machine may have been busy */
+    int64_t pace; /* a slower average of the duration: one slow call counts little, as the machine may have been busy */
     int cpu;      /* CPU time per mille of the wall time, an average */
     bool measured; /* `cpu` is known */
     heddle_library_class class;

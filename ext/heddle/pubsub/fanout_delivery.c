@@ -284,7 +284,7 @@ static void renew_subscriber(heddle_subscriber *subscriber)
     heddle_fanout_deliver_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
 }
 
-/* The offset after which the subscriber continues; if it gets only the newest message, the offset before that one's. */
+/* The offset after which the subscriber continues: just before the newest message if it gets no others. */
 static uint64_t find_start_offset(const heddle_subscriber *subscriber, bool all_missed)
 {
     const heddle_topic *topic = subscriber->topic;

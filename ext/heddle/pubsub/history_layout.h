@@ -16,9 +16,9 @@ enum {
 
 typedef struct {
     heddle_topic_hash hash; /* 0, 0: free */
-    uint64_t offset;        /* of its last message */
-    uint64_t lsn_plus_1;    /* LSN of that message; 0: there is none */
-    int64_t published;      /* when it was published, ns */
+    uint64_t offset;        /* the offset of the topic's last message */
+    uint64_t lsn_plus_1;    /* LSN of the last message + 1; 0: there is none */
+    int64_t published;      /* when the last message was published, ns */
 } heddle_history_topic;
 
 typedef struct {
@@ -32,7 +32,7 @@ typedef struct {
     _Atomic uint32_t complete; /* the other fields are valid */
     uint32_t slot;             /* the topic's entry; HEDDLE_HISTORY_NO_SLOT: none changes */
     heddle_history_topic topic;
-    uint64_t forgotten; /* … in its set */
+    uint64_t forgotten; /* that field of the topic's set */
     uint64_t head;
     heddle_history_state state;
 } heddle_history_journal;

@@ -1,4 +1,4 @@
-/* Reads a history, without the mutex. */
+/* Reads a history: its log without the mutex, its table of topics with it. */
 
 #include "pubsub/history_layout.h"
 
@@ -12,7 +12,7 @@ static void read_words(const heddle_history *history, uint64_t lsn, void *bytes,
     }
 }
 
-/* Is everything that was read from this LSN on what was written there? To be called after reading. */
+/* To be called after reading from this LSN: false if a writer may have overwritten those bytes meanwhile. */
 static bool is_kept(const heddle_history *history, uint64_t lsn)
 {
     return atomic_load_explicit(&history->header->tail, memory_order_acquire) <= lsn;
@@ -40,7 +40,7 @@ int heddle_history_check_record(const heddle_history *history, uint64_t lsn, hed
             return lsn == head ? 0 : -ENODATA;
         uint64_t left = history->log_size - (lsn & (history->log_size - 1));
         heddle_history_record_head record = {.topic_size = HEDDLE_HISTORY_PADDING};
-        /* The rest at the end may be too short for a whole head: then it is padding. */
+        /* The last bytes of the log are padding where they are too few for a head. */
         read_words(history, lsn, &record, left < sizeof(record) ? (size_t)left : sizeof(record));
         if (!is_kept(history, lsn))
             return -ENODATA;
@@ -85,8 +85,8 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
 }
 
 /*
- * Walks from the last message back to the first one that is older than `oldest`. `*reached`: the first known message is
- * not older.
+ * Walks back from the topic's last message. Returns the offset after which its messages since the time `oldest` begin.
+ * Sets `*reached` if they include the topic's first known message, before which others may be forgotten.
  */
 static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest,
                          bool *reached)
@@ -107,7 +107,7 @@ static int64_t walk_back(const heddle_history *history, const heddle_history_top
         offset = (int64_t)found.previous_offset;
         lsn_plus_1 = found.previous;
     }
-    *reached = lsn_plus_1 == 0 && offset > 0; /* 0: no earlier topic could have been forgotten */
+    *reached = lsn_plus_1 == 0 && offset > 0; /* offset 0: no topic had a message before */
     return lsn_plus_1 == 0 ? offset : -ENODATA;
 }
 
@@ -137,7 +137,7 @@ static void reverse_lsns(uint64_t *lsns, int count)
     }
 }
 
-/* Walks from the last message back to the first one after `since`. */
+/* Walks back from the topic's last message to its first one after the offset `since`; returns how many these are. */
 static int collect_lsns(const heddle_history *history, const heddle_history_topic *topic, uint64_t since,
                         uint64_t *lsns)
 {
@@ -170,7 +170,7 @@ int heddle_history_find(heddle_history *history, const char *name, size_t size, 
     *offset = topic ? last : state->count;
     if (generation != state->generation)
         result = -ESTALE;
-    else if (since > state->count && !state->follows) /* a process may be behind the one that has sent the position */
+    else if (since > state->count && !state->follows) /* a follower may lack messages that the sender of `since` has */
         result = -ENODATA;
     else if (since >= last)
         result = 0;

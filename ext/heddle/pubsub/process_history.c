@@ -167,7 +167,7 @@ static const char *epoch_of(VALUE epoch)
  * call-seq: History.begin(epoch, offset) -> nil
  *
  * From now on the history follows a backend, whose messages up to +offset+ it does not have. All subscribers get a
- * reset, unless the history has that message of that epoch.
+ * reset, unless the history has the message at +offset+ of +epoch+ already.
  */
 static VALUE history_begin(VALUE self, VALUE epoch, VALUE offset)
 {

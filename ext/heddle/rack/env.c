@@ -59,8 +59,8 @@ static env_builder *builder_of(VALUE self)
 }
 
 /*
- * How many pairs an env has room for before its table grows: a browser's request and Rack make about as many. Room for
- * twice as many costs 40 ns, growing twice that.
+ * How many pairs an env has room for before its table grows: about what a browser's request and Rack need. Twice this
+ * room costs 40 ns; a table that grows costs 80 ns.
  */
 enum { USUAL_PAIRS = 31 };
 
@@ -79,8 +79,8 @@ static VALUE no_input(void)
  * call-seq: EnvBuilder.new(errors, proxies)
  *
  * Makes the env of a request (the Rack specification, "The Environment"). `errors`: rack.errors; `proxies`: the
- * Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields count; those of other clients are dropped.
- * nil: all are passed on, and none counts. A builder belongs to one loop.
+ * Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields are believed; other clients' are dropped.
+ * With nil the application gets all of these fields, and none is believed. A builder belongs to one loop.
  */
 static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
 {

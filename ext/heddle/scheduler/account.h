@@ -3,8 +3,8 @@
 /*
  * The time account of a request: how it has spent its time. The code that parks a fiber knows the reason. So the clock
  * is read where a fiber is switched away, becomes ready, and continues: a request that never waits costs one reading
- * more than without an account. The fiber that serves the request and those that it starts share a record; the latter
- * count as tasks, beside the request. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
+ * more than without an account. The fiber that serves the request shares a record with the fibers that it starts,
+ * whose time counts as tasks, beside the request. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
  */
 
 #include "selector/clock.h"
@@ -16,7 +16,7 @@ typedef enum {
     HEDDLE_SPENT_QUEUED,    /* for a runner */
     HEDDLE_SPENT_RUNNING,   /* in Ruby, or in native code that was not offloaded */
     HEDDLE_SPENT_READY,     /* ready to run, while the loop ran other fibers */
-    HEDDLE_SPENT_PREEMPTED, /* the same, because it had used up its time slice */
+    HEDDLE_SPENT_PREEMPTED, /* ready to run, after it had used up its time slice */
     HEDDLE_SPENT_GC,
     HEDDLE_SPENT_OFFLOADED, /* in native code on another thread */
     /* waiting */

@@ -12,7 +12,7 @@ static ID part_ids[HEDDLE_SPENT_PARTS], id_total, id_other, id_tasks, id_waits, 
 
 /* -- garbage collections ------------------------------------------------------------------------------------------- */
 
-static __thread int64_t collected_here; /* the same as heddle_collected, of the calling thread */
+static __thread int64_t collected_here; /* like heddle_collected, of the calling thread alone */
 
 static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
 {

@@ -45,7 +45,7 @@ static int64_t block_duration(VALUE timeout)
     return heddle_parse_duration(timeout);
 }
 
-/* Since Ruby 4.0 ConditionVariable#wait calls the function behind Mutex#sleep, and there is no frame of that method. */
+/* Since Ruby 4.0 ConditionVariable#wait calls the function behind Mutex#sleep, which then has no frame. */
 static bool is_mutex_sleep(VALUE frame)
 {
     VALUE name = rb_profile_frame_method_name(frame), owner = rb_profile_frame_classpath(frame);
@@ -140,8 +140,8 @@ static VALUE wait_for_unlock(VALUE data)
 }
 
 /*
- * Mutex#unlock wakes one fiber of those that wait. If Fiber#kill or Fiber#raise ends that one before it runs, the
- * others would wait forever. So it passes the wake-up on.
+ * Mutex#unlock wakes one of the waiting fibers. If Fiber#kill or Fiber#raise ends that fiber before it runs, the
+ * others would wait forever. So the ended fiber passes the wake-up on.
  */
 static VALUE pass_unlock_on(VALUE data)
 {

@@ -12,7 +12,7 @@
 /* Raises a frozen exception as a copy of its own: to raise sets the backtrace. */
 NORETURN(void heddle_interrupt_raise(VALUE exception));
 
-/* Thread#raise; the thread of a loop that serves has another method of that name, which drops what others raise. */
+/* Calls Thread#raise itself: a thread whose loop serves overrides it, and drops exceptions from other threads. */
 VALUE heddle_thread_raise(VALUE thread, VALUE exception);
 
 /*

@@ -23,7 +23,7 @@ const char *heddle_imports_unsupported(void);
  */
 void heddle_objects_each(void (*visit)(const heddle_object *object, void *data), void *data);
 
-/* How many objects were unloaded so far: another one may have been loaded at the address of one that is gone. */
+/* How many objects were unloaded so far: afterwards another object may be loaded at the same address. */
 uint64_t heddle_objects_unloaded(void);
 
 bool heddle_object_contains(const heddle_object *object, const void *address);

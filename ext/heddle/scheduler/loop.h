@@ -43,11 +43,11 @@ struct heddle_park {
     uint32_t slot, generation;
     bool queued;    /* its token is in the ready or preempted ring */
     bool woken;     /* the wait was ended */
-    bool timed_out; /* … by its deadline */
+    bool timed_out; /* the wait was ended by its deadline */
     bool switched_away;      /* the fiber has switched away and not come back */
     bool idle;   /* the fiber is idle: it does not keep the loop running */
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
-    bool unblocked; /* … and has ended: this fiber alone was woken for that unlock or push */
+    bool unblocked; /* unblock has ended the wait: for that unlock or push no other fiber was woken */
     VALUE switched_to; /* see heddle_park_note_target */
     VALUE interrupt;   /* raised at the end of this very wait (fiber_interrupt.h), or 0 */
     bool put_back;  /* the fiber was left by Fiber#raise or #transfer and queued again; the switch to it may fail */
@@ -99,7 +99,7 @@ struct heddle_timeout {
     /* the fiber that runs the block: the owner, or one nested in it. Marked, because this record lies on its stack */
     VALUE fiber;
     VALUE exception; /* class or instance, and message, as for Kernel#raise; on the waiting fiber's stack */
-    VALUE asked;     /* the same as Timeout.timeout has asked for it, see convert_exception */
+    VALUE asked;     /* the exception as given to Timeout.timeout, see convert_exception */
     VALUE message;
     VALUE raised;    /* the exception raised for it, or Qundef */
     bool fired;
@@ -153,7 +153,7 @@ typedef struct {
      * continue in the child.
      */
     VALUE forked_by;
-    bool parent_ran; /* … and the parent's loop ran at the fork: the code that ran it waits in the loop's `fiber` */
+    bool parent_ran; /* the parent's loop ran at that fork: the code that ran it waits in the loop's `fiber` */
 } heddle_loop_runs;
 
 /* Waits for IO that Heddle has not created, and notes (scheduler/io_wait.h); both indexed by descriptor. */

@@ -402,7 +402,7 @@ void heddle_park_wait(heddle_park *park)
     heddle_interrupt_raise_deferred(park->loop, park->fiber);
     wait_uninterrupted(park);
     /*
-     * Mutex#unlock, Queue#push and the like wake one fiber of those that wait. If that fiber raised now, no fiber would
+     * Mutex#unlock, Queue#push and the like wake one of the waiting fibers. If that fiber raised now, no fiber would
      * take the mutex or the item, and the others would wait forever. So it takes it, and raises at its next wait.
      */
     if (park->unblocked) {

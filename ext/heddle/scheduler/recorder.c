@@ -40,7 +40,7 @@ typedef struct {
     char text[NAME];
 } name;
 
-/* The last entries are kept, of those that were added since `first`. */
+/* Keeps the newest entries, but none from before `first`. */
 typedef struct {
     uint64_t size, count, first;
     size_t entry; /* bytes */
@@ -207,7 +207,7 @@ static void switch_off(void)
 /*
  * call-seq: Heddle::Account.record(stretches, prefixes) -> nil
  *
- * Switches the recorder on, empty, with room for so many stretches, and an eighth as many stacks; nil: off.
+ * Switches the recorder on, empty, with room for `stretches`, and for an eighth of that number of stacks; nil: off.
  * `prefixes`: see heddle_places_set_prefixes.
  */
 static VALUE account_record(VALUE self, VALUE stretches, VALUE prefixes)

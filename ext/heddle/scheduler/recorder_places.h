@@ -26,12 +26,12 @@ typedef struct {
  */
 void heddle_places_set_prefixes(VALUE prefixes);
 
-/* Of the calling thread: the innermost line of the application, else of a gem. Allocates no object. */
+/* The innermost line of the application on the calling thread's stack, else of a gem. Allocates no object. */
 uint16_t heddle_places_find(heddle_places *self);
 
 /*
- * The same, and the frames of the stack, innermost first: those of the application, what each of these has called, and
- * the innermost frame. Returns how many. Allocates objects.
+ * Sets `place` to the same line, and `frames` to frames of the stack, innermost first: the innermost one, each of the
+ * application, and each that the application has called. Returns the number of frames. Allocates objects.
  */
 unsigned heddle_places_read_stack(heddle_places *self, uint16_t *frames, unsigned most, uint16_t *place);
 

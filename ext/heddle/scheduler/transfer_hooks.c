@@ -480,8 +480,8 @@ static long find_contract(void)
 }
 
 /*
- * Ruby warns that IO::Buffer is experimental when a process makes its first one. So that one is made here, silently,
- * before Ruby makes one to call a hook.
+ * Ruby warns that IO::Buffer is experimental when a process makes its first one. So the first one is made here,
+ * silently, before Ruby makes one to call a hook.
  */
 static void make_first_buffer(void)
 {

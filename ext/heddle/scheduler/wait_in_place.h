@@ -15,7 +15,7 @@
  */
 bool heddle_must_wait_in_place(heddle_loop *loop);
 
-/* The same for a native call that could be offloaded, except a call of that library itself. */
+/* The same for a native call that could be offloaded. False also if the library itself makes that call. */
 bool heddle_must_call_in_place(heddle_loop *loop);
 
 /*

@@ -23,5 +23,5 @@ void heddle_lost_time_begin(heddle_heartbeat *heartbeat, int64_t now);
  * far.
  */
 int64_t heddle_lost_time_add(heddle_heartbeat *heartbeat, int64_t now, int64_t late);
-/* Has the thread waited for a core since the last sample? The length of that wait is known only when it runs. */
+/* Has the thread waited for a core since the last sample? How long it has waited is known only when it runs. */
 bool heddle_lost_time_awaits_core(const heddle_heartbeat *heartbeat);

@@ -30,7 +30,7 @@ module Heddle
       # (see Root#load)
       def load = async_root.load
 
-      # `Fiber.schedule`: inside an async task it starts a child of that, as async's servers expect.
+      # `Fiber.schedule`: inside an async task it starts a child of that task, as async's servers expect.
       # @return [Fiber]
       def fiber(*arguments, **options, &block)
         return super(&block) unless ::Async::Task.current?
@@ -109,7 +109,7 @@ module Heddle
         cause ? with_cause(error, cause) : error
       end
 
-      # Only `raise` sets an exception's cause. The backtrace is that of the fiber in which it is raised.
+      # Only `raise` sets an exception's cause. The backtrace is from the fiber in which it is raised.
       def with_cause(error, cause)
         traced = error.backtrace
         Kernel.raise error, cause:

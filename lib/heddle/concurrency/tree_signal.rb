@@ -6,7 +6,7 @@ module Heddle
   module Concurrency
     # Prints the task tree when the user asks for it with a key: Ctrl-T where the system has SIGINFO, else Ctrl-\
     # (SIGQUIT). Only while a loop runs on the main thread of a program in a terminal, and only if no other code handles
-    # the signal; the former handler is restored afterwards.
+    # the signal; the previous handler is restored afterwards.
     module TreeSignal
       NAME = Signal.list.key?("INFO") ? "INFO" : "QUIT"
 

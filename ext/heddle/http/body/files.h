@@ -10,9 +10,9 @@
 #include "net/address.h"
 
 enum {
-    HEDDLE_BODY_FILES_MOST = 1024,              /* files of this process: their buffers have 64 MiB */
-    HEDDLE_BODY_FILES_SHARE = 4,                /* … and one in so many of its descriptors */
-    HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one in so many of the files is for one connection */
+    HEDDLE_BODY_FILES_MOST = 1024,              /* the maximum of this process's files: their buffers have 64 MiB */
+    HEDDLE_BODY_FILES_SHARE = 4,                /* at most a fourth of its descriptors are such files */
+    HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one connection has at most an eighth of the files */
     HEDDLE_BODY_FILES_SPARE = 64,               /* the maximum of kept files */
     HEDDLE_BODY_FILES_SPARE_BYTES = 67108864,   /* the maximum of their sizes together */
     HEDDLE_BODY_FILES_SPARE_TIME = 250000000,   /* how long files are kept without any write or close, ns */
@@ -23,7 +23,7 @@ struct heddle_body_file {
     heddle_body_file *next;
     int fd;
     bool shared;   /* a forked child may read it, too: it is never overwritten */
-    uint16_t address; /* its body's client's, as of heddle_address_find_number */
+    uint16_t address; /* the number of its client's address (heddle_address_find_number) */
     bool failed;   /* a write to it has failed: it is not kept, for its blocks may be what the disk lacks */
     uint64_t size; /* the file's size in bytes, of its current or an earlier body */
     char folder[];
@@ -31,7 +31,7 @@ struct heddle_body_file {
 
 /* -- counting; any thread ----------------------------------------------------------------------------------------- */
 
-/* How many files a process with so many descriptors may have, kept ones included. */
+/* How many files, kept ones included, a process may have if it may have this number of descriptors. */
 unsigned heddle_body_files_limit(uint64_t descriptors);
 /* The same for this process. */
 unsigned heddle_body_files_most(void);

@@ -81,7 +81,7 @@ struct heddle_body_spool {
 
 /* -- the owner's: on the loop's thread ---------------------------------------------------------------------------- */
 
-/* NULL without memory, or if this process has no file for it or its client's address: then errno is EMFILE. */
+/* NULL without memory; NULL and EMFILE in errno if this process or the client's address has too many files. */
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner, uint16_t address);
 /* The value of `expected` for a body of unknown length. */
 #define HEDDLE_SPOOL_UNKNOWN UINT64_MAX
@@ -90,7 +90,7 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
  * without memory. `expected`: how many bytes are still to come.
  */
 char *heddle_body_spool_make_room(heddle_body_spool *spool, uint64_t expected, size_t *size);
-/* So many bytes were stored there. */
+/* Called after `size` bytes were stored there. */
 void heddle_body_spool_count_added(heddle_body_spool *spool, size_t size);
 /* Stores any number of bytes in an empty buffer. False without memory. */
 bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t size);
@@ -101,8 +101,8 @@ static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 /* Frees an empty buffer while no bytes come. */
 void heddle_body_spool_trim(heddle_body_spool *spool);
 /*
- * Passes the buffer to the writer, and counts its bytes on disk. Where there is room it counts ahead, as much as was
- * received but not beyond `length`: then not every buffer has to ask the other processes, and a client that only
+ * Passes the buffer to the writer, and counts its bytes on disk. Where there is room it counts up to twice the
+ * received bytes, but not beyond `length`: so not every buffer has to ask the other processes, and a client that only
  * announces a large body holds nothing. 0; -ENOBUFS: as of heddle_body_disk_take; -EAGAIN: no thread could be started.
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);

@@ -18,9 +18,9 @@ enum {
 
 typedef enum {
     AT_HEAD,     /* the next bytes are a head */
-    SIZED,       /* … of a body with a Content-Length */
-    CHUNKED,
-    UNTIL_CLOSE, /* … of a body that ends with the connection */
+    SIZED,       /* the next bytes are content of a body with a Content-Length */
+    CHUNKED,     /* … of a chunked body */
+    UNTIL_CLOSE, /* … of a body that the end of the connection ends */
     COMPLETE,    /* the response is complete */
     FAILED,      /* the rest can't be parsed */
     STATES,
@@ -162,9 +162,10 @@ NORETURN(static void raise_failure(reader *self, heddle_outbound *connection, ss
 /*
  * call-seq: read_head(method, first_byte, between) -> ReceivedResponse, Rejection or nil
  *
- * Reads the next head, perhaps an interim one (1xx), of the response to a request of this method. The time limits are
- * in seconds, or nil: until its first byte, and from one byte to the next; then IO::TimeoutError. nil: the connection
- * has ended before the first byte. EOFError: it has ended within the head.
+ * Reads the next head, perhaps an interim one (1xx), of the response to a request of this method. +first_byte+ and
+ * +between+ limit how many seconds pass before the head's first byte, and from each byte to the next; nil: no limit.
+ * Raises IO::TimeoutError when a limit is exceeded, and EOFError when the connection ends within the head. Returns nil
+ * when the connection has ended before the head.
  */
 static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte, VALUE between)
 {
@@ -219,7 +220,7 @@ static void append_buffered(VALUE body, heddle_outbound *connection, size_t size
     heddle_outbound_use_input(connection, size);
 }
 
-/* Receives directly into the String. */
+/* Receives bytes of the body into the String, without the connection's buffer. */
 static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size)
 {
     long length = RSTRING_LEN(body);
@@ -231,7 +232,7 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
     return result;
 }
 
-/* These functions add the available bytes to the body. 1: some, 0: the end of the body, -EAGAIN, -errno. */
+/* These functions add the received bytes to `body`. 1: there were some; 0: the body has ended; -EAGAIN; -errno. */
 static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body, size_t most)
 {
     size_t size = self->remaining < most ? (size_t)self->remaining : most;
@@ -267,7 +268,7 @@ static ssize_t read_until_close(reader *self, heddle_outbound *connection, VALUE
     return 0;
 }
 
-/* Also -EPROTO: `rejected` has the reason. */
+/* Also returns -EPROTO, with the reason in `rejected`. */
 static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE body, size_t most, VALUE *rejected)
 {
     size_t buffered = heddle_outbound_buffered(connection);
@@ -295,7 +296,7 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
     return length ? 1 : self->chunked.done ? 0 : -EAGAIN;
 }
 
-/* The same for all kinds of bodies; waits. */
+/* Adds the next bytes of any kind of body to `body`, and waits until there are some. */
 static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, int64_t timeout, VALUE *rejected)
 {
     for (;;) {
@@ -329,8 +330,9 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
 /*
  * call-seq: read_body(max, timeout) -> String, Rejection or nil
  *
- * The next piece of the body, at most +max+ bytes; nil: the body is complete. +timeout+: seconds to the next byte, or
- * nil; then IO::TimeoutError. EOFError: the connection has ended before the body. A Rejection: the body is malformed.
+ * The next piece of the body, at most +max+ bytes; nil when the body is complete; a Rejection if it is malformed.
+ * Raises IO::TimeoutError when no byte comes for +timeout+ seconds (nil: no limit), and EOFError when the connection
+ * ends before the body.
  */
 static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 {
@@ -352,7 +354,7 @@ static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 /*
  * call-seq: read_all(limit, timeout) -> String, Rejection or nil
  *
- * The whole body. nil: it has more bytes than +limit+. The rest is as with read_body.
+ * The whole body; nil if it has more bytes than +limit+. Otherwise like read_body.
  */
 static VALUE reader_read_all(VALUE object, VALUE limit, VALUE timeout)
 {

@@ -22,7 +22,7 @@ heddle_h2_limits heddle_h2_default_limits(void)
         .crumb_count = 50,            /* browsers send each cookie in a field, and keep 50 of a site at least */
         .connection_window = 1 << 20, /* bytes: 80 Mbit/s at a round trip of 100 ms */
         .streams_a_feed = 100, .fields_a_feed = 1000,
-        .refused_burst = 100,         /* a client that does not know max_streams yet sends as many at once */
+        .refused_burst = 100,         /* a client may open a hundred streams at once before it knows max_streams */
         .reset_burst = 100, .reset_rate = 33, /* a page that a browser leaves resets max_streams at once */
         .control_burst = 1000, .control_rate = 330,
         .overhead = 1 << 20,          /* bytes */

@@ -38,7 +38,7 @@ typedef struct {
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
     uint32_t overhead;            /* bytes by which an eighth of all received bytes may exceed the payload both ways */
     uint32_t control_answers;     /* answers to SETTINGS and PING that were not pulled yet */
-    uint32_t updates;             /* WINDOW_UPDATE, and as many PRIORITY frames; each stream and sent DATA adds some */
+    uint32_t updates;             /* WINDOW_UPDATE, and likewise PRIORITY frames; each stream and sent DATA adds some */
     uint32_t settings_entries;    /* entries of one SETTINGS frame */
     uint32_t continuations;       /* CONTINUATION frames of one header block */
 
@@ -215,10 +215,10 @@ size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *
  * that is exceeded the connection fails, and on_reset is called for all streams, this one too.
  */
 void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
-/* To be called when so many bytes from on_data were used: the client may send more. */
+/* To be called when `size` bytes from on_data were used: the client may send more. */
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /*
- * To be called when so many bytes from on_data wait, but are to block this stream alone: the client may send more on
+ * To be called when `size` bytes from on_data wait, but are to block this stream alone: the client may send more on
  * others.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
@@ -228,7 +228,7 @@ void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 /* -- the client's side --------------------------------------------------------------------------------------------- */
 
 heddle_h2_limits heddle_h2_client_limits(void);
-/* May a request begin now? Not while as many as the server allows are in progress, nor after its GOAWAY. */
+/* May a request begin now? False at the server's limit of requests in progress, and after its GOAWAY. */
 bool heddle_h2_may_open(const heddle_h2_session *session);
 /* How many requests may be in progress, by the server's and our limits. */
 uint32_t heddle_h2_stream_limit(const heddle_h2_session *session);

@@ -113,9 +113,9 @@ struct heddle_push_session {
     bool defers_reading;        /* it was paused when it began to close, and reads on at its deadline */
     bool pinged;                /* a ping was sent at `pinged_at`, and no input came since */
     bool overflowed;            /* another thread has found too much output: the loop checks it */
-    bool overrun;               /* … and dropped a message: the loop closes the socket */
+    bool overrun;               /* another thread has dropped a message: the loop closes the socket */
     bool retires;               /* the server stops: the socket is closed at `retires_at` */
-    /* … and no ping was sent, because the output is full and was not taken. CLOSING: output waits for the client */
+    /* no ping could be sent: the output is full, and none of it was taken. CLOSING: output waits for the client */
     bool stalls;
     bool lingers;               /* FINISHING: all output was sent, including FIN */
     uint16_t code;              /* the close code; 0: not closed yet */
@@ -123,7 +123,7 @@ struct heddle_push_session {
     heddle_push_pong *pong; /* one that waits behind much output, from malloc; else NULL */
     uint64_t written;           /* bytes that were ever queued … */
     heddle_push_traffic traffic;
-    uint64_t left;              /* … and those that had left at the last look */
+    uint64_t left;              /* … and the part of them that had left when this was last checked */
     heddle_push_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
     heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: there is none any more */
     uint32_t slot;              /* of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
@@ -137,8 +137,8 @@ struct heddle_push_session {
     uint64_t lingered;          /* discarded bytes */
     heddle_link receiving_link; /* in the list of sockets with an unfinished message */
     int64_t message_deadline;   /* when the unfinished message must continue: see heddle_body_next_deadline; 0: none */
-    size_t message_size;        /* bytes that came of it … */
-    size_t unfinished;          /* … and the memory that is counted for it */
+    size_t message_size;        /* bytes of the unfinished message that came … */
+    size_t unfinished;          /* … and the memory that is counted for that message */
     heddle_websocket_reader reader[]; /* one if the client sends frames */
 };
 

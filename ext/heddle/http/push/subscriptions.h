@@ -19,7 +19,7 @@ typedef enum {
 
 typedef struct {
     const char *name; /* of the argument `as`; NULL: applications can't choose it */
-    /* each subscription has an envelope of at least so many bytes, which its encoders get as key; 0: none has */
+    /* the smallest envelope of a subscription, in bytes; encoders get the envelope as key. 0: there are no envelopes */
     size_t least_envelope;
     bool tells_reset; /* the client gets a reset as a message; otherwise the handler is called */
     /* as a frame; the context is the deflater, NULL for sockets without permessage-deflate */

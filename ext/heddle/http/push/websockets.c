@@ -5,8 +5,8 @@
 enum {
     FRAGMENTS = 1000,         /* frames of a message at least that a client may send; browsers send one */
     BYTES_A_FRAGMENT = 1024,  /* of websocket_message_limit, for each further frame */
-    UNFINISHED_BYTES = 16777216, /* of all messages at least that have begun, and not ended … */
-    UNFINISHED = 4,           /* … or so many of the longest ones */
+    UNFINISHED_BYTES = 16777216, /* the least limit of the bytes of all incomplete messages */
+    UNFINISHED = 4,           /* that limit is at least the size of this number of the longest messages */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)

@@ -4,7 +4,7 @@
 
 enum {
     WAITING_SIZE = 65536, /* bytes of messages that may wait for the handler before reading pauses … */
-    WAITING_COUNT = 128,  /* … and messages */
+    WAITING_COUNT = 128,  /* … and the number of these messages */
 };
 
 /* -- due work ------------------------------------------------------------------------------------------------------ */

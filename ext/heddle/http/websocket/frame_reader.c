@@ -70,7 +70,7 @@ static uint64_t read_payload_size(const uint8_t *head)
     return size;
 }
 
-/* The smallest payload whose length needs as many bytes: a length must have the shortest form (section 5.2). */
+/* The smallest payload that may use this form of length: the shortest form is required (section 5.2). */
 static uint64_t find_least_size(const uint8_t *head)
 {
     uint8_t length = head[1] & 0x7f;

@@ -15,15 +15,15 @@ typedef struct {
     heddle_websocket_limits limits;
     uint64_t output_limit; /* bytes that may wait for a client that reads slowly */
     int64_t ping;          /* ns without input before a ping is sent; 0: none is sent */
-    uint64_t unfinished_limit; /* bytes of all messages whose end has not come … */
-    uint64_t unfinished;   /* … which have so many */
+    uint64_t unfinished_limit; /* the maximum of `unfinished` */
+    uint64_t unfinished;   /* bytes of all messages whose end has not come */
     int64_t timeout;       /* ns for the client to answer a ping or a close frame */
     heddle_deflater *deflater; /* of all sockets that have negotiated it; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
     VALUE clients;         /* an Array with the WebSocket::Session of each socket at its slot; 0: none yet */
     uint32_t free_slot, slot_count; /* free slots are a list: each has the number of the next */
     uint16_t retire_code;  /* the code of the close frames when the server stops … */
-    int64_t retire_time;   /* … which are sent within so many ns */
+    int64_t retire_time;   /* … and the time over which they are spread, ns */
     int64_t retire_end;    /* on_shutdown is not waited for any longer: CLOCK_MONOTONIC, ns */
     uint32_t retired;      /* the number of sockets that got on_shutdown */
     uint64_t open, opened; /* numbers of sockets */

@@ -5,9 +5,9 @@ module Heddle
     class Client
       # An HTTP/2 connection of an {Origin}: many requests at a time, from all loops and threads of the process.
       #
-      # It has no fiber or thread of its own. One of those that wait for a response reads for all, and wakes those for
-      # which something has come. When it has its own response, the next one reads. While no request waits,
-      # {Connections} checks the connection.
+      # It has no fiber or thread of its own. Among the fibers and threads that wait for a response, one reads for all,
+      # and wakes each for which something has come. When the reader has its own response, another becomes the reader.
+      # While no request waits, {Connections} checks the connection.
       #
       # @api private
       class SharedConnection

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # A body that is read while it is sent. Its size is asked once: as many bytes are sent as Content-Length says,
+      # A body that is read while it is sent. Its size is asked once: as many bytes are sent as Content-Length announces,
       # even if a file changes meanwhile.
       #
       # @api private

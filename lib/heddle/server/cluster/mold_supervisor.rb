@@ -228,7 +228,7 @@ module Heddle
           delay_load(now - mold.started_at, event, **fields) unless fleet.mold
         end
 
-        # @param seconds [Numeric] how long the former mold has lasted
+        # @param seconds [Numeric] how long the previous mold has lasted
         def delay_load(seconds, event, **fields)
           delay = @backoff.record_failure(now, seconds)
           @log.event(event, **fields, delay:)

@@ -70,7 +70,7 @@ module Heddle
           @fleet.resize(mold.configuration.worker_count) unless mold.warm
         end
 
-        # Would the former code still serve a new connection?
+        # Would a worker with the previous code still serve a new connection?
         def former?(worker) = worker.accepting && !worker.mold.equal?(mold)
 
         def replace(old)

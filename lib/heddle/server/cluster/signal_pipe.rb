@@ -23,7 +23,7 @@ module Heddle
           text.is_a?(String) ? text.split("\n") : []
         end
 
-        # Restores the former handlers.
+        # Restores the previous handlers.
         # @return [void]
         def close
           @previous_handlers.each { |name, handler| trap(name, handler || "DEFAULT") }

@@ -25,7 +25,7 @@ module Heddle
         # @return [void]
         def handle = @pipe.read.uniq.each { |name| handle_signal(name) }
 
-        # Restores the former handlers.
+        # Restores the previous handlers.
         # @return [void]
         def close = @pipe.close
 

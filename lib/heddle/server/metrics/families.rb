@@ -149,7 +149,7 @@ module Heddle
             ["requests_started_total", "Requests whose head was complete.", :started_requests],
             ["clients_gone_total", "Clients that left before they had their response.", :clients_gone],
             ["connections_accepted_total", "Connections accepted.", :accepted],
-            ["connections_refused_total", "Connections refused because their address had as many as it may.", :refused],
+            ["connections_refused_total", "Connections refused because their address was at its limit.", :refused],
             ["connections_handed_off_total",
              "Connections handed off to another worker: the loop was blocked, or had too much to do.", :handed_off],
             ["handoffs_received_total", "Connections received from another worker.", :handoffs_received],

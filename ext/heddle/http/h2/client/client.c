@@ -189,7 +189,7 @@ static bool pull_output(heddle_h2_client *client)
     return true;
 }
 
-/* Sends as much as the kernel takes: 0: all of it, -EAGAIN, or the connection is lost. */
+/* Sends what the kernel takes. 0: all was sent; -EAGAIN: some is left; other errors: the connection is lost. */
 static int send_output(client_object *self)
 {
     heddle_h2_client *client = self->client;

@@ -212,8 +212,8 @@ static VALUE stream_trailers(VALUE self)
 /*
  * call-seq: read(max) -> String or nil
  *
- * The received bytes of the body, at most +max+; nil: none. The server may send as many more once the connection's
- * output is sent.
+ * The received bytes of the body, at most +max+; nil: none. When the connection's output is sent next, the server's
+ * windows get these bytes back.
  */
 static VALUE stream_read(VALUE self, VALUE max)
 {

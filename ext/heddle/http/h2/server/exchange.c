@@ -61,7 +61,7 @@ static bool is_buffered(heddle_exchange_handle *handle)
     return handle->exchange->body_size > 0;
 }
 
-/* The client may send as many bytes again. */
+/* Takes the body, and gives the client's windows its bytes back. */
 static VALUE decode_body(heddle_exchange_handle *handle)
 {
     heddle_h2_carrier *carrier = carrier_of(handle);
@@ -74,7 +74,7 @@ static VALUE decode_body(heddle_exchange_handle *handle)
     return bytes;
 }
 
-/* The client may send as many bytes of a streamed body again. */
+/* Takes the body; only a streamed one's bytes go back to the client's windows. */
 static VALUE take_body(heddle_exchange *exchange)
 {
     bool streamed = exchange->carrier && heddle_h2_carrier_of(exchange)->streams;

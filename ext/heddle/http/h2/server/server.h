@@ -33,12 +33,12 @@ struct heddle_h2_carrier {
     int64_t body_deadline;   /* see heddle_body_next_deadline; moved later by the time that writing took */
     int64_t writing_since;
     uint64_t taken;          /* bytes of the body that came */
-    size_t body_memory;      /* … of which so many are in memory and credited to the client's windows */
+    size_t body_memory;      /* the part of `taken` that is in memory and credited to the client's windows */
     size_t head_memory;      /* bytes of the request without its body, until a runner takes it */
     heddle_link turn;        /* in the server's list of carriers that wait for the ready list */
     bool received;           /* the request was received completely */
     bool streams;            /* the application reads the body while it is received */
-    bool at_head;            /* … and is called before the body is complete */
+    bool at_head;            /* the application is called before the body is complete */
     size_t uncredited;       /* bytes of the body that were not yet credited to the client's windows */
     bool gone;               /* the client has reset the stream, or the connection has failed */
     heddle_h2_held_head *held; /* a head that leaves in the next tick, unless the application fails before; or NULL */
@@ -59,8 +59,8 @@ struct heddle_h2_server {
     bool lingers;   /* nothing more is sent, and input is discarded */
     bool swept;     /* no ended carrier is still in the list */
     size_t body_memory;     /* bytes of all bodies that are in memory and credited */
-    size_t held;            /* … and of the heads of waiting requests */
-    size_t drawn;           /* … of which so many are beyond the connection's own share */
+    size_t held;            /* body_memory, and bytes of the heads of waiting requests */
+    size_t drawn;           /* the part of `held` that exceeds the connection's own share */
     size_t lent;            /* bytes of lent strings that its streams have not sent yet */
     uint64_t lingered;      /* discarded bytes */
     int64_t write_deadline; /* when the kernel must have taken some output; INT64_MAX: there is none */
