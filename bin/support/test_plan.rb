@@ -53,14 +53,16 @@ class TestPlan
   end
 
   # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
-  # `# test: each mode`, `# test: each version`, `# test: once` (not with each selector, not on each version),
-  # `# test: long` (it comes first), `# test: smoke` (on each Ruby, also in CI), `# test: nightly` (in .ci/nightly
-  # only), `# test: sanitize` and `# test: not sanitized` (see bin/sanitize).
+  # `# test: each mode`, `# test: each version`, `# test: one version` (in CI on WHOLE_ON only, whatever its folder
+  # says), `# test: once` (not with each selector, not on each version), `# test: long` (it comes first),
+  # `# test: smoke` (on each Ruby, also in CI), `# test: nightly` (in .ci/nightly only), `# test: sanitize` and
+  # `# test: not sanitized` (see bin/sanitize).
   def marked?(file, word) = file ? @marks[file].include?(word) : false
 
   # @return [Boolean] whether the file runs on each Ruby in CI because it depends on the version
   def version_matters?(file)
-    marked?(file, "each version") || (file.start_with?(*EACH_VERSION) && !marked?(file, "once"))
+    marked?(file, "each version") ||
+      (file.start_with?(*EACH_VERSION) && !marked?(file, "once") && !marked?(file, "one version"))
   end
 
   # @return [Boolean] whether its tests run with each selector

@@ -18,7 +18,8 @@ class IsolationTest < Minitest::Test
     file = File.expand_path("isolation/#{name}.ru", __dir__)
     environment = { "RACK_ENV" => "production", "RAILS_ENV" => nil, "HEDDLE_ISOLATE" => nil,
                     **environment.transform_keys(&:to_s) }
-    @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", file, "--port", "0", "--no-access-log"], environment:)
+    @served = ServedProcess.new([*ServedProcess::HEDDLE, "serve", file, "--port", "0", "--workers", "0",
+                                 "--no-access-log"], environment:)
   end
 
   # @return [Array<Array(String, String)>] what each was to get, and got; twice, so that fibers are used again

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-# test: smoke
-
 require "test_helper"
 require "open3"
 require_relative "served_folder"

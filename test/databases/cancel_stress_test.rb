@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: one version
+
 require_relative "support/database_programs"
 
 # Queries cancelled at random moments, beside others on the same connections. The nightly run repeats them more often,

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: one version
+
 require_relative "support/database_programs"
 
 # A client that leaves abandons its request's query, where cancel_on_disconnect says so.

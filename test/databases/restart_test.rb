@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: one version
+
 require_relative "support/database_programs"
 require "tmpdir"
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-# test: smoke
-
 require "test_helper"
 require "json"
 require_relative "served_example"

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-# test: each version
-
 require "test_helper"
 require "examples/served_example"
 require "open3"

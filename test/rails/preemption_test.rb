@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: each version
+
 require "test_helper"
 require "examples/served_example"
 

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 # test: long
-# test: each version
 
 require "test_helper"
 require "fileutils"

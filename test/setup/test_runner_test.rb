@@ -155,13 +155,15 @@ class TestRunnerTest < Minitest::Test
     write_test "test/c_test.rb", "def test_one = pass", head: "# test: each version"
     write_test "test/scheduler/d_test.rb", "def test_one = pass"
     write_test "test/scheduler/e_test.rb", "def test_one = pass", head: "# test: once"
+    write_test "test/scheduler/f_test.rb", "def test_one = pass", head: "# test: one version"
     files = Dir.glob("test/**/*_test.rb", base: @root).sort
     planned = plan(rubies: [older, ruby.with(version: "3.4.9")], name: "ci").runs(files)
                                                                             .group_by { |run| run.ruby.version }
     planned.transform_values! { |runs| runs.map { |run| [run.file[-9], run.selector] } }
 
     assert_equal [["b", nil], ["c", nil], ["d", nil]], planned["9.8"]
-    assert_equal [["a", nil], ["b", nil], ["c", nil], ["d", nil], %w[d epoll], ["e", nil]], planned["3.4.9"]
+    assert_equal [["a", nil], ["b", nil], ["c", nil], ["d", nil], %w[d epoll], ["e", nil], ["f", nil],
+                  %w[f epoll]], planned["3.4.9"]
   end
 
   def test_plan_ci_runs_everything_on_the_first_ruby_when_its_own_is_missing

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-# test: smoke
-
 require_relative "cluster_case"
 require "open3"
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: smoke
+
 require_relative "cluster_case"
 require "support/web_socket_client"
 
