@@ -11,7 +11,7 @@
 require_relative "../bin/support/gem_paths"
 require "json"
 require "rbconfig"
-require "socket"
+require_relative "../test/support/free_port"
 
 # What one process does.
 module AsyncHttp
@@ -29,7 +29,7 @@ module AsyncHttp
   end
 
   def measure(task)
-    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
+    port = FreePort.find
     endpoint = Async::HTTP::Endpoint.parse("http://127.0.0.1:#{port}")
     answer = ->(_) { Protocol::HTTP::Response[200, { "content-type" => "text/plain" }, ["hello, world\n"]] }
     server = task.async { Async::HTTP::Server.for(endpoint, &answer).run }

@@ -13,6 +13,7 @@ require "rbconfig"
 require "socket"
 require "tmpdir"
 require_relative "support/bench"
+require_relative "../test/support/free_port"
 
 module Bench
   # One run for each server and kind of death.
@@ -105,7 +106,7 @@ module Bench
     end
 
     def serve(server, folder, begun)
-      port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
+      port = FreePort.find
       pid = spawn({ "RACK_ENV" => "production", "BEGUN" => begun }, RbConfig.ruby,
                   *SERVERS.fetch(server).map { |word| format(word, port) },
                   chdir: folder, out: File::NULL, err: File::NULL, pgroup: true)

@@ -9,10 +9,10 @@
 require_relative "../bin/support/gem_paths"
 require "net/http"
 require "rbconfig"
-require "socket"
 require "tmpdir"
 require_relative "support/process_tree"
 require_relative "support/process_usage"
+require_relative "../test/support/free_port"
 
 REQUESTS = Integer(ARGV.first || 3_000)
 CLIENTS = 8
@@ -55,8 +55,6 @@ SERVERS = {
   "Puma" => [Gem.bin_path("puma", "puma"), "-q", "-w", "2", "-b", ADDRESS]
 }.freeze
 
-def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
-
 def await(port)
   deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
   begin
@@ -78,7 +76,7 @@ def title_of(pid) = File.read("/proc/#{pid}/cmdline").tr("\0", " ").strip
 
 # => [[title, PSS in MB, private MB]] of all processes
 def measure(command, folder)
-  port = free_port
+  port = FreePort.find
   pid = spawn({ "RACK_ENV" => "production" }, RbConfig.ruby, *command.map { |word| format(word, port) },
               chdir: folder, out: File::NULL, pgroup: true)
   await(port)

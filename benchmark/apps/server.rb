@@ -3,6 +3,7 @@
 require "English"
 require "net/http"
 require "tempfile"
+require_relative "../../test/support/free_port"
 
 module Bench
   module Apps
@@ -26,7 +27,7 @@ module Bench
         @name = name
         @folder = folder
         @host = host
-        @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+        @port = FreePort.find
         @command = command.map { |word| fill(word) }
         @environment = environment.transform_values { |text| text && fill(text) }
       end

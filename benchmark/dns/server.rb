@@ -2,6 +2,7 @@
 
 require "socket"
 require "tmpdir"
+require_relative "../../test/support/free_port"
 
 module Bench
   module DNS
@@ -28,7 +29,7 @@ module Bench
       attr_reader :port
 
       def initialize(contestant, folder, ruby_flags)
-        @port = free_port
+        @port = FreePort.find
         @output = File.join(folder, "output")
         @pid = Process.spawn(contestant.environment, *Child.pin(0), *contestant.command(@port, folder, ruby_flags),
                              chdir: folder, pgroup: true, in: File::NULL, %i[out err] => @output)
@@ -68,18 +69,6 @@ module Bench
       rescue Errno::ECONNREFUSED
         sleep(0.02) # a server has no common way to say that it is ready
         false
-      end
-
-      # One that is free for UDP and TCP.
-      def free_port
-        socket = UDPSocket.new
-        socket.bind(HOST, 0)
-        TCPServer.new(HOST, socket.addr[1]).close
-        socket.addr[1]
-      rescue Errno::EADDRINUSE
-        retry
-      ensure
-        socket.close
       end
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -12,11 +12,11 @@ module FreePort
   @random = Random.new
   @found = []
 
-  # @return [Integer] of a TCP server on 127.0.0.1, another one each time
+  # @return [Integer] of TCP and UDP servers on 127.0.0.1, another one each time
   def self.find
     port = @random.rand(RANGE)
     port = @random.rand(RANGE) while @found.include?(port)
-    Addrinfo.tcp("127.0.0.1", port).bind { @found << port }
+    Addrinfo.tcp("127.0.0.1", port).bind { Addrinfo.udp("127.0.0.1", port).bind { @found << port } }
     port
   rescue Errno::EADDRINUSE
     retry
