@@ -109,8 +109,22 @@ extern const heddle_exchange_operations heddle_h2_exchange_operations;
 
 /* `begin`: on a connection whose input begins with the preface. */
 extern const heddle_http_protocol heddle_h2_http_protocol;
-/* Sends the session's output. */
+/*
+ * Called when a call into the session has ended. The fate covers the connection and everything that belongs to it.
+ */
+HEDDLE_FATE heddle_h2_leave_session(heddle_h2_server *server);
+
+/* -- h2/server/sending.c ------------------------------------------------------------------------------------------- */
+
+/*
+ * Sends one part of the session's output. Small output is sent later in this tick, together with the output of other
+ * streams.
+ */
 HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
+/* The same, and sends small output at once. */
+HEDDLE_FATE heddle_h2_send_now(heddle_h2_server *server);
+/* Sends what was pulled, as far as the kernel takes it: that restarts the client's time limit. 0, -EAGAIN or -errno. */
+int heddle_h2_flush_queue(heddle_h2_server *server);
 /*
  * Sends a part as large as HEDDLE_H2_AT_ONCE, and never closes. 0: that was all, -EAGAIN: some is left, or the session
  * is in use; other errors: the connection is broken.
@@ -118,15 +132,25 @@ HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
 int heddle_h2_flush(heddle_h2_server *server);
 /* Does the remaining output wait for windows that a client without output can't open? */
 bool heddle_h2_is_stuck(const heddle_h2_server *server);
-/*
- * Called when a call into the session has ended. The fate covers the connection and everything that belongs to it.
- */
-HEDDLE_FATE heddle_h2_leave_session(heddle_h2_server *server);
-/* The same, and sends the session's output: the caller must not use the connection afterwards. */
+/* Ends a call into the session, and sends the session's output: the caller must not use the connection afterwards. */
 static inline void heddle_h2_end_call(heddle_h2_server *server)
 {
     if (heddle_h2_leave_session(server))
         heddle_last_use(heddle_h2_send(server));
+}
+
+/* -- h2/server/reading.c ------------------------------------------------------------------------------------------- */
+
+/*
+ * Reads until no bytes are here, its turn has ended, or the session takes no more before its output is sent. Then sends
+ * a part of the output.
+ */
+HEDDLE_LAST_USE void heddle_h2_read_and_send(heddle_h2_server *server);
+/* Reads on while the client receives the last frame. */
+HEDDLE_LAST_USE void heddle_h2_discard_input(heddle_h2_server *server);
+static inline void heddle_h2_request_input(heddle_connection *connection)
+{
+    connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
 }
 
 /* -- h2/server/carrier.c ------------------------------------------------------------------------------------------- */

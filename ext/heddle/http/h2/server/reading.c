@@ -1,0 +1,118 @@
+/* Receives the bytes of a connection and feeds them to its session. */
+
+#include "http/h2/server/server.h"
+
+enum {
+    READS = 4, /* reads of HEDDLE_SCRATCH bytes before other connections get their turn */
+};
+
+void heddle_h2_discard_input(heddle_h2_server *server)
+{
+    heddle_connection *connection = server->connection;
+    uint64_t limit = heddle_engine_of_connection(connection)->linger_limit;
+    ssize_t bytes;
+    unsigned reads = 0;
+    do {
+        bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
+        server->lingered += bytes > 0 ? (uint64_t)bytes : 0;
+    } while (bytes > 0 && server->lingered < limit && ++reads < READS);
+    if (bytes == -EAGAIN)
+        heddle_h2_request_input(connection);
+    else if (bytes > 0 && server->lingered < limit)
+        heddle_turns_wait(connection, HEDDLE_TURN_READS);
+    else
+        heddle_sockets_close_connection(connection);
+}
+
+/* Keeps the bytes that the session does not take yet. */
+static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, size_t size)
+{
+    heddle_connection *connection = server->connection;
+    server->depth++;
+    size_t used = heddle_h2_feed(server->session, heddle_clock_coarse(), bytes, size);
+    if (!heddle_h2_leave_session(server))
+        return HEDDLE_GONE;
+    bool buffered = heddle_connection_buffered(connection) > 0;
+    if (buffered) {
+        heddle_connection_use_input(connection, used);
+    } else if (used < size) {
+        char *room = heddle_connection_make_room(connection, size - used);
+        if (!room) {
+            heddle_sockets_close_connection(connection);
+            return HEDDLE_GONE;
+        }
+        memcpy(room, bytes + used, size - used);
+        connection->input_end += (uint32_t)(size - used);
+    }
+    return HEDDLE_ALIVE;
+}
+
+static heddle_h2_carrier *find_incomplete(const heddle_h2_server *server)
+{
+    heddle_h2_carrier *carrier = heddle_h2_first_carrier(server);
+    while (carrier && (carrier->received || carrier->gone))
+        carrier = heddle_h2_next_carrier(carrier);
+    return carrier;
+}
+
+/* The client has ended its output: incomplete requests will never be complete. */
+static HEDDLE_FATE end_input(heddle_h2_server *server)
+{
+    heddle_h2_carrier *carrier;
+    server->ended = true;
+    server->depth++;
+    heddle_h2_tunnels_end_input(server);
+    while (server->connection && (carrier = find_incomplete(server))) {
+        heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);
+        if (!heddle_h2_is_open(server->session)) /* those were too many resets, and all streams have ended */
+            return heddle_h2_leave_session(server);
+        heddle_h2_end_carrier(carrier);
+    }
+    for (carrier = heddle_h2_first_carrier(server); carrier; carrier = heddle_h2_next_carrier(carrier))
+        heddle_exchange_disconnected(carrier->exchange);
+    return heddle_h2_leave_session(server);
+}
+
+void heddle_h2_read_and_send(heddle_h2_server *server)
+{
+    heddle_connection *connection = server->connection;
+    for (unsigned reads = 0;;) {
+        size_t buffered = heddle_connection_buffered(connection);
+        if (buffered) {
+            if (!feed_session(server, connection->input + connection->input_start, buffered) || !heddle_h2_send(server))
+                return;
+            if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
+                return; /* it continues when there is room for output */
+            if (heddle_connection_buffered(connection) && heddle_h2_fed_enough(server->session)) {
+                heddle_turns_wait(connection, HEDDLE_TURN_READS);
+                return;
+            }
+            continue;
+        }
+        if (server->ended || !heddle_h2_is_open(server->session)) {
+            if (!server->lingers)
+                heddle_last_use(heddle_h2_send(server));
+            return;
+        }
+        if (reads++ == READS) {
+            if (heddle_h2_send(server))
+                heddle_turns_wait(connection, HEDDLE_TURN_READS);
+            return;
+        }
+        char *scratch = heddle_sockets_scratch(connection->sockets);
+        ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
+        if (bytes == -EAGAIN) {
+            if (heddle_h2_send(server))
+                heddle_h2_request_input(connection);
+            return;
+        }
+        if (bytes < 0) {
+            heddle_sockets_close_connection(connection);
+            return;
+        }
+        if (!(bytes == 0 ? end_input(server) : feed_session(server, scratch, (size_t)bytes)))
+            return;
+        if (bytes > 0 && heddle_h2_fed_enough(server->session))
+            reads = READS;
+    }
+}
