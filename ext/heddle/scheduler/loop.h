@@ -16,95 +16,12 @@
 #include "scheduler/heartbeat.h"
 #include "scheduler/loop_hooks.h"
 #include "scheduler/loop_states.h"
-#include "scheduler/quantum.h"
-#include "scheduler/account.h"
+#include "scheduler/fiber.h"
 
 #include <ruby.h>
 #include <ruby/st.h>
-#include <ruby/version.h>
 
-#define HEDDLE_SWITCH_RETURNS_STACKS (RUBY_API_VERSION_CODE >= 30400)
-
-typedef struct heddle_loop heddle_loop;
-typedef struct heddle_fiber heddle_fiber;
-typedef struct heddle_park heddle_park;
-typedef struct heddle_timeout heddle_timeout;
-typedef struct heddle_interrupt_mask heddle_interrupt_mask;
 typedef struct heddle_attachment heddle_attachment;
-
-/*
- * One wait of one fiber. It lies on that fiber's own stack, so waiting allocates nothing. Its token (slot and
- * generation) becomes invalid when the fiber leaves the park: a later wake-up with that token does nothing.
- */
-struct heddle_park {
-    heddle_loop *loop;
-    heddle_fiber *owner; /* the scheduled fiber that the wait counts for: `fiber` itself, or the one that resumed it */
-    VALUE fiber;         /* the fiber that waits */
-    uint32_t slot, generation;
-    bool queued;    /* its token is in the ready or preempted ring */
-    bool woken;     /* the wait was ended */
-    bool timed_out; /* the wait was ended by its deadline */
-    bool switched_away;      /* the fiber has switched away and not come back */
-    bool idle;   /* the fiber is idle: it does not keep the loop running */
-    bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
-    bool unblocked; /* unblock has ended the wait: for that unlock or push no other fiber was woken */
-    VALUE switched_to; /* see heddle_park_note_target */
-    VALUE interrupt;   /* raised at the end of this very wait (fiber_interrupt.h), or 0 */
-    bool put_back;  /* the fiber was left by Fiber#raise or #transfer and queued again; the switch to it may fail */
-    bool preempted; /* the fiber does not wait: it has used up its time slice */
-    uint8_t waits_for; /* a heddle_spent, for the account of its request */
-    int64_t ready_at;  /* when it was woken; 0: not yet, or there is no account */
-    heddle_timer timer;
-    heddle_park *outer; /* the owner's park before this one */
-    heddle_park *next, *previous;
-};
-
-/*
- * A fiber that this scheduler started. A nested fiber (an Enumerator's) acts for the one that resumed it.
- */
-struct heddle_fiber {
-    heddle_loop *loop;
-    VALUE fiber;
-    VALUE job;
-    VALUE interrupt;          /* the exception to raise at its current or next wait, or Qundef */
-    unsigned calls_inline;    /* the number of open blocks in which native calls are not offloaded */
-    bool must_raise;               /* an exception is pending: an interrupt, or a timeout that has passed */
-    heddle_timeout *timeouts; /* its open timeout_after blocks, innermost first */
-    heddle_interrupt_mask *masks; /* its open Thread.handle_interrupt blocks, innermost first */
-    heddle_park *park;        /* its innermost wait, or NULL */
-    heddle_park *parent_park;     /* the fiber that started it and continues at its first wait */
-    /* its own park in the queue: while it is to be started, or put back after a foreign switch */
-    heddle_park queue_park;
-    unsigned unpreempted;     /* the number of open without_preemption blocks */
-    VALUE delivered_error;         /* the exception that preemption raised on its thread for it, or 0 */
-    /*
-     * Writes what the fiber does into `text`, for reports: returns the number of bytes, 0 if there is nothing to say.
-     * NULL: unknown.
-     */
-    size_t (*describe)(heddle_fiber *fiber, char *text, size_t size);
-    /* The request that reports name: an object, and a number in it for `describe`; child fibers inherit all three. */
-    VALUE request; /* or nil */
-    unsigned request_number;
-    heddle_quantum *quantum; /* what the request has computed, in the object `request`; NULL: not known; inherited */
-    heddle_spender spender;    /* counts its time in the request's account; inherited */
-    /* the hashed label of its request, by which other processes know what blocks this one; 0: none; inherited */
-    uint32_t label;
-    heddle_fiber *next, *previous;
-};
-
-struct heddle_timeout {
-    heddle_timer timer;
-    heddle_fiber *owner; /* NULL once the fiber has ended, or its loop was closed: then the timeout is not raised */
-    heddle_timeout *outer;
-    /* the fiber that runs the block: the owner, or one nested in it. Marked, because this record lies on its stack */
-    VALUE fiber;
-    VALUE exception; /* class or instance, and message, as for Kernel#raise; on the waiting fiber's stack */
-    VALUE asked;     /* the exception as given to Timeout.timeout, see convert_exception */
-    VALUE message;
-    VALUE raised;    /* the exception raised for it, or Qundef */
-    bool fired;
-    bool delayed;    /* an interrupt mask has delayed it, at a wait or a preemption: it is raised at the mask's end */
-};
 
 /* A part of the loop beside its fibers (sockets, for example): the loop marks it and calls it when the loop closes. */
 struct heddle_attachment {
@@ -311,11 +228,6 @@ void heddle_loop_tick(heddle_loop *loop);
 /* Is there a fiber beside the idle ones and the one that runs the loop itself? */
 bool heddle_loop_has_live_fiber(const heddle_loop *loop);
 
-/* Does the fiber belong to a request within its quantum? */
-static inline bool heddle_fiber_has_quantum_left(const heddle_fiber *fiber)
-{
-    return heddle_quantum_is_left(fiber->quantum, fiber->request_number);
-}
 /* Is a fiber ready, or preempted, for whose last wait `test` is true? */
 bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_park *park));
 
@@ -357,124 +269,6 @@ static inline void heddle_loop_advance_heartbeat(heddle_loop *loop)
     atomic_store_explicit(&loop->watch.heartbeat->word, loop->watch.word, memory_order_relaxed);
     heddle_loop_check_heartbeat(loop, false);
 }
-
-/* -- fibers ------------------------------------------------------------------------------------------------------ */
-
-/* Makes a fiber that calls job.call once it is started or enqueued. */
-heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job);
-/* Runs the fiber at once, until its first wait; then the caller continues. Raises FiberError when it gets no stack. */
-void heddle_fiber_start(heddle_fiber *fiber);
-heddle_park *heddle_fiber_take_parent_park(heddle_fiber *fiber);
-/* Queues the fiber for a later tick. */
-void heddle_fiber_enqueue(heddle_fiber *fiber);
-/* The first switch to the fiber has failed: reports that to the scheduler and removes the fiber. */
-void heddle_fiber_handle_start_failure(heddle_fiber *fiber, VALUE error);
-/* rb_fiber_transfer without arguments, with rb_protect's signature. */
-static inline VALUE heddle_fiber_transfer(VALUE fiber)
-{
-    return rb_fiber_transfer(fiber, 0, NULL);
-}
-/* The same with the checks of Fiber#transfer: without them Ruby continues a fiber that has resumed another one. */
-static inline VALUE heddle_fiber_transfer_checked(VALUE fiber, int count, const VALUE *values)
-{
-    return rb_fiber_transfer_kw(fiber, count, values, RB_NO_KEYWORDS);
-}
-bool heddle_is_fiber_error(VALUE error);
-/* The fiber was killed before it ran: reports that to the scheduler and removes the fiber. */
-void heddle_fiber_handle_kill(heddle_fiber *fiber);
-void heddle_fiber_setup(void); /* once */
-/* The block that the fibers of a scheduler's loop run. */
-VALUE heddle_fiber_make_body(VALUE scheduler);
-/* Invalidates the fiber's timeouts and interrupt masks, whose blocks may still be on a stack. */
-void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
-/* May the wait of `waiting`, the timeout's owner or a fiber that it has resumed, be within the timeout's block? */
-bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting);
-/* Does an interrupt mask delay it there? */
-bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting);
-/* Gives the fiber's `queue_park` a slot; raises NoMemoryError. */
-void heddle_fiber_reserve_queue_park(heddle_fiber *fiber);
-heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);
-/*
- * The outermost passed timeout of the fiber whose block contains `running`, the fiber itself or one nested in it; NULL
- * if there is none. The caller sets `raised`, which marks the timeout as raised.
- */
-heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running);
-VALUE heddle_timeout_exception(heddle_timeout *timeout); /* runs Ruby code */
-/* Raises the exception at the fiber's current wait, or else at its next one. */
-void heddle_fiber_interrupt(heddle_fiber *fiber, VALUE exception);
-/* The scheduled fiber that the calling fiber counts for; never NULL. */
-heddle_fiber *heddle_fiber_current(heddle_loop *loop);
-
-/* -- parks ------------------------------------------------------------------------------------------------------- */
-
-void heddle_park_enter(heddle_loop *loop, heddle_park *park);
-/* Says what this wait is for, in the account of the request. At first it is for IO, or what an adapter has said. */
-static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
-{
-    if (heddle_spent_beats(part, park->owner->spender.waits_for))
-        park->waits_for = part;
-}
-void heddle_park_leave(heddle_park *park); /* idempotent */
-VALUE heddle_park_leave_ensured(VALUE park); /* the same for rb_ensure */
-bool heddle_park_entered(const heddle_park *park);
-/* Called when the fiber runs again: sets `current`. */
-void heddle_park_finish_switch(heddle_park *park);
-/*
- * Notes the fiber that is switched to, if that is not the loop's. When a fiber switches back, Ruby 3.4 reads the record
- * of the fiber switched to without marking it, and returns its stack if it has ended. So it is marked until then. If it
- * has ended, Ruby's list of vacant stacks is locked before the switch back (fiber_stacks.h). Ruby 3.3 leaves the stack
- * to the collector, so there the fiber is not marked.
- */
-static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
-{
-    park->switched_to = HEDDLE_SWITCH_RETURNS_STACKS ? fiber : Qfalse;
-}
-/* Wakes the park at this time (CLOCK_MONOTONIC ns); < 0: never. */
-void heddle_park_set_deadline(heddle_park *park, int64_t deadline);
-/* From here until it is woken or left, this park does not keep the loop running. */
-void heddle_park_mark_idle(heddle_park *park);
-/*
- * Switches to the loop until the park is woken. Raises interrupts and timeouts. Call it under rb_ensure with
- * heddle_park_leave.
- */
-void heddle_park_wait(heddle_park *park);
-/* The same for a wait whose result the caller doesn't need: leaves the park in any case. */
-void heddle_park_wait_and_leave(heddle_park *park);
-/* As heddle_park_wait, but pending exceptions are raised at the next wait. */
-void heddle_park_wait_uninterruptibly(heddle_park *park);
-/*
- * The same, and leaves the park. Neither Fiber#raise nor Fiber#kill in another fiber ends this wait, but an exception
- * of the loop itself does: the park is not woken then. Returns the state for rb_jump_tag; 0: nothing was raised.
- */
-int heddle_park_wait_until_woken_and_leave(heddle_park *park);
-/*
- * Before a switch: an exception that was raised on the thread for this fiber, the calling one, and that a mask delays,
- * would be raised in the first fiber without a mask. It is raised at the fiber's next wait instead.
- */
-void heddle_fiber_keep_error(heddle_fiber *fiber);
-/* Raises the exception that a wait of the calling fiber would raise at its beginning. */
-void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber);
-/*
- * Raises a time limit that an interrupt mask has delayed, unless another mask delays it. Cancellations, and time limits
- * that have just passed, are not raised here: code between two waits does not expect them.
- */
-void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber);
-/*
- * Waits for a submitted operation. An exception meanwhile cancels the operation and is raised after its last event:
- * until then the kernel owns the operation's memory.
- */
-void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
-/* Ends the wait. Idempotent; from any thread with the GVL. */
-void heddle_park_wake(heddle_park *park);
-/* Puts the park at the end of the preempted queue: the fiber runs after all ready ones have had a tick. */
-void heddle_park_wake_preempted(heddle_park *park);
-/*
- * Takes the first fiber out of the preempted queue: it never runs again, and does not keep the loop running. Returns
- * its park; NULL: there is none.
- */
-heddle_park *heddle_park_abandon_preempted(heddle_loop *loop);
-/* The park in which this very fiber waits, or NULL. */
-heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber);
 
 /* -- waits that only the selector can end ------------------------------------------------------------------------ */
 

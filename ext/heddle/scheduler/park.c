@@ -1,4 +1,4 @@
-/* Suspends and wakes fibers, and raises the exceptions that came while they waited. */
+/* Suspends and wakes fibers. */
 
 #include "scheduler/fiber_interrupt.h"
 #include "scheduler/fiber_stacks.h"
@@ -255,78 +255,6 @@ heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber)
     return st_lookup(loop->by_waiter, fiber, &found) ? (heddle_park *)found : NULL;
 }
 
-/* -- exceptions that a wait has to raise ------------------------------------------------------------------------- */
-
-VALUE heddle_timeout_exception(heddle_timeout *timeout)
-{
-    VALUE arguments[] = {timeout->exception, timeout->message};
-    return rb_make_exception(NIL_P(timeout->message) ? 1 : 2, arguments);
-}
-
-/*
- * Finds it, and sets `must_raise` and `delayed` anew. The outermost timeout that has passed unwinds all blocks within
- * it. A passed timeout stays pending while another fiber runs its block, and while a Thread.handle_interrupt block
- * delays it.
- */
-static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
-{
-    heddle_timeout *outermost = NULL;
-    fiber->must_raise = fiber->interrupt != Qundef || fiber->delivered_error;
-    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
-        if (!timeout->fired || timeout->raised != Qundef)
-            continue;
-        if (!heddle_timeout_covers_wait(timeout, running))
-            fiber->must_raise = true;
-        else if (heddle_timeout_masked(timeout, running))
-            fiber->must_raise = timeout->delayed = true;
-        else
-            outermost = timeout;
-    }
-    return outermost;
-}
-
-/*
- * The first one of these: an exception that preemption raised on the thread for this fiber, an interrupt, the outermost
- * timeout.
- */
-static void raise_pending(heddle_park *park)
-{
-    heddle_fiber *fiber = park->owner;
-    VALUE interrupt = fiber->interrupt;
-    if (fiber->delivered_error)
-        heddle_hooks.raise_delivered_error(fiber);
-    if (interrupt != Qundef) {
-        fiber->interrupt = Qundef;
-        rb_exc_raise(interrupt);
-    }
-    heddle_timeout *outermost = find_outermost_fired(fiber, park->fiber);
-    if (outermost) {
-        outermost->raised = heddle_timeout_exception(outermost);
-        rb_exc_raise(outermost->raised);
-    }
-}
-
-/* A deadline may have passed while the fiber computed: it is raised at this wait, not a tick later. */
-static void fire_passed_timeouts(heddle_fiber *fiber)
-{
-    int64_t now = heddle_clock_now();
-    for (heddle_timeout *timeout = fiber->timeouts; timeout; timeout = timeout->outer) {
-        if (timeout->timer.slot && timeout->timer.deadline <= now) {
-            heddle_timer_heap_remove(&fiber->loop->timers, &timeout->timer);
-            timeout->fired = true;
-            fiber->must_raise = true;
-        }
-    }
-}
-
-heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running)
-{
-    if (!fiber->timeouts)
-        return NULL;
-    fire_passed_timeouts(fiber);
-    return fiber->must_raise ? find_outermost_fired(fiber, running) : NULL;
-}
-
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
 
 void heddle_fiber_keep_error(heddle_fiber *fiber)
@@ -396,9 +324,9 @@ static void wait_uninterrupted(heddle_park *park)
 void heddle_park_wait(heddle_park *park)
 {
     if (park->owner->timeouts)
-        fire_passed_timeouts(park->owner);
+        heddle_fiber_fire_passed_timeouts(park->owner);
     if (park->owner->must_raise)
-        raise_pending(park);
+        heddle_park_raise_pending(park);
     heddle_interrupt_raise_deferred(park->loop, park->fiber);
     wait_uninterrupted(park);
     /*
@@ -410,7 +338,7 @@ void heddle_park_wait(heddle_park *park)
         return;
     }
     if (park->owner->must_raise)
-        raise_pending(park);
+        heddle_park_raise_pending(park);
     if (park->interrupt)
         heddle_interrupt_raise(park->interrupt);
 }
@@ -419,33 +347,6 @@ void heddle_park_wait_uninterruptibly(heddle_park *park)
 {
     wait_uninterrupted(park);
     defer_interrupt(park);
-}
-
-void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber)
-{
-    heddle_park here = {.owner = heddle_fiber_current(loop), .fiber = fiber};
-    if (here.owner->timeouts)
-        fire_passed_timeouts(here.owner);
-    if (here.owner->must_raise)
-        raise_pending(&here);
-    heddle_interrupt_raise_deferred(loop, fiber);
-}
-
-void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber)
-{
-    heddle_fiber *owner = heddle_fiber_current(loop);
-    heddle_timeout *outermost = NULL;
-    if (owner->delivered_error)
-        heddle_hooks.raise_delivered_error(owner);
-    for (heddle_timeout *timeout = owner->timeouts; timeout; timeout = timeout->outer) {
-        if (timeout->delayed && timeout->raised == Qundef && heddle_timeout_covers_wait(timeout, fiber) &&
-            !heddle_timeout_masked(timeout, fiber))
-            outermost = timeout;
-    }
-    if (outermost) {
-        outermost->raised = heddle_timeout_exception(outermost);
-        rb_exc_raise(outermost->raised);
-    }
 }
 
 static VALUE wait_interruptibly(VALUE park)
