@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+module Heddle
+  module Databases
+    module Sequel
+      # Prepended to the classes of pools: a connection that was closed, when its query was abandoned or by the server,
+      # is replaced and not checked out.
+      module ConnectionPool
+        private
+
+        # If this fiber is interrupted or killed before it has a connection, a waiting fiber gets its place in the pool.
+        def acquire(owner, *server)
+          interrupted = true
+          connection = heddle_acquire_fit(owner, server) { super }
+          interrupted = false
+          connection
+        rescue Exception => e
+          interrupted = heddle_interruption?(e)
+          raise
+        ensure
+          heddle_refill(*server) if interrupted
+        end
+
+        def heddle_acquire_fit(owner, server)
+          while (connection = yield)
+            begin
+              taken = nil
+              taken = heddle_taken(connection) if Sequel.fit?(connection)
+              return taken if taken
+            ensure
+              heddle_discard(connection, owner, server) unless taken # also when interrupted amid either
+            end
+          end
+        end
+
+        # Sequel frees the place only after an exception, and a fiber that Fiber#kill ends runs no rescue.
+        def preallocated_make_new(*server)
+          ended = false
+          connection = super
+          ended = true
+          connection
+        rescue Exception
+          ended = true
+          raise
+        ensure
+          heddle_free_place(*server) unless ended
+        end
+
+        def heddle_free_place(server = 0)
+          sync { (@sizes || @size)[server] -= 1 }
+        end
+
+        # Called by a pool of the kind `timed_queue` to wait.
+        def wait_until_available(queue = nil, server = nil) = heddle_wait(server) { super(*[queue, server].compact) }
+
+        # Called by a pool of the kind `threaded` to wait.
+        def acquire_available(owner, *server, timeout) = heddle_wait(server.first) { super }
+
+        def heddle_wait(server, &wait)
+          scheduler = Fiber.current_scheduler
+          return yield unless scheduler.is_a?(Scheduler)
+
+          Checkouts.new(self).wait(scheduler, server, &wait)
+        end
+
+        def heddle_taken(connection)
+          scheduler = Fiber.current_scheduler
+          Checkouts.new(self).taken(connection, scheduler) if scheduler.is_a?(Scheduler)
+          connection
+        end
+
+        def heddle_interruption?(error)
+          !error.is_a?(::Sequel::Error) || error.wrapped_exception.is_a?(::Timeout::Error)
+        end
+
+        def heddle_discard(connection, owner, server)
+          allocated = server.empty? ? @allocated : @allocated[server.first]
+          sync { allocated.delete(owner) }
+          return disconnect_acquired_connection(connection, owner, *server) unless Sequel.settling?(connection)
+
+          heddle_run_apart do
+            Sequel.settle(connection)
+          ensure
+            disconnect_acquired_connection(connection, owner, *server)
+            heddle_refill(*server)
+          end
+        end
+
+        # In a thread without a loop, or without a stack for a fiber.
+        def heddle_run_apart(&work)
+          Fiber.current_scheduler ? Fiber.schedule(&work) : Thread.new(&work)
+        rescue FiberError
+          Thread.new(&work)
+        end
+
+        # Wakes a waiting fiber, because this one may have been woken for a connection that it did not take. A pool of
+        # the kind `threaded` has a condition: the fiber that is woken takes a connection, or connects itself.
+        def heddle_refill(*server)
+          unless respond_to?(:fill_queue, true)
+            waiter = @waiter || @waiters[server.first]
+            return sync { waiter.signal }
+          end
+
+          queue = @queue || @queues[server.first]
+          connection = queue.pop(timeout: 0)
+          connection ? queue.push(connection) : fill_queue(*server, 1)
+        end
+
+        # A pool of the kind `threaded` notes `true` in place of a connection that is being opened. It stays there when
+        # Fiber#kill ends the fiber while others have the pool's mutex.
+        def disconnect_connection(connection)
+          return true if connection == true
+
+          Checkouts.forget(connection)
+          super
+        end
+
+        # Sequel wraps every exception of an attempt to connect in an error of its own, but an interruption is not an
+        # error.
+        def make_new(server)
+          super
+        rescue ::Sequel::DatabaseConnectionError => e
+          interruption = e.wrapped_exception
+          raise e if interruption.nil? || interruption.is_a?(StandardError)
+
+          raise interruption
+        end
+      end
+
+      # Prepended to the classes of pools whose mutex is held for moments only, and never during a wait.
+      module QueueMutex
+        # A thread that fills the queue may have the mutex. The fiber does not switch meanwhile: were it interrupted or
+        # killed there, it would keep a connection that it does not use, and get it again, closed or not, at its next
+        # check-out. Nor is it preempted while it has the mutex, so that no fiber of the same thread can wait for it.
+        def sync = Fiber.blocking { super }
+      end
+    end
+  end
+end
