@@ -1,108 +1,11 @@
 # frozen_string_literal: true
 
 module Heddle
-  # How a pool gets and loses its resources.
+  # How a pool makes its resources, checks them, and closes those that are idle, old or broken.
   class Pool
     include MonotonicClock
 
-    # Given to a waiting task instead of a resource: the permission to make one.
-    LEAVE = Object.new.freeze
-    private_constant :LEAVE
-
     private
-
-    def await(deadline, place, first: false)
-      waiter = Waiter.new(place)
-      first ? @waiters.unshift(waiter) : @waiters.push(waiter)
-      serve_waiters
-      began = now
-      context = waiter.context
-      context.pool_waiting += 1
-      @statistics.waits += 1
-      begin
-        wait_as(waiter, deadline && [deadline - began, 0].max)
-        waited = true
-      ensure
-        context.pool_waiting -= 1
-        @statistics.wait_seconds += now - began
-        say_whether_waiting if !waiter.given? && @waiters.delete(waiter)
-        pass_on(waiter.item) if !waited && waiter.given? # an exception or Fiber#kill; last, because this may raise, too
-      end
-      received(waiter, deadline)
-    end
-
-    def wait_as(waiter, timeout)
-      error = nesting_error(waiter) unless waiter.given?
-      raise error if error
-
-      look_soon(waiter.context)
-      Account.wait_for(Account::CHECKOUT) { waiter.wait(timeout) }
-    end
-
-    # While tasks wait, the pool checks from time to time whether it should grow, and whether a task can never be
-    # served.
-    def look_soon(context = Concurrency::Context.of(Fiber.scheduler))
-      @looking ||= context.clock.add(FoundLimit::POLL_INTERVAL, @upkeep, :look)
-    end
-
-    def received(waiter, deadline)
-      if waiter.given?
-        return waiter.item unless waiter.item.equal?(LEAVE)
-
-        @creating -= 1
-        return create(deadline, waiter.place)
-      end
-      raise waiter.error if waiter.error
-      raise ClosedQueueError, "#{name} was closed while a task waited" if @closed
-
-      @statistics.timeouts += 1
-      raise TimeoutError, "nothing became free in time: #{busy} of the pool's #{size} are in use (its limit is " \
-                          "#{limit}), and #{waiting} more tasks wait (#{name})"
-    end
-
-    # Passes on an item that was given to a task which was cancelled meanwhile.
-    def pass_on(item)
-      if item.equal?(LEAVE)
-        @creating -= 1
-        @share&.return_one
-        serve_waiters
-      else
-        release(item.resource)
-      end
-    end
-
-    # Thousands of tasks may wait. They are checked only if no resource was released since the last check, and one by
-    # one only if none can be.
-    def fail_nested
-      came_back, @came_back = @came_back, false
-      return if came_back || !Nesting.possible?(@waiters, @busy.values)
-
-      @waiters.dup.each do |waiter|
-        error = nesting_error(waiter)
-        waiter.fail(error) if error && @waiters.delete(waiter)
-      end
-    end
-
-    # @return [NestedCheckoutError, nil]
-    def nesting_error(waiter)
-      return if size + @creating < @limit.max || @creating.positive? || !waiter.inside_holder?(@holders)
-
-      slots = @busy.values
-      stuck = Nesting.stuck(waiter, @waiters, slots)
-      return warn_of_nesting(waiter, slots) unless stuck
-
-      @statistics.nested += 1
-      NestedCheckoutError.new(Nesting.message(name, waiter, stuck, slots.size))
-    end
-
-    def warn_of_nesting(waiter, slots)
-      return if @warned || (own = slots.find { |slot| waiter.blocks?(slot) }).nil?
-
-      @warned = true
-      Events.report(:pool_nested_checkout, pool: name, place: Nesting.place(waiter.place),
-                                           checked_out: Nesting.place(own.place))
-      nil
-    end
 
     # At most as many are made at once as there are: so the pool at most doubles, and waiting tasks get the resources
     # that are released meanwhile.
@@ -110,17 +13,6 @@ module Heddle
       return false if size + @creating >= limit
 
       size.zero? ? @creating.zero? : @creating < size && (@not_before.nil? || now >= @not_before)
-    end
-
-    # Gives waiting tasks the idle resources, and permissions to make more. There are idle resources while tasks wait
-    # only if the limit has just risen.
-    def serve_waiters
-      @waiters.shift.give(busy_again(@idle.pop)) while !@waiters.empty? && !@idle.empty? && @busy.size < limit
-      while !@waiters.empty? && allot?
-        @creating += 1
-        @waiters.shift.give(LEAVE)
-      end
-      say_whether_waiting
     end
 
     def create(deadline, place)
