@@ -6,7 +6,7 @@ require "test_helper"
 require "open3"
 
 # What the extension does with an error that Ruby code never sees.
-class DropErrorTest < Minitest::Test
+class TakeErrinfoTest < Minitest::Test
   LIMIT = 60
   # The log of rejections fails for want of memory, in a C function that only C functions have called.
   PROGRAM = <<~'RUBY'
