@@ -53,6 +53,17 @@ class MemoryTest < Minitest::Test
     end
   end
 
+  def test_freed_pages_count_only_while_resident_memory_is_below_the_limit
+    page = Etc.sysconf(Etc::SC_PAGESIZE)
+    with("proc/7/statm" => "90 9 1 1 0 1 0\n",
+         "proc/7/smaps_rollup" => "Pss:     7 kB\nLazyFree:    5 kB\n") do |root|
+      limits = [nil, 9 * page, (9 * page) - 1]
+
+      assert_equal([9 * page, 9 * page, 2_048], limits.map { |limit| Memory.compared(limit, 7, root:) })
+      assert_nil Memory.compared(1, 8, root:)
+    end
+  end
+
   def test_used_memory_is_near_the_resident_size_and_below_the_limit
     skip "only Linux tells" unless File.exist?("/proc/self/statm")
 

@@ -35,7 +35,7 @@ module Heddle
       # @param connections [Integer, nil] how many connections the sockets take, for a line in the log
       # @param memory [#call] gives the bytes that the server uses, or nil
       def initialize(sockets, configuration, log, limit: nil, reason: :max_requests, connections: nil,
-                     memory: Memory.method(:used))
+                     memory: -> { Memory.compared(configuration.memory_budget) })
         @sockets = sockets
         @most_connections = connections
         @log = log

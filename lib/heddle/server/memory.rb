@@ -13,9 +13,10 @@ module Heddle
       private_constant :SHARE, :PAGE
 
       # @param pid [Integer, String]
+      # @param root [String] where the system's folders are
       # @return [Integer, nil] bytes of the process that are in memory
-      def self.used(pid = "self")
-        File.read("/proc/#{pid}/statm").split[1].to_i * PAGE
+      def self.used(pid = "self", root: "/")
+        File.read(File.join(root, "proc/#{pid}/statm")).split[1].to_i * PAGE
       rescue SystemCallError
         nil
       end
@@ -27,6 +28,16 @@ module Heddle
       #   leave 50 MB of these. The kernel walks through all pages for it: 4 ms for 130 MB
       def self.proportional(pid = "self", root: "/")
         bytes(File.join(root, "proc/#{pid}/smaps_rollup"), "Pss", less: "LazyFree")
+      end
+
+      # @param limit [Integer, nil] bytes; nil: none
+      # @param pid [Integer, String]
+      # @param root [String] where the system's folders are
+      # @return [Integer, nil] bytes to compare with the limit: those of {used}, which costs nothing to read. Where they
+      #   are above the limit, those of {proportional}, which are never more
+      def self.compared(limit, pid = "self", root: "/")
+        used = used(pid, root:)
+        used && limit && used > limit ? proportional(pid, root:) || used : used
       end
 
       # @param root [String] where the system's folders are
