@@ -65,8 +65,18 @@ class Nightly
     log = File.join(@logs, "#{stage.name.tr(" /", "-")}.log")
     @out.puts "== #{stage.name} (#{log.delete_prefix("#{@root}/")})"
     started = now
-    succeeded = system(stage.environment, *stage.command, chdir: @root, out: log, err: %i[child out], in: File::NULL)
+    succeeded = succeeds?(stage, log)
     record(stage, File.read(log).scrub, succeeded, now - started)
+  end
+
+  # A group of its own, so that all that a stage has started ends with this program.
+  def succeeds?(stage, log)
+    pid = Process.spawn(stage.environment, *stage.command, chdir: @root, out: log, err: %i[child out], in: File::NULL,
+                                                           pgroup: true)
+    Process.wait2(pid).last.success?
+  rescue SignalException
+    Process.kill(:TERM, -pid)
+    raise
   end
 
   def record(stage, output, succeeded, seconds)

@@ -55,6 +55,23 @@ class NightlyTest < Minitest::Test
     refute nightly(stage("a", "puts '1 passed, 0 failed'; exit 1")).run
   end
 
+  def test_signal_ends_what_the_stage_has_started
+    reader, writer = IO.pipe
+    writer.close_on_exec = false
+    shell = "echo started >&#{writer.fileno}; \"$0\" --disable=gems -e sleep; true" # it waits, and passes no signal on
+    pid = fork do
+      nightly(Nightly::Stage.new(name: "a", command: ["sh", "-c", shell, RbConfig.ruby])).run
+    ensure
+      exit!
+    end
+    writer.close
+    reader.gets
+    Process.kill(:TERM, pid)
+    Process.wait(pid)
+
+    assert_empty reader.read # until the last of them has ended
+  end
+
   def test_named_stages_run_alone_and_the_result_is_incomplete
     assert nightly(stage("tests one", "puts 1"), stage("tests two", "puts 1"), stage("fuzz", "exit 1")).run(["tests"])
     assert_equal ["tests one", "tests two"], results["stages"].keys
