@@ -40,7 +40,7 @@ module Heddle
         end
         private_class_method :command_line
 
-        # @param values [Hash{String => Object}] the values written by {Upgrade}
+        # @param values [Hash{String => Object}] the values written by {NewMaster}
         # @param command [Array<String>]
         def initialize(values, command)
           @values = values

@@ -51,7 +51,8 @@ module Heddle
           @mold_supervisor = MoldSupervisor.new(self, @mold_spawner, @systemd, configuration, log) do |one|
             start_mold(one)
           end
-          @stopping = @failure = @upgrade = @restarted = nil
+          @restart = Restart.new(self, inheritance, log)
+          @stopping = @failure = nil
         end
 
         # Serves until INT or TERM, or until another master has taken over.
@@ -99,13 +100,8 @@ module Heddle
           problem = busy_with
           return done&.call(problem) if problem
 
-          @restarted = done
           @mold_supervisor.abandon("a new master takes over")
-          configuration.hooks.try(:on_restart, @log)
-          @log.event(:restart_started)
-          @upgrade = Upgrade.new(resources, @inheritance.command, folder)
-        rescue SystemCallError => e
-          fail_restart("no new master could be started: #{e.message}")
+          @restart.start(&done)
         end
 
         # Switches the protections of all workers, and of those that are started from now on.
@@ -127,8 +123,8 @@ module Heddle
         # @return [void]
         def stop(now: false, replaced: false)
           @mold_supervisor.abandon("the server stops")
-          @systemd.stopping(replaced ? @upgrade&.pid : nil)
-          @stopping = if replaced then @upgrade.apart? ? "part" : "leave"
+          @systemd.stopping(replaced ? @restart.new_master.pid : nil)
+          @stopping = if replaced then @restart.new_master.apart? ? "part" : "leave"
                       else "stop"
                       end
           @stopping = "now" if now
@@ -179,7 +175,7 @@ module Heddle
           @jobs.close_in_child
           @watched.each_key(&:close)
           control&.close_in_child
-          @upgrade&.close
+          @restart.new_master&.close
           @inheritance.close
         end
 
@@ -200,7 +196,8 @@ module Heddle
         def wait_for_events
           open = fleet.workers.reject(&:channel_closed) + @mold_spawner.reject(&:channel_closed?)
           channels = open.map { |one| one.channel.io }
-          ready, = IO.select([@signals.io, *channels, *@watched.keys, @upgrade&.io].compact, nil, nil, wait_timeout)
+          others = [@signals.io, *@watched.keys, @restart.new_master&.io].compact
+          ready, = IO.select(channels + others, nil, nil, wait_timeout)
           (ready || []).each { |io| @watched[io]&.call }
         end
 
@@ -211,7 +208,7 @@ module Heddle
         def read_messages
           @mold_supervisor.read_messages
           fleet.workers.each { |worker| read_messages_of(worker) unless worker.channel_closed }
-          check_upgrade if @upgrade
+          @restart.check
         end
 
         def read_messages_of(worker)
@@ -235,43 +232,18 @@ module Heddle
           end
         end
 
-        def check_upgrade
-          case @upgrade.poll
-          when :ready
-            @log.event(:restarted, pid: @upgrade.pid)
-            report_restart(nil)
-            stop(replaced: true)
-          when :failed
-            problem = ["the new master could not start", @upgrade.problem].compact.join(": ")
-            @upgrade.close
-            @upgrade = nil
-            fail_restart(problem)
-          end
-        end
-
         # @return [String, nil] why nothing can be replaced now
         def busy_with
           return "the server stops" if @stopping
 
-          "a new master is being started" if @upgrade
-        end
-
-        def fail_restart(problem)
-          @log.event(:restart_failed, reason: problem) unless @stopping
-          report_restart(problem)
-        end
-
-        def report_restart(problem)
-          done = @restarted
-          @restarted = nil
-          done&.call(problem)
+          "a new master is being started" if @restart.running?
         end
 
         def reap_children
           while (pid, status = Process.waitpid2(-1, Process::WNOHANG))
             mold = @mold_spawner.find { |one| one.pid == pid }
             if mold then handle_mold_exit(mold, status)
-            elsif pid == @upgrade&.pid then @upgrade.mark_ended
+            elsif pid == @restart.new_master&.pid then @restart.new_master.mark_ended
             elsif @jobs.running? && !(unexpected = @jobs.handle_exit(pid)).nil? then stop if unexpected && !@stopping
             else fleet.handle_exit(pid, status)
             end
@@ -306,10 +278,10 @@ module Heddle
           @checked_at = now
           @health_check.check_workers
           memory.check unless @stopping
-          @worker_lifetime.check unless @stopping || @upgrade
+          @worker_lifetime.check unless @stopping || @restart.running?
           resources.renew_ticket_keys
           resources.refresh_certificates unless @stopping
-          @mold_supervisor.refork unless @stopping || @upgrade
+          @mold_supervisor.refork unless @stopping || @restart.running?
           reload if @restart_file.touched? && !@stopping
         end
 
@@ -346,8 +318,7 @@ module Heddle
           fleet&.workers&.each { |worker| worker.kill("KILL") }
           resources&.close
           @signals&.close
-          @upgrade&.close
-          report_restart("the server has ended")
+          @restart.close
         end
       end
     end

@@ -3,7 +3,7 @@
 require_relative "cluster_case"
 
 # A new master, from new code, on the same sockets.
-class ClusterUpgradeTest < Minitest::Test
+class ClusterRestartTest < Minitest::Test
   include ClusterCase
 
   def teardown

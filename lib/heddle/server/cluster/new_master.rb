@@ -5,13 +5,13 @@ require "json"
 module Heddle
   class Server
     module Cluster
-      # A new master that starts: a process with this one's command line, which inherits the sockets.
-      class Upgrade
+      # The master that {Restart} starts: a process with this one's command line, which inherits the sockets.
+      class NewMaster
         # @return [Integer, nil] nil once it has ended
         attr_reader :pid
-        # @return [IO] readable when the new master reports, or has failed
+        # @return [IO] readable when it reports, or has failed
         attr_reader :io
-        # @return [String, nil] why the new master could not start, if it has reported that
+        # @return [String, nil] why it could not start, if it has reported that
         attr_reader :problem
 
         # @param resources [SharedResources]
@@ -46,7 +46,7 @@ module Heddle
           :failed
         end
 
-        # @return [Boolean] whether the new master's workers can't receive connections of ours
+        # @return [Boolean] whether its workers can't receive connections of ours
         def apart? = @apart
 
         # Records that the process has ended.

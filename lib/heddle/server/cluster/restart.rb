@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Heddle
+  class Server
+    module Cluster
+      # Replaces the master: starts a new one from new code, on the same sockets, and stops this one when that serves.
+      class Restart
+        # @return [NewMaster, nil] the one that starts, or that serves already
+        attr_reader :new_master
+
+        # @param master [Master]
+        # @param inheritance [Inheritance] with the command of this process
+        # @param log [#event]
+        def initialize(master, inheritance, log)
+          @master = master
+          @inheritance = inheritance
+          @log = log
+          @new_master = @done = nil
+        end
+
+        # @return [Boolean] whether a new master starts, or serves already
+        def running? = !new_master.nil?
+
+        # @yieldparam problem [String, nil] at the end: why this master stays; nil: the new one serves
+        # @return [void]
+        def start(&done)
+          @done = done
+          @master.configuration.hooks.try(:on_restart, @log)
+          @log.event(:restart_started)
+          @new_master = NewMaster.new(@master.resources, @inheritance.command, @master.folder)
+        rescue SystemCallError => e
+          give_up("no new master could be started: #{e.message}")
+        end
+
+        # Reads what the new master reports.
+        # @return [void]
+        def check
+          case new_master&.poll
+          when :ready
+            @log.event(:restarted, pid: new_master.pid)
+            report(nil)
+            @master.stop(replaced: true)
+          when :failed
+            problem = ["the new master could not start", new_master.problem].compact.join(": ")
+            new_master.close
+            @new_master = nil
+            give_up(problem)
+          end
+        end
+
+        # This master has ended.
+        # @return [void]
+        def close
+          new_master&.close
+          report("the server has ended")
+        end
+
+        private
+
+        def give_up(problem)
+          @log.event(:restart_failed, reason: problem) unless @master.stopping?
+          report(problem)
+        end
+
+        def report(problem)
+          done = @done
+          @done = nil
+          done&.call(problem)
+        end
+      end
+    end
+  end
+end
