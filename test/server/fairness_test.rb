@@ -22,6 +22,9 @@ class FairnessTest < Minitest::Test
     end
   end
 
+  # Blocks the loop until the queue gets something.
+  def hold_up(queue) = Fiber.blocking { queue.pop }
+
   def compute(seconds)
     till = now + seconds
     nil while now < till
@@ -31,13 +34,14 @@ class FairnessTest < Minitest::Test
   # wherever a timer had its turn. Without preemption: a request that is preempted ends out of turn.
   def order_of(milliseconds: 5, ticking: false, **options)
     order = []
-    go = over = false
+    over = false
     held = Thread::Queue.new
+    go = Thread::Queue.new
     app = lambda do |env|
       if env["PATH_INFO"] == "/hold"
         Fiber.schedule { sleep(0.001) && order << "tick" until over } if ticking
         held << true
-        Thread.pass until go
+        hold_up(go)
       else
         compute(milliseconds / 1_000.0)
         order << env["PATH_INFO"]
@@ -49,7 +53,7 @@ class FairnessTest < Minitest::Test
       holder.write(request("/hold"))
       held.pop(timeout: PATIENCE)
       sockets = yield
-      go = true
+      go << true
       sockets.each { |socket, count| count.times { read_answer(socket) } }
       over = true
     end
@@ -126,11 +130,10 @@ class FairnessTest < Minitest::Test
   def test_a_client_with_many_header_fields_does_not_delay_others
     order = []
     held = Thread::Queue.new
-    go = false
+    go = Thread::Queue.new
     app = lambda do |env|
       order << env["PATH_INFO"] unless %w[/hold /first].include?(env["PATH_INFO"])
-      held << true if env["PATH_INFO"] == "/hold"
-      Thread.pass until go || env["PATH_INFO"] != "/hold"
+      env["PATH_INFO"] == "/hold" && (held << true) && hold_up(go)
       [200, {}, ["x"]]
     end
     serving(app, lint: false, access_log: false, protect: []) do
@@ -144,7 +147,7 @@ class FairnessTest < Minitest::Test
       held.pop(timeout: PATIENCE)
       many.send_bytes(many_fields)
       other.write(request("/other"))
-      go = true
+      go << true
       read_answer(other)
       until_statistics { order.size == 2 }
     end
@@ -157,10 +160,9 @@ class FairnessTest < Minitest::Test
   def test_many_clients_with_much_to_decode_do_not_delay_others
     order = []
     held = Thread::Queue.new
-    go = false
+    go = Thread::Queue.new
     app = lambda do |env|
-      env["PATH_INFO"] == "/hold" ? held << true : order << env["PATH_INFO"]
-      Thread.pass until go || env["PATH_INFO"] != "/hold"
+      env["PATH_INFO"] == "/hold" ? (held << true) && hold_up(go) : order << env["PATH_INFO"]
       [200, {}, ["x"]]
     end
     serving(app, lint: false, access_log: false, protect: [], header_count: 10_000, header_limit: 1_000_000) do
@@ -173,7 +175,7 @@ class FairnessTest < Minitest::Test
       bytes = request_with_fields(9_000)
       many.each { |client| client.send_bytes(bytes) }
       other.write(request("/other"))
-      go = true
+      go << true
       read_answer(other)
     end
 
@@ -221,12 +223,11 @@ class FairnessTest < Minitest::Test
     skip "only Linux tells how much of a connection is in the kernel" unless File.exist?("/proc/net/tcp")
 
     held = Thread::Queue.new
-    go = false
+    go = Thread::Queue.new
     readers = []
     unread = nil
     app = lambda do |env|
-      held << true if env["PATH_INFO"] == "/hold"
-      Thread.pass until go || env["PATH_INFO"] != "/hold"
+      env["PATH_INFO"] == "/hold" && (held << true) && hold_up(go)
       unread = Fiber.new(blocking: true) { count_in_kernel(readers) }.resume if env["PATH_INFO"] == "/other"
       [200, { "content-type" => "text/plain" }, env["PATH_INFO"] == "/large" ? large_response(env) : ["x"]]
     end
@@ -239,7 +240,7 @@ class FairnessTest < Minitest::Test
       held.pop(timeout: PATIENCE)
       readers.each { |socket| socket.write(request("/large")) }
       other.write(request("/other"))
-      go = true
+      go << true
       read_answer(other)
     end
 
@@ -259,13 +260,12 @@ class FairnessTest < Minitest::Test
   def assert_others_are_served(protocol, &large)
     large ||= method(:large_response)
     held = Thread::Queue.new
-    go = false
+    go = Thread::Queue.new
     waiting = nil
     readers = []
     app = lambda do |env|
       path = env["PATH_INFO"]
-      held << true if path == "/hold"
-      Thread.pass until go || path != "/hold"
+      path == "/hold" && (held << true) && hold_up(go)
       waiting = readers.count { |socket| nothing_came?(socket) } if path == "/other"
       [200, { "content-type" => "text/plain" }, path == "/large" ? large.call(env) : ["x"]]
     end
@@ -278,7 +278,7 @@ class FairnessTest < Minitest::Test
       held.pop(timeout: PATIENCE)
       readers.each { |socket| read_available(socket) }
       other.write(request("/other"))
-      go = true
+      go << true
       read_answer(other)
     end
 
@@ -288,11 +288,10 @@ class FairnessTest < Minitest::Test
   # The loop is blocked for longer than the limit, and then the clients' turns are spread over several ticks.
   def assert_readers_are_served(protocol)
     held = Thread::Queue.new
-    go = false
+    go = Thread::Queue.new
     app = lambda do |env|
       path = env["PATH_INFO"]
-      held << now if path == "/hold"
-      Thread.pass until go || path != "/hold"
+      path == "/hold" && (held << now) && hold_up(go)
       [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
     end
     serving(app, lint: false, access_log: false, protect: [], write_timeout: WRITE_LIMIT) do
@@ -301,8 +300,8 @@ class FairnessTest < Minitest::Test
       connect.write(request("/hold"))
       began = held.pop(timeout: PATIENCE)
       readers.each { |socket| read_available(socket) }
-      Thread.pass until now > began + WRITE_LIMIT
-      go = true
+      sleep(0.01) until now > began + WRITE_LIMIT
+      go << true
 
       readers.each { |socket| refute_nil socket.wait_readable(PATIENCE) && socket.readpartial(1) }
     end
@@ -338,9 +337,11 @@ class FairnessTest < Minitest::Test
   # and so in no tick is more than one of them ready.
   def test_a_client_with_many_streams_has_one_turn_in_each_round
     order = []
+    over = Thread::Queue.new
     others = {}
     app = lambda do |env|
       order << (path = env["PATH_INFO"])
+      over << true if order.size == 60
       others[path]&.write_nonblock(request(path == "/a" ? "/b" : "/a")) if order.size < 60
       others.delete("/many") if path == "/many"
       [200, { "content-type" => "text/plain" }, [path]]
@@ -350,7 +351,7 @@ class FairnessTest < Minitest::Test
       others["/b"] = others["/many"] = connect
       others.values.uniq.each { |socket| socket.write(request("/first")) && read_answer(socket) }
       connect.write(many_streams(40))
-      Timeout.timeout(PATIENCE) { Thread.pass until order.size >= 60 }
+      over.pop(timeout: PATIENCE)
     end
     counts = order[4, 48].tally # rounds of three
 
@@ -361,9 +362,11 @@ class FairnessTest < Minitest::Test
   # more than are served in a tick.
   def test_a_client_with_many_streams_has_its_turns_among_clients_that_come_once
     order = []
+    over = Thread::Queue.new
     sockets = []
     app = lambda do |env|
       order << (path = env["PATH_INFO"])
+      over << true if order.size == 80
       compute(0.003)
       sockets << connect.tap { |socket| socket.write(request("/once")) } if path == "/once" && order.size < 80
       [200, { "content-type" => "text/plain", "connection" => "close" }, [path]]
@@ -371,7 +374,7 @@ class FairnessTest < Minitest::Test
     serving(app, lint: false, access_log: false, protect: []) do
       connect.write(many_streams(40))
       8.times { sockets << connect.tap { |socket| socket.write(request("/once")) } }
-      Timeout.timeout(PATIENCE) { Thread.pass until order.size >= 80 }
+      over.pop(timeout: PATIENCE)
     end
 
     assert_operator order.first(80).count("/many"), :>=, 5, order.join(" ")
@@ -384,13 +387,12 @@ class FairnessTest < Minitest::Test
   def test_clients_that_leave_together_do_not_delay_the_others
     left = 0
     held = Thread::Queue.new
-    go = false
+    go = Thread::Queue.new
     handler = Class.new { define_method(:on_close) { |_client| left += 1 } }.new
     app = lambda do |env|
       next [101, {}, []].tap { env["rack.upgrade"] = handler } if env["rack.upgrade?"]
 
-      held << true if env["PATH_INFO"] == "/hold"
-      Thread.pass until go || env["PATH_INFO"] != "/hold"
+      env["PATH_INFO"] == "/hold" && (held << true) && hold_up(go)
       [200, {}, [left.to_s]]
     end
     serving(app, lint: false, access_log: false, protect: []) do
@@ -404,7 +406,7 @@ class FairnessTest < Minitest::Test
       leaving.each(&:close)
       multiplexed.send_frame("HEADERS es+eh 1 :method=GET :scheme=http :authority=a :path=/other")
       other.write(request("/other"))
-      go = true
+      go << true
 
       assert_operator Integer(read_answer(other)[/\d+\z/]), :<, 200
       frame = multiplexed.read_frame until frame&.type == "DATA"
