@@ -32,9 +32,11 @@ end
 
 plan = TestPlan.new(root:, rubies:)
 c_tests = Dir.glob("test/c/*_test.c", base: root).sort
+kqueue_tests = c_tests.select { |path| File.foreach(File.join(root, path)).first(4).join.include?("kqueue") }
 stages.push(
   Nightly::Stage.new(name: "c address", command: [first.path, "test/c/run"], sanitizer: "address", tests: c_tests),
-  Nightly::Stage.new(name: "c kqueue", command: [first.path, "test/c/run", "--kqueue"]),
+  Nightly::Stage.new(name: "c kqueue", command: [first.path, "test/c/run", "--kqueue"], sanitizer: "kqueue",
+                     tests: kqueue_tests),
   Nightly::Stage.new(name: "c thread", command: [first.path, "test/c/run", "--tsan"], sanitizer: "thread",
                      tests: c_tests),
   Nightly::Stage.new(name: "ruby address", command: %w[bin/sanitize --no-c], sanitizer: "address",

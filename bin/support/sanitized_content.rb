@@ -32,7 +32,7 @@ class SanitizedContent
     @digests = {}
   end
 
-  # @param sanitizer [String] "address" or "thread"
+  # @param sanitizer [String] "address", "thread" or "kqueue"
   # @param tests [Array<String>] test files, relative to the root
   # @return [Array<String>] those that have changed, or that the nightly has not run
   def changed(sanitizer, tests)
