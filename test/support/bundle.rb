@@ -1,12 +1,15 @@
 # frozen_string_literal: true
 
 require "bundler/version"
+require "digest"
+require "fileutils"
 require "open3"
 
 # The gems of a Gemfile that bin/setup has installed for this Ruby.
 module Bundle
   GEMS = File.expand_path("../../vendor/bundle", __dir__)
-  private_constant :GEMS
+  CHECKED = File.expand_path("../../tmp/bundles", __dir__)
+  private_constant :GEMS, :CHECKED
 
   # The environment in which Bundler finds them. The version is named, or Bundler would start again as the one that
   # wrote the lock file, which may be another Ruby's.
@@ -25,11 +28,22 @@ module Bundle
   end
   private_class_method :without_time_zones
 
+  # Bundler needs half a second for it: it is asked once, and again when a gem was installed or the Gemfile or its lock
+  # file has changed.
   # @param gemfile [String]
   # @return [Boolean]
   def self.installed?(gemfile)
+    gems = File.join(GEMS, "ruby", RbConfig::CONFIG["ruby_version"], "specifications")
+    times = [gemfile, "#{gemfile}.lock", gems].map { |path| File.mtime(path).to_r if File.exist?(path) }
+    checked = File.join(CHECKED, Digest::SHA256.hexdigest([RUBY_DESCRIPTION, gemfile, *times].join(" "))[0, 16])
+    return true if File.exist?(checked)
+
     _, status = Open3.capture2e(environment(gemfile), RbConfig.ruby, "-rbundler/setup", "-e", "exit",
                                 chdir: File.dirname(gemfile))
-    status.success?
+    return false unless status.success?
+
+    FileUtils.mkdir_p(CHECKED)
+    FileUtils.touch(checked)
+    true
   end
 end
