@@ -44,8 +44,8 @@ struct heddle_job {
     int64_t queued_at, began;    /* CLOCK_MONOTONIC, ns */
     int64_t wall;                /* how long the function ran, ns */
     /*
-     * How long it computed, ns: the same as `wall` if it never blocked, though others may have had the core meanwhile
-     * (heddle_thread_computed); < 0: unknown, because the job was brief or the machine busy
+     * Its CPU time, ns. If it never blocked (heddle_thread_computed) this is `wall`, during which others may have had
+     * the core, too. < 0: unknown, because the job was brief or the machine busy
      */
     int64_t cpu;
 
@@ -57,7 +57,7 @@ struct heddle_job {
 
     void *(*callback)(void *data);
     void *callback_data, *callback_result;
-    uintptr_t exception; /* what has left the function, a VALUE that the collector finds on the fiber's stack; or 0 */
+    uintptr_t exception; /* the exception that has left the function, a VALUE that is also on the fiber's stack; or 0 */
     bool answered;  /* the last callback has returned or raised */
     bool raised;    /* the last callback has raised */
     bool unblocked; /* the unblocking function was called */

@@ -28,9 +28,9 @@ void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 VALUE heddle_exception_catch(heddle_loop *loop, VALUE (*function)(VALUE), VALUE data);
 
 /*
- * Would Ruby raise here what is raised on the thread? It delays exceptions in finalizers, for example, and newer
- * versions do in the hooks that wake fibers: an exception would stay with the thread while its fiber may switch.
- * `kept` becomes an exception that was delivered to the fiber and is delayed by a mask, or Qundef.
+ * Would Ruby raise an exception of the thread here? It delays exceptions in finalizers, for example, and newer versions
+ * do so in the hooks that wake fibers. A delayed exception stays with the thread, which may switch to another fiber
+ * meanwhile. Sets `kept` to an exception that was delivered to the fiber and that a mask delays, or to Qundef.
  */
 bool heddle_exception_would_be_raised(heddle_loop *loop, VALUE *kept);
 

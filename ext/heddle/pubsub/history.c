@@ -91,7 +91,7 @@ static void choose_entry(const heddle_history *history, const char *name, size_t
             (!is_used(history, &set->ways[i]) || set->ways[i].published < set->ways[chosen].published))
             chosen = i;
     }
-    /* The forgotten topic is another one: this one has had no message since the topic forgotten before. */
+    /* If the new topic was in the set before, its last message is not newer than `forgotten`. */
     journal->topic = (heddle_history_topic){.hash = hash, .offset = forgotten};
     journal->slot = number * HEDDLE_HISTORY_WAYS + (uint32_t)chosen;
     if (is_used(history, &set->ways[chosen]) && set->ways[chosen].offset > forgotten)

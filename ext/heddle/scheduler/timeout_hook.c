@@ -19,16 +19,16 @@ static void expire_timeout(heddle_timer *timer)
 }
 
 /*
- * `waiting` is the timeout's owner, a fiber that the scheduler knows, or a fiber that the owner has resumed, as an
- * Enumerator does. When the owner itself waits, no such fiber runs: a timeout whose block is in one does not cover that
- * wait. When one of them waits, it may have been resumed within the block, so the timeout covers the wait.
+ * `waiting` is the timeout's owner, or a nested fiber, which the owner has resumed as an Enumerator does. A wait of the
+ * owner itself is covered only if the timeout's block runs in the owner, not in a nested fiber. Every wait of a nested
+ * fiber is covered, because that fiber may have been resumed within the block.
  */
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting)
 {
     return waiting != timeout->owner->fiber || timeout->fiber == waiting;
 }
 
-/* A mask of the class that stands for another in the meantime counts, and one of the class that was asked for. */
+/* A mask counts if it names the exception that will be raised, or the one that was given to Timeout.timeout. */
 bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting)
 {
     return heddle_interrupt_masked(timeout->owner, waiting, timeout->exception) ||

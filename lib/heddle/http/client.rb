@@ -169,7 +169,7 @@ module Heddle
 
       private
 
-      # @return [Hash, nil] of a request with none no Hash is made
+      # @return [Hash, nil] the given kinds of content; nil: there are none
       def given(body, json, form, multipart)
         { body:, json:, form:, multipart: }.compact unless body.nil? && json.nil? && form.nil? && multipart.nil?
       end
@@ -188,7 +188,7 @@ module Heddle
         end
       end
 
-      # @return [Response, Request] the request that a redirect asks for; the same one, to be sent again
+      # @return [Response, Request] a Request is to be sent next: the same one again, or the one of a redirect
       def try(request, limits, deadline, redirects, retries)
         exchange = Exchange.new(request, limits, deadline)
         head = retries ? retries.head(request, exchange) : exchange.head

@@ -7,8 +7,9 @@ module Heddle
       class << self
         private
 
-        # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits nothing
-        # of the fiber, neither its storage nor its masks, and no group that it may leave: its threads may be joined.
+        # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits neither
+        # the storage nor the masks of the fiber. It leaves the fiber's thread group if it may: a program may join all
+        # threads of a group.
         def start_thread
           fiber = Fiber.new(blocking: true, storage: nil) do
             thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }

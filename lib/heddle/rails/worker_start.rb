@@ -35,7 +35,7 @@ module Heddle
 
         private
 
-        # Options that `rails server` sets itself. The rest `heddle serve` finds where this process would.
+        # Options that `rails server` sets itself. `heddle serve` finds the others where this process would find them.
         def flags(configuration, options)
           found = configuration.access_log ? [] : ["--no-access-log"]
           said = ->(name) { %i[file variable].include?(configuration.source(name).kind) }

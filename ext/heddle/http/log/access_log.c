@@ -130,7 +130,7 @@ static VALUE access_log_line(VALUE self, VALUE format, VALUE time, VALUE object,
 /*
  * call-seq: AccessLog.of_plain(format, time, exchange, id) -> String or nil
  *
- * The same for a response that C has sent completely; nil when it is of another kind.
+ * The same for a response that C has sent completely; nil for other responses.
  */
 static VALUE access_log_of_plain(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id)
 {
