@@ -52,7 +52,7 @@ bool heddle_policy_denied(const char *path)
     return heddle_library_listed(path, (const char *const *)denied.names, denied.count);
 }
 
-/* An entry is "name other another": behind the beginning of its own name are the libraries that it may need. */
+/* An entry is "name other another": the beginning of the library's file name, and the libraries that it may need. */
 static bool is_known_good(const char *path, const void *address, char *reason, size_t size)
 {
     const char *file = heddle_library_file(path);

@@ -78,8 +78,8 @@ static void enqueue_park(heddle_park *park, heddle_token_ring *ring)
 static const int64_t LONG_RUN = 1000 * 1000;
 
 /*
- * An event that was found after the loop ran fibers for long came at some time since they began. The longer the wait
- * had lasted by then, the later; at most in the middle.
+ * Notes when the awaited event came. If the loop has run fibers for long before it found the event, that time is
+ * estimated: as long after the fibers began as the wait had lasted by then, but at most in the middle of their run.
  */
 static void note_ready(heddle_park *park)
 {
