@@ -5,7 +5,7 @@ require "json"
 
 # Which tests have to run under sanitizers again, because what they check has changed since .ci/nightly last ran them.
 # The nightly writes a digest for each test into its result file; with `--changed`, bin/sanitize and test/c/run leave
-# out tests whose digest is still the same.
+# out tests whose digest is still the same. Comments of C are in no digest.
 class SanitizedContent
   RESULTS = ".ci/nightly.json"
 
@@ -25,6 +25,9 @@ class SanitizedContent
     "selector" => %w[test/selector/ test/scheduler/ test/net/],
     "watch" => %w[test/selector/]
   }.freeze
+
+  LITERAL_OR_COMMENT = %r{"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/|//[^\n]*}m
+  private_constant :LITERAL_OR_COMMENT
 
   # @param root [String] the checkout
   def initialize(root)
@@ -63,7 +66,18 @@ class SanitizedContent
     Digest::SHA256.hexdigest(files(test).map { |file| "#{file} #{digest_of_file(file)}" }.join("\n"))[0, 16]
   end
 
-  def digest_of_file(file) = @digests[file] ||= Digest::SHA256.file(File.join(@root, file)).hexdigest
+  def digest_of_file(file)
+    @digests[file] ||= begin
+      content = File.read(File.join(@root, file))
+      content = code_of(content) if file.end_with?(".c", ".h")
+      Digest::SHA256.hexdigest(content)
+    end
+  end
+
+  # C without its comments, which change nothing of what is tested. All of it but literals, in which there are none.
+  def code_of(content)
+    content.gsub(LITERAL_OR_COMMENT) { |found| found.start_with?("/") ? " " : found }.gsub(/[ \t]*\n\s*/, "\n")
+  end
 
   # The test, the sources that it is linked with, and the headers that they include.
   def files_of_c(test)

@@ -117,11 +117,21 @@ class NightlyTest < Minitest::Test
     assert_equal [TEST], changed
     assert nightly(sanitized("puts 1")).run
     assert_empty changed
-    write "ext/heddle/net/a.c", "/* other C */"
+    write "ext/heddle/net/a.c", "int other;"
 
     assert_equal [TEST], changed
     assert nightly(sanitized("puts 1")).run
     write TEST, "# another test"
+
+    assert_equal [TEST], changed
+  end
+
+  def test_comments_and_blank_lines_of_c_change_nothing
+    write "ext/heddle/net/a.c", %(/* before */\nchar *url = "http://a/* */", quote = '"'; // after\n)
+    assert nightly(sanitized("puts 1")).run
+    write "ext/heddle/net/a.c", %(\n/* two\nlines */ char *url = "http://a/* */", quote = '"'; /* " */\n\n)
+    assert_empty changed
+    write "ext/heddle/net/a.c", %(char *url = "http://b/* */", quote = '"';\n)
 
     assert_equal [TEST], changed
   end
