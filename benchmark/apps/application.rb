@@ -64,8 +64,8 @@ module Bench
       def command(words) = [@ruby, "-S", "bundle", "exec", *words.map { |word| fill(word) }]
 
       def heddle_command
-        command(["heddle", "serve", *@recipe["rackup"], "-w", @workers.to_s, "-b", "tcp://127.0.0.1:{port}",
-                 "--no-access-log"])
+        command([File.join(ROOT, "exe/heddle"), "serve", *@recipe["rackup"], "-w", @workers.to_s,
+                 "-b", "tcp://127.0.0.1:{port}", "--no-access-log"])
       end
 
       # The application's own Gemfile with one gem more, outside of its work tree. Its lock stays as it is.

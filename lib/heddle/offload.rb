@@ -151,6 +151,7 @@ module Heddle
             file = File.for_fd(pipe.fileno, autoclose: false)
             check_io_calls(file, file)
           end
+          learn_openings
         end
 
         def reason

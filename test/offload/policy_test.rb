@@ -104,6 +104,25 @@ class OffloadPolicyTest < Minitest::Test
       end
     end
 
+    # A process of its own: the first calls of a function are inline, however slow they are.
+    def test_files_and_folders_are_opened_inline
+      Dir.mktmpdir do |folder|
+        assert_equal "0\n", offloading(<<~RUBY, folder)
+          Heddle.run do
+            File.open(ARGV[0] + "/new", File::CREAT | File::EXCL | File::WRONLY).close
+            File.read(ARGV[0] + "/new")
+            Dir.children(ARGV[0])
+            puts Heddle::Offload.threads[:calls]
+          end
+        RUBY
+      end
+    end
+
+    # Like a FIFO, which has another test: a device may wait.
+    def test_devices_are_opened_on_a_thread
+      assert_equal "1\n", offloading("Heddle.run { File.open(File::NULL) { puts(Heddle::Offload.threads[:calls]) } }")
+    end
+
     # Rubies before 3.4 don't say which of their own calls may run elsewhere.
     def test_rubys_quick_calls_stay_inline
       in_loop do

@@ -165,7 +165,7 @@ static VALUE run_call(io_call *call)
     heddle_function *known = heddle_function_of_call((void *)call->function);
     bool ruby = heddle_function_is_ruby(known);
     /* The socket library tries first and waits only then: a call that doesn't block needs no thread. */
-    bool quick = ruby ? heddle_function_is_inline_in_ruby(known)
+    bool quick = ruby ? heddle_function_is_inline_in_ruby(known, call->data)
                       : known->in_place || (fcntl(fd, F_GETFL) & O_NONBLOCK);
     if (!quick && !is_lock_without_waiting(known, call->data, fd)) {
         heddle_job job = {

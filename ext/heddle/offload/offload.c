@@ -6,6 +6,7 @@
 #include "offload/libc_hooks.h"
 #include "offload/library_judge.h"
 #include "offload/operation.h"
+#include "offload/openings.h"
 #include "offload/policy.h"
 #include "offload/replacements.h"
 #include "offload/targets.h"
@@ -114,6 +115,12 @@ static VALUE offload_intercept(VALUE self)
 static VALUE offload_check_io_calls(VALUE self, VALUE file, VALUE expected)
 {
     heddle_offload_check_io_calls(file, expected);
+    return Qnil;
+}
+
+static VALUE offload_learn_openings(VALUE self)
+{
+    heddle_openings_learn();
     return Qnil;
 }
 
@@ -352,6 +359,7 @@ void Init_heddle_offload(VALUE heddle)
 #endif
     rb_define_private_method(class, "intercept", offload_intercept, 0);
     rb_define_private_method(class, "check_io_calls", offload_check_io_calls, 2);
+    rb_define_private_method(class, "learn_openings", offload_learn_openings, 0);
     rb_define_private_method(class, "missing_functions", offload_missing, 0);
     rb_define_private_method(class, "switch", offload_switch, 1);
     LISTS(REGISTER_LIST)

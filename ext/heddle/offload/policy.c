@@ -186,7 +186,8 @@ heddle_function *heddle_function_record(void *address)
 void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall, int64_t cpu)
 {
     bool first = function->calls++ == 0;
-    int64_t counted = wall < HEDDLE_QUICK_NS * 4 ? wall : HEDDLE_QUICK_NS * 4;
+    int64_t most = 4 * (heddle_function_is_ruby(function) ? HEDDLE_QUICK_IN_RUBY_NS : HEDDLE_QUICK_NS);
+    int64_t counted = wall < most ? wall : most;
     /* The average starts at 0: the first call, with cold caches, is not typical. */
     function->pace += (counted - function->pace) / 8;
     /* Rises by half the difference and falls by a sixteenth, so that one slow call counts for a while. */

@@ -47,6 +47,11 @@ typedef struct {
 
 /* A function with a longer average (ns) is offloaded although it is on the list of quick ones. */
 #define HEDDLE_QUICK_NS ((int64_t)50 * 1000)
+/*
+ * The same for Ruby's own calls, which don't compute but for the kernel. Two threads have to be woken for an offloaded
+ * call, and each may wait for a core; the loop's other fibers wait longer for a slice of Ruby code.
+ */
+#define HEDDLE_QUICK_IN_RUBY_NS ((int64_t)200 * 1000)
 
 /* Finds or makes the record of the function; never NULL: functions beyond the first thousands share one. */
 heddle_function *heddle_function_record(void *address);

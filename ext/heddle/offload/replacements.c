@@ -4,6 +4,7 @@
 #include "offload/caller.h"
 #include "offload/descriptors.h"
 #include "offload/in_place.h"
+#include "offload/openings.h"
 #include "offload/targets.h"
 #include "offload/threads.h"
 
@@ -67,12 +68,15 @@ heddle_function *heddle_function_of_call(void *function)
     return known;
 }
 
-bool heddle_function_is_inline_in_ruby(const heddle_function *known)
+bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void *data)
 {
     st_data_t kind = HEDDLE_METHOD_ORDINARY;
     if (methods)
         st_lookup(methods, (st_data_t)rb_frame_this_func(), &kind);
-    return kind == HEDDLE_METHOD_LOADING || (kind == HEDDLE_METHOD_QUICK && known->pace <= HEDDLE_QUICK_NS);
+    if (kind == HEDDLE_METHOD_LOADING)
+        return true;
+    return known->pace <= HEDDLE_QUICK_IN_RUBY_NS &&
+           (kind == HEDDLE_METHOD_QUICK || heddle_opening_waits_for_nobody(known->address, data));
 }
 
 /*
@@ -122,7 +126,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
         return rb_nogvl(function, data, unblock, unblock_data, flags);
     }
     heddle_function *known = heddle_function_of_call((void *)function), *target = NULL;
-    bool in_place = by_ruby ? heddle_function_is_inline_in_ruby(known) || is_close_with_waiters(data)
+    bool in_place = by_ruby ? heddle_function_is_inline_in_ruby(known, data) || is_close_with_waiters(data)
                             : is_inline_in_extension(known, flags);
     if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_target_needed(known)) {
         target = heddle_target_find(known, data);
@@ -177,6 +181,7 @@ void *heddle_replaced_with_gvl(void *(*function)(void *), void *data)
 void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
                                  void *unblock_data, int flags)
 {
+    heddle_openings_note(function, data);
     return call_without_gvl(function, data, unblock, unblock_data, flags, true);
 }
 

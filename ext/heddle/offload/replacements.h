@@ -51,5 +51,5 @@ void *heddle_timed_call_run(void *data);
 void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *call);
 
 heddle_function *heddle_function_of_call(void *function);
-/* Only functions on the list of quick ones run inline, and only while they are quick. */
-bool heddle_function_is_inline_in_ruby(const heddle_function *known);
+/* Only calls of methods on the list of quick ones and openings run inline, and only while they are quick. */
+bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void *data);

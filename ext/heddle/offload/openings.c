@@ -1,0 +1,91 @@
+#include "offload/openings.h"
+
+#include "scheduler/take_errinfo.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Ruby's record of an open(2), whose definition is private. */
+typedef struct {
+    VALUE path;
+    int flags;
+    mode_t mode;
+} open_record;
+
+/* As long as the record: a Ruby that passes the path itself is not read beyond it. */
+static const char FILE_NAME[] = "/././././././dev/null", FOLDER_NAME[] = "/././././././.";
+
+static const void *open_function, *folder_function;
+static VALUE tried_file, tried_folder; /* the paths while a trial is under way, else 0 */
+static VALUE trying_thread;
+
+/* -- the trial ----------------------------------------------------------------------------------------------------- */
+
+void heddle_openings_note(void *(*function)(void *), const void *data)
+{
+    if (!data || !(tried_file || tried_folder) || rb_thread_current() != trying_thread)
+        return;
+    if (tried_file) {
+        const open_record *record = data;
+        if (record->path == tried_file && (record->flags & O_ACCMODE) == O_RDONLY)
+            open_function = (const void *)function;
+    } else if (strncmp(data, FOLDER_NAME, sizeof(FOLDER_NAME)) == 0) {
+        folder_function = (const void *)function;
+    }
+}
+
+static void forget_error(int state, VALUE before)
+{
+    if (state)
+        heddle_take_errinfo();
+    rb_set_errinfo(before);
+}
+
+void heddle_openings_learn(void)
+{
+    int state = 0;
+    VALUE before = rb_errinfo();
+    VALUE file = rb_str_freeze(rb_str_new_cstr(FILE_NAME)), folder = rb_str_freeze(rb_str_new_cstr(FOLDER_NAME));
+    trying_thread = rb_thread_current();
+    tried_file = file;
+    VALUE descriptor = heddle_call_protected(rb_cIO, rb_intern("sysopen"), 1, &file, &state);
+    tried_file = 0;
+    forget_error(state, before);
+    if (!state)
+        close(NUM2INT(descriptor));
+    tried_folder = folder;
+    VALUE opened = heddle_call_protected(rb_cDir, rb_intern("new"), 1, &folder, &state);
+    tried_folder = 0;
+    forget_error(state, before);
+    if (!state)
+        heddle_call_protected(opened, rb_intern("close"), 0, NULL, &state);
+    forget_error(state, before);
+    RB_GC_GUARD(file);
+    RB_GC_GUARD(folder);
+}
+
+/* -- one call ------------------------------------------------------------------------------------------------------ */
+
+/* What can't be found can't be opened either, or is made. Devices may wait, too, such as a modem's. */
+static bool is_file_or_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+}
+
+static bool makes_file(int flags)
+{
+    return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+}
+
+bool heddle_opening_waits_for_nobody(const void *function, const void *data)
+{
+    if (function == folder_function)
+        return true;
+    if (!function || function != open_function)
+        return false;
+    const open_record *record = data;
+    return makes_file(record->flags) || is_file_or_folder(RSTRING_PTR(record->path));
+}
