@@ -245,4 +245,30 @@ class StallsTest < Minitest::Test
 
     assert_equal Heddle::Stalls.recent.size, Heddle::Stalls.statistics[:count]
   end
+
+  FORKED = <<~RUBY
+    require "heddle"
+    watched = lambda do
+      Dir.children("/proc/self/fd").count { File.readlink("/proc/self/fd/\#{_1}").end_with?("/schedstat") rescue false }
+    end
+    Heddle.run do
+      puts watched.call
+      $stdout.flush
+      child = fork do
+        Heddle.enable :stall_report
+        Heddle.run { puts watched.call }
+      end
+      Process.wait(child)
+    end
+  RUBY
+
+  # The parent has no watch thread, as the process from which workers are forked.
+  def test_forked_child_does_not_watch_loops_of_its_parent
+    skip "Linux has a file for each thread that is watched" unless RUBY_PLATFORM.include?("linux")
+
+    counts = ruby(FORKED).first.lines.map { |line| Integer(line) }
+
+    assert_equal 1, counts.first
+    assert_operator counts.last, :<=, 1
+  end
 end

@@ -8,7 +8,7 @@
 #include <signal.h>
 
 static const int64_t CALM = 5000000;     /* the interval of samples while no loop is late */
-static const int64_t ALERT = 2000000;    /* … while a loop is late */
+static const int64_t ALERT = 2000000;    /* … while a loop is late, or nearly */
 static const int64_t STARVED = 20000000; /* … while a loop waits for a core */
 static const int64_t RESCUE = 1000000;   /* … while rescues run for a stuck loop */
 static const int64_t SOON = 100000;      /* … after a sample at an unsuitable moment */
@@ -47,9 +47,11 @@ static heddle_heartbeat *find_free_slot(void)
 }
 
 static int start_thread(void);
+static void handle_forks(void);
 
 heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
 {
+    handle_forks(); /* also without a watch thread: a child that has one must not sample this process's loops */
     pthread_mutex_lock(&watch.mutex);
     heddle_heartbeat *heartbeat = find_free_slot();
     if (heartbeat) {
@@ -178,6 +180,18 @@ static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t lat
     return (*awaits_core ? heartbeat->sampled_at : now) - heartbeat->since - lost;
 }
 
+/* When to sample a heartbeat next: until it is old enough for the first measure, a sample would only cost time. */
+static int64_t choose_interval(int64_t age)
+{
+    int64_t first = (watch.wants & HEDDLE_WATCH_STALLS) ? watch.settings.threshold / 2 : INT64_MAX;
+    if ((watch.wants & HEDDLE_WATCH_PREEMPT) && watch.settings.slice < first)
+        first = watch.settings.slice;
+    if ((watch.wants & HEDDLE_WATCH_HANDOFF) && watch.settings.handoff < first)
+        first = watch.settings.handoff;
+    int64_t left = first - age;
+    return left < ALERT ? ALERT : left < CALM ? left : CALM;
+}
+
 /* Returns when to sample next. */
 static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
@@ -197,7 +211,7 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
         probe_thread(heartbeat);
-    return look == HEDDLE_LOOK_SOON ? SOON : ALERT;
+    return look == HEDDLE_LOOK_SOON ? SOON : choose_interval(age);
 }
 
 /* The loop is in the selector, or returning from it, for which it may have to wait for the GVL. */
@@ -291,8 +305,6 @@ static int64_t call_rescue(heddle_rescue *rescue)
     rescue->on_stuck(rescue);
     return RESCUE;
 }
-
-static void handle_forks(void);
 
 void heddle_watch_add(heddle_rescue *rescue)
 {
