@@ -31,7 +31,7 @@ if changed
 end
 system(ruby.path, "bin/compile", "--sanitize=address,undefined", chdir: TestRunner::ROOT) || exit(1)
 compiler = ENV["CC"] || RbConfig::CONFIG["CC"].split.first
-library = IO.popen([compiler, "-print-file-name=libasan.so"], &:read).strip
+library = IO.popen([*compiler.split, "-print-file-name=libasan.so"], &:read).strip
 abort "bin/sanitize: #{compiler} has no libasan.so; use gcc and its sanitizers" unless File.exist?(library)
 
 # Into files: on a fiber's stack ASan warns that it can't unmark the stack (which asan-stack=0 leaves unmarked), and a

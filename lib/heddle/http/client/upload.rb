@@ -3,8 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # A body that is read while it is sent. Its size is asked once: as many bytes are sent as Content-Length announces,
-      # even if a file changes meanwhile.
+      # A body that is read while it is sent. Its size is asked once: as many bytes are sent as Content-Length
+      # announces, even if a file changes meanwhile.
       #
       # @api private
       class Upload
