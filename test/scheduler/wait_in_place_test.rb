@@ -196,12 +196,13 @@ class WaitInPlaceTest < Minitest::Test
     assert_operator turns_during(-> { sleep 0.05 }).first, :>, 0
   end
 
+  # The wait lasts for long: time in which the machine lets neither the loop nor its watch run is no part of a stall.
   def test_a_stall_by_a_wait_in_place_is_reported_with_library_and_line
     told = []
     line = nil
     Heddle.enable(:stall_report, threshold: 0.02)
     Heddle::Protection.reporting_to(->(stall) { told << stall if stall.library }) do
-      turns_during(-> { (line = __LINE__) && sleep(0.1) })
+      turns_during(-> { (line = __LINE__) && sleep(0.5) })
       scheduled { sleep 0.01 }
     end
 
