@@ -56,7 +56,7 @@ class AdmissionFollowsTest < Minitest::Test
 
   def test_memory
     used = 0
-    Heddle::Server::Memory.stub(:used, -> { used }) do
+    Heddle::Server::Memory.stub(:compared, ->(_limit) { used }) do
       running(50, held { @release.pop }, memory_limit: 1, max_connections: 100) do
         until_statistics { |statistics| statistics[:running] == 50 }
         used = 2_000_000
