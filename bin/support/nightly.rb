@@ -75,7 +75,7 @@ class Nightly
                                                            pgroup: true)
     Process.wait2(pid).last.success?
   rescue SignalException
-    Process.kill(:TERM, -pid)
+    Process.kill(:TERM, -pid) if pid
     raise
   end
 
@@ -114,7 +114,8 @@ class Nightly
   # Other stages have tests with the same sanitizer.
   def record_digests(stage)
     known = recorded["sanitized"].fetch(stage.sanitizer, {}).select { |test, _| File.file?(File.join(@root, test)) }
-    recorded["sanitized"][stage.sanitizer] = known.merge(SanitizedContent.new(@root).digests(stage.tests)).sort.to_h
+    digests = SanitizedContent.new(@root).digests(stage.sanitizer, stage.tests)
+    recorded["sanitized"][stage.sanitizer] = known.merge(digests).sort.to_h
   end
 
   # Stages that there are no more leave the file.

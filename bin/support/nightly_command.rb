@@ -32,7 +32,8 @@ end
 
 plan = TestPlan.new(root:, rubies:)
 c_tests = Dir.glob("test/c/*_test.c", base: root).sort
-kqueue_tests = c_tests.select { |path| File.foreach(File.join(root, path)).first(4).join.include?("kqueue") }
+content = SanitizedContent.new(root)
+kqueue_tests = c_tests.select { |path| content.files(path).include?("ext/heddle/selector/kqueue.c") }
 stages.push(
   Nightly::Stage.new(name: "c address", command: [first.path, "test/c/run"], sanitizer: "address", tests: c_tests),
   Nightly::Stage.new(name: "c kqueue", command: [first.path, "test/c/run", "--kqueue"], sanitizer: "kqueue",

@@ -26,8 +26,11 @@ class SanitizedContent
     "watch" => %w[test/selector/]
   }.freeze
 
+  # What tests of a variant are linked with beside their sources.
+  ADDED = { "kqueue" => ["test/c/libkqueue_shim.c"] }.freeze
+
   LITERAL_OR_COMMENT = %r{"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/|//[^\n]*}m
-  private_constant :LITERAL_OR_COMMENT
+  private_constant :ADDED, :LITERAL_OR_COMMENT
 
   # @param root [String] the checkout
   def initialize(root)
@@ -40,11 +43,11 @@ class SanitizedContent
   # @return [Array<String>] those that have changed, or that the nightly has not run
   def changed(sanitizer, tests)
     known = recorded.fetch(sanitizer, {})
-    tests.reject { |test| known[test] == digest(test) }
+    tests.reject { |test| known[test] == digest(sanitizer, test) }
   end
 
-  # @return [Hash{String => String}] what the nightly writes after these tests have passed
-  def digests(tests) = tests.sort.to_h { |test| [test, digest(test)] }
+  # @return [Hash{String => String}] what the nightly writes after these tests have passed with this sanitizer
+  def digests(sanitizer, tests) = tests.sort.to_h { |test| [test, digest(sanitizer, test)] }
 
   # @return [Array<String>] what a test's digest is made of, relative to the root
   def files(test)
@@ -62,8 +65,9 @@ class SanitizedContent
     @recorded = {}
   end
 
-  def digest(test)
-    Digest::SHA256.hexdigest(files(test).map { |file| "#{file} #{digest_of_file(file)}" }.join("\n"))[0, 16]
+  def digest(sanitizer, test)
+    files = files(test) + ADDED.fetch(sanitizer, [])
+    Digest::SHA256.hexdigest(files.map { |file| "#{file} #{digest_of_file(file)}" }.join("\n"))[0, 16]
   end
 
   def digest_of_file(file)

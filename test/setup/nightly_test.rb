@@ -157,6 +157,14 @@ class NightlyTest < Minitest::Test
     refute_includes found, "ext/heddle/net/sockets.c"
   end
 
+  def test_kqueue_tests_are_made_of_the_shim_too
+    kqueue, address = %w[kqueue address].map do |sanitizer|
+      SanitizedContent.new(ROOT).digests(sanitizer, ["test/c/selector_wake_test.c"]).values
+    end
+
+    refute_equal kqueue, address
+  end
+
   def test_every_folder_of_the_extension_concerns_tests_and_every_sanitized_test_is_concerned
     folders = Dir.glob("*/", base: File.join(ROOT, "ext/heddle")).map { |name| name.chomp("/") }
     sanitized = TestPlan.new(root: ROOT, rubies: []).sanitized(TestRunner.files([File.join(ROOT, "test")]))
