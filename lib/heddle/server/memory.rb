@@ -33,8 +33,8 @@ module Heddle
       # @param limit [Integer, nil] bytes; nil: none
       # @param pid [Integer, String]
       # @param root [String] where the system's folders are
-      # @return [Integer, nil] bytes to compare with the limit: those of {used}, which costs nothing to read. Where they
-      #   are above the limit, those of {proportional}, which are never more
+      # @return [Integer, nil] bytes to compare with the limit. {used} gives them, for it costs nothing to read. Where
+      #   it is above the limit, {proportional} does, which is never more
       def self.compared(limit, pid = "self", root: "/")
         used = used(pid, root:)
         used && limit && used > limit ? proportional(pid, root:) || used : used
