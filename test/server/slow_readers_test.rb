@@ -2,10 +2,11 @@
 
 require "test_helper"
 require_relative "server_helpers"
-require "support/h2_client"
+require "support/h2_web_socket_client"
+require "support/web_socket_client"
 require "support/scheduled"
 
-# Clients that take large responses slowly: all of these responses together have a budget.
+# Clients that take large responses and messages slowly: all of these together have a budget.
 class SlowReadersTest < Minitest::Test
   include ServerHelpers
   include Scheduled
@@ -82,6 +83,28 @@ class SlowReadersTest < Minitest::Test
     end
   end
 
+  # A message that its socket alone may have pending.
+  PUSHING = lambda do |env|
+    next APP.call(env) unless env["rack.upgrade?"]
+
+    env["rack.upgrade"] = Class.new { def on_open(client) = client.write("x" * SIZE) }.new
+    [env["rack.upgrade?"] == :sse ? 200 : 101, {}, []]
+  end
+  LISTEN = "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n"
+
+  def test_slowest_client_of_web_sockets_is_cut_off
+    assert_push_cut_off { WebSocketClient.new(connect).io }
+  end
+
+  def test_slowest_client_of_event_streams_is_cut_off
+    assert_push_cut_off { connect.tap { |socket| socket.write(LISTEN) } }
+  end
+
+  # The windows stay closed.
+  def test_slowest_client_of_web_sockets_over_http2_is_cut_off
+    assert_push_cut_off { H2WebSocketConnection.new(connect, window: 0).tap { |client| client.connect("/") } }
+  end
+
   def test_client_that_reads_gets_all_of_its_response_while_others_are_cut_off
     serving(APP, memory_limit: MEMORY, access_log: false, lint: false) do
       slow = Array.new(COUNT) { connect.tap { |socket| socket.write(GET) } }
@@ -144,6 +167,17 @@ class SlowReadersTest < Minitest::Test
       yield sockets, listener
     ensure
       [sockets, listener].each { |one| one&.close }
+    end
+  end
+
+  def assert_push_cut_off(&)
+    serving(PUSHING, memory_limit: MEMORY, websocket_output_limit: 2 * SIZE, http2_websockets: true,
+                     access_log: false, lint: false) do
+      clients = Array.new(COUNT, &)
+
+      assert_cut_off
+    ensure
+      clients&.each(&:close)
     end
   end
 

@@ -58,7 +58,7 @@ struct heddle_protocol {
      * connection. NULL: connections of this protocol are never in transit.
      */
     bool (*is_in_transit)(const heddle_connection *connection);
-    /* The bytes of responses that wait for the client (slow_readers.c). NULL: the protocol has its own limit. */
+    /* The bytes that wait for the client (slow_readers.c). NULL: all are in the connection's output. */
     size_t (*count_waiting)(const heddle_connection *connection);
     /*
      * Called for an idle connection when the server stops: tells the client so, and closes afterwards. NULL: it is

@@ -1,7 +1,7 @@
 /*
- * Responses that wait for slow clients: one budget for all connections of a Sockets, and a minimum rate. Nothing is
- * counted while bytes are queued and sent. Instead the server periodically checks the connections with unsent output,
- * of which there are few.
+ * Responses and messages that wait for slow clients: one budget for all connections of a Sockets, and a minimum rate.
+ * Nothing is counted while bytes are queued and sent. Instead the server periodically checks the connections with
+ * unsent output, of which there are few.
  */
 
 #include "net/sockets.h"
@@ -32,30 +32,17 @@ static int64_t count_taken(const heddle_connection *connection)
 static size_t count_waiting(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
-    return protocol && protocol->count_waiting && !connection->error ? protocol->count_waiting(connection) : 0;
+    if (!protocol || connection->error)
+        return 0;
+    return protocol->count_waiting ? protocol->count_waiting(connection) : connection->output.size;
 }
 
-/* The connections to check: those with unsent output, or, while there are lenders, all. */
-typedef struct {
-    heddle_sockets *sockets;
-    heddle_link *link;
-    uint32_t slot;
-} passage;
-
-static heddle_connection *find_next(passage *pass)
+/* Of the connections with unsent output; NULL: there is no further one. */
+static heddle_connection *find_next(heddle_sockets *sockets, heddle_connection *connection)
 {
-    heddle_sockets *sockets = pass->sockets;
-    if (!sockets->lenders) {
-        heddle_link *head = &sockets->unsent;
-        pass->link = pass->link ? heddle_link_after(head, pass->link) : heddle_link_first(head);
-        return pass->link ? HEDDLE_CONTAINER_OF(pass->link, heddle_connection, unsent_link) : NULL;
-    }
-    while (pass->slot < sockets->slot_count) {
-        heddle_connection *connection = sockets->slots[pass->slot++].connection;
-        if (connection)
-            return connection;
-    }
-    return NULL;
+    heddle_link *head = &sockets->unsent;
+    heddle_link *link = connection ? heddle_link_after(head, &connection->unsent_link) : heddle_link_first(head);
+    return link ? HEDDLE_CONTAINER_OF(link, heddle_connection, unsent_link) : NULL;
 }
 
 /* Bytes a second since the watch began. */
@@ -105,8 +92,7 @@ static heddle_connection *find_slowest(heddle_sockets *sockets, int64_t now)
 {
     heddle_connection *slowest = NULL;
     double least = 0;
-    passage pass = {.sockets = sockets};
-    for (heddle_connection *connection; (connection = find_next(&pass));) {
+    for (heddle_connection *connection = NULL; (connection = find_next(sockets, connection));) {
         if (!count_waiting(connection) || !is_watched(connection, now, LEAST_WATCH))
             continue;
         double rate = find_rate(connection, now);
@@ -123,10 +109,9 @@ size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget,
     int64_t now = heddle_clock_now();
     uint64_t waiting = 0, slow[MOST_CUTS];
     size_t cuts = 0;
-    passage pass = {.sockets = sockets};
     if (++sockets->look == 0)
         sockets->look = 1; /* 0: a connection was never watched */
-    for (heddle_connection *connection; (connection = find_next(&pass));) {
+    for (heddle_connection *connection = NULL; (connection = find_next(sockets, connection));) {
         size_t bytes = count_waiting(connection);
         if (bytes && watch_connection(connection, now, rate, span) && cuts < MOST_CUTS)
             slow[cuts++] = heddle_sockets_identity(sockets, connection);

@@ -63,11 +63,10 @@ struct heddle_sockets {
     heddle_gate gate;
     int64_t tick_began; /* when the current item began to be served, from the coarse clock: ns */
     heddle_ready_list *urgent; /* its first item is for the runner that has just put it there; NULL: none */
-    heddle_link unsent;       /* connections with output that the kernel has not taken yet */
+    heddle_link unsent;       /* connections with output that the kernel, or the client's window, has not taken yet */
     size_t scheduled_flushes; /* how many of them send in the next tick */
 
     uint32_t look;            /* the number of the last check of slow readers */
-    size_t lenders;           /* of responses that may wait although their connection has no unsent output */
 
     heddle_listener *listeners;
     heddle_handshakes handshake_queue;

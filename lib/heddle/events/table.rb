@@ -110,7 +110,7 @@ module Heddle
         signal_ignored: "ignoring {signal}: this server is one process without a master, which can't {command}; " \
                         "start it with --workers 2",
         slow_readers_cut: "busy: {clients:client was|clients were} cut off: they read too slowly, or were the " \
-                          "slowest while more than {responses:MiB} of responses were pending",
+                          "slowest while more than {responses:MiB} of output was pending",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
                "< ({unreported} more of {endpoint} since the last line)><; {advice}>",

@@ -13,7 +13,7 @@ module Heddle
       QUIET = 1.0
       # Seconds between two checks of the memory.
       MEMORY = 1.0
-      # The share of a process's memory for complete responses that wait for slow clients.
+      # The share of a process's memory for output that waits for slow clients.
       RESPONSES = 0.25
       # … and the bytes for them where the memory is not known.
       RESPONSES_UNKNOWN = 268_435_456

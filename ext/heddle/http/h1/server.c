@@ -240,11 +240,6 @@ static bool is_idle(const heddle_connection *connection)
            !heddle_connection_buffered(connection);
 }
 
-static size_t count_waiting(const heddle_connection *connection)
-{
-    return connection->output.size;
-}
-
 static int64_t idle_since(const heddle_connection *connection)
 {
     int64_t timeout = heddle_h1_idle_timeout(connection);
@@ -378,7 +373,6 @@ const heddle_protocol heddle_h1_protocol = {
     .is_idle = is_idle,
     .idle_since = idle_since,
     .heard_at = heard_at,
-    .count_waiting = count_waiting,
     .is_in_transit = is_in_transit,
     .collect_input = collect_input,
     .label = label_of,

@@ -30,20 +30,12 @@ static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
 
-/* The client's window may be closed. */
-static void note_lender(heddle_wait *wait, bool begins)
-{
-    ((heddle_sockets *)wait->data)->lenders += begins ? 1 : (size_t)-1;
-}
-
 /* False: the deadline has passed. The carrier may be freed. */
 static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int64_t deadline)
 {
-    heddle_sockets *sockets = carrier->server->connection->sockets;
     bool reads = direction == HEDDLE_READING;
-    heddle_wait wait = {.slot = &carrier->waits[direction], .deadline = deadline, .part = HEDDLE_SPENT_CLIENT,
-                        .note = reads ? NULL : note_lender, .data = sockets};
-    return heddle_wait_in_slot(sockets->loop, wait,
+    heddle_wait wait = {.slot = &carrier->waits[direction], .deadline = deadline, .part = HEDDLE_SPENT_CLIENT};
+    return heddle_wait_in_slot(carrier->server->connection->sockets->loop, wait,
                                reads ? "another fiber is reading this request's body already"
                                      : "another fiber is writing this response already") != HEDDLE_WAIT_TIMED_OUT;
 }

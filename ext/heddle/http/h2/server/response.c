@@ -114,7 +114,6 @@ typedef struct {
     heddle_link link; /* in the engine's list of loans */
     heddle_engine *engine;
     heddle_h2_server *server;
-    heddle_sockets *sockets;
     size_t size;
     VALUE string;     /* frozen, marked and pinned by the engine */
 } string_loan;
@@ -124,8 +123,6 @@ static void end_loan(void *data)
     string_loan *loan = data;
     loan->engine->h2->lent -= loan->size;
     loan->server->lent -= loan->size;
-    if (loan->server->lent == 0)
-        loan->sockets->lenders--;
     heddle_link_remove(&loan->link);
     free(loan);
 }
@@ -147,12 +144,9 @@ static bool lend_string(heddle_h2_carrier *carrier, VALUE string)
     string_loan *loan = malloc(sizeof(*loan));
     if (!loan)
         return false;
-    *loan = (string_loan){.engine = engine, .server = server, .sockets = server->connection->sockets, .size = size,
-                          .string = string};
+    *loan = (string_loan){.engine = engine, .server = server, .size = size, .string = string};
     heddle_link_push_first(&engine->h2->loans, &loan->link);
     engine->h2->lent += size;
-    if (server->lent == 0)
-        loan->sockets->lenders++;
     server->lent += size;
     if (heddle_h2_lend(server->session, carrier->stream, RSTRING_PTR(string), size, end_loan, loan))
         return true;

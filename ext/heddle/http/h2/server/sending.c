@@ -100,6 +100,8 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
         return end_output(server); /* the windows of a client that has ended its side never open again */
     if (heddle_h2_may_queue(server) || server->held_count) /* a lent string was sent; a head waits for the next tick */
         heddle_connection_flush_later(connection);
+    if (server->session->queued)
+        heddle_connection_has_output(connection); /* although the windows may be closed: see slow_readers.c */
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
         server->write_deadline = add_time(heddle_engine_of_connection(connection)->write_timeout);

@@ -106,8 +106,9 @@ static void handle_flushed(heddle_connection *connection)
         if (!heddle_h2_leave_session(server))
             return;
     }
-    if (server->lingers || !(heddle_h2_first_tunnel(server) || heddle_h2_has_output(server->session) ||
-                             !heddle_h2_is_open(server->session) || heddle_h2_may_queue(server)))
+    if (server->lingers || !(heddle_h2_first_tunnel(server) || server->session->queued ||
+                             heddle_h2_has_output(server->session) || !heddle_h2_is_open(server->session) ||
+                             heddle_h2_may_queue(server)))
         return;
     if (!heddle_h2_send_now(server))
         return;
