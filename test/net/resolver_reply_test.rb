@@ -7,28 +7,28 @@ require "ipaddr"
 class ResolverReplyTest < Minitest::Test
   Query = Heddle::Net::Resolver::Query
   Reply = Heddle::Net::Resolver::Reply
-  Name = Heddle::Net::DNS::Name
+  Question = Heddle::Net::DNS::Question
   IN = Resolv::DNS::Resource::IN
 
   def test_a_query_is_what_resolv_expects
-    query = query("www.example", Query::AAAA)
+    query = query("www.example", :AAAA)
     message = Resolv::DNS::Message.decode(query.bytes)
 
     assert_equal [query.id, 0, 1, 0], [message.id, message.qr, message.rd, message.opcode]
     assert_equal [[Resolv::DNS::Name.create("www.example."), IN::AAAA]], message.question
-    assert_equal "www.example", Name.from_wire(query.name)
+    assert_equal "www.example", query.question.name
   end
 
   def test_a_query_offers_1232_bytes_by_edns
-    bytes = Query.new(Name.to_wire("www.example"), Query::A).bytes
-    plain = Query.new(Name.to_wire("www.example"), Query::A, edns: nil).bytes
+    bytes = Query.new(Question.of("www.example", :A)).bytes
+    plain = Query.new(Question.of("www.example", :A), edns: nil).bytes
 
     assert_equal "\0\x00\x29\x04\xD0#{"\0" * 6}".b, bytes.byteslice(plain.bytesize..)
     assert_equal [1, 0], [bytes, plain].map { |one| one.unpack1("@10n") }
   end
 
   def test_two_questions_on_one_socket_have_different_ids
-    queries = Query.each_type(Name.to_wire("www.example"), [Query::A, Query::AAAA])
+    queries = Query.each_type("www.example", %i[A AAAA])
 
     assert_equal 2, queries.map(&:id).uniq.size
   end
@@ -90,10 +90,12 @@ class ResolverReplyTest < Minitest::Test
     records = Array.new(600) { |number| [0xc00c, 1, 1, 60, 4, 10, 0, number / 250, number % 250].pack("nnnNnC4") }
     bytes = [query.id, 0x8180, 1, 600, 0, 0].pack("n6") + question + records.join
 
-    assert_equal Reply::MAX_RECORDS, Reply.read(bytes, query).answer.addresses.size
+    assert_equal Query::MAX_ADDRESSES, Reply.read(bytes, query).answer.addresses.size
     strangers = Array.new(600) { [0, 1, 1, 60, 4, 10, 0, 0, 1].pack("CnnNnC4") }
 
-    assert_nil Reply.read([query.id, 0x8180, 1, 600, 0, 0].pack("n6") + question + strangers.join, query)
+    reply = Reply.read([query.id, 0x8180, 1, 600, 0, 0].pack("n6") + question + strangers.join, query)
+
+    assert_equal [[], 0], [reply.answer.addresses, reply.answer.ttl]
   end
 
   def test_an_unknown_record_type_is_skipped
@@ -123,8 +125,8 @@ class ResolverReplyTest < Minitest::Test
 
   private
 
-  def query(name, type = Query::A)
-    Query.new(Name.to_wire(name), type, edns: nil)
+  def query(name, type = :A)
+    Query.new(Question.of(name, type), edns: nil, max_answers: Query::MAX_ADDRESSES)
   end
 
   def message_for(query, name = "www.example.")
@@ -135,13 +137,13 @@ class ResolverReplyTest < Minitest::Test
   end
 
   # An answer whose owner is a pointer to a pointer to a … to the name in question; the chain lies in the data of a
-  # record before it.
+  # record before it, whose type has no data of a known form.
   def chained(query, links)
     question = query.bytes.byteslice(12..)
     start = 12 + question.bytesize + 11
     pointers = Array.new(links) { |link| 0xc000 | (link.zero? ? 12 : start + (2 * (link - 1))) }
     [query.id, 0x8180, 1, 2, 0, 0].pack("n6") + question +
-      [0, 16, 1, 60, 2 * links, *pointers].pack("CnnNnn*") +
+      [0, 1_000, 1, 60, 2 * links, *pointers].pack("CnnNnn*") +
       [0xc000 | (start + (2 * (links - 1))), 1, 1, 60, 4, 1, 2, 3, 4].pack("nnnNnC4")
   end
 
@@ -153,7 +155,7 @@ class ResolverReplyTest < Minitest::Test
   end
 
   def ipv6(bytes)
-    query = query("www.example", Query::AAAA)
+    query = query("www.example", :AAAA)
     reply = [query.id, 0x8180, 1, 1, 0, 0].pack("n6") + query.bytes.byteslice(12..) +
             [0xc00c, 28, 1, 60, 16].pack("nnnNn") + bytes
     Reply.read(reply, query).answer.addresses.first

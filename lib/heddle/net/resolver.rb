@@ -195,4 +195,6 @@ end
 
 Heddle::Autoloads.load("heddle/net/resolver")
 # Not by autoload: a lookup in a Ractor of Ruby 3.3 can load nothing.
-%i[AddressText Codes MessageReader Name].each { |name| Heddle::Net::DNS.const_get(name) }
+%i[AddressText Codes Data EDNS Message MessageReader MessageWriter Name Question Record].each do |name|
+  Heddle::Net::DNS.const_get(name)
+end

@@ -23,19 +23,6 @@ module Heddle
         WITH_PORT = /\A(?:\[(?<six>[^\]]+)\]|(?<four>[^:\[\]]+)):(?<port>\d{1,5})\z/
         CHECKING_DISABLED = Message::FLAGS[:checking_disabled]
 
-        # A reply of any type, with all its records.
-        class Reply < Resolver::Reply
-          attr_reader :message
-
-          private
-
-          def read = @message = Message.parse(@bytes)
-
-          # Includes the upper bits, which EDNS has (RFC 6891, section 6.1.3).
-          def rcode = @message ? Codes.rcode_number(@message.rcode) : super
-        end
-        private_constant :Reply
-
         # @param servers [Array<String>] numeric addresses, with `:port` where it is not 53; none: as in resolv.conf
         # @param timeout [Numeric] seconds that a server has for one try
         # @param attempts [Integer] rounds through the servers
@@ -66,8 +53,9 @@ module Heddle
           Codes.type_number(type)
           MAX_ALIASES.times do
             message = lookup(name, type)
-            target = follow(message, name)
-            found = message.answers.select { |record| record.type == type && record.name.casecmp?(target) }
+            aliases = message.aliases(name)
+            target = aliases.empty? ? name : aliases.last.data.name.downcase
+            found = message.records(target, type)
             return found if found.any? || target == name || known_empty?(message)
 
             name = target
@@ -125,12 +113,11 @@ module Heddle
 
         def ask(key)
           name, type, dnssec, checking_disabled = key
-          wire = Name.to_wire(name)
+          question = Question.of(name, type)
           flags = Resolver::Query::RECURSION_DESIRED | (checking_disabled ? CHECKING_DISABLED : 0)
-          edns = dnssec ? Resolver::Query::DNSSEC_OK : 0
           configuration = @known
-          reply = Resolver::NameServers.new(configuration, @clock, @kept).reply(wire) do
-            Resolver::Query.new(wire, Codes.type_number(type), flags:, edns:, reply: Reply)
+          reply = Resolver::NameServers.new(configuration, @clock, @kept).reply(question.name) do
+            Resolver::Query.new(question, flags:, edns: EDNS.of(dnssec:))
           end
           keep(key, configuration, reply.message)
         rescue Resolver::ResolutionError => e
@@ -140,16 +127,6 @@ module Heddle
         def keep(key, configuration, answer)
           @cache.store(key, answer) if configuration.equal?(@known)
           answer
-        end
-
-        # @return [String] the name at the end of the aliases in a message, in lower case
-        def follow(message, name)
-          aliases = message.answers.select { |record| record.type == :CNAME }
-          Resolver::Reply::MAX_ALIASES.times do
-            link = aliases.find { |record| record.name.casecmp?(name) } or break
-            name = link.data.name.downcase
-          end
-          name
         end
 
         def known_empty?(message)

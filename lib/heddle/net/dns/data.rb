@@ -176,7 +176,7 @@ module Heddle
           data
         end
 
-        def name(reader) = Name.from_wire(reader.cased_name).freeze
+        def name(reader) = Name.from_wire(reader.name).freeze
 
         def sized(reader, length, wanted)
           raise MalformedError, "address of #{length} bytes" unless length == wanted

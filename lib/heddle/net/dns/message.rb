@@ -16,9 +16,11 @@ module Heddle
           recursion_available: 0x0080, authentic: 0x0020, checking_disabled: 0x0010
         }.freeze
         MAX_SIZE = 65_535
+        # Aliases followed in one message.
+        MAX_ALIASES = 16
         # Most messages have no record in most sections: an Array is made for the first one.
         NONE = [].freeze
-        private_constant :NONE
+        private_constant :NONE, :MAX_ALIASES
 
         # @return [Integer] from 0 to 65535, chosen by the one that asks
         attr_accessor :id
@@ -90,6 +92,21 @@ module Heddle
         # @return [Question, nil]
         def question = @questions.first
 
+        # @api private
+        # @return [Array<Record>] the answers of this name and type
+        def records(name, type) = answers.select { |record| record.type == type && record.name.casecmp?(name) }
+
+        # @api private
+        # @return [Array<Record>] the aliases among the answers that lead away from this name, in order
+        def aliases(name)
+          all = answers.select { |record| record.type == :CNAME }
+          MAX_ALIASES.times.with_object([]) do |_, found|
+            link = all.find { |record| record.name.casecmp?(name) } or break found
+            found << link
+            name = link.data.name
+          end
+        end
+
         # @return [Integer] 0 is a query (RFC 6895, section 2.2)
         def opcode = (@flags >> 11) & 15
 
@@ -146,7 +163,7 @@ module Heddle
 
         def read_records(reader, count, into, opt: false)
           count.times do
-            owner = reader.cased_name
+            owner = reader.name
             type, klass, ttl, length = reader.unpack("nnNn", 10)
             type = Codes.type_name(type)
             next read_opt(reader, owner, klass, ttl, length) if type == :OPT && opt

@@ -14,14 +14,8 @@ module Heddle
         POINTER = 0xc0
         POINTER_OFFSET = 0x3fff
 
-        # owner [String] wire name in lower case; type [Integer], 0 for one of another class than IN; ttl [Integer];
-        # offset and length of the data
-        Record = Struct.new(:owner, :type, :ttl, :offset, :length) do
-          def is?(name, type) = self.type == type && owner == name
-        end
-
         # @return [Integer] where the next part begins
-        attr_accessor :offset
+        attr_reader :offset
 
         # @param bytes [String] the whole message
         # @param offset [Integer] where to begin
@@ -31,17 +25,10 @@ module Heddle
           @steps = 0
         end
 
-        # @return [String] wire name in lower case
-        def name = cased_name.downcase
-
         # @return [String] wire name as it is in the message
-        def cased_name
-          text, @offset = walk(@offset)
+        def name
+          text, @offset = walk_plain(@offset) || walk_pointers(@offset)
           text
-        end
-
-        def name_at(offset)
-          walk(offset).first.downcase
         end
 
         def unpack(template, size)
@@ -73,25 +60,10 @@ module Heddle
           @bytes.byteslice(offset, size)
         end
 
-        # @return [Record] of class IN; one of another class has type 0
-        def record
-          owner = name
-          type, klass, ttl, length = unpack("nnNn", 10)
-          record = Record.new(owner, klass == Codes::IN ? type : 0, ttl, @offset, length)
-          bytes_at(@offset, length)
-          @offset += length
-          record
-        end
-
         private
 
-        # @return [Array(String, Integer)] the name and the offset after it
-        def walk(offset)
-          walk_plain(offset) || walk_pointers(offset)
-        end
-
         # A name without pointers, as questions have it, is one piece of the message.
-        # @return [Array, nil] nil for any other name
+        # @return [Array(String, Integer), nil] the name and the offset after it; nil for any other name
         def walk_plain(start)
           offset = start
           while (size = @bytes.getbyte(offset)) && size.positive?

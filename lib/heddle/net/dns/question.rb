@@ -11,7 +11,7 @@ module Heddle
       # - wire [String] the name as it was sent: responses repeat it, upper and lower case
       Question = ::Data.define(:name, :type, :klass, :wire) do
         def self.read(reader)
-          wire = reader.cased_name
+          wire = reader.name
           type, klass = reader.unpack("nn", 4)
           new(Name.from_wire(wire.downcase).freeze, Codes.type_name(type), klass, wire.freeze)
         end

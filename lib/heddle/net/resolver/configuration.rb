@@ -100,10 +100,8 @@ module Heddle
         def rotate? = @rotate
         def use_vc? = @use_vc
 
-        # @return [Array<Integer>] record types to ask for
-        def types
-          @no_aaaa ? [Query::A].freeze : [Query::A, Query::AAAA].freeze
-        end
+        # @return [Array<Symbol>] record types to ask for
+        def types = @no_aaaa ? %i[A] : %i[A AAAA]
 
         private
 

@@ -141,7 +141,7 @@ module Heddle
 
         def accept(bytes)
           waiting.any? do |query|
-            reply = query.read(bytes)
+            reply = Reply.read(bytes, query)
             @replies[query] = reply if reply
           end
         end

@@ -26,14 +26,14 @@ module Heddle
         # @raise [ResolutionError] when no server answered
         def addresses(name)
           types = @configuration.types
-          answers = types.zip(ask(DNS::Name.to_wire(name), types).values_at(*types)).to_h.compact
+          answers = types.zip(ask(name, types).values_at(*types)).to_h.compact
           answers = answers.to_h { |type, answer| [type, follow(answer, type)] }
           combine(answers, types.size)
         end
 
         # Asks one question until a server answers it.
         #
-        # @param name [String] in wire form, for the error
+        # @param name [String] for the error
         # @yieldreturn [Query] the question, anew for each try
         # @return [Object] the first reply of a server that did not fail
         # @raise [ResolutionError] when no server answered
@@ -49,7 +49,7 @@ module Heddle
         def ask(name, types)
           answers = {}
           ask_servers(name, -> { Query.each_type(name, types - answers.keys) }) do |exchange|
-            exchange.replies.each { |query, reply| answers[query.type] = reply.answer if reply.answer }
+            exchange.replies.each { |query, reply| answers[query.question.type] = reply.answer if reply.answer }
             answers if enough?(answers, types)
           end
         end
@@ -87,7 +87,7 @@ module Heddle
 
             answer = ask(answer.target, [type]).fetch(type).through(answer)
           end
-          Answer.none
+          Answer.new
         end
 
         def combine(answers, wanted)
@@ -98,14 +98,13 @@ module Heddle
           # An empty answer that may not be kept (no SOA) does not keep the addresses from being kept.
           ttls = found.map(&:ttl) + empty.map(&:ttl).reject { |ttl| ttl.zero? && found.any? }
           ttls << PARTIAL_TTL if answers.size < wanted && found.any?
-          Answer.new(addresses: found.flat_map(&:addresses).uniq.freeze, ttl: ttls.min || 0, absent: false).freeze
+          Answer.new(addresses: found.flat_map(&:addresses).uniq.freeze, ttl: ttls.min || 0)
         end
 
         def failure(name, troubles)
-          text = DNS::Name.from_wire(name).inspect
           tried = troubles.map { |server, trouble| "#{server.ip_address} port #{server.ip_port}: #{trouble}" }
-          "getaddrinfo: no name server could answer for #{text} (#{tried.join("; ")}; #{@configuration.attempts} " \
-            "tries); check the name servers in #{@configuration.origin}"
+          "getaddrinfo: no name server could answer for #{name.inspect} (#{tried.join("; ")}; " \
+            "#{@configuration.attempts} tries); check the name servers in #{@configuration.origin}"
         end
       end
     end

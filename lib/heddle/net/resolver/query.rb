@@ -5,63 +5,52 @@ module Heddle
     class Resolver
       # One question to a name server (RFC 1035, section 4.1). Frozen.
       #
-      # Messages are written and read here and not by Ruby's resolv, because resolv in Ruby 3.3 can't read them in a
-      # Ractor, follows compression pointers without a limit (CVE-2025-24294) and keeps a class for each record type
-      # that a server makes up. The tests use resolv as the server.
+      # Its message, and the reply, are a {DNS::Message} and not resolv's, because resolv in Ruby 3.3 can't read
+      # messages in a Ractor, follows compression pointers without a limit (CVE-2025-24294) and keeps a class for each
+      # record type that a server makes up. The tests use resolv as the server.
       #
       # @api private
       class Query
-        A = 1
-        CNAME = 5
-        SOA = 6
-        AAAA = 28
-        IN = 1
-
-        OPT = 41
-
         RECURSION_DESIRED = 0x0100
-        # Bytes of UDP that are asked for: a packet of that size passes nearly everywhere (RFC 9715).
-        EDNS_SIZE = 1_232
-        DNSSEC_OK = 0x8000
+        # Answers that are read of a message about addresses: more are not needed, and 64 KiB of them take 50 ms.
+        MAX_ADDRESSES = 512
 
-        attr_reader :name, :type, :id, :bytes
+        attr_reader :question, :id, :bytes, :max_answers
 
-        # @param name [String] wire name
-        # @param type [Integer]
+        # @param question [DNS::Question]
         # @param except [Integer, nil] id of another question on the same socket
         # @param flags [Integer] of the header
-        # @param edns [Integer, nil] flags of the OPT record (RFC 6891); nil: without one
-        # @param reply [#read] what reads messages as replies to it
-        def initialize(name, type, except: nil, flags: RECURSION_DESIRED, edns: 0, reply: Reply)
-          @name = name
-          @type = type
+        # @param edns [DNS::EDNS, nil] nil: without EDNS
+        # @param max_answers [Integer, nil] of a message with more answers, so many are read, and nothing else
+        def initialize(question, except: nil, flags: RECURSION_DESIRED, edns: DNS::EDNS.of, max_answers: nil)
+          @question = question
           @flags = flags
           @edns = edns
           @except = except
-          @reply = reply
+          @max_answers = max_answers
           # From the kernel's random numbers: an attacker must not be able to guess it (RFC 5452).
           loop { break unless (@id = Random.urandom(2).unpack1("n")) == except }
-          @bytes = ([@id, flags, 1, 0, 0, edns ? 1 : 0].pack("n6") << name << [0, type, IN].pack("Cnn"))
-          @bytes << [0, OPT, EDNS_SIZE, edns, 0].pack("CnnNn") if edns
-          @bytes.freeze
+          message = DNS::Message.new(@id, flags, edns)
+          message.questions << question
+          @bytes = message.encode.freeze
           freeze
         end
 
         def edns? = !@edns.nil?
 
         # Whether EDNS is only for the size, and does not ask for DNSSEC records.
-        def edns_optional? = @edns == 0
+        def edns_optional? = edns? && !@edns.dnssec
 
         # @return [Query] the same question for a server that does not know EDNS
-        def without_edns = self.class.new(@name, @type, except: @except, flags: @flags, edns: nil, reply: @reply)
+        def without_edns
+          self.class.new(@question, except: @except, flags: @flags, edns: nil, max_answers: @max_answers)
+        end
 
-        # @param bytes [String]
-        # @return [Object, nil] a reply; nil when the message does not answer this question
-        def read(bytes) = @reply.read(bytes, self)
-
-        # @return [Array<Query>] a question for each type, with different ids
+        # @return [Array<Query>] a question for the addresses of each type, with different ids
         def self.each_type(name, types)
-          types.each_with_object([]) { |type, made| made << new(name, type, except: made.last&.id) }
+          types.each_with_object([]) do |type, made|
+            made << new(DNS::Question.of(name, type), except: made.last&.id, max_answers: MAX_ADDRESSES)
+          end
         end
       end
     end
