@@ -15,36 +15,27 @@ class RunnerTest < Minitest::Test
     assert_equal 1, fibers.uniq.size
   end
 
-  def test_without_the_pool_each_call_has_a_fiber_of_its_own
-    fibers = serve_many(10, fiber_pool: false) { Fiber.current }
-
-    assert_equal 10, fibers.uniq.size
-    refute_predicate fibers.first, :alive?
-  end
-
   def test_a_pooled_fiber_keeps_no_state_of_its_last_use
-    [true, false].each do |fiber_pool|
-      seen = serve_many(5, fiber_pool:) do |i|
-        fiber = Fiber.current
-        before = [Fiber[:user], fiber.storage, Thread.current[:user], Thread.current.keys,
-                  fiber.instance_variables, fiber.instance_variable_get(:@user), $!] # rubocop:disable Style/SpecialGlobalVars
-        Fiber[:user] = i
-        Fiber[:other] = i
-        Thread.current[:user] = i
-        fiber.instance_variable_set(:@user, i)
-        fiber.instance_variable_set(:@other, i)
-        before
-      end
-
-      assert_equal 1, seen.map { |values|
-        values.map { |value|
-          value.respond_to?(:empty?) && value.empty? ? nil : value
-        }
-      }
-                          .uniq.size, seen.inspect
-      assert_equal [nil, [], []], seen.last.values_at(0, 3, 4)
-      assert_nil seen.last[5]
+    seen = serve_many(5) do |i|
+      fiber = Fiber.current
+      before = [Fiber[:user], fiber.storage, Thread.current[:user], Thread.current.keys,
+                fiber.instance_variables, fiber.instance_variable_get(:@user), $!] # rubocop:disable Style/SpecialGlobalVars
+      Fiber[:user] = i
+      Fiber[:other] = i
+      Thread.current[:user] = i
+      fiber.instance_variable_set(:@user, i)
+      fiber.instance_variable_set(:@other, i)
+      before
     end
+
+    assert_equal 1, seen.map { |values|
+      values.map { |value|
+        value.respond_to?(:empty?) && value.empty? ? nil : value
+      }
+    }
+                        .uniq.size, seen.inspect
+    assert_equal [nil, [], []], seen.last.values_at(0, 3, 4)
+    assert_nil seen.last[5]
   end
 
   def test_fiber_storage_of_the_creator_is_not_inherited
@@ -261,7 +252,7 @@ class RunnerTest < Minitest::Test
   end
 
   # What the block returned in each of so many uses, one after the other.
-  def serve_many(count, **options)
+  def serve_many(count)
     results = []
     handler = lambda do |connection|
       connection.readpartial(10)
@@ -269,7 +260,7 @@ class RunnerTest < Minitest::Test
       connection.write("x")
       connection.idle!
     end
-    serve(handler, **options) do |server|
+    serve(handler) do |server|
       client = server.connect
       count.times do
         client.write("x")

@@ -160,7 +160,7 @@ module SocketsAdmissionTests
   [1, 2, 5, nil].each do |limit|
     define_method(:"test_nobody_is_forgotten_while_the_limit_#{limit ? "is_#{limit}" : "moves"}") do
       random = Random.new(Minitest.seed)
-      serve(moody(random), fiber_pool: random.rand(2) == 0) do |server|
+      serve(moody(random)) do |server|
         server.scheduler.define_singleton_method(:report_failure) { |*| nil } # they are meant
         server.sockets.limit = limit
         done = 0

@@ -164,7 +164,7 @@ static int serve_ready_items(heddle_runner *runner)
         int state = serve_work(runner, work);
         if (state || sockets->closed)
             return state;
-        if (runner->uses >= sockets->runners.uses) {
+        if (runner->uses >= HEDDLE_RUNNER_USES) {
             runner->ending = true;
             break;
         }

@@ -131,11 +131,6 @@ void heddle_runners_summon(heddle_sockets *sockets)
         sockets->runners.coming++;
 }
 
-void heddle_runners_init(heddle_sockets *sockets, bool pooled)
-{
-    sockets->runners.uses = pooled ? HEDDLE_RUNNER_USES : 1;
-}
-
 /* -- serving runners ---------------------------------------------------------------------------------------------- */
 
 void heddle_runners_publish_load(heddle_sockets *sockets)

@@ -34,12 +34,9 @@ typedef struct {
     size_t serving_count;
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */
     size_t coming;         /* runners that were summoned and have not read the ready list yet */
-    unsigned uses;         /* how many items a fiber serves, HEDDLE_RUNNER_USES or 1 */
     heddle_timer trim, retry;
 } heddle_runners;
 
-/* `pooled`: a runner serves up to HEDDLE_RUNNER_USES items; otherwise each item gets a new one. */
-void heddle_runners_init(heddle_sockets *sockets, bool pooled);
 /* Summons a runner unless one is coming. Never raises. */
 void heddle_runners_summon(heddle_sockets *sockets);
 /* Tells other workers how much there is to do: requests that wait count like those that have begun. */

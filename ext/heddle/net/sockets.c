@@ -356,7 +356,7 @@ static void handle_loop_close(heddle_attachment *attachment)
     heddle_sockets_close((heddle_sockets *)((char *)attachment - offsetof(heddle_sockets, attachment)));
 }
 
-void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
+void heddle_sockets_start(heddle_sockets *sockets, VALUE object)
 {
     sockets->attachment = (heddle_attachment){
         .object = object, .closing = handle_loop_close, .begin_work = heddle_admission_begin_work};
@@ -374,7 +374,6 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled)
     heddle_handshake_init(&sockets->handshake_queue);
     heddle_handoff_start(sockets, &heddle_sockets_handoff);
     heddle_deadlines_start(sockets);
-    heddle_runners_init(sockets, pooled);
 }
 
 void heddle_sockets_check(heddle_sockets *sockets)

@@ -97,7 +97,7 @@ enum {
     HEDDLE_SCRATCH = 65536,
 };
 
-void heddle_sockets_start(heddle_sockets *sockets, VALUE object, bool pooled);
+void heddle_sockets_start(heddle_sockets *sockets, VALUE object);
 /* Raises when it is closed, or used on another thread or in a forked child. */
 void heddle_sockets_check(heddle_sockets *sockets);
 /*

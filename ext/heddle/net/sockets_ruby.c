@@ -91,9 +91,8 @@ static const heddle_socket_set_operations *set_named(const char *name)
 }
 
 /* Called by Sockets.new with checked values. */
-static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle_timeout, VALUE most, VALUE pooled,
-                            VALUE set, VALUE service_object, VALUE handshake_timeout, VALUE proxies,
-                            VALUE at_once)
+static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle_timeout, VALUE most, VALUE set,
+                            VALUE service_object, VALUE handshake_timeout, VALUE proxies, VALUE at_once)
 {
     heddle_loop *loop = heddle_loop_get(scheduler);
     heddle_service *service =
@@ -120,7 +119,7 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     sockets->proxies = proxies;
     sockets->at_once = RTEST(at_once);
     sockets->set.operations = operations;
-    heddle_sockets_start(sockets, self, RTEST(pooled));
+    heddle_sockets_start(sockets, self);
     DATA_PTR(self) = sockets;
     return self;
 }
@@ -340,7 +339,7 @@ void Init_heddle_sockets(VALUE net)
     VALUE class = heddle_define_class(net, "Sockets", sockets_allocate);
     METHODS(HEDDLE_REGISTER_METHOD)
     METHODS_1(HEDDLE_REGISTER_METHOD_1)
-    rb_define_private_method(class, "set_up", sockets_set_up, 10);
+    rb_define_private_method(class, "set_up", sockets_set_up, 9);
     rb_define_private_method(class, "add_listener", sockets_add_listener, 4);
     rb_define_method(class, "adopt", sockets_adopt, 1);
     rb_define_method(class, "stop_listening", sockets_stop_listening, 0);

@@ -15,7 +15,8 @@ module Heddle
     #
     # The block is called with a {Connection} whenever an idle one has something to be read, in a fiber of the loop.
     # It ends with `idle!` (the connection waits for more), `detach` (the application has it) or a closed connection;
-    # one that is left as it is gets closed. A StandardError that leaves the block is reported as any fiber's.
+    # one that is left as it is gets closed. A fiber serves many connections, one after the other: its storage, locals
+    # and instance variables are removed in between. A StandardError that leaves the block is reported as any fiber's.
     #
     # Sockets don't keep the loop running: a fiber must do that, such as one that waits for a signal to stop. Everything
     # but the counters belongs to the loop's thread. In a forked child, the copies of the sockets are closed.
@@ -25,8 +26,6 @@ module Heddle
       #   nil: never
       # @param max_connections [Integer, nil] accept no more than so many at a time; while others wait in the kernel,
       #   those are closed that have been idle longest. One address may have a quarter of them, and 16 at least
-      # @param fiber_pool [Boolean] whether a fiber serves many connections, one after the other: its storage, locals
-      #   and instance variables are removed in between. false: a fresh fiber each time the block is called
       # @param set [Symbol, nil] how events are received: `:epoll` (an epoll set of its own), `:selector` (the loop's
       #   selector); nil: the first one that the system has
       # @param service [Object, nil] the service of the connections, such as an HTTP::Engine. It chooses the protocol of
@@ -38,15 +37,14 @@ module Heddle
       # @param at_once [Boolean] whether the block is called with a new connection before the client sends anything,
       #   which takes a fiber. Without a service only
       # @yieldparam connection [Connection]
-      def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, fiber_pool: true, set: nil, service: nil,
+      def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, set: nil, service: nil,
                      handshake_timeout: 10.0, proxies: nil, at_once: false, &block)
         raise ArgumentError, "Sockets.new needs a block, which it calls with each connection" unless block
         if max_connections && max_connections < 1
           raise ArgumentError, "max_connections must be at least 1, not #{max_connections}"
         end
 
-        set_up(scheduler, block, idle_timeout, max_connections, fiber_pool, set.to_s, service, handshake_timeout,
-               proxies, at_once)
+        set_up(scheduler, block, idle_timeout, max_connections, set.to_s, service, handshake_timeout, proxies, at_once)
       end
 
       # Accepts connections from a listening socket, which the caller keeps and closes.
