@@ -174,12 +174,6 @@ module Heddle
           @unknown_exits.shift if @unknown_exits.size > @workers.size + 100
         end
 
-        # A worker that failed to replace another one, and how it ended.
-        FailedReplacement = Data.define(:worker, :reason)
-
-        # @return [FailedReplacement, nil] the last one
-        attr_accessor :failed_replacement
-
         # @return [Integer, nil] requests that it had begun or received; nil: none
         def unanswered(worker) = @scoreboard.read(worker.slot)&.fetch(:in_flight)&.nonzero?
 
@@ -216,8 +210,7 @@ module Heddle
 
         def report_failed_replacement(worker, how)
           @log.event(:worker_replacement_failed, **worker.fields, reason: how)
-          reason = "#{worker.name} has ended before it could serve: #{how}"
-          self.failed_replacement = FailedReplacement.new(worker:, reason:)
+          worker.failure = "#{worker.name} has ended before it could serve: #{how}"
         end
 
         def report_boot_failure(worker, how)

@@ -32,8 +32,7 @@ module Heddle
           return unless mold.ready?
 
           activate unless @activated
-          failed = @fleet.failed_replacement
-          return roll_back(failed.reason) if failed && failed.worker.equal?(@current)
+          return roll_back(@current.failure) if @current&.failure
           return if @current && !@current.serving? && @fleet.workers.include?(@current)
 
           old = @fleet.serving.find { |worker| !worker.mold.equal?(mold) }
@@ -64,7 +63,6 @@ module Heddle
         def activate
           @activated = true
           @former = @fleet.mold
-          @fleet.failed_replacement = nil
           @fleet.mold = mold
           # A warm mold has the configuration of the one before: the numbers that an operator has set since then stay.
           @fleet.resize(mold.configuration.worker_count) unless mold.warm
