@@ -65,6 +65,13 @@ class ClusterHealthCheckTest < Minitest::Test
     assert_empty @fleet.workers.flat_map(&:said) + @fleet.workers.flat_map(&:signals) + @lines
   end
 
+  def test_only_a_worker_that_is_asked_for_its_requests_is_killed_when_it_reports_them
+    watched = watch(worker_timeout: 60)
+    watched.handle_report(@fleet.workers.first, nil)
+
+    assert_empty @fleet.workers.first.signals
+  end
+
   def test_a_silent_one_is_asked_what_it_does_and_killed_when_it_has_said_so
     watched = watch(worker_timeout: 60)
     @fleet.workers.last.last_message_at = 50.0
@@ -73,7 +80,7 @@ class ClusterHealthCheckTest < Minitest::Test
 
     assert_empty silent.signals
     assert_equal ["killing worker 0 (pid 1000): no heartbeat for 61 s"], @lines
-    silent.resolve_query(1, "GET /6 for 6.0 s")
+    watched.handle_report(silent, "GET /6 for 6.0 s")
 
     assert_equal "worker 0 (pid 1000) was serving GET /6 for 6.0 s", @lines.last
     assert_equal [["KILL"], []], [silent.signals, other.signals]

@@ -10,8 +10,9 @@ require_relative "cluster_case"
 # Whether new workers are protected, without processes.
 class ClusterProtectionSwitchTest < Minitest::Test
   Switch = Heddle::Server::Cluster::ProtectionSwitch
-  Worker = Struct.new(:protect, :mold, :asked) do
-    def query(*what) = self.asked = what
+  Worker = Struct.new(:protect, :mold, :told) do
+    def channel = self
+    def send_message(*what, **values) = self.told = [*what, values]
   end
   Mold = Struct.new(:configuration)
   Status = Struct.new(:termsig) do
@@ -82,7 +83,7 @@ class ClusterProtectionSwitchTest < Minitest::Test
     @switch.switch(true, [running])
 
     assert_equal [true, true], [order, running.protect]
-    assert_equal ["protect", true], running.asked
+    assert_equal ["protect", { reason: nil }], running.told
     refute_predicate @switch, :tripped?
     @switch.record_exit(running, ended_by("SEGV"))
 
@@ -92,7 +93,7 @@ class ClusterProtectionSwitchTest < Minitest::Test
   def test_control_group_stays_unprotected_when_the_others_are_switched
     @switch.switch(true, [canary = worker("canary_unprotected")])
 
-    assert_nil canary.asked
+    assert_nil canary.told
     assert_equal %w[canary_unprotected canary_unprotected], [0, 1].map { |index| group_order(index) }
     assert_same true, group_order(2)
   end

@@ -17,6 +17,12 @@ class ClusterWorkerTest < Minitest::Test
     def event(name, **fields) = @events << [name, fields]
   end
 
+  # Has a page of tasks, and fails to say which requests run.
+  class FakeServer
+    def running_requests = raise(NotImplementedError, "not here")
+    def task_tree = "no tasks\n"
+  end
+
   LIMIT = 30
 
   def setup
@@ -24,8 +30,7 @@ class ClusterWorkerTest < Minitest::Test
     @log = Log.new
     @worker = Cluster::Worker.new(Cluster::Worker::Setting.new(configuration: nil, log: @log, resources: nil),
                                   index: 2, slot: 0, channel:)
-    @worker.on_query("broken") { raise NotImplementedError, "not here" }
-    @worker.on_query("double") { |number, asker| asker ? (number * 2).to_s : number * 2 }
+    @worker.instance_variable_set(:@server, FakeServer.new)
     @worker.send(:start_listener)
   end
 
@@ -33,35 +38,42 @@ class ClusterWorkerTest < Minitest::Test
 
   def logged = @log.events.pop(timeout: LIMIT)
 
+  def tasks
+    reader, writer = IO.pipe
+    @master.send_message("query", what: "tasks", io: writer)
+    writer.close
+    reader.timeout = LIMIT
+    reader.read
+  ensure
+    reader.close
+  end
+
   def test_a_message_that_fails_is_logged_and_the_next_one_is_handled
-    @master.send_message("query", id: 1, what: "broken")
+    @master.send_message("running_requests")
     name, fields = logged
-    @master.send_message("query", id: 2, what: "double", arguments: 2)
 
     assert_equal [:message_failed, 2, "NotImplementedError: not here"], [name, *fields.values_at(:worker, :error)]
     assert_match(/worker_test.rb:\d+/, fields[:place])
-    assert_equal({ "id" => 2, "value" => 4 }, @master.wait("the worker", @log).values)
+    assert_equal "no tasks\n\0", tasks
   end
 
   # The master gives up after a while, and this may be before the reply is written.
   def test_a_query_whose_asker_is_gone_is_no_failure_and_the_next_one_is_answered
     reader, writer = IO.pipe
     reader.close
-    @master.send_message("query", what: "double", arguments: 2, io: writer)
+    @master.send_message("query", what: "tasks", io: writer)
     writer.close
-    @master.send_message("query", id: 2, what: "double", arguments: 3)
 
-    assert_equal({ "id" => 2, "value" => 6 }, @master.wait("the worker", @log).values)
+    assert_equal "no tasks\n\0", tasks
     assert_empty @log.events
   end
 
   def test_bytes_that_are_no_message_are_logged_and_the_next_message_is_handled
     @master.io.send("Z\0\0\0\x05I", 0)
     name, fields = logged
-    @master.send_message("query", id: 2, what: "double", arguments: 2)
 
     assert_equal [:malformed_message, "the master"], [name, fields[:process]]
-    assert_equal({ "id" => 2, "value" => 4 }, @master.wait("the worker", @log).values)
+    assert_equal "no tasks\n\0", tasks
   end
 
   def test_the_end_of_the_master_is_logged

@@ -225,7 +225,7 @@ module Heddle
 
         def remove(worker)
           @workers.delete(worker)
-          worker.close
+          worker.channel.close
           @scoreboard.free(worker.slot)
         end
       end

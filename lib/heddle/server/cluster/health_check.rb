@@ -30,6 +30,17 @@ module Heddle
           ping_workers(now)
         end
 
+        # Kills a stuck worker that has reported its running requests.
+        # @param worker [WorkerHandle]
+        # @param running [String, nil] see {RunningRequests.describe}
+        # @return [void]
+        def handle_report(worker, running)
+          return unless worker.reason
+
+          @log.event(:worker_requests, **worker.fields, running:) if running
+          worker.kill("KILL")
+        end
+
         private
 
         def check_worker(worker, now)
@@ -54,10 +65,7 @@ module Heddle
           worker.reason = "#{worker.serving? ? "no heartbeat for" : "not ready after"} #{silent.round} s"
           @log.event(:worker_killed, **worker.fields, reason: worker.reason)
           worker.deadline = @clock.call + REPORT_TIMEOUT
-          worker.query("running_requests") do |running|
-            @log.event(:worker_requests, **worker.fields, running:) if running
-            worker.kill("KILL")
-          end
+          worker.kill("KILL") unless worker.channel.send_message("running_requests")
         end
 
         def ping_workers(now)

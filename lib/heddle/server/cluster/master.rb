@@ -224,7 +224,7 @@ module Heddle
           when "ready"
             @boot_details.add(worker, message)
             fleet.mark_ready(worker)
-          when "reply" then worker.resolve_query(message.fetch("id", Integer), message.values["value"])
+          when "running_requests" then @health_check.handle_report(worker, message.values["running"])
           when "stopped_accepting" then worker.accepting = false
           when "stop_request"
             # A signal has ended only this process. Unless the master stops, too, the others continue.

@@ -47,7 +47,7 @@ module Heddle
             next if worker.protect == CANARY
 
             worker.protect = @order
-            worker.query("protect", @order) # in a thread beside its loop
+            worker.channel.send_message("protect", reason: (OPERATOR unless on))
           end
         end
 

@@ -41,18 +41,8 @@ module Heddle
           @protect = protect
           @channel = channel
           @mold_channel = nil
-          @query_handlers = {}
           @commands = Thread::Queue.new
         end
-
-        # Defines the reply to a query of the master (see {WorkerHandle#query}). A thread beside the loop
-        # replies, so that the master gets its reply while the loop is blocked.
-        # @param what [String]
-        # @yieldparam arguments [Object] as JSON has it
-        # @yieldparam asker [IO, nil] takes the reply
-        # @yieldreturn [Object] for JSON
-        # @return [void]
-        def on_query(what, &block) = @query_handlers[what] = block
 
         # Never returns.
         # @param app [#call]
@@ -75,15 +65,7 @@ module Heddle
         def serve(app)
           @server = new_server
           @server.prepare_patches
-          on_query("running_requests") { RunningRequests.describe(@server.running_requests) }
-          on_query("protect") { |order| @server.protect(order == true ? nil : order) }
-          status = WorkerStatus.new(@server, @setting.log)
-          on_query("status") do |processes|
-            Handoff.workers = processes
-            JSON.generate(status.to_h)
-          end
-          on_query("tasks") { @server.task_tree }
-          on_query("record") { |seconds, asker| record(seconds, asker) }
+          @status = WorkerStatus.new(@server, @setting.log)
           start_listener
           answered = @server.run(app) { start_serving }
           hooks.run(:worker_stop, index)
@@ -121,7 +103,8 @@ module Heddle
           @channel.send_message("ready", **Cluster.boot_details(@server))
         end
 
-        # The loop runs the commands; a ping is among them, because it checks that the loop runs.
+        # The loop runs the commands; a ping is among them, because it checks that the loop runs. What the master asks
+        # is answered beside it, also while the loop is blocked.
         def start_listener
           thread = Thread.new do
             @setting.log.event(:master_lost, worker: index, reason: listen)
@@ -148,6 +131,9 @@ module Heddle
           when "query"
             # In a thread, because a recording takes long, and the master sends other queries meanwhile.
             message.values["what"] == "record" ? answer_beside(message) : answer_query(message)
+          when "running_requests"
+            @channel.send_message("running_requests", running: RunningRequests.describe(@server.running_requests))
+          when "protect" then @server.protect(message.values["reason"])
           when "become_mold" then prepare_mold(message.io)
           else @commands << message.what
           end
@@ -166,16 +152,27 @@ module Heddle
         end
 
         def answer_query(message)
-          id, what, arguments = message.values.values_at("id", "what", "arguments")
-          message.io&.sync = true # closing must not write the rest, and fail
-          value = @query_handlers[what]&.call(arguments, message.io)
-          message.io ? message.io.write(value, "\0") : @channel.send_message("reply", id:, value:)
+          what, arguments = message.values.values_at("what", "arguments")
+          message.io.sync = true # closing must not write the rest, and fail
+          message.io.write(reply_to(what, arguments, message.io), "\0")
         rescue Errno::EPIPE
           nil # the master no longer waits
         rescue StandardError => e
           @setting.log.event(:query_failed, worker: index, question: what, error: "#{e.class}: #{e.message}")
         ensure
           message.io&.close
+        end
+
+        # @param asker [IO] takes the reply
+        # @return [String, nil] see {WorkerHandle#report}
+        def reply_to(what, arguments, asker)
+          case what
+          when "status"
+            Handoff.workers = arguments # how many there are
+            JSON.generate(@status.to_h)
+          when "tasks" then @server.task_tree
+          when "record" then record(arguments, asker)
+          end
         end
 
         def record(seconds, asker)

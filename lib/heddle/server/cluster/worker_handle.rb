@@ -31,8 +31,6 @@ module Heddle
                                 :reason, :failure) do
         def initialize(now:, rank: 0, **)
           super(rank:, started_at: now, last_message_at: now, state: :starting, accepting: true, **)
-          @queries = {}
-          @last_query = 0
         end
 
         # Records that the worker accepts requests.
@@ -61,23 +59,8 @@ module Heddle
         # @return [String]
         def name = "#{"reserve " if reserve?}worker #{index}#{" (pid #{pid})" if pid}"
 
-        # Sends the process a query. The block gets the reply, or nil if the process ends first.
-        # @param what [String] see {Worker#on_query}
-        # @param arguments [Object] as JSON
-        # @yieldparam reply [Object, nil]
-        # @return [void]
-        def query(what, arguments = nil, &block)
-          @queries[@last_query += 1] = block
-          resolve_query(@last_query, nil) unless channel.send_message("query", id: @last_query, what:, arguments:)
-        end
-
-        # @param id [Integer]
-        # @param answer [Object]
-        # @return [void]
-        def resolve_query(id, answer) = @queries.delete(id)&.call(answer)
-
-        # Reads a reply of any length, through a pipe of its own. Safe from any thread.
-        # @param what [String] see {Worker#on_query}
+        # Reads a report of any length, through a pipe of its own. Safe from any thread.
+        # @param what [String] see {Worker#reply_to}
         # @param timeout [Numeric] seconds
         # @param arguments [Object] as JSON
         # @return [String, nil] nil: there was none
@@ -94,13 +77,6 @@ module Heddle
         ensure
           reader&.close
           writer&.close
-        end
-
-        # Closes the channel of a worker that has ended; open queries get nil.
-        # @return [void]
-        def close
-          channel.close
-          @queries.keys.each { |id| resolve_query(id, nil) } # rubocop:disable Style/HashEachMethods
         end
 
         # @param name [String] a signal
