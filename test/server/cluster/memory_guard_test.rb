@@ -9,7 +9,7 @@ class ClusterMemoryGuardTest < Minitest::Test
   MIB = 1 << 20
   MASTER = 1
   MOLD = 2
-  Worker = Data.define(:index, :pid, :mold, :state) do
+  Worker = Data.define(:index, :pid, :mold, :state, :limit_share) do
     def fields = { role: "worker", worker: index }
 
     def serving? = state.first == :serving
@@ -45,13 +45,13 @@ class ClusterMemoryGuardTest < Minitest::Test
   def event(name, **fields) = @lines << Heddle::Events::TABLE.fetch(name).text(fields)
 
   # => [guard, fleet, readings] of a master and two workers of 100 MiB
-  def guard(budget: nil, sizes: { MASTER => 20, MOLD => 100, 10 => 100, 11 => 100 }, random: Random.new(1), **options)
+  def guard(budget: nil, sizes: { MASTER => 20, MOLD => 100, 10 => 100, 11 => 100 }, limit_share: 1.0, **options)
     mold = Struct.new(:pid, :configuration).new(MOLD, Heddle::Server::Configuration.new(**options))
-    workers = [10, 11].map.with_index { |pid, index| Worker.new(index:, pid:, mold:, state: [:serving]) }
+    workers = [10, 11].map.with_index { |pid, index| Worker.new(index:, pid:, mold:, state: [:serving], limit_share:) }
     readings = Readings.new(sizes.transform_values { |size| size * MIB })
     fleet = Fleet.new(workers, [])
     guard = Guard.new(fleet, self, -> { @now }, budget: -> { budget && (budget * MIB) }, others: -> { [MASTER] },
-                                                random:, memory: readings) { |bytes| @published << (bytes / MIB) }
+                                                memory: readings) { |bytes| @published << (bytes / MIB) }
     [guard, fleet, readings]
   end
 
@@ -102,14 +102,21 @@ class ClusterMemoryGuardTest < Minitest::Test
     assert_empty @lines
   end
 
-  def test_each_worker_keeps_a_limit_of_its_own
-    replaced = Array.new(100) do |seed|
-      guard, fleet, = guard(sizes: { 10 => 950 }, worker_memory_limit: 1_000 * MIB, random: Random.new(seed))
-      2.times { |time| check(guard, time * 10) }
+  def test_the_limit_is_lower_than_the_option_by_the_share_of_the_worker
+    replaced = [0.96, 0.94].map do |limit_share|
+      guard, fleet, = guard(sizes: { 10 => 950 }, worker_memory_limit: 1_000 * MIB, limit_share:)
+      check(guard, 0)
       fleet.started.size
     end
 
-    assert_equal [0, 2], replaced.uniq.sort, "always, or never"
+    assert_equal [0, 1], replaced
+  end
+
+  def test_the_limits_of_workers_are_up_to_a_tenth_lower_than_the_options
+    shares = Array.new(100) { |index| Heddle::Server::Cluster::WorkerHandle.new(index:, now: 0.0).limit_share }
+
+    assert_operator shares.uniq.size, :>, 50
+    assert_empty shares.grep_v(0.9..1.0)
   end
 
   def test_the_largest_worker_is_replaced_when_all_together_use_too_much

@@ -5,7 +5,7 @@ require_relative "cluster_case"
 # Workers that have served for long enough are replaced, without processes.
 class ClusterWorkerLifetimeTest < Minitest::Test
   Lifetime = Heddle::Server::Cluster::WorkerLifetime
-  Worker = Struct.new(:index, :slot, :mold, :ready_at, :started_at, :state) do
+  Worker = Struct.new(:index, :slot, :mold, :ready_at, :started_at, :state, :limit_share) do
     def serving? = state == :serving
     def fields = { role: "worker", worker: index }
   end
@@ -15,21 +15,19 @@ class ClusterWorkerLifetimeTest < Minitest::Test
       Worker.new(index:, started_at: clock.call, mold: replaces.mold, state: :starting)
     end
   end
-  # Always the same share of the jitter.
-  Share = Struct.new(:rand)
 
   def event(name, **fields) = @lines << Heddle::Events::TABLE.fetch(name).text(fields)
 
   # => of two workers that have served since second 0
-  def lifetime(random: Share.new(0.0), **options)
+  def lifetime(limit_share: 1.0, **options)
     @now = 0.0
     @lines = []
     @requests = [0, 0]
     mold = Struct.new(:configuration).new(Heddle::Server::Configuration.new(**options))
-    workers = [0, 1].map { |i| Worker.new(i, i, mold, 0.0, 0.0, :serving) }
+    workers = [0, 1].map { |i| Worker.new(i, i, mold, 0.0, 0.0, :serving, limit_share) }
     clock = -> { @now }
     @fleet = Fleet.new(workers, [], clock)
-    Lifetime.new(@fleet, self, self, clock, random:)
+    Lifetime.new(@fleet, self, self, clock)
   end
 
   # As the scoreboard.
@@ -72,8 +70,8 @@ class ClusterWorkerLifetimeTest < Minitest::Test
     assert_equal [1], @fleet.started
   end
 
-  def test_limits_of_workers_are_up_to_a_tenth_lower_than_the_options
-    lifetime = lifetime(worker_max_requests: 1000, random: Share.new(0.5))
+  def test_limits_are_lower_than_the_options_by_the_share_of_the_worker
+    lifetime = lifetime(worker_max_requests: 1000, limit_share: 0.95)
     @requests = [949, 950]
     lifetime.check
 

@@ -11,33 +11,28 @@ module Heddle
         INTERVAL = 10
         # From this share of the budget on the memory is measured at each check.
         NEAR = 0.75
-        # The limit of each worker is up to this share lower, so that not all of them reach it at once.
-        JITTER = 0.1
         # For the budget, a worker is replaced only when it is this many times as large as its mold: otherwise its
         # successor would not be smaller.
         GROWN = 1.25
         # Seconds between two lines of the log that memory is short.
         SILENCE = 600
-        private_constant :INTERVAL, :NEAR, :JITTER, :GROWN, :SILENCE
+        private_constant :INTERVAL, :NEAR, :GROWN, :SILENCE
 
         # @param fleet [Fleet]
         # @param log [#event]
         # @param clock [#call] seconds
         # @param budget [#call] bytes of all processes, or nil
         # @param others [#call] the ids of the processes that are no workers
-        # @param random [Random]
         # @param memory [#used, #proportional] see {Memory}
         # @yieldparam bytes [Integer] what all processes use
-        def initialize(fleet, log, clock, budget:, others: -> { [] }, random: Random.new, memory: Memory, &publish)
+        def initialize(fleet, log, clock, budget:, others: -> { [] }, memory: Memory, &publish)
           @fleet = fleet
           @log = log
           @clock = clock
           @budget = budget
           @others = others
-          @random = random
           @memory = memory
           @publish = publish
-          @limits = {}.compare_by_identity
           @measured_at = @replaced_at = @told_at = -Float::INFINITY
         end
 
@@ -71,10 +66,8 @@ module Heddle
         end
 
         def measure(others)
-          workers = @fleet.workers
-          @limits.keep_if { |worker, _| workers.include?(worker) }
           @sizes = {}.compare_by_identity
-          workers.each { |worker| @sizes[worker] = (worker.pid && @memory.proportional(worker.pid)) || 0 }
+          @fleet.workers.each { |worker| @sizes[worker] = (worker.pid && @memory.proportional(worker.pid)) || 0 }
           @used = @sizes.values.sum + others.sum { |pid| @memory.proportional(pid) || 0 }
           @publish&.call(@used)
         end
@@ -91,7 +84,7 @@ module Heddle
         def oversized
           @fleet.workers.each do |worker|
             limit = worker.mold.configuration.worker_memory_limit
-            next unless limit > 0 && @sizes[worker] > limit * (@limits[worker] ||= 1 - (@random.rand * JITTER))
+            next unless limit > 0 && @sizes[worker] > limit * worker.limit_share
 
             return [worker, :worker_memory_exceeded, { limit: }]
           end

@@ -6,24 +6,19 @@ module Heddle
       # Replaces workers that have served `worker_max_requests` requests, or for `worker_max_age` seconds: one at a
       # time, and each when its successor serves.
       class WorkerLifetime
-        # Each worker's limits are up to this share lower, so that not all of them reach theirs at once.
-        JITTER = 0.1
         # Seconds until the next attempt when a successor has ended before it could serve.
         RETRY_INTERVAL = 10
-        private_constant :JITTER, :RETRY_INTERVAL
+        private_constant :RETRY_INTERVAL
 
         # @param fleet [Fleet]
         # @param scoreboard [Net::Scoreboard]
         # @param log [#event]
         # @param clock [#call] seconds
-        # @param random [Random]
-        def initialize(fleet, scoreboard, log, clock, random: Random.new)
+        def initialize(fleet, scoreboard, log, clock)
           @fleet = fleet
           @scoreboard = scoreboard
           @log = log
           @clock = clock
-          @random = random
-          @shares = {}.compare_by_identity
           @successor = nil
         end
 
@@ -31,7 +26,6 @@ module Heddle
         # @return [void]
         def check
           workers = @fleet.workers
-          @shares.keep_if { |worker, _| workers.include?(worker) }
           return unless workers.all?(&:serving?) && may_start?
 
           # The oldest first: otherwise a worker that is soon due again could keep the others from being replaced.
@@ -48,11 +42,10 @@ module Heddle
 
         # @return [Hash{Symbol => Numeric}] the limits that the worker has reached
         def reached_limits(worker)
-          share = @shares[worker] ||= 1 - (@random.rand * JITTER)
           configuration = worker.mold.configuration
           limits = { max_requests: configuration.worker_max_requests, max_age: configuration.worker_max_age }
           used = { max_requests: requests_of(worker), max_age: age_of(worker) }
-          limits.select { |name, limit| limit.positive? && used[name] >= limit * share }
+          limits.select { |name, limit| limit.positive? && used[name] >= limit * worker.limit_share }
         end
 
         def requests_of(worker) = @scoreboard.read(worker.slot)&.fetch(:requests) || 0
