@@ -46,7 +46,8 @@ module Heddle
         @memory = nil
         @responses = response_budget(configuration)
         @write_timeout = configuration.http.write_timeout
-        @rejected = @refused = @cut = 0
+        @cut = 0
+        @reported = Hash.new(0)
         @heartbeat = now
         @lag = 0.0
         @said = {}
@@ -122,39 +123,24 @@ module Heddle
       end
 
       def tell(time)
-        tell_of_connections(time)
-        tell_of_addresses(time)
-        tell_of_slow_readers(time)
+        if @most_connections && @sockets.connections >= @most_connections
+          say(:connections_exhausted, time, limit: @most_connections)
+        end
+        say_growth(:address_limited, time, :connections, @sockets.refused)
+        say_growth(:slow_readers_cut, time, :clients, @cut, responses: @responses)
         limit = @sockets.limit
         if limit && @sockets.waiting > 0
           why = REASONS.fetch(@fixed ? @fixed_reason : @policy.reason)
           say(:requests_queued, time, limit:, reason: why, waiting: @sockets.waiting)
         end
-        rejected = @sockets.rejected_full + @sockets.rejected_late
-        return if rejected == @rejected
-
-        said = say(:queue_rejected, time, requests: rejected - @rejected, full: @sockets.rejected_full,
-                                          late: @sockets.rejected_late)
-        @rejected = rejected if said
+        full, late = @sockets.rejected_full, @sockets.rejected_late
+        say_growth(:queue_rejected, time, :requests, full + late, full:, late:)
       end
 
-      def tell_of_connections(time)
-        return unless @most_connections && @sockets.connections >= @most_connections
-
-        say(:connections_exhausted, time, limit: @most_connections)
-      end
-
-      def tell_of_addresses(time)
-        refused = @sockets.refused - @refused
-        return if refused == 0
-
-        @refused += refused if say(:address_limited, time, connections: refused)
-      end
-
-      def tell_of_slow_readers(time)
-        return if @cut == 0
-
-        @cut = 0 if say(:slow_readers_cut, time, clients: @cut, responses: @responses)
+      # Logs how much a counter has grown since the last line about it.
+      def say_growth(what, time, field, count, **fields)
+        grown = count - @reported[what]
+        @reported[what] = count if grown > 0 && say(what, time, field => grown, **fields)
       end
 
       # Bytes of the responses of one loop.
