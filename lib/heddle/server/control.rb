@@ -80,6 +80,7 @@ module Heddle
         @later = later
         @source = source
         @log = log
+        @shutdown_result = Promise.new
         @stopping = false
       end
 
@@ -90,8 +91,7 @@ module Heddle
       # @param answered [Boolean, nil] whether every request was answered
       # @return [void]
       def finish(answered)
-        result = @source.shutdown_result
-        result.resolve(answered ? true : false) unless result.settled?
+        @shutdown_result.resolve(answered ? true : false)
         stop
       end
 
@@ -175,7 +175,7 @@ module Heddle
       def sockets_for(scheduler, listener)
         trusted = listener.port.nil?
         limits = trusted ? { **LIMITS, body_limit: MESSAGE } : LIMITS
-        app = App.new(@source, commands: trusted)
+        app = App.new(@source, @shutdown_result, commands: trusted)
         engine = HTTP::Engine.new(HTTP::Limits.new(**limits))
         env_builder = Rack::EnvBuilder.new(@log.errors, nil)
         handler = Rack::Handler.new(app, env_builder, @log)

@@ -15,11 +15,7 @@ module Heddle
           @server = server
           @log = log
           @status = WorkerStatus.new(server, log)
-          @shutdown_result = Promise.new
         end
-
-        # @return [Promise] whether every request was answered, when the server has ended
-        attr_reader :shutdown_result
 
         # @return [Hash{Symbol => Object}]
         def report

@@ -13,13 +13,17 @@ module Heddle
         }.freeze
         # Over the unix socket.
         PRIVATE = { "/status" => :status, "/tasks" => :tasks, "/ended" => :ended }.freeze
-        COMMANDS = %w[stop stop-now reload restart protect-on protect-off].freeze
-        private_constant :PUBLIC, :PRIVATE, :COMMANDS
+        COMMANDS = %w[/stop /stop-now /reload /restart /protect-on /protect-off].freeze
+        # What a POST over the unix socket does.
+        POSTS = { "/publish" => :publish, "/record" => :record, **COMMANDS.to_h { |path| [path, :order] } }.freeze
+        private_constant :PUBLIC, :PRIVATE, :COMMANDS, :POSTS
 
         # @param source [Alone]
+        # @param shutdown_result [Promise] whether every request was answered, when the server has ended
         # @param commands [Boolean] whether the client may see everything and give commands
-        def initialize(source, commands:)
+        def initialize(source, shutdown_result, commands:)
           @source = source
+          @shutdown_result = shutdown_result
           @pages = commands ? { **PUBLIC, **PRIVATE } : PUBLIC
           @commands = commands
         end
@@ -30,9 +34,7 @@ module Heddle
           path = env["PATH_INFO"]
           page = @pages[path]
           return look(env, page) if page
-          return publish(env) if path == "/publish"
-          return record(env) if path == "/record"
-          return order(env, path.delete_prefix("/")) if COMMANDS.include?(path.delete_prefix("/"))
+          return post(env, POSTS[path]) if POSTS.key?(path)
 
           text(404, "there is #{@pages.keys.join(", ")}")
         end
@@ -45,33 +47,29 @@ module Heddle
           text(405, "only GET and HEAD", "allow" => "GET, HEAD")
         end
 
-        def order(env, name)
-          return text(403, "commands are accepted only over the control socket") unless @commands
-          return text(405, "a command is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
+        def post(env, action)
+          return text(403, "#{env["PATH_INFO"]} is accepted only over the control socket") unless @commands
+          return text(405, "#{env["PATH_INFO"]} is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
-          wait = env["QUERY_STRING"] == "wait"
-          text(wait ? 200 : 202, @source.command(name, wait:))
+          send(action, env)
         rescue RejectedError => e
           text(409, e.message)
         end
 
-        def record(env)
-          return text(403, "recordings are accepted only over the control socket") unless @commands
-          return text(405, "a recording is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
+        def order(env)
+          wait = env["QUERY_STRING"] == "wait"
+          text(wait ? 200 : 202, @source.command(env["PATH_INFO"].delete_prefix("/"), wait:))
+        end
 
+        def record(env)
           seconds = Float(env["QUERY_STRING"][/\Aseconds=(.+)/, 1], exception: false)
           return text(400, "a recording takes #{RECORDED.begin} to #{RECORDED.end} s") unless RECORDED === seconds
 
           text(200, @source.record(seconds))
-        rescue RejectedError => e
-          text(409, e.message)
         end
 
         # The message is the request's body; the response is its position.
         def publish(env)
-          return text(403, "messages are accepted only over the control socket") unless @commands
-          return text(405, "publishing is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
-
           require "uri" # loaded here, because most masters don't need it
           topic = URI.decode_www_form(env["QUERY_STRING"]).assoc("topic")&.last
           return text(400, "publish needs a topic: /publish?topic=name") unless topic
@@ -88,7 +86,7 @@ module Heddle
         def status = json(@source.report)
 
         # Only when the server has ended.
-        def ended = json({ answered: @source.shutdown_result.value })
+        def ended = json({ answered: @shutdown_result.value })
 
         def json(value) = [200, { "content-type" => "application/json" }, [JSON.generate(value), "\n"]]
 

@@ -29,13 +29,9 @@ module Heddle
           @master = master
           @log = log
           @orders = Thread::Queue.new
-          @shutdown_result = Promise.new
           @reader, @writer = IO.pipe
           master.watch(@reader) { obey }
         end
-
-        # @return [Promise] whether every request was answered, when the server has ended
-        attr_reader :shutdown_result
 
         # @return [Hash{Symbol => Object}]
         def report
