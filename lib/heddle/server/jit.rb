@@ -24,15 +24,10 @@ module Heddle
 
         private
 
-        # RubyVM::YJIT.enable is there since Ruby 3.3.
-        def yjit = (RubyVM::YJIT if defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enable))
+        def yjit = (RubyVM::YJIT if defined?(RubyVM::YJIT))
 
         def other_compiler?
-          %i[RJIT ZJIT].any? do |name|
-            defined?(RubyVM) && RubyVM.const_defined?(name) && RubyVM.const_get(name).then do |other|
-              other.respond_to?(:enabled?) && other.enabled?
-            end
-          end
+          %i[RJIT ZJIT].any? { |name| RubyVM.const_defined?(name) && RubyVM.const_get(name).enabled? }
         end
 
         # @return [Boolean, nil] Rails' config.yjit; nil without a Rails application, or before Rails 7.2
