@@ -54,10 +54,12 @@ module Heddle
         else
           @lines << text # no method call before it, in which Ruby could switch to the thread that takes the lines
         end
-        return write_here(bytes) unless @thread
-
-        @requests << :lines if @requests.empty?
-        flush unless @collecting
+        if @thread
+          @requests << :lines if @requests.empty?
+          flush unless @collecting
+        else
+          write_lines
+        end
         bytes
       end
 
@@ -105,11 +107,6 @@ module Heddle
           request << true unless request == :lines
         end
         write_lines
-      end
-
-      def write_here(bytes)
-        write_lines
-        bytes
       end
 
       def write_lines
