@@ -30,7 +30,7 @@ module Heddle
           @log = Log.new(output: @output, errors: $stderr, **Log.settings(@configuration))
           @serving = Server::Serving.new(@configuration, @log, loops: @configuration.threads)
           Events.reporting_to(@log) do
-            Heddle.run(selector: selector, name: "ractor") { say(:ended, guarded_serve) }
+            Heddle.run(selector: @configuration.selector, name: "ractor") { say(:ended, guarded_serve) }
           end
         rescue Exception => e
           say(:failed, "#{e.class}: #{e.message} (#{e.backtrace&.first})")
@@ -40,9 +40,6 @@ module Heddle
         end
 
         private
-
-        # A ring belongs to a native thread, and Ruby moves Ractors about.
-        def selector = (@configuration.selector unless @configuration.selector == :io_uring)
 
         def guarded_serve = ThreadGuard.new(@log) { @serving.stop }.during { serve }
 
