@@ -76,8 +76,6 @@ module Heddle
         @log = log
         @files = Files.new(folder)
         @written = {}
-        require "json"
-        [Snapshot, Cause, Trace] # loaded now: while the loop runs, loading them would delay it
         Recording.keep
         Stalls::Switch.observer = method(:stalled)
       end
