@@ -31,6 +31,14 @@ class ConfigurationTest < Minitest::Test
     assert_equal [1, false], [configuration.worker_count, configuration.workers_of_their_own?]
   end
 
+  def test_addresses_without_a_port_are_shown_with_the_option_port
+    bind = %w[0.0.0.0 [::1]:80 tcp://a?reuse_port=on unix:s.sock systemd:web]
+
+    assert_equal %w[0.0.0.0:3000 [::1]:80 tcp://a:3000?reuse_port=on unix:s.sock systemd:web],
+                 load(bind:, port: "3000").addresses_with_ports
+    assert_equal ["localhost:3000"], load(port: "3000").addresses_with_ports
+  end
+
   def test_auto_workers_fit_into_the_memory
     auto = Configuration.load(flags: { workers: "auto" }, environment: {}, file: nil)
     fit = ->(application, budget) { auto.fit_memory(application, 20, budget).workers }

@@ -122,7 +122,7 @@ module Heddle
       def file = @origin.file
 
       # @return [Array<String>] probable mistakes
-      def warnings = idle_port? && source(:port).kind == :flag ? [*@origin.warnings, idle_port] : @origin.warnings
+      def warnings = source(:port).kind == :flag ? [*@origin.warnings, *idle_port] : @origin.warnings
 
       # Reads everything again: the file, above all.
       # @return [Configuration] a new one

@@ -35,7 +35,7 @@ module Heddle
           return [] unless @configuration
 
           found = @configuration.warnings + Options::ALL.flat_map { |option| idle_variables(option) }
-          @configuration.idle_port? ? found | [@configuration.idle_port] : found
+          found | [*@configuration.idle_port]
         end
 
         # Variables that are set and count only together with another option's value.
@@ -78,14 +78,9 @@ module Heddle
 
         def details
           { "configuration file" => @configuration.file || "none", "application" => @application || "none",
-            "listens on" => addresses.join(", "), "hooks" => @configuration.hooks.names.join(", ") }
+            "listens on" => @configuration.addresses_with_ports.join(", "),
+            "hooks" => @configuration.hooks.names.join(", ") }
             .reject { |_, text| text.empty? }.map { |name, text| "#{name}: #{text}" }.join("\n")
-        end
-
-        def addresses
-          found = @configuration.bind
-          found = ["localhost"] if found.nil? || found.empty?
-          found.map { |text| /:\d+\z|\A\w+:.*[?]|\Aunix:/.match?(text) ? text : "#{text}:#{@configuration.port}" }
         end
 
         def list(texts) = texts.map { |text| "heddle: #{text}" }.join("\n")

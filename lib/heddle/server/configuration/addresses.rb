@@ -26,16 +26,18 @@ module Heddle
           raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
         end
 
-        # @return [Boolean] whether the option port is set without effect: every address names its own
-        def idle_port?
-          source(:port).kind != :default && own_ports?
+        # @return [Array<String>] for a person: the addresses, with their ports
+        def addresses_with_ports
+          addresses.map { |address| OWN_PORT.match?(address) ? address : address.sub(/(?=\?|\z)/, ":#{port}") }
         end
 
         # @return [Boolean] whether there are addresses, and every one names a port of its own
         def own_ports? = bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
 
-        # @return [String] the warning
+        # @return [String, nil] a warning where the option port is set without effect: every address names its own
         def idle_port
+          return if source(:port).kind == :default || !own_ports?
+
           "port #{port} (#{source(:port)}) has no effect: each address of bind (#{source(:bind)}) names its own port"
         end
 
